@@ -1,0 +1,19 @@
+"""Fields on the uniform grid; they live on the world's `fluid` entity."""
+
+from __future__ import annotations
+
+from ecs_fluid.component import Array, Component, column
+
+
+class Grid(Component, derived=True, per_row=False):
+    """Uniform grid that encloses all particles; points stand at origin + index * spacing."""
+
+    origin: Array = column("m", shape=(3,))
+    spacing: Array = column("m", shape=(3,))
+    cells: Array = column("1", shape=(3,), kind="int")
+
+
+class VelocityField(Component, derived=True, per_row=False):
+    """Velocity at the grid points."""
+
+    u: Array = column("m/s", shape=(None, None, None, 3))

@@ -1,0 +1,91 @@
+"""What a particle carries."""
+
+from __future__ import annotations
+
+from ecs_fluid.component import Array, Component, column
+
+
+class Position(Component):
+    """Where a particle is."""
+
+    x: Array = column("m", shape=(3,))
+
+
+class Velocity(Component, rate_of=Position):
+    """Rate of change of the position: fluid velocity plus wind and the like."""
+
+    u: Array = column("m/s", shape=(3,))
+
+
+class Strength(Component):
+    """Vortex strength: vorticity times volume, so that its sum over a tube's slice is its circulation."""
+
+    alpha: Array = column("m^3/s", shape=(3,))
+
+
+class StrengthRate(Component, rate_of=Strength):
+    """Rate of change of the strength, summed over stretching, diffusion and generation."""
+
+    dalpha: Array = column("m^3/s^2", shape=(3,))
+
+
+class CoreRadius(Component):
+    """Radius of the blob over which a vorton's strength is spread."""
+
+    sigma: Array = column("m", above=0.0)
+
+
+class CoreRadiusRate(Component, rate_of=CoreRadius, squared=True):
+    """Rate of change of the squared core radius, so that viscous spreading is exact in time."""
+
+    dsigma2: Array = column("m^2/s")
+
+
+class VelocityGradient(Component, derived=True, given=(Strength,)):
+    """Velocity gradient at a vorton: du[p, i, j] is the derivative of u_i along x_j."""
+
+    du: Array = column("1/s", shape=(3, 3))
+
+
+class Volume(Component):
+    """Fluid volume that a particle stands for (an area in flat, two-dimensional populations)."""
+
+    volume: Array = column("m^3", above=0.0)
+
+
+class Density(Component):
+    """Mass density of the fluid that a particle carries."""
+
+    rho: Array = column("kg/m^3", above=0.0)
+
+
+class Temperature(Component):
+    """Absolute temperature of the fluid that a particle carries."""
+
+    T: Array = column("K", above=0.0)
+
+
+class Species(Component):
+    """Mass fractions of fuel, flame and smoke."""
+
+    fuel: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
+    flame: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
+    smoke: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
+
+
+class Age(Component):
+    """Time since a particle was spawned."""
+
+    t: Array = column("s", default=0.0, minimum=0.0)
+
+
+class InertialVelocity(Component):
+    """Velocity that a particle keeps by itself (a droplet, a spark), added to what the fluid gives it."""
+
+    v: Array = column("m/s", shape=(3,), default=0.0)
+
+
+class Acceleration(Component, rate_of=InertialVelocity):
+    """Rate of change of the inertial velocity."""
+
+    a: Array = column("m/s^2", shape=(3,))

@@ -1,0 +1,33 @@
+"""Working tables that systems keep for one another."""
+
+from __future__ import annotations
+
+from ecs_fluid.component import Array, Component, column
+
+
+class Sources(Component, derived=True, per_row=False):
+    """All vortons of the world in one structure of arrays, sorted by grid cell.
+
+    Sorted row k is row ``order[k]`` of the vorton populations laid end to end in entity order; cell c of
+    the Grid holds the sorted rows ``start[c]`` to ``start[c + 1]``.
+    """
+
+    x: Array = column("m", shape=(3, None))
+    alpha: Array = column("m^3/s", shape=(3, None))
+    sigma: Array = column("m", shape=(None,))
+    order: Array = column("1", shape=(None,), kind="int")
+    start: Array = column("1", shape=(None,), kind="int")
+
+
+class Emission(Component, per_row=False):
+    """State of an emitter: the part of a particle that is due but not yet emitted."""
+
+    remainder: Array = column("1", shape=(1,), minimum=0.0)
+
+
+class VelocityHistory(Component):
+    """Velocities of the two ticks before, kept for the jerk of the paths."""
+
+    last: Array = column("m/s", shape=(3,), default=0.0)
+    before: Array = column("m/s", shape=(3,), default=0.0)
+    count: Array = column("1", kind="int", default=0)

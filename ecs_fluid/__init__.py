@@ -1,0 +1,1 @@
+"""Vortex-particle fluid simulation as an entity-component-system."""

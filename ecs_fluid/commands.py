@@ -1,0 +1,85 @@
+"""Queue of structural changes: rows spawned and killed during a tick, applied once when it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Array, RowId
+from ecs_fluid.errors import ComponentError
+from ecs_fluid.integrator import Tables
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class Commands:
+    """Kills and spawns per entity, in the order of the calls."""
+
+    def __init__(self) -> None:
+        self._killed: dict[str, Array] = {}
+        self._spawned: list[tuple[str, Tables, int]] = []
+
+    def clear(self) -> None:
+        """Forget everything queued."""
+        self._killed.clear()
+        self._spawned.clear()
+
+    def spawn(self, name: str, tables: Tables, rows: int) -> None:
+        """Queue `rows` new rows."""
+        if rows:
+            self._spawned.append((name, tables, rows))
+
+    def kill(self, name: str, rows: Any, count: int) -> None:
+        """Queue the removal of rows given as a mask (count,) or as row numbers below `count`."""
+        chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != (count,):
+                raise ComponentError(
+                    f"entity {name!r}: the kill mask has shape {chosen.shape}; shape ({count},) is needed"
+                )
+        elif chosen.size and chosen.dtype.kind not in "iu":
+            raise ComponentError(
+                f"entity {name!r}: rows to kill have dtype {chosen.dtype}; a mask or row numbers are allowed"
+            )
+        elif chosen.size and not ((chosen >= 0) & (chosen < count)).all():
+            worst = int(chosen[(chosen < 0) | (chosen >= count)].flat[0])
+            raise ComponentError(
+                f"entity {name!r}: row {worst} cannot be killed; rows 0 to {count - 1} exist"
+                if count
+                else f"entity {name!r}: row {worst} cannot be killed; the entity has no rows"
+            )
+        mask = self._killed.setdefault(name, np.zeros(count, dtype=bool))
+        mask[chosen if chosen.size else slice(0, 0)] = True
+
+    def apply(self, world: World) -> None:
+        """Carry out all kills, then all spawns; tables are compacted once."""
+        if not self._killed and not self._spawned:
+            return
+        try:
+            born: dict[str, list[tuple[Tables, int]]] = {}
+            for name, tables, rows in self._spawned:
+                born.setdefault(name, []).append((tables, rows))
+            for name in dict.fromkeys([*self._killed, *born]):
+                self._rebuild(world, name, born.get(name, []))
+        finally:
+            self.clear()
+        world._attach_derived()
+
+    def _rebuild(self, world: World, name: str, born: list[tuple[Tables, int]]) -> None:
+        entity = world[name]
+        killed = self._killed.get(name)
+        keep = None if killed is None or not killed.any() else np.flatnonzero(~killed)
+        if keep is None and not born:
+            return
+        fresh = [world._new_ids(rows) for _, rows in born]
+        for kind, table in entity.tables.items():
+            if not kind.per_row or kind.derived:
+                continue
+            for field, array in table.items():
+                kept = array if keep is None else array[keep]
+                if born:
+                    parts = fresh if kind is RowId else [t[kind].__dict__[field.name] for t, _ in born]
+                    kept = np.concatenate([kept, *parts])
+                table.__dict__[field.name] = kept

@@ -1,0 +1,260 @@
+"""Components: typed tables of named columns, one row per particle.
+
+A component class declares its columns with unit, trailing shape and dtype::
+
+    class Position(Component):
+        '''Where the particles are.'''
+        x: Array = column("m", shape=(3,))
+
+*State* components come from recipes and are saved. *Derived* ones (``derived=True``) are refilled every
+tick by a system and never saved; they are attached by themselves to every entity that has the components
+named in ``given``. A *rate* (``rate_of=Position``) is a derived component that the integrator adds, times
+``dt``, to the component it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.errors import ComponentError
+
+Array = NDArray[Any]
+
+
+class Column:
+    """One column of a component: unit, trailing shape, kind of number and allowed range."""
+
+    def __init__(
+        self,
+        unit: str,
+        shape: tuple[int | None, ...],
+        kind: str,
+        default: float | None,
+        minimum: float | None,
+        above: float | None,
+        maximum: float | None,
+    ) -> None:
+        self.unit, self.shape, self.kind, self.default = unit, shape, kind, default
+        self.minimum, self.above, self.maximum = minimum, above, maximum
+        self.component = self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.component, self.name = owner.__name__, name
+
+    @property
+    def label(self) -> str:
+        """``Component.column``, the name used in files and messages."""
+        return f"{self.component}.{self.name}"
+
+    def __get__(self, instance: Component | None, owner: type) -> Any:
+        if instance is None:
+            return self
+        return instance.__dict__[self.name]
+
+    def __set__(self, instance: Component, value: object) -> None:
+        array = self.check(value)
+        rows = instance.rows
+        if type(instance).per_row and rows is not None and len(array) != rows:
+            raise ComponentError(
+                f"{self.label} has {len(array)} rows, but this {self.component} has {rows}; "
+                "rows are added and removed with spawn and kill"
+            )
+        instance.__dict__[self.name] = array
+
+    def check(self, value: object) -> Array:
+        """Return `value` as a C-contiguous array of this column's kind, or raise ComponentError."""
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError) as error:
+            raise ComponentError(f"{self.label} needs an array of numbers: {error}") from None
+        if self.kind == "float":
+            if array.dtype.kind in "iu":
+                array = array.astype(np.float64)
+            if array.dtype not in (np.float32, np.float64):
+                raise ComponentError(
+                    f"{self.label} has dtype {array.dtype}; float32, float64 or whole numbers are allowed"
+                )
+        elif array.dtype.kind not in "iu":
+            raise ComponentError(f"{self.label} has dtype {array.dtype}; whole numbers are allowed")
+        else:
+            array = array.astype(np.int64, copy=False)
+        self._check_shape(array)
+        return np.ascontiguousarray(array)
+
+    def _check_shape(self, array: Array) -> None:
+        per_row = _per_row.get(self.component, True)
+        trailing = array.shape[1:] if per_row else array.shape
+        fits = len(trailing) == len(self.shape) and (array.ndim > 0 or not per_row)
+        if not fits or any(want not in (None, got) for want, got in zip(self.shape, trailing, strict=True)):
+            wanted = ("n", *self.shape) if per_row else self.shape
+            text = ", ".join("any" if part is None else str(part) for part in wanted)
+            if len(wanted) == 1:
+                text += ","
+            raise ComponentError(f"{self.label} has shape {array.shape}; shape ({text}) is needed")
+
+    def check_values(self, array: Array, place: str = "") -> None:
+        """Refuse values that are not finite or out of range, naming the first bad row."""
+        if array.size == 0:
+            return
+        where = f"{place}: {self.label}" if place else self.label
+        rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
+        bad = ~np.isfinite(rows)
+        rule = "finite numbers are allowed"
+        if not bad.any() and self.minimum is not None:
+            bad, rule = rows < self.minimum, f"values of at least {self.minimum:g} {self.unit} are allowed"
+        if not bad.any() and self.above is not None:
+            bad, rule = rows <= self.above, f"values above {self.above:g} {self.unit} are allowed"
+        if not bad.any() and self.maximum is not None:
+            bad, rule = rows > self.maximum, f"values of at most {self.maximum:g} {self.unit} are allowed"
+        if bad.any():
+            row, part = (int(k) for k in np.argwhere(bad)[0])
+            raise ComponentError(f"{where} row {row} is {rows[row, part]}; {rule}")
+
+
+def column(
+    unit: str,
+    *,
+    shape: tuple[int | None, ...] = (),
+    kind: str = "float",
+    default: float | None = None,
+    minimum: float | None = None,
+    above: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """Declare a column of a component.
+
+    Args:
+        unit: SI unit of the values, "1" for pure numbers.
+        shape: trailing shape of a row, () for scalars; for components that are not per row, the whole
+            shape, with None for a free length.
+        kind: "float" (precision of the world) or "int" (int64).
+        default: value given to spawned rows that name none; without it the column must be given.
+        minimum, above, maximum: allowed range (``above`` excludes its end).
+    """
+    return Column(unit, shape, kind, default, minimum, above, maximum)
+
+
+_per_row: dict[str, bool] = {}
+
+
+class Component:
+    """Base of all components; arrays are given by position or by name.
+
+    Raises ComponentError when an array has the wrong shape, dtype or length, holds a non-finite value or
+    one out of the column's range.
+    """
+
+    columns: ClassVar[dict[str, Column]] = {}
+    derived: ClassVar[bool] = False
+    per_row: ClassVar[bool] = True
+    given: ClassVar[tuple[type[Component], ...]] = ()
+    rate_of: ClassVar[type[Component] | None] = None
+    squared: ClassVar[bool] = False
+    registry: ClassVar[dict[str, type[Component]]] = {}
+
+    def __init_subclass__(
+        cls,
+        derived: bool = False,
+        per_row: bool = True,
+        given: tuple[type[Component], ...] = (),
+        rate_of: type[Component] | None = None,
+        squared: bool = False,
+    ) -> None:
+        """Register the component.
+
+        Args:
+            derived: refilled by a system each tick, never saved.
+            per_row: one row per particle; otherwise one table for the entity (a grid, a counter).
+            given: components an entity must have to get this derived one by itself.
+            rate_of: the component whose time derivative this is (same columns in the same order).
+            squared: the rate is that of the square of the value, so that sigma^2 grows exactly linearly.
+        """
+        super().__init_subclass__()
+        cls.columns = {name: value for name, value in vars(cls).items() if isinstance(value, Column)}
+        cls.derived = derived or rate_of is not None
+        cls.per_row, cls.given, cls.rate_of, cls.squared = per_row, given, rate_of, squared
+        if rate_of is not None and not given:
+            cls.given = (rate_of,)
+        _per_row[cls.__name__] = per_row
+        other = Component.registry.get(cls.__name__)
+        if other is not None and other.__module__ != cls.__module__:
+            raise ComponentError(
+                f"two components are called {cls.__name__} (in {other.__module__} and {cls.__module__}); "
+                "their columns share names in files, so rename one"
+            )
+        Component.registry[cls.__name__] = cls
+
+    def __init__(self, *arrays: object, **named: object) -> None:
+        names = list(type(self).columns)
+        title = type(self).__name__
+        if len(arrays) > len(names):
+            raise ComponentError(
+                f"{title} was given {len(arrays)} arrays, but it has the columns {', '.join(names)}"
+            )
+        for name, value in zip(names, arrays, strict=False):
+            if name in named:
+                raise ComponentError(f"{title}.{name} was given twice")
+            named[name] = value
+        for name in named:
+            if name not in names:
+                raise ComponentError(f"{title} has no column {name!r}; it has {', '.join(names)}")
+        for name, field in type(self).columns.items():
+            if name not in named:
+                if field.default is None or not self.__dict__:
+                    raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
+                first = next(iter(self.__dict__.values()))
+                shape = (len(first), *field.shape) if type(self).per_row else field.shape
+                kind = first.dtype if field.kind == "float" else np.int64
+                named[name] = np.full(cast(Any, shape), field.default, dtype=kind)
+            setattr(self, name, named[name])
+            field.check_values(self.__dict__[name])
+
+    @classmethod
+    def blank(cls, rows: int, dtype: np.dtype[Any] | type) -> Component:
+        """A table of `rows` zero rows (or of each column's default), without checks."""
+        self = cls.__new__(cls)
+        for name, field in cls.columns.items():
+            shape = (rows, *field.shape) if cls.per_row else tuple(part or 0 for part in field.shape)
+            kind = dtype if field.kind == "float" else np.int64
+            self.__dict__[name] = np.full(cast(Any, shape), field.default or 0, dtype=kind)
+        return self
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, None while no column is set or when the component is not per row."""
+        if not type(self).per_row:
+            return None
+        for array in self.__dict__.values():
+            return len(array)
+        return None
+
+    def items(self) -> Iterator[tuple[Column, Array]]:
+        """Pairs of column declaration and array, in the declared order."""
+        for name, field in type(self).columns.items():
+            yield field, self.__dict__[name]
+
+    def cast(self, dtype: np.dtype[Any] | type) -> None:
+        """Turn float columns into `dtype`, in place."""
+        for field, array in self.items():
+            if field.kind == "float":
+                self.__dict__[field.name] = np.ascontiguousarray(array, dtype=dtype)
+
+    def copy(self) -> Component:
+        """An independent copy."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update({name: array.copy() for name, array in self.__dict__.items()})
+        return other
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{field.name}: {array.shape} {field.unit}" for field, array in self.items())
+        return f"{type(self).__name__}({parts})"
+
+
+class RowId(Component):
+    """Name of a row that survives compaction; given by the world, never reused."""
+
+    id: Array = column("1", kind="int")

@@ -1,0 +1,145 @@
+"""Keeps the last good state of a tick and finds who broke it; catches undeclared access in debug worlds."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.errors import DivergedError, ScheduleError
+
+if TYPE_CHECKING:
+    from ecs_fluid.system import System
+    from ecs_fluid.world import World
+
+Saved = dict[str, dict[type[Component], dict[str, Array]]]
+
+
+def _finite(array: Array) -> bool:
+    # A sum is finite unless a term is not, or it overflows; only then the slow test decides.
+    if array.dtype.kind != "f" or math.isfinite(float(array.sum())):
+        return True
+    return bool(np.isfinite(array).all())
+
+
+class Guard:
+    """One copy of the state at the start of the tick, with the clock and the row counter."""
+
+    def __init__(self) -> None:
+        self._saved: Saved = {}
+        self._clock = (0, 0)
+        self._naming: str | None = None
+
+    def keep(self, world: World) -> None:
+        """Copy the state; buffers are reused while shapes stay."""
+        self._clock = (world.tick, world.next_row_id)
+        for entity in world.entities:
+            saved = self._saved.setdefault(entity.name, {})
+            for kind, table in entity.tables.items():
+                if kind.derived:
+                    continue
+                columns = saved.setdefault(kind, {})
+                for field, array in table.items():
+                    old = columns.get(field.name)
+                    if old is not None and old.shape == array.shape and old.dtype == array.dtype:
+                        np.copyto(old, array)
+                    else:
+                        columns[field.name] = array.copy()
+
+    def restore(self, world: World) -> None:
+        """Put the kept state back."""
+        world.tick, world.next_row_id = self._clock
+        for entity in world.entities:
+            for kind, columns in self._saved.get(entity.name, {}).items():
+                table = entity.tables[kind]
+                for name, array in columns.items():
+                    table.__dict__[name] = array.copy()
+        world._attach_derived()
+
+    def first_bad(self, world: World) -> str | None:
+        """Place of the first state column that holds a non-finite number, or None."""
+        return self._bad(world, lambda kind: not kind.derived)
+
+    def _bad(self, world: World, wanted: Any) -> str | None:
+        for entity in world.entities:
+            for kind, table in entity.tables.items():
+                if not wanted(kind):
+                    continue
+                for field, array in table.items():
+                    if not _finite(array):
+                        rows = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+                        row = int(np.flatnonzero(rows)[0])
+                        return f"entity {entity.name!r}: {field.label} row {row}"
+        return None
+
+    # ------------------------------------------------------------------ who did it
+
+    @contextmanager
+    def naming(self, bad: str) -> Iterator[None]:
+        """While active, every system is checked right after it ran."""
+        self._naming = bad
+        try:
+            yield
+        finally:
+            self._naming = None
+
+    def after_system(self, world: World, system: System) -> None:
+        """Raise DivergedError when this system left something non-finite behind (only while naming)."""
+        if self._naming is None:
+            return
+        touched = {*system.writes, *system.adds}
+        bad = self._bad(world, lambda kind: not kind.derived or kind in touched)
+        if bad is not None:
+            raise self.error(world, bad, type(system).__name__)
+
+    def error(self, world: World, bad: str, who: str) -> DivergedError:
+        """The error that names place, culprit and cure."""
+        tick = self._clock[0]
+        return DivergedError(
+            f"tick {tick + 1} (t = {tick * world.dt:.6g} s): {who} made {bad} non-finite; the world is back "
+            "at its last good state, the start of that tick; use a smaller dt, a larger core radius or a "
+            "higher viscosity"
+        )
+
+    # ------------------------------------------------------------------ debug worlds
+
+    def poison(self, world: World) -> None:
+        """Fill derived tables (but rates, which start at zero) with NaN."""
+        for entity in world.entities:
+            for kind, table in entity.tables.items():
+                if kind.derived and kind.rate_of is None:
+                    for field, array in table.items():
+                        if field.kind == "float":
+                            array.fill(np.nan)
+
+    @contextmanager
+    def watch(self, world: World, system: System) -> Iterator[None]:
+        """Raise ScheduleError when `system` changes a table it did not declare."""
+        if system.integrates:
+            yield
+            return
+        before = self._sums(world, system)
+        yield
+        after = self._sums(world, system)
+        for (entity, kind), value in before.items():
+            if after.get((entity, kind), value) != value:
+                raise ScheduleError(
+                    f"{type(system).__name__} changed {kind.__name__} of entity {entity!r} without declaring "
+                    f"it; add {kind.__name__} to its writes or adds"
+                )
+
+    def _sums(self, world: World, system: System) -> dict[tuple[str, type[Component]], int]:
+        sums = {}
+        for entity in world.entities:
+            for kind, table in entity.tables.items():
+                if kind not in system.writes and kind not in system.adds:
+                    value = 0
+                    for _, array in table.items():
+                        value = zlib.crc32(np.ascontiguousarray(array), value)
+                    sums[entity.name, kind] = value
+        return sums

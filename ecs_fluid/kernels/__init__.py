@@ -1,0 +1,39 @@
+"""Numba kernels on plain arrays: they import numpy and numba only, and nothing else of ecs_fluid.
+
+Compiled code is cached in a folder of its own, named after a hash of every kernel source and of the
+numba, llvmlite and numpy versions: numba's own cache does not notice that a function called from
+another module has changed. Set ``ECS_FLUID_CACHE_DIR`` to move that folder, or ``NUMBA_CACHE_DIR`` to
+take charge of the cache yourself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+CHUNKS = 64
+"""Parallel loops are cut into this many pieces whatever the thread count, so sums keep their order."""
+
+FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
+"""Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
+
+
+def cache_folder() -> Path:
+    """Folder that holds the compiled kernels of exactly these sources and these compiler versions."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in ("numba", "llvmlite", "numpy"):
+        digest.update(f"{name}={version(name)};".encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + source.read_bytes())
+    base = os.environ.get("ECS_FLUID_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "ecs_fluid"
+    )
+    return Path(base) / digest.hexdigest()
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    import numba
+
+    numba.config.CACHE_DIR = str(cache_folder())

@@ -1,0 +1,49 @@
+"""Parameters that change over time: a constant, or keys (time, value) with a law between them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array
+from ecs_fluid.system import Settings
+
+
+class Keyed(Settings):
+    """Keys in time: ``{ keys = [[0.0, 1.0], [2.0, 5.0]], between = "linear" }``.
+
+    Each key is [time in s, value]; the value is a number, or a list for vectors. Before the first and
+    after the last key the value stays.
+    """
+
+    keys: list[tuple[float, float | list[float]]] = Field(min_length=1, description="[time s, value] pairs")
+    between: Literal["linear", "step"] = Field("linear", description="law between two keys")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Keyed:
+        times = [time for time, _ in self.keys]
+        if any(b <= a for a, b in zip(times, times[1:], strict=False)):
+            raise ValueError("the times of keys must increase")
+        sizes = {len(v) if isinstance(v, list) else 0 for _, v in self.keys}
+        if len(sizes) > 1:
+            raise ValueError("all keys need values of the same length")
+        return self
+
+
+KeyedNumber = Annotated[float | Keyed, Field(union_mode="left_to_right")]
+KeyedVector = Annotated[tuple[float, float, float] | Keyed, Field(union_mode="left_to_right")]
+
+
+def value_at(parameter: Any, time: float) -> Array:
+    """Value of a constant or keyed parameter at `time` s; shape () or (k,)."""
+    if not isinstance(parameter, Keyed):
+        return np.asarray(parameter, dtype=np.float64)
+    times = np.array([key for key, _ in parameter.keys])
+    values = np.array([value for _, value in parameter.keys], dtype=np.float64)
+    if parameter.between == "step" or len(times) == 1:
+        return np.asarray(values[max(int(np.searchsorted(times, time, side="right")) - 1, 0)])
+    if values.ndim == 1:
+        return np.asarray(np.interp(time, times, values))
+    return np.array([np.interp(time, times, column) for column in values.T])

@@ -1,0 +1,135 @@
+"""Recipes: checked descriptions of entities, and the reading of world files.
+
+A recipe is a frozen pydantic model with a ``kind``. A subclass registers itself under that kind, so a
+user's own recipe loads from a world file like the shipped ones::
+
+    class Puff(Recipe):
+        '''A puff of vortons.'''
+        kind: Literal["puff"] = "puff"
+        radius: float = Field(1.0, gt=0, description="radius, m")
+
+        def build(self, world: World) -> None: ...
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.explain import nearest, validated
+from ecs_fluid.system import Settings
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+Vector = tuple[float, float, float]
+Name = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=64, description="name of the entity, unique"),
+]
+
+
+class Recipe(Settings):
+    """Describes one entity (or a few that belong together) and makes it in a world."""
+
+    kind: str
+    name: Name
+    registry: ClassVar[dict[str, type[Recipe]]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **keywords: Any) -> None:
+        super().__pydantic_init_subclass__(**keywords)
+        kind = cls.model_fields["kind"].default
+        if isinstance(kind, str):
+            Recipe.registry[kind] = cls
+
+    def build(self, world: World) -> None:
+        """Make the entity in `world`."""
+        raise RecipeError(f"the recipe kind {self.kind!r} has no build(self, world) method")
+
+    def lint(self) -> list[str]:
+        """Sentences on what looks physically coarse in this recipe."""
+        return []
+
+
+def entity_recipe(table: Any, place: str) -> Recipe:
+    """The recipe of one ``[[entity]]`` table, checked by the model of its kind."""
+    if not isinstance(table, dict):
+        raise RecipeError(f"{place}: {table!r}; a table with a 'kind' is needed")
+    if "kind" not in table:
+        raise RecipeError(f"{place}: 'kind' is missing; known: {', '.join(sorted(Recipe.registry))}")
+    kind = table["kind"]
+    if not isinstance(kind, str) or kind not in Recipe.registry:
+        raise RecipeError(f"{place}: kind = {kind!r} is not known; {nearest(str(kind), Recipe.registry)}")
+    name = table.get("name")
+    if isinstance(name, str):
+        place = f"{place} {name!r}"
+    recipe: Recipe = validated(Recipe.registry[kind], table, place)
+    return recipe
+
+
+def read_tables(path: Path) -> dict[str, Any]:
+    """Tables of a world file, TOML or (by its ending) JSON."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise RecipeError(f"{path}: cannot be read: {reason}") from None
+    try:
+        tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        language = "JSON" if path.suffix == ".json" else "TOML"
+        raise RecipeError(f"{path}: not valid {language}: {error}") from None
+    if not isinstance(tables, dict):
+        raise RecipeError(f"{path}: a table of tables is needed, not {type(tables).__name__}")
+    return tables
+
+
+def override(tables: dict[str, Any], assignment: str) -> None:
+    """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
+
+    A path may start with the name of an entity. The value is read as TOML, else as text.
+    """
+    path, sign, text = assignment.partition("=")
+    parts = path.strip().split(".")
+    if not sign or not all(parts):
+        raise RecipeError(f"--set {assignment!r}: path=value is needed, for example fluid.viscosity=1e-4")
+    try:
+        value: Any = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    target: Any = tables
+    sections = {"world", "fluid", "entity", "system", "output"}
+    entities = {e.get("name"): e for e in tables.get("entity", []) if isinstance(e, dict)}
+    if parts[0] not in sections and len(parts) > 1:
+        if parts[0] not in entities:
+            known = sections | {name for name in entities if isinstance(name, str)}
+            raise RecipeError(
+                f"--set {assignment!r}: {parts[0]!r} is no section and no entity; {nearest(parts[0], known)}"
+            )
+        target, parts = entities[parts[0]], parts[1:]
+    for depth, part in enumerate(parts[:-1]):
+        if isinstance(target, list):
+            target = _item(target, part, assignment)
+        elif isinstance(target, dict):
+            target = target.setdefault(part, {})
+        if not isinstance(target, dict | list):
+            raise RecipeError(
+                f"--set {assignment!r}: {'.'.join(parts[: depth + 1])} is a value, not a table"
+            )
+    if isinstance(target, list):
+        _item(target, parts[-1], assignment)
+        target[int(parts[-1])] = value
+    else:
+        target[parts[-1]] = value
+
+
+def _item(items: list[Any], part: str, assignment: str) -> Any:
+    if not part.isdigit() or int(part) >= len(items):
+        raise RecipeError(f"--set {assignment!r}: {part!r}; a number from 0 to {len(items) - 1} is needed")
+    return items[int(part)]

@@ -1,0 +1,200 @@
+"""Orders systems by phase and by what they touch, and refuses orders that are not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import ScheduleError
+from ecs_fluid.system import PHASES, System
+
+
+@dataclass
+class Timing:
+    """Wall-clock time of one system, summed over the stages of a tick."""
+
+    last: float = 0.0
+    total: float = 0.0
+    calls: int = 0
+
+
+@dataclass
+class Schedule:
+    """Systems of a world in the order in which they run; prints as a table."""
+
+    phases: dict[str, list[System]] = field(default_factory=lambda: {name: [] for name in PHASES})
+    timings: dict[int, Timing] = field(default_factory=dict)
+
+    @property
+    def systems(self) -> list[System]:
+        """All systems in running order."""
+        return [system for phase in PHASES for system in self.phases[phase]]
+
+    def __str__(self) -> str:
+        head = ("phase", "system", "reads", "writes", "last ms")
+        rows = [head]
+        for phase in PHASES:
+            for system in self.phases[phase]:
+                touched = [kind.__name__ for kind in system.writes]
+                touched += [f"+{kind.__name__}" for kind in system.adds]
+                reads = [kind.__name__ for kind in system.reads]
+                if system.integrates:
+                    reads, touched = ["every rate"], ["every state with a rate"]
+                last = self.timings.get(id(system), Timing()).last
+                rows.append(
+                    (
+                        phase,
+                        type(system).__name__,
+                        ", ".join(reads) or "-",
+                        ", ".join(touched) or "-",
+                        f"{1e3 * last:.3f}",
+                    )
+                )
+        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def build(systems: Iterable[System]) -> Schedule:
+    """Sort `systems`; raise ScheduleError, naming both systems and the fix, when they cannot be."""
+    systems = list(systems)
+    schedule = Schedule()
+    for phase in PHASES:
+        members = [system for system in systems if system.phase == phase]
+        schedule.phases[phase] = _order(phase, members, systems)
+    _check_reads(schedule)
+    return schedule
+
+
+def _named(system: System, other: type[System] | str) -> bool:
+    if isinstance(other, str):
+        return other == "*" or any(base.__name__ == other for base in type(system).__mro__)
+    return isinstance(system, other)
+
+
+def _order(phase: str, members: list[System], everyone: list[System]) -> list[System]:
+    """Stable topological order of one phase."""
+    count = len(members)
+    later: list[set[int]] = [set() for _ in range(count)]
+    for i, system in enumerate(members):
+        for listed, others in (("before", system.before), ("after", system.after)):
+            for other in others:
+                _check_phase(system, listed, other, everyone)
+                # A "*" gives way to whatever another system says of this one by name.
+                for j, member in enumerate(members):
+                    if j == i or not _named(member, other):
+                        continue
+                    if other == "*" and _says(member, system, listed):
+                        continue
+                    first, second = (i, j) if listed == "before" else (j, i)
+                    later[first].add(second)
+    for i, a in enumerate(members):
+        for j, b in enumerate(members):
+            if i != j and _feeds(a, b):
+                later[i].add(j)
+    return [members[i] for i in _sorted(phase, members, later)]
+
+
+def _says(member: System, system: System, listed: str) -> bool:
+    names = member.before if listed == "before" else member.after
+    return any(other != "*" and _named(system, other) for other in names)
+
+
+def _check_phase(system: System, listed: str, other: type[System] | str, everyone: list[System]) -> None:
+    for target in everyone:
+        if other != "*" and _named(target, other) and target.phase != system.phase:
+            raise ScheduleError(
+                f"{type(system).__name__}.{listed} names {type(target).__name__}, which runs in the phase "
+                f"{target.phase!r}, not {system.phase!r}; before and after order systems of one phase"
+            )
+
+
+def _feeds(a: System, b: System) -> bool:
+    """Whether data flows from a to b within a phase: derived tables are written, added to, then read."""
+    for kind in a.writes:
+        if kind.derived and kind not in b.writes and (kind in b.adds or kind in b.reads):
+            return True
+    return any(kind in b.reads and kind not in b.adds and kind not in b.writes for kind in a.adds)
+
+
+def _sorted(phase: str, members: list[System], later: list[set[int]]) -> list[int]:
+    count = len(members)
+    waiting = [sum(i in after for after in later) for i in range(count)]
+    order: list[int] = []
+    while len(order) < count:
+        free = [i for i in range(count) if waiting[i] == 0 and i not in order]
+        if not free:
+            raise ScheduleError(_cycle(phase, members, later, set(range(count)) - set(order)))
+        order.append(free[0])
+        for j in later[free[0]]:
+            waiting[j] -= 1
+    reach = _closure(later)
+    for i in range(count):
+        for j in range(i + 1, count):
+            shared = _conflict(members[i], members[j])
+            if shared is not None and j not in reach[i] and i not in reach[j]:
+                a, b = type(members[i]).__name__, type(members[j]).__name__
+                raise ScheduleError(
+                    f"{a} and {b} both touch {shared.__name__} in the phase {phase!r} with no order between "
+                    f"them; give one of them before or after, for example {b}.after = ({a},)"
+                )
+    return order
+
+
+def _closure(later: list[set[int]]) -> list[set[int]]:
+    reach: list[set[int]] = []
+    for start in range(len(later)):
+        seen: set[int] = set()
+        stack = list(later[start])
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack.extend(later[node])
+        reach.append(seen)
+    return reach
+
+
+def _conflict(a: System, b: System) -> type[Component] | None:
+    """A component both touch, at least one of them writing it."""
+    for first, second in ((a, b), (b, a)):
+        for kind in first.writes:
+            if kind in second.reads or kind in second.writes or kind in second.adds:
+                return kind
+    return None
+
+
+def _cycle(phase: str, members: list[System], later: list[set[int]], left: set[int]) -> str:
+    node = min(left)
+    path: list[int] = []
+    while node not in path:
+        path.append(node)
+        node = min(i for i in left if node in later[i])
+    loop = [*path[path.index(node) :], node][::-1]
+    names = [type(members[i]).__name__ for i in loop]
+    return (
+        f"the order of the phase {phase!r} runs in a circle: {' before '.join(names)}; "
+        "remove one before or after, or move one system to another phase"
+    )
+
+
+def _check_reads(schedule: Schedule) -> None:
+    """Every derived table that is read must have been filled earlier in the tick."""
+    filled: set[type[Component]] = set()
+    for system in schedule.systems:
+        for kind in system.reads:
+            if kind.derived and kind.rate_of is None and kind not in filled | {*system.writes}:
+                raise ScheduleError(
+                    f"{type(system).__name__} reads {kind.__name__}, which no system writes before it; "
+                    f"add a system that writes {kind.__name__}{_late_writer(schedule, kind)}"
+                )
+        filled.update(system.writes, system.adds)
+
+
+def _late_writer(schedule: Schedule, kind: type[Component]) -> str:
+    for system in schedule.systems:
+        if kind in system.writes:
+            return f" earlier ({type(system).__name__} does so only in the phase {system.phase!r})"
+    return ""

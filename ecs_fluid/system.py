@@ -1,0 +1,177 @@
+"""Systems: behaviour that runs once per tick (or once per integrator stage) on component tables.
+
+A system declares what it touches and when, and its parameters as annotated class attributes::
+
+    class Swirl(System):
+        '''Everything turns about the z axis.'''
+        reads = (Position,)
+        adds = (Velocity,)
+        phase = "rates"
+        spin: float = Field(1.0, description="angular velocity, rad/s")
+
+        def process(self, dt: float) -> None:
+            for position, velocity in self.query(Position, Velocity):
+                velocity.u[:, 0] -= self.spin * position.x[:, 1]
+                velocity.u[:, 1] += self.spin * position.x[:, 0]
+
+Parameters are checked when the system is made, in Python and in a world file alike.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+
+import esper
+from pydantic import BaseModel, ConfigDict, create_model
+from pydantic.fields import FieldInfo
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import ScheduleError
+from ecs_fluid.explain import validated
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import Entity, World
+
+PHASES = ("spawn", "prepare", "rates", "move", "constrain", "observe")
+"""Order of a tick; prepare and rates are repeated for every stage of the integrator."""
+
+Types = tuple[type[Component], ...]
+
+
+class Settings(BaseModel):
+    """Base of parameter models: unknown keys refused, values fixed once made, numbers finite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+
+
+class System(esper.Processor):
+    """Base of all systems.
+
+    Class attributes to set:
+        reads, writes, adds: component types touched. ``writes`` overwrites or updates, ``adds`` adds to a
+            rate (adders of one rate need no order among themselves).
+        phase: one of spawn, prepare, rates, move, constrain, observe.
+        before, after: system classes, or their names, of the same phase to run before or after; "*" means
+            all others.
+    """
+
+    reads: ClassVar[Types] = ()
+    writes: ClassVar[Types] = ()
+    adds: ClassVar[Types] = ()
+    phase: ClassVar[str] = "move"
+    before: ClassVar[tuple[type[System] | str, ...]] = ()
+    after: ClassVar[tuple[type[System] | str, ...]] = ()
+    integrates: ClassVar[bool] = False
+    watching: bool
+    Parameters: ClassVar[type[Settings]] = Settings
+    kind: ClassVar[str] = "system"
+    registry: ClassVar[dict[str, type[System]]] = {}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.phase not in PHASES:
+            raise ScheduleError(
+                f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}"
+            )
+        for listed in ("reads", "writes", "adds"):
+            types = getattr(cls, listed)
+            types = types if isinstance(types, tuple) else (types,)
+            for item in types:
+                if not (isinstance(item, type) and issubclass(item, Component)):
+                    raise ScheduleError(
+                        f"{cls.__name__}.{listed} holds {item!r}; component classes are allowed"
+                    )
+            setattr(cls, listed, types)
+        for listed in ("before", "after"):
+            others = getattr(cls, listed)
+            setattr(cls, listed, others if isinstance(others, tuple) else (others,))
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("System") or "System").lower()
+        cls.Parameters = _parameters(cls)
+        System.registry[cls.path()] = cls
+
+    @classmethod
+    def path(cls) -> str:
+        """Import path ``module:Class``, the name of the class in checkpoints and world files."""
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(type(self).Parameters, parameters, type(self).__name__)
+        for name in type(self).Parameters.model_fields:
+            setattr(self, name, getattr(self.parameters, name))
+        self._world: weakref.ref[World] | None = None
+        self.watching = False
+
+    @property
+    def world(self) -> World:
+        """The world this system was added to."""
+        world = self._world() if self._world is not None else None
+        if world is None:
+            raise ScheduleError(f"{type(self).__name__} belongs to no world yet; use world.add_system")
+        return world
+
+    def process(self, dt: float) -> None:
+        """Do this system's work for a tick (or integrator stage) of `dt` seconds."""
+        raise ScheduleError(f"{type(self).__name__} has no process(self, dt) method")
+
+    def added(self, world: World) -> None:
+        """Called once when the system joins a world; may add further systems or entities it needs."""
+
+    def before_system(self, system: System) -> None:
+        """Called before every other system runs, while `watching` is set."""
+
+    def after_system(self, system: System) -> None:
+        """Called after every other system has run, while `watching` is set."""
+
+    def lint(self, world: World) -> list[str]:
+        """Sentences about what looks wrong before the first tick."""
+        return []
+
+    def query(self, *types: type[Component]) -> Iterator[Any]:
+        """Tables of every entity that has all the `types`, in entity order; only declared types."""
+        for _, tables in self.entities(*types):
+            yield tables
+
+    def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
+        """Like `query`, with the entity: pairs of (entity, tables)."""
+        for wanted in types:
+            self.check_declared(wanted)
+        return self.world.entities_with(*types)
+
+    def check_declared(self, wanted: type[Component]) -> None:
+        """Raise ScheduleError unless `wanted` is among the declared components."""
+        if self.integrates or wanted in self.reads or wanted in self.writes or wanted in self.adds:
+            return
+        raise ScheduleError(
+            f"{type(self).__name__} asks for {wanted.__name__} but does not declare it; "
+            f"add {wanted.__name__} to its reads, writes or adds"
+        )
+
+    def field(self, wanted: type[Component]) -> Any:
+        """The component of that type on the world's `fluid` entity."""
+        self.check_declared(wanted)
+        return self.world.fluid[wanted]
+
+    def __repr__(self) -> str:
+        chosen = self.parameters.model_dump(exclude_defaults=True)
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in chosen.items())})"
+
+
+def _parameters(cls: type[System]) -> type[Settings]:
+    """Parameter model of a system: its annotated attributes, plus those of its bases."""
+    own = [
+        name
+        for name, text in cls.__dict__.get("__annotations__", {}).items()
+        if not name.startswith("_") and "ClassVar" not in str(text)
+    ]
+    hints = get_type_hints(cls, include_extras=True) if own else {}
+    fields: dict[str, Any] = {}
+    for name in own:
+        default = cls.__dict__.get(name, ...)
+        fields[name] = (hints[name], default)
+        if isinstance(default, FieldInfo):
+            delattr(cls, name)
+    base = next((b.Parameters for b in cls.__mro__[1:] if issubclass(b, System)), Settings)
+    return create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)

@@ -1,0 +1,540 @@
+"""The world: entities with component tables, a schedule of systems, and a clock.
+
+esper keeps one world at a time in module globals. Every call here that touches it holds one process-wide
+lock, switches esper to this world's context and puts the former one back, so that several worlds live side
+by side, also in threads. Holding that lock for a whole tick also keeps parallel kernels of two threads
+apart, which numba's simplest threading layer cannot bear.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+
+import esper
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.commands import Commands
+from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.errors import ComponentError, FluidError, FluidWarning, ScheduleError
+from ecs_fluid.explain import nearest, validated
+from ecs_fluid.guard import Guard
+from ecs_fluid.integrator import Integrator, Tables
+from ecs_fluid.schedule import Schedule, Timing, build
+from ecs_fluid.system import Settings, System
+
+_LOCK = threading.RLock()
+
+C = TypeVar("C", bound=Component)
+S = TypeVar("S", bound=System)
+
+
+class WorldOptions(Settings):
+    """Clock, arithmetic and seed of a world."""
+
+    dt: float = Field(1 / 30, gt=0, description="time step of a tick, s")
+    integrator: Literal["euler", "rk2", "rk3", "rk4"] = Field(
+        "rk2", description="Runge-Kutta method of order 1 to 4 for every rate"
+    )
+    precision: Literal["single", "double"] = Field("single", description="float32 or float64 tables")
+    seed: int = Field(1, ge=0, lt=2**63, description="seed of all random numbers")
+    debug: bool = Field(
+        False, description="poison derived tables each tick and catch undeclared writes (slow)"
+    )
+
+
+class Entity:
+    """Handle of one entity of a world: ``entity[Position].x``, ``len(entity)``, ``entity.name``."""
+
+    def __init__(self, world: World, number: int, name: str) -> None:
+        self._world, self.number, self.name = weakref.ref(world), number, name
+
+    @property
+    def world(self) -> World:
+        """The world the entity lives in."""
+        world = self._world()
+        if world is None:
+            raise FluidError(f"the world of entity {self.name!r} no longer exists")
+        return world
+
+    @property
+    def tables(self) -> Tables:
+        """All component tables by type."""
+        return self.world._tables(self.number)
+
+    def __getitem__(self, kind: type[C]) -> C:
+        tables = self.tables
+        if kind not in tables:
+            names = (other.__name__ for other in tables)
+            raise ComponentError(f"entity {self.name!r} has no {kind.__name__}; it has {', '.join(names)}")
+        return tables[kind]  # type: ignore[return-value]
+
+    def __contains__(self, kind: type[Component]) -> bool:
+        return kind in self.tables
+
+    def __len__(self) -> int:
+        return next((table.rows or 0 for kind, table in self.tables.items() if kind.per_row), 0)
+
+    def spawn(self, *components: Component) -> None:
+        """Add rows; during a tick they appear when it ends. See `World.spawn_rows`."""
+        self.world.spawn_rows(self.name, *components)
+
+    def kill(self, rows: Any) -> None:
+        """Remove rows, given as a mask or as row numbers; during a tick when it ends."""
+        self.world.kill_rows(self.name, rows)
+
+    def columns(self, state_only: bool = False) -> dict[str, Array]:
+        """Per-row columns by their label ``Component.column``; views, not copies."""
+        return {
+            field.label: array
+            for kind, table in sorted(self.tables.items(), key=lambda item: item[0].__name__)
+            if kind.per_row and not (state_only and kind.derived)
+            for field, array in table.items()
+        }
+
+    def __repr__(self) -> str:
+        return f"Entity({self.name!r}, rows={len(self)}, {', '.join(k.__name__ for k in self.tables)})"
+
+
+class World:
+    """Entities, systems and time of one simulation.
+
+    Args:
+        options: fields of WorldOptions by name: dt [s], integrator ("euler", "rk2", "rk3", "rk4"),
+            precision ("single", "double"), seed, debug.
+
+    Raises:
+        RecipeError: an option is unknown or out of range.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options: WorldOptions = validated(WorldOptions, options, "World")
+        self.dt, self.seed = self.options.dt, self.options.seed
+        self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
+        self.tick = 0
+        self.next_row_id = 0
+        self.recipe: dict[str, Any] | None = None
+        self.history: list[dict[str, Any]] = []
+        self._context = f"ecs_fluid/{uuid.uuid4()}"
+        self._entities: dict[str, Entity] = {}
+        self._systems: list[System] = []
+        self._schedule: Schedule | None = None
+        self._timings: dict[int, Timing] = {}
+        self._commands = Commands()
+        self._guard = Guard()
+        self._integrator = Integrator(self.options.integrator)
+        self._stage_offset = 0.0
+        self._ticking = self._warned = False
+        weakref.finalize(self, _forget, self._context)
+        self.fluid = self._create("fluid", {})
+
+    # ------------------------------------------------------------------ entities
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Hold the process lock with esper switched to this world; the former world comes back after."""
+        with _LOCK:
+            former = esper.current_world
+            if former == self._context:
+                yield
+                return
+            esper.switch_world(self._context)
+            try:
+                yield
+            finally:
+                esper.switch_world(former)
+
+    def _create(self, name: str, tables: Tables) -> Entity:
+        with self.active():
+            number = esper.create_entity(*tables.values())
+        entity = self._entities[name] = Entity(self, number, name)
+        return entity
+
+    def _tables(self, number: int) -> Tables:
+        with self.active():
+            return {type(table): table for table in esper.components_for_entity(number)}
+
+    def _put(self, entity: Entity, table: Component) -> None:
+        with self.active():
+            esper.add_component(entity.number, table)
+
+    @property
+    def entities(self) -> list[Entity]:
+        """All entities in the order in which they were made; the first is the `fluid` entity."""
+        return list(self._entities.values())
+
+    def __getitem__(self, name: str) -> Entity:
+        if name not in self._entities:
+            raise FluidError(f"the world has no entity {name!r}; {nearest(name, self._entities)}")
+        return self._entities[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entities
+
+    def spawn(self, name: str, *components: Component | type[Component]) -> Entity:
+        """Make an entity, a population whose rows are the particles.
+
+        Args:
+            name: letters, digits, "-" and "_", starting with a letter; unique in the world.
+            components: tables of equal length; a class stands for a table of its default values.
+
+        Raises:
+            ComponentError: lengths differ, a component comes twice or is derived, the name is taken.
+        """
+        if self._ticking:
+            raise FluidError(f"entity {name!r} cannot be made during a tick; make it between two ticks")
+        if not (name and name[0].isascii() and name[0].isalpha() and _plain(name)):
+            raise ComponentError(
+                f"entity name {name!r}: letters, digits, '-' and '_' are allowed, starting with a letter"
+            )
+        if name in self._entities:
+            raise ComponentError(f"the world already has an entity {name!r}; choose another name")
+        tables = self._checked_tables(name, components)
+        rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
+        if rows is not None and RowId not in tables:
+            tables[RowId] = RowId(self._new_ids(rows))
+        entity = self._create(name, tables)
+        self._schedule = None
+        return entity
+
+    def _checked_tables(self, name: str, components: tuple[Component | type[Component], ...]) -> Tables:
+        tables: Tables = {}
+        rows: int | None = None
+        first = ""
+        blanks: list[type[Component]] = []
+        for item in components:
+            kind = item if isinstance(item, type) else type(item)
+            if not issubclass(kind, Component):
+                raise ComponentError(f"entity {name!r}: {item!r} is not a component")
+            if kind.derived:
+                raise ComponentError(
+                    f"entity {name!r}: {kind.__name__} is derived; systems fill it, so it cannot be spawned"
+                )
+            if kind in tables or kind in blanks:
+                raise ComponentError(f"entity {name!r}: {kind.__name__} was given twice")
+            if isinstance(item, type):
+                blanks.append(kind)
+                continue
+            if kind.per_row:
+                if rows is not None and item.rows != rows:
+                    raise ComponentError(
+                        f"entity {name!r}: {kind.__name__} has {item.rows} rows, but {first} has {rows}; "
+                        "all components of an entity need the same number of rows"
+                    )
+                rows, first = item.rows, first or kind.__name__
+            for field, array in item.items():
+                field.check_values(array, f"entity {name!r}")
+            tables[kind] = item.copy()
+            tables[kind].cast(self.dtype)
+        for kind in blanks:
+            tables[kind] = kind.blank(rows or 0, self.dtype)
+        return tables
+
+    def _new_ids(self, count: int) -> Array:
+        ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
+        self.next_row_id += count
+        return ids
+
+    def spawn_rows(self, name: str, *components: Component) -> None:
+        """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
+
+        Columns of components that are not given get their default; one without a default must be given.
+        """
+        entity = self[name]
+        tables = self._checked_tables(name, components)
+        tables.pop(RowId, None)
+        rows = next((t.rows or 0 for t in tables.values()), 0)
+        full: Tables = {}
+        for kind in entity.tables:
+            if kind.derived or not kind.per_row or kind is RowId:
+                continue
+            if kind not in tables:
+                if any(field.default is None for field in kind.columns.values()):
+                    raise ComponentError(f"entity {name!r}: new rows need {kind.__name__}")
+                tables[kind] = kind.blank(rows, self.dtype)
+            full[kind] = tables.pop(kind)
+        if tables:
+            extra = next(iter(tables)).__name__
+            raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
+        self._commands.spawn(name, full, rows)
+        if not self._ticking:
+            self._commands.apply(self)
+
+    def kill_rows(self, name: str, rows: Any) -> None:
+        """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
+        self._commands.kill(name, rows, len(self[name]))
+        if not self._ticking:
+            self._commands.apply(self)
+
+    def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
+        """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
+        with self.active():
+            found = {number: tables for number, tables in esper.get_components(*types)}
+        for entity in list(self._entities.values()):
+            if entity.number in found:
+                yield entity, tuple(found[entity.number])
+
+    def query(self, *types: type[Component]) -> Iterator[Any]:
+        """Tables of every entity that has all the `types`, in the order of creation."""
+        for _, tables in self.entities_with(*types):
+            yield tables
+
+    # ------------------------------------------------------------------ systems
+
+    @property
+    def systems(self) -> list[System]:
+        """Systems in the order in which they were added."""
+        return list(self._systems)
+
+    def add_system(self, system: S) -> S:
+        """Add a system, and the ones it needs; the schedule is checked before the next tick."""
+        self.add_systems([system])
+        return system
+
+    def add_systems(self, systems: Sequence[System]) -> None:
+        """Add several systems at once; what they need of one another is taken from the list first."""
+        for system in systems:
+            if not isinstance(system, System):
+                raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
+            if system._world is not None:
+                raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
+            system._world = weakref.ref(self)
+            self._systems.append(system)
+        self._schedule = None
+        for system in systems:
+            system.added(self)
+
+    def require(self, kind: type[S], **parameters: Any) -> S:
+        """The system of that class, added with `parameters` if there is none."""
+        return self.system(kind) or self.add_system(kind(**parameters))
+
+    def system(self, kind: type[S]) -> S | None:
+        """The first system of that class, or None."""
+        return next((system for system in self._systems if isinstance(system, kind)), None)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Systems in running order; printing it shows phases, access and times."""
+        if self._schedule is None:
+            self._schedule = build(self._systems)
+            self._schedule.timings = self._timings
+            self._attach_derived()
+        return self._schedule
+
+    def _attach_derived(self) -> None:
+        """Give every entity the derived tables that its systems fill, at the right length."""
+        schedule = self._schedule or build(self._systems)
+        filled = {kind for system in schedule.systems for kind in (*system.writes, *system.adds)}
+        for kind in sorted((k for k in filled if k.derived), key=lambda k: k.__name__):
+            if not kind.per_row:
+                if kind not in self.fluid:
+                    self._put(self.fluid, kind.blank(0, self.dtype))
+                continue
+            for entity in self._entities.values():
+                tables = entity.tables
+                if all(given in tables for given in kind.given):
+                    rows = len(entity)
+                    if kind not in tables or tables[kind].rows != rows:
+                        self._put(entity, kind.blank(rows, self.dtype))
+
+    # ------------------------------------------------------------------ time
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s: tick times dt, plus the offset of the integrator's stage during a tick."""
+        return (self.tick + self._stage_offset) * self.dt
+
+    def step(self, ticks: int = 1) -> None:
+        """Advance by whole ticks of `dt`.
+
+        Raises:
+            DivergedError: a table became non-finite; the world is back at the start of that tick and the
+                message names the system that did it.
+        """
+        with self.active():
+            for _ in range(ticks):
+                self._tick()
+
+    def _tick(self) -> None:
+        schedule = self.schedule
+        if not self._warned:
+            self._warned = True
+            for text in self.lint():
+                warnings.warn(text, FluidWarning, stacklevel=4)
+        for timing in self._timings.values():
+            timing.last = 0.0
+        self._guard.keep(self)
+        try:
+            self._advance(schedule)
+            bad = self._guard.first_bad(self)
+        except BaseException:
+            self._guard.restore(self)
+            raise
+        if bad is not None:
+            self._guard.restore(self)
+            self._replay(schedule, bad)
+        self._run(schedule.phases["observe"])
+
+    def _advance(self, schedule: Schedule) -> None:
+        self._ticking = True
+        try:
+            if self.options.debug:
+                self._guard.poison(self)
+            self._run(schedule.phases["spawn"])
+            integrators = [s for s in schedule.phases["move"] if s.integrates]
+            method = self._integrator.method
+            for stage in range(method.stages if integrators else 1):
+                self._stage_offset = method.c[stage] if integrators else 0.0
+                self._clear_rates()
+                self._run(schedule.phases["prepare"])
+                self._run(schedule.phases["rates"])
+                self._stage = stage
+                self._run(integrators)
+            self._stage_offset = 0.0
+            self._run([s for s in schedule.phases["move"] if not s.integrates])
+            self._run(schedule.phases["constrain"])
+            self._commands.apply(self)
+            self.tick += 1
+        finally:
+            self._ticking, self._stage_offset = False, 0.0
+            self._commands.clear()
+
+    def _run(self, systems: list[System]) -> None:
+        for system in systems:
+            timing = self._timings.setdefault(id(system), Timing())
+            watchers = [other for other in self._systems if other.watching]
+            for watcher in watchers:
+                watcher.before_system(system)
+            started = time.perf_counter()
+            if self.options.debug:
+                with self._guard.watch(self, system):
+                    system.process(self.dt)
+            else:
+                system.process(self.dt)
+            spent = time.perf_counter() - started
+            timing.last += spent
+            timing.total += spent
+            timing.calls += 1
+            self._guard.after_system(self, system)
+            for watcher in watchers:
+                watcher.after_system(system)
+
+    def integrate_stage(self) -> None:
+        """Advance every state that has a rate by the present stage; called by the integrating system."""
+        pairs = ((entity.number, entity.tables) for entity in self._entities.values())
+        self._integrator.advance(pairs, self._stage, self.dt)
+
+    def _clear_rates(self) -> None:
+        for entity in self._entities.values():
+            for kind, table in entity.tables.items():
+                if kind.rate_of is not None:
+                    for _, array in table.items():
+                        array.fill(0.0)
+
+    def _replay(self, schedule: Schedule, bad: str) -> None:
+        """Run the failed tick again with a check after every system, to name the one that broke it."""
+        with self._guard.naming(bad):
+            try:
+                self._advance(schedule)
+            finally:
+                self._guard.restore(self)
+        raise self._guard.error(self, bad, "the end of the tick")
+
+    # ------------------------------------------------------------------ looking
+
+    def lint(self) -> list[str]:
+        """Sentences on what looks physically wrong or coarse, asked of every system."""
+        return [text for system in self.schedule.systems for text in system.lint(self)]
+
+    def velocity(self, points: Any, solver: str | None = None) -> Array:
+        """Fluid velocity (m, 3) in m/s at points (m, 3) in m, by the world's velocity system."""
+        array = np.asarray(points, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != 3:
+            raise FluidError(f"points have shape {array.shape}; shape (m, 3) is needed")
+        if not np.isfinite(array).all():
+            raise FluidError("points hold a value that is not finite")
+        with self.active():
+            return self._provider("velocity_at", "VelocitySystem")(array, solver)  # type: ignore[no-any-return]
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Strength, impulses, energy, enstrophy, helicity, overlap and step size of the present state."""
+        with self.active():
+            return self._provider("measure", "DiagnosticsSystem")()  # type: ignore[no-any-return]
+
+    def _provider(self, method: str, example: str) -> Any:
+        for system in self._systems:
+            if hasattr(system, method):
+                self.schedule  # noqa: B018  (derived tables must exist)
+                return getattr(system, method)
+        raise FluidError(f"the world has no {example}; add one with world.add_system")
+
+    def snapshot(self) -> Snapshot:
+        """Read-only copies of every per-row column, safe to hand to another thread."""
+        with self.active():
+            populations = {
+                entity.name: {label: _frozen(array) for label, array in entity.columns().items()}
+                for entity in self._entities.values()
+                if any(kind.per_row for kind in entity.tables)
+            }
+            return Snapshot(self.tick, self.time, populations)
+
+    def state_hash(self) -> str:
+        """Hash of tick, time step and every state table, bit for bit."""
+        from ecs_fluid.state import state_hash
+
+        return state_hash(self)
+
+    def save(self, path: Any) -> None:
+        """Write a checkpoint from which `ecs_fluid.resume` continues bit for bit."""
+        from ecs_fluid.state import save
+
+        save(self, path)
+
+    def timings(self) -> dict[str, Timing]:
+        """Time of each system by name, in running order."""
+        return {
+            type(system).__name__: self._timings.get(id(system), Timing()) for system in self.schedule.systems
+        }
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))
+        return f"World(tick={self.tick}, time={self.time:.6g} s, {rows})"
+
+
+class Snapshot(Mapping[str, dict[str, Array]]):
+    """Columns by population name and label, at one tick."""
+
+    def __init__(self, tick: int, time: float, populations: dict[str, dict[str, Array]]) -> None:
+        self.tick, self.time, self._populations = tick, time, populations
+
+    def __getitem__(self, name: str) -> dict[str, Array]:
+        return self._populations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._populations)
+
+    def __len__(self) -> int:
+        return len(self._populations)
+
+
+def _frozen(array: Array) -> Array:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def _plain(name: str) -> bool:
+    return all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in name)
+
+
+def _forget(context: str) -> None:
+    with _LOCK:
+        if esper.current_world != context and context in esper.list_worlds():
+            esper.delete_world(context)
