@@ -6,11 +6,15 @@ from ecs_fluid.component import Array, Component, column
 
 
 class Grid(Component, derived=True, per_row=False):
-    """Uniform grid that encloses all particles; points stand at origin + index * spacing."""
+    """Uniform grid that encloses all particles; points stand at origin + index * spacing.
+
+    ``flat`` is 1 for an axis along which the particles have no extent (a two-dimensional world).
+    """
 
     origin: Array = column("m", shape=(3,))
     spacing: Array = column("m", shape=(3,))
     cells: Array = column("1", shape=(3,), kind="int")
+    flat: Array = column("1", shape=(3,), kind="int", default=0)
 
 
 class VelocityField(Component, derived=True, per_row=False):

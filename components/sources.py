@@ -8,8 +8,9 @@ from ecs_fluid.component import Array, Component, column
 class Sources(Component, derived=True, per_row=False):
     """All vortons of the world in one structure of arrays, sorted by grid cell.
 
-    Sorted row k is row ``order[k]`` of the vorton populations laid end to end in entity order; cell c of
-    the Grid holds the sorted rows ``start[c]`` to ``start[c + 1]``.
+    Sorted row k is row ``order[k]`` of the vorton populations laid end to end in entity order. The grid
+    (origin, spacing, cells) encloses the vortons; its cell c holds sorted rows ``start[c]`` to
+    ``start[c + 1]``.
     """
 
     x: Array = column("m", shape=(3, None))
@@ -17,17 +18,22 @@ class Sources(Component, derived=True, per_row=False):
     sigma: Array = column("m", shape=(None,))
     order: Array = column("1", shape=(None,), kind="int")
     start: Array = column("1", shape=(None,), kind="int")
+    origin: Array = column("m", shape=(3,))
+    spacing: Array = column("m", shape=(3,))
+    cells: Array = column("1", shape=(3,), kind="int")
 
 
 class Emission(Component, per_row=False):
     """State of an emitter: the part of a particle that is due but not yet emitted."""
 
-    remainder: Array = column("1", shape=(1,), minimum=0.0)
+    remainder: Array = column("1", shape=(1,), minimum=0.0, default=0.0)
+    emitted: Array = column("1", shape=(1,), kind="int", default=0)
 
 
 class VelocityHistory(Component):
-    """Velocities of the two ticks before, kept for the jerk of the paths."""
+    """Velocities of the last three ticks, kept for the jerk of the paths."""
 
+    newest: Array = column("m/s", shape=(3,), default=0.0)
     last: Array = column("m/s", shape=(3,), default=0.0)
     before: Array = column("m/s", shape=(3,), default=0.0)
     count: Array = column("1", kind="int", default=0)

@@ -204,11 +204,11 @@ class Component:
                 raise ComponentError(f"{title} has no column {name!r}; it has {', '.join(names)}")
         for name, field in type(self).columns.items():
             if name not in named:
-                if field.default is None or not self.__dict__:
+                if field.default is None or (type(self).per_row and not self.__dict__):
                     raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
-                first = next(iter(self.__dict__.values()))
+                first = next(iter(self.__dict__.values()), np.zeros(0))
                 shape = (len(first), *field.shape) if type(self).per_row else field.shape
-                kind = first.dtype if field.kind == "float" else np.int64
+                kind = np.int64 if field.kind == "int" else first.dtype if first.dtype.kind == "f" else float
                 named[name] = np.full(cast(Any, shape), field.default, dtype=kind)
             setattr(self, name, named[name])
             field.check_values(self.__dict__[name])

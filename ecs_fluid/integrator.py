@@ -28,6 +28,18 @@ class Method:
         """Evaluations of the rates per tick."""
         return len(self.a)
 
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Weight of each stage's rate in the whole step; they sum to 1."""
+        result = []
+        for s in range(self.stages):
+            carried, weight = 1.0, 0.0
+            for r in range(s, self.stages):
+                carried *= self.a[r] if r > s else 1.0
+                weight += self.b[r] * carried
+            result.append(weight)
+        return tuple(result)
+
 
 METHODS = {
     "euler": Method((0.0,), (1.0,), (0.0,)),

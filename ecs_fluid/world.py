@@ -130,7 +130,7 @@ class World:
         self._commands = Commands()
         self._guard = Guard()
         self._integrator = Integrator(self.options.integrator)
-        self._stage_offset = 0.0
+        self._stage, self._stage_offset = 0, 0.0
         self._ticking = self._warned = False
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
@@ -241,6 +241,21 @@ class World:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
         self.next_row_id += count
         return ids
+
+    def attach(self, name: str, component: Component | type[Component]) -> None:
+        """Add a component to an existing entity; a class stands for a table of its default values."""
+        entity = self[name]
+        kind = component if isinstance(component, type) else type(component)
+        if kind in entity:
+            raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
+        table = kind.blank(len(entity), self.dtype) if component is kind else component
+        checked = self._checked_tables(name, (table,))[kind]
+        if kind.per_row and checked.rows != len(entity):
+            raise ComponentError(
+                f"entity {name!r}: {kind.__name__} has {checked.rows} rows, but the entity has {len(entity)}"
+            )
+        self._put(entity, checked)
+        self._schedule = None if not self._ticking else self._schedule
 
     def spawn_rows(self, name: str, *components: Component) -> None:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
@@ -389,13 +404,12 @@ class World:
                 self._guard.poison(self)
             self._run(schedule.phases["spawn"])
             integrators = [s for s in schedule.phases["move"] if s.integrates]
-            method = self._integrator.method
-            for stage in range(method.stages if integrators else 1):
-                self._stage_offset = method.c[stage] if integrators else 0.0
+            for stage in range(self.stages):
+                self._stage_offset = self._integrator.method.c[stage] if integrators else 0.0
+                self._stage = stage
                 self._clear_rates()
                 self._run(schedule.phases["prepare"])
                 self._run(schedule.phases["rates"])
-                self._stage = stage
                 self._run(integrators)
             self._stage_offset = 0.0
             self._run([s for s in schedule.phases["move"] if not s.integrates])
@@ -430,6 +444,16 @@ class World:
         """Advance every state that has a rate by the present stage; called by the integrating system."""
         pairs = ((entity.number, entity.tables) for entity in self._entities.values())
         self._integrator.advance(pairs, self._stage, self.dt)
+
+    @property
+    def stages(self) -> int:
+        """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
+        return self._integrator.method.stages if any(s.integrates for s in self._systems) else 1
+
+    @property
+    def stage_weight(self) -> float:
+        """Weight of the present stage's rates in the tick."""
+        return self._integrator.method.weights[self._stage] if self.stages > 1 else 1.0
 
     def _clear_rates(self) -> None:
         for entity in self._entities.values():

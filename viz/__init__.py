@@ -1,1 +1,9 @@
-"""."""
+"""Pictures of a run: plain arrays in, PyVista objects, PNGs and movies out.
+
+A *frame* is ``dict[population name, dict[column name, array]]`` as a trajectory stores it. Only what draws
+imports PyVista, so importing this package costs nothing:
+
+* ``points``: point clouds and arrows; ``fields``: slices, grids and streamlines of a velocity function;
+* ``scene``: ``render`` and ``save_png``; ``movie``: ``movie``; ``survey``: the view all frames share;
+* ``probe``: ``require_gl``, asked before every rendering.
+"""

@@ -1,0 +1,221 @@
+"""Checkpoints: every number of a world's state in one sealed file, bit for bit, or not at all.
+
+A checkpoint is an uncompressed ``.npz`` that ``numpy.load`` opens too. Its last bytes, a zip comment, are a
+seal: the format version and a BLAKE2 digest of everything before. The zip's own checksums cover the arrays
+but not its headers; the seal covers every byte, so one flipped bit or one lost byte anywhere is noticed.
+The same meta and arrays give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
+
+VERSION = 1
+"""Format of the checkpoints this version writes, and the only one it reads."""
+
+_HEADER = "checkpoint.json"
+_SEAL = re.compile(rb"ecs_fluid checkpoint format (\d{6}) blake2b ([0-9a-f]{64})")
+_SEAL_LENGTH = len(b"ecs_fluid checkpoint format 000001 blake2b ") + 64
+_ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_FILE_NAME = re.compile(r"checkpoint-(\d{1,18})\.npz")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The newest intact checkpoint of a folder, and a sentence for every damaged newer one."""
+
+    tick: int
+    path: Path
+    meta: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    skipped: tuple[str, ...]
+
+
+def save_checkpoint(path: str | Path, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write ``meta`` (what JSON can hold) and ``arrays`` (names like ``ring/Position.x``) to ``path``.
+
+    The file appears whole, synced to the disk, or not at all: a former checkpoint of that name stays intact
+    until the new one is finished. Raises StorageError: disk full, no permission, or data no file can hold.
+    """
+    path = Path(path)
+    header = _header(meta, arrays)
+    if path.is_dir():
+        raise StorageError(f"cannot write checkpoint {path}: it is a folder, not a file.")
+
+    def write(handle: BinaryIO) -> None:
+        with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo(_HEADER), header)
+            for name, array in arrays.items():
+                with archive.open(zipfile.ZipInfo(name + ".npy"), "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
+            archive.comment = b"ecs_fluid checkpoint format %06d blake2b %s" % (VERSION, b"0" * 64)
+        end = handle.seek(-64, io.SEEK_END)
+        digest = _digest(handle, end)
+        handle.seek(end)
+        handle.write(digest)
+
+    replace_file(path, write, "write checkpoint")
+
+
+def load_checkpoint(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read back ``(meta, arrays)`` exactly as saved: values, dtypes, shapes; arrays are writable copies.
+
+    Raises StorageError in one sentence for a missing file, a folder, something else than a checkpoint, a
+    damaged or cut file, and a checkpoint of another format version. Nothing in the file is ever executed.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as handle:
+            _check_seal(handle, path)
+            return _read(handle, path)
+    except OSError as error:
+        raise storage_error(error, "read checkpoint", path) from error
+
+
+def checkpoint_path(folder: str | Path, tick: int) -> Path:
+    """Where the checkpoint of ``tick`` belongs: ``folder/checkpoint-<tick>.npz``."""
+    return Path(folder) / f"checkpoint-{tick:08d}.npz"
+
+
+def list_checkpoints(folder: str | Path) -> list[tuple[int, Path]]:
+    """All ``(tick, path)`` of a folder, oldest first; not opened, so damaged ones are listed too."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        return []
+    named = ((_FILE_NAME.fullmatch(path.name), path) for path in folder.iterdir())
+    return sorted((int(match[1]), path) for match, path in named if match)
+
+
+def keep_last(folder: str | Path, count: int = 2) -> None:
+    """Delete all but the ``count`` newest checkpoints, and what an interrupted save left behind.
+
+    Two are kept by default, so that damage to the newest costs minutes and not the run.
+    """
+    for unfinished in Path(folder).glob(temporary_name(Path("checkpoint-*.npz")).name):
+        _delete(unfinished)
+    for _, path in list_checkpoints(folder)[: -max(count, 1)]:
+        _delete(path)
+
+
+def drop_after(folder: str | Path, tick: int) -> None:
+    """Delete checkpoints later than ``tick``: a run resumed there writes them anew."""
+    for found, path in list_checkpoints(folder):
+        if found > tick:
+            _delete(path)
+
+
+def newest_checkpoint(folder: str | Path, at_most: int | None = None) -> Found:
+    """Load the newest intact checkpoint (not later than tick ``at_most``), passing over damaged ones.
+
+    ``Found.skipped`` says in words what was passed over; StorageError when no intact one is left.
+    """
+    skipped: list[str] = []
+    for tick, path in reversed(list_checkpoints(folder)):
+        if at_most is not None and tick > at_most:
+            continue
+        try:
+            meta, arrays = load_checkpoint(path)
+        except StorageError as error:
+            skipped.append(str(error))
+            continue
+        return Found(tick, path, meta, arrays, tuple(skipped))
+    reason = " ".join(skipped) or "the folder has no file named checkpoint-<tick>.npz."
+    raise StorageError(f"{folder} has no checkpoint to resume from: {reason}")
+
+
+def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    for name, array in arrays.items():
+        if not _ARRAY_NAME.fullmatch(name):
+            raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes.")
+        if np.asarray(array).dtype.kind not in "biufcSU":
+            raise StorageError(
+                f"array {name!r} has dtype {np.asarray(array).dtype}: only numbers and text can be stored."
+            )
+    try:
+        described = {"format": "ecs_fluid checkpoint", "meta": dict(meta), "arrays": list(arrays)}
+        return json.dumps(described, ensure_ascii=True).encode()
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"checkpoint meta data must be plain JSON values: {error}.") from error
+
+
+def _digest(handle: BinaryIO, end: int) -> bytes:
+    digest = hashlib.blake2b(digest_size=32)
+    handle.seek(0)
+    while end > 0:
+        block = handle.read(min(end, 1 << 20))
+        if not block:
+            break
+        digest.update(block)
+        end -= len(block)
+    return digest.hexdigest().encode()
+
+
+def _check_seal(handle: BinaryIO, path: Path) -> None:
+    size = handle.seek(0, io.SEEK_END)
+    handle.seek(max(size - _SEAL_LENGTH, 0))
+    seal = _SEAL.fullmatch(handle.read())
+    if not seal:
+        raise StorageError(
+            f"{path} is not an intact ecs_fluid checkpoint: the seal at its end is missing, so it is "
+            "something else, cut short or damaged."
+        )
+    if _digest(handle, size - 64) != seal[2]:
+        raise StorageError(
+            f"checkpoint {path} is damaged: its content does not match its seal; use an older checkpoint."
+        )
+    if int(seal[1]) != VERSION:
+        raise StorageError(
+            f"checkpoint {path} has format version {int(seal[1])}, but this ecs_fluid reads only version "
+            f"{VERSION}; resume it with the ecs_fluid that wrote it."
+        )
+
+
+def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    # A seal proves nothing about who made the file, so sizes are still checked before memory is taken.
+    try:
+        with zipfile.ZipFile(handle) as archive:
+            size = handle.seek(0, io.SEEK_END)
+            entries = archive.infolist()
+            packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in entries)
+            if packed or sum(entry.file_size for entry in entries) > size:
+                raise ValueError("it holds compressed or overlapping data")
+            header = json.loads(archive.read(_HEADER))
+            arrays = {name: _array(archive.read(name + ".npy")) for name in header["arrays"]}
+            return dict(header["meta"]), arrays
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, NotImplementedError) as error:
+        raise StorageError(f"checkpoint {path} cannot be understood: {error}.") from error
+
+
+def _array(data: bytes) -> np.ndarray:
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read_header = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read_header = np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read_header(stream)
+    count = math.prod(shape)
+    if fortran or dtype.hasobject or count * dtype.itemsize != len(data) - stream.tell():
+        raise ValueError("an array does not have the size it claims")
+    flat = np.frombuffer(data, dtype=dtype, offset=stream.tell(), count=count)
+    return flat.reshape(shape).copy()
+
+
+def _delete(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(error, "delete old checkpoint", path) from error

@@ -1,0 +1,110 @@
+"""Replacing files so that nobody meets half of one, and saying in a sentence why a disk refused."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from ecs_fluid.errors import StorageError
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+"""What a population may be called: it becomes a file name, so no dots, slashes or spaces."""
+
+COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?")
+"""What a column may be called: ``Velocity.u``, or a plain word."""
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def check_name(name: str, pattern: re.Pattern[str] = NAME, what: str = "population") -> str:
+    """Return ``name`` if it can safely be part of a file; raise StorageError in one sentence otherwise."""
+    if not pattern.fullmatch(name) or len(name) > 100:
+        raise StorageError(
+            f"{what} name {name[:120]!r} cannot be used in a file: it must match {pattern.pattern} "
+            "and be at most 100 characters long."
+        )
+    return name
+
+
+def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
+    """Turn what the operating system said into one sentence with what to do about it.
+
+    ``doing`` completes "cannot ...": for example ``"write checkpoint"``.
+    """
+    if error.errno in _FULL:
+        why = "the disk or quota is full; free some space or choose another folder, finished data is intact"
+    elif error.errno == errno.EFBIG:
+        why = "the file would exceed the size limit of this system (see `ulimit -f`), finished data is intact"
+    elif error.errno in _FORBIDDEN:
+        why = "the place is read-only or you have no permission there; change it or choose another folder"
+    elif error.errno == errno.ENOENT:
+        why = "there is no such file or folder"
+    elif error.errno == errno.EISDIR:
+        why = "it is a folder, not a file"
+    elif error.errno in (errno.ENOTDIR, errno.EEXIST):
+        why = "a file is in the way where a folder is needed"
+    else:
+        why = error.strerror or str(error)
+    return StorageError(f"cannot {doing} {path}: {why}.")
+
+
+def make_folder(folder: Path) -> None:
+    """Create ``folder`` and its parents; a StorageError says why that did not work."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(error, "create folder", folder) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename inside ``folder`` survive a power cut, where the system can."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):  # some network disks refuse fsync on folders; nothing better exists
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def temporary_name(path: Path) -> Path:
+    """Name of the unfinished sibling of ``path``; the same folder, so that renaming is atomic."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> None:
+    """Write a file beside ``path``, sync it and rename it over ``path``; on failure ``path`` is untouched.
+
+    Raises StorageError for anything the operating system refuses. Other errors of ``write`` pass through.
+    """
+    unfinished = temporary_name(path)
+    try:
+        try:
+            with open(unfinished, "w+b") as handle:
+                write(handle)
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(unfinished, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            raise
+    except OSError as error:
+        raise storage_error(error, doing, path) from error
+    sync_folder(path.parent)
+
+
+def replace_text(path: Path, text: str, doing: str) -> None:
+    """Atomically replace a small UTF-8 text file."""
+
+    def write(handle: BinaryIO) -> None:
+        handle.write(text.encode())
+
+    replace_file(path, write, doing)

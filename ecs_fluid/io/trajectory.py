@@ -1,0 +1,354 @@
+"""The trajectory of a run: every stored frame of every population, written crash-safely, read back exactly.
+
+``RUN/trajectory/`` holds one ``<population>.vtkhdf`` per population; all have the same frames. Frames are
+committed in all files together (see ``ecs_fluid.io.transaction``): a process killed at any instant loses at
+most the frame it was writing, and a full disk loses that frame only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io import vtkhdf
+from ecs_fluid.io.disk import NAME, make_folder, storage_error, temporary_name
+from ecs_fluid.io.lock import WriterLock, folder_guard
+from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, recover
+from ecs_fluid.io.vtkhdf import Column, Index
+from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
+
+_DAMAGE = (OSError, KeyError, ValueError, TypeError, RuntimeError, IndexError, AttributeError)
+
+
+@dataclass
+class _OpenFile:
+    paged: PagedFile
+    hdf: h5py.File
+    index: Index  # as it was when the file was opened
+    appender: vtkhdf.FrameAppender
+
+
+class TrajectoryWriter:
+    """Append frames to the trajectory in ``folder``; one writer at a time.
+
+    With ``resume_at_tick`` an existing trajectory is continued: frames later than that tick are dropped, so
+    that a resumed run writes them again, and what a crash left unfinished is put right. Without it the
+    folder must not hold a trajectory yet. ``durable`` waits for the disk at every frame, which also
+    survives a power cut and costs some milliseconds; without it every end of the process itself is survived.
+
+    Raises StorageError: another writer, no permission, damaged files, an existing trajectory.
+    """
+
+    def __init__(self, folder: str | Path, resume_at_tick: int | None = None, durable: bool = False) -> None:
+        self.folder = Path(folder)
+        self._durable = durable
+        self._files: dict[str, _OpenFile] = {}
+        self._columns: dict[str, dict[str, Column]] = {}
+        self._ticks: list[int] = []
+        self._times: list[float] = []
+        make_folder(self.folder)
+        if resume_at_tick is None and (_population_files(self.folder) or (self.folder / JOURNAL).exists()):
+            raise StorageError(
+                f"{self.folder} already holds a trajectory; continue it with resume_at_tick or choose another "
+                "folder."
+            )
+        self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
+        try:
+            for unfinished in self.folder.glob(temporary_name(Path("*.vtkhdf")).name):
+                unfinished.unlink(missing_ok=True)
+            recover(self.folder)
+            self._open()
+            if resume_at_tick is not None:
+                self._drop_after(resume_at_tick)
+        except OSError as error:
+            self._release()
+            raise storage_error(error, "continue trajectory in", self.folder) from error
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def ticks(self) -> tuple[int, ...]:
+        """Ticks of the frames stored so far."""
+        return tuple(self._ticks)
+
+    def append(self, tick: int, time: float, populations: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+        """Store one frame: ``populations[name][column]`` are arrays with one row per particle.
+
+        ``tick`` must grow, ``time`` is in seconds. ``Position.x`` (n, 3) m is needed, any number of other
+        columns may follow; a population keeps the columns, dtypes and row shapes of its first frame, but
+        may have any number of rows, none too, may appear later and may be left out. A frame without any
+        population is remembered, but stored only once the first population appears.
+
+        Raises StorageError; the frame is then not stored, all former ones are, and appending may be tried
+        again, for example after disk space was freed.
+        """
+        described = self._check(tick, time, populations)
+        try:
+            for name in described:
+                if name not in self._files:
+                    self._start(name, *described[name])
+            for name, file in self._files.items():
+                rows = described[name][0] if name in described else 0
+                file.appender.append(tick, time, rows, populations.get(name, {}))
+                file.hdf.flush()
+            self._commit()
+        except BaseException as error:
+            failures = [file.paged.failure for file in self._files.values()]
+            self._roll_back()
+            cause = next((failure for failure in failures if failure is not None), error)
+            if isinstance(cause, OSError):
+                raise storage_error(cause, "write trajectory frame in", self.folder) from error
+            if isinstance(error, StorageError) and self._ticks[-1:] == [tick]:
+                return  # the commit was decided before it failed, and has been completed since
+            raise cause from None
+        self._ticks.append(tick)
+        self._times.append(time)
+
+    def write_xdmf(self) -> list[Path]:
+        """Write or refresh the XDMF files through which older ParaView versions open the trajectory."""
+        return write_xdmf(self.folder)
+
+    def sync(self) -> None:
+        """Wait until the disk holds all frames; called before a checkpoint refers to them."""
+        try:
+            for file in self._files.values():
+                file.paged.sync()
+        except OSError as error:
+            raise storage_error(error, "sync trajectory in", self.folder) from error
+
+    def close(self) -> None:
+        """Finish the files and write their XDMF sidecars; harmless when repeated."""
+        if self._lock is None:
+            return
+        self._release()
+        self.write_xdmf()
+
+    def __enter__(self) -> TrajectoryWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check(
+        self, tick: int, time: float, populations: Mapping[str, Mapping[str, np.ndarray]]
+    ) -> dict[str, tuple[int, dict[str, Column]]]:
+        if self._lock is None:
+            raise StorageError(f"the trajectory in {self.folder} is closed; no frame can be added.")
+        if self._ticks and tick <= self._ticks[-1]:
+            raise StorageError(
+                f"frame of tick {tick} cannot follow the one of tick {self._ticks[-1]} in {self.folder}; "
+                "ticks must grow."
+            )
+        if not math.isfinite(time):
+            raise StorageError(f"frame of tick {tick} has time {time}; it must be a finite number of seconds.")
+        described = {name: vtkhdf.describe(name, data) for name, data in populations.items()}
+        for name, (_, columns) in described.items():
+            known = self._columns.get(name, columns)
+            if known != columns:
+                changed = sorted(c for c in known.keys() | columns.keys() if known.get(c) != columns.get(c))
+                raise StorageError(
+                    f"population {name!r} changed its columns at tick {tick} ({', '.join(changed)}); a "
+                    "trajectory keeps the columns, dtypes and row shapes of the first frame."
+                )
+        return described
+
+    def _start(self, name: str, rows: int, columns: dict[str, Column]) -> None:
+        """Give a new population its file, with an empty frame for each that went before."""
+        path = self.folder / f"{name}.vtkhdf"
+        unfinished = temporary_name(path)
+        ticks, times = np.array(self._ticks, dtype=np.int64), np.array(self._times, dtype=np.float64)
+        image = PagedFile(unfinished, writable=True, create=True)
+        try:
+            with contextlib.closing(image):
+                try:
+                    with h5py.File(image, "w") as file:
+                        vtkhdf.create(file, columns, rows, ticks, times)
+                except _DAMAGE as error:
+                    raise image.failure or error from None
+                if self._durable:
+                    image.sync()
+            unfinished.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise
+        self._open_file(name)
+
+    def _open(self) -> None:
+        indices = [self._open_file(path.stem) for path in _population_files(self.folder)]
+        if indices:
+            shortest = min(indices, key=lambda index: len(index.ticks))
+            self._ticks, self._times = shortest.ticks.tolist(), shortest.times.tolist()
+            if any(index.ticks[: len(self._ticks)].tolist() != self._ticks for index in indices):
+                raise StorageError(f"the populations in {self.folder} do not have the same frames.")
+
+    def _open_file(self, name: str) -> Index:
+        path = self.folder / f"{name}.vtkhdf"
+        paged = PagedFile(path, writable=True)
+        try:
+            hdf = h5py.File(paged, "r+")
+            index = vtkhdf.read_index(hdf)
+            self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
+        except _DAMAGE as error:
+            paged.close()
+            raise _damaged(path, error) from error
+        self._columns[name] = index.columns
+        return index
+
+    def _drop_after(self, tick: int) -> None:
+        keep = sum(stored <= tick for stored in self._ticks)
+        unborn = []
+        for name, file in self._files.items():
+            if file.index.first_frame >= keep:
+                unborn.append(name)
+            elif len(file.index.ticks) > keep:
+                vtkhdf.cut(file.hdf, keep)
+                file.hdf.flush()
+        self._commit()
+        self._ticks, self._times = self._ticks[:keep], self._times[:keep]
+        for name in unborn:
+            self._close_file(name)
+            del self._columns[name]
+            (self.folder / f"{name}.vtkhdf").unlink()
+        for name in list(self._files):  # the appenders count from the frames of before
+            self._close_file(name)
+        self._open()
+
+    def _commit(self) -> None:
+        if self._files:
+            files = {f"{name}.vtkhdf": file.paged for name, file in self._files.items()}
+            commit(self.folder, files, self._durable)
+
+    def _roll_back(self) -> None:
+        """After a failure: forget what HDF5 holds in memory and go on from what the disk holds."""
+        abandon(self.folder, [file.paged for file in self._files.values()])
+        ticks, times = self._ticks, self._times
+        for name in list(self._files):
+            self._close_file(name)
+        try:
+            recover(self.folder)
+            self._columns.clear()
+            self._open()
+        except BaseException:
+            self._release()
+            raise
+        if not self._files:
+            self._ticks, self._times = ticks, times
+
+    def _close_file(self, name: str) -> None:
+        file = self._files.pop(name)
+        with contextlib.suppress(*_DAMAGE):
+            file.hdf.close()
+        file.paged.close()
+
+    def _release(self) -> None:
+        abandon(self.folder, [file.paged for file in self._files.values()])
+        for name in list(self._files):
+            self._close_file(name)
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+class Trajectory:
+    """Read the trajectory in ``folder``, finished or not, also while it is being written.
+
+    ``ticks`` (frames,) int64, ``times`` (frames,) float64 s and ``populations`` describe what is there;
+    ``refresh`` looks again. Needs h5py only. Raises StorageError for damaged files and a missing folder.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look for new frames and populations."""
+        if not self.folder.is_dir():
+            raise StorageError(f"cannot read trajectory {self.folder}: there is no such folder.")
+        self._indices: dict[str, Index] = {}
+        with folder_guard(self.folder, exclusive=False):
+            for path in _population_files(self.folder):
+                with self._reading(path.stem) as file:
+                    self._indices[path.stem] = vtkhdf.read_index(file)
+        indices = list(self._indices.values())
+        count = min((len(index.ticks) for index in indices), default=0)
+        self.ticks: np.ndarray = indices[0].ticks[:count] if indices else np.empty(0, dtype=np.int64)
+        self.times: np.ndarray = indices[0].times[:count] if indices else np.empty(0)
+        if any((index.ticks[:count] != self.ticks).any() for index in indices):
+            raise StorageError(f"the populations in {self.folder} do not have the same frames.")
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """Names of all populations that appear in any frame, sorted."""
+        return tuple(self._indices)
+
+    def index(self, population: str) -> Index:
+        """Columns of a population, and where its frames lie in its file."""
+        try:
+            return self._indices[population]
+        except KeyError:
+            raise StorageError(
+                f"the trajectory {self.folder} has no population {population!r}; it has "
+                f"{', '.join(self._indices) or 'none'}."
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def frame(self, number: int) -> dict[str, dict[str, np.ndarray]]:
+        """Frame ``number`` (negative from the end): ``{population: {column: array}}``, bit for bit."""
+        if not -len(self) <= number < len(self):
+            raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
+        number %= len(self)
+        with folder_guard(self.folder, exclusive=False):
+            return {name: self._frame(name, number) for name in self._indices}
+
+    def _frame(self, name: str, number: int) -> dict[str, np.ndarray]:
+        with self._reading(name) as file:
+            return vtkhdf.read_frame(file, self._indices[name], number)
+
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[h5py.File]:
+        """Open a file with the decided changes of a crashed commit laid over it, changing nothing."""
+        path = self.folder / f"{name}.vtkhdf"
+        change = read_journal(self.folder).get(path.name)
+        try:
+            if change is None:
+                with h5py.File(path, "r", locking=False) as file:
+                    yield file
+            else:
+                with contextlib.closing(PagedFile(path, writable=False, change=change)) as paged:
+                    with h5py.File(paged, "r") as file:
+                        yield file
+        except _DAMAGE as error:
+            raise _damaged(path, error) from error
+
+
+def write_xdmf(folder: str | Path) -> list[Path]:
+    """Write ``<population>.xdmf`` beside each file of the trajectory in ``folder``; return their paths."""
+    trajectory = Trajectory(folder)
+    count = len(trajectory)
+    return [_write_xdmf(trajectory.folder, name, trajectory.index(name), count) for name in trajectory.populations]
+
+
+def _population_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.glob("*.vtkhdf") if NAME.fullmatch(path.stem))
+    except OSError as error:
+        raise storage_error(error, "read trajectory", folder) from error
+
+
+def _damaged(path: Path, error: BaseException) -> StorageError:
+    if isinstance(error, OSError) and error.errno is not None:
+        return storage_error(error, "read trajectory file", path)
+    detail: Any = error.args[0] if error.args else error
+    return StorageError(f"trajectory file {path} is damaged or something else: {detail}.")

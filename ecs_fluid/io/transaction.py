@@ -1,0 +1,278 @@
+"""Several growing files changed together: after a crash at any instant, all of a change is there or none.
+
+HDF5 alone does not give that. Cutting an h5py file that is flushed after each frame at every write showed
+that about 1 cut in 150 loses all finished frames too (a half-updated chunk index). So HDF5 writes through
+``PagedFile``: what lies past the last committed end goes to the disk at once, where nothing refers to it
+yet; what would change committed bytes is kept in memory. ``commit`` writes those pages of all files to one
+journal with a checksum, then into the files, then deletes the journal. ``recover`` replays a complete
+journal and ignores an incomplete one. A write that fails leaves the committed files as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import NAME, storage_error, sync_folder
+from ecs_fluid.io.lock import folder_guard
+
+PAGE = 4096
+JOURNAL = "frame.journal"
+_MAGIC = b"ecs_fluid journal 1\n"
+
+
+@dataclass
+class Change:
+    """New bytes of one file: whole pages by page number, and the length of the file afterwards."""
+
+    size: int
+    pages: dict[int, bytes] = field(default_factory=dict)
+
+
+class PagedFile:
+    """A binary file object for ``h5py.File`` whose changes become real only through ``commit``."""
+
+    def __init__(
+        self, path: str | Path, writable: bool, change: Change | None = None, create: bool = False
+    ) -> None:
+        flags = (os.O_RDWR if writable else os.O_RDONLY) | getattr(os, "O_BINARY", 0)
+        flags |= os.O_CREAT | os.O_TRUNC if create else 0
+        self.path = Path(path)
+        self.failure: BaseException | None = None
+        self._handle = os.open(self.path, flags, 0o666)
+        self._committed = os.fstat(self._handle).st_size
+        self._size = change.size if change else self._committed
+        self._pages = {k: bytearray(v) for k, v in change.pages.items()} if change else {}
+        self._position = 0
+        self._discarded = False
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, target: memoryview | bytearray) -> int:
+        view = memoryview(target).cast("B")
+        start, length = self._position, len(view)
+        data = _read_at(self._handle, length, start)
+        view[: len(data)] = data
+        view[len(data) :] = bytes(length - len(data))
+        for number in range(start // PAGE, (start + length - 1) // PAGE + 1) if self._pages else ():
+            page = self._pages.get(number)
+            if page is not None:
+                low = max(start, number * PAGE)
+                high = min(start + length, number * PAGE + len(page))
+                if low < high:
+                    view[low - start : high - start] = page[low - number * PAGE : high - number * PAGE]
+        self._position += length
+        return length
+
+    def read(self, length: int = -1) -> bytes:
+        data = bytearray(self._size - self._position if length < 0 else length)
+        self.readinto(data)
+        return bytes(data)
+
+    def write(self, data: memoryview | bytes) -> int:
+        view = memoryview(data).cast("B")
+        if not self._discarded:
+            kept = min(max(self._committed - self._position, 0), len(view))
+            self._keep(view[:kept])
+            self._write_through(view[kept:], self._position + kept)
+        self._position += len(view)
+        self._size = max(self._size, self._position)
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        self._size = self._position if size is None else size
+        return self._size
+
+    def flush(self) -> None:
+        """Nothing to do: bytes are with the system already, or wait for ``commit``."""
+
+    def _keep(self, view: memoryview) -> None:
+        start = self._position
+        while view:
+            number, inside = divmod(start, PAGE)
+            page = self._pages.get(number)
+            if page is None:
+                length = min(PAGE, self._committed - number * PAGE)
+                page = bytearray(_read_at(self._handle, length, number * PAGE))
+                self._pages[number] = page
+            part = min(len(page) - inside, len(view))
+            page[inside : inside + part] = view[:part]
+            view = view[part:]
+            start += part
+
+    def _write_through(self, view: memoryview, offset: int) -> None:
+        try:
+            _write_at(self._handle, view, offset)
+        except BaseException as failure:
+            # HDF5 reports this in words of its own and then tries again while closing: remember the
+            # reason, and let those later writes go nowhere.
+            self.failure = failure
+            self._discarded = True
+            raise
+
+    def change(self) -> Change:
+        """What ``commit`` has to write into the committed part."""
+        return Change(self._size, {number: bytes(page) for number, page in self._pages.items()})
+
+    def committed(self) -> None:
+        """``commit`` wrote the change: it is the file's content now."""
+        self._committed = self._size
+        self._pages.clear()
+
+    def discard(self, cut: bool) -> None:
+        """Ignore what HDF5 still wants to write; ``cut`` also gives back the space of uncommitted bytes."""
+        self._discarded = True
+        if cut:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, self._committed)
+
+    def sync(self) -> None:
+        """Wait until the disk holds the content."""
+        os.fsync(self._handle)
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def commit(folder: Path, files: Mapping[str, PagedFile], durable: bool = False) -> None:
+    """Make the changes of all ``files`` (keyed by file name in ``folder``) real, together.
+
+    ``durable`` also waits for the disk at each step, so that the promise covers a power cut. Raises
+    StorageError when the journal cannot be written; nothing has changed then, except that a journal which
+    was complete will be replayed by the next ``recover``.
+    """
+    changes = {name: file.change() for name, file in files.items()}
+    journal = folder / JOURNAL
+    try:
+        if durable:
+            for file in files.values():
+                file.sync()
+        _write_journal(journal, changes, durable)
+        with folder_guard(folder, exclusive=True):
+            for name, change in changes.items():
+                _apply(folder / name, change, durable)
+            # Before the journal goes: as long as it is there, nobody cuts a file back (see abandon).
+            for file in files.values():
+                file.committed()
+            journal.unlink()
+    except OSError as error:
+        raise storage_error(error, "write trajectory frame in", folder) from error
+
+
+def abandon(folder: Path, files: Iterable[PagedFile]) -> None:
+    """Forget uncommitted changes after a failure; a commit that was already decided is kept instead."""
+    decided = bool(read_journal(folder))
+    for file in files:
+        file.discard(cut=not decided)
+
+
+def recover(folder: Path) -> None:
+    """Finish a commit that a crash interrupted, or forget one that had not been decided."""
+    journal = folder / JOURNAL
+    try:
+        with folder_guard(folder, exclusive=True):
+            for name, change in read_journal(folder).items():
+                _apply(folder / name, change, durable=True)
+            journal.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(error, "repair trajectory in", folder) from error
+
+
+def read_journal(folder: Path) -> dict[str, Change]:
+    """The decided changes that have not reached the files yet, by file name; empty if none."""
+    try:
+        data = (folder / JOURNAL).read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise storage_error(error, "read journal", folder / JOURNAL) from error
+    body, digest = data[:-32], data[-32:]
+    if not body.startswith(_MAGIC) or _checksum(body) != digest:
+        return {}
+    try:
+        return _parse(body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"journal {folder / JOURNAL} cannot be understood: {error}.") from error
+
+
+def _write_journal(path: Path, changes: Mapping[str, Change], durable: bool) -> None:
+    index = [
+        {"name": name, "size": change.size, "pages": [[n, len(page)] for n, page in change.pages.items()]}
+        for name, change in changes.items()
+    ]
+    pages = (page for change in changes.values() for page in change.pages.values())
+    body = b"".join([_MAGIC, json.dumps(index).encode(), b"\n", *pages])
+    try:
+        with open(path, "wb") as handle:
+            handle.write(body)
+            handle.write(_checksum(body))
+            if durable:
+                handle.flush()
+                os.fsync(handle.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def _parse(body: bytes) -> dict[str, Change]:
+    end = body.index(b"\n", len(_MAGIC))
+    offset, changes = end + 1, {}
+    for entry in json.loads(body[len(_MAGIC) : end]):
+        name, extension = str(entry["name"]).rsplit(".", 1)
+        if not NAME.fullmatch(name) or extension != "vtkhdf":
+            raise ValueError(f"it names the file {entry['name']!r}")
+        change = Change(int(entry["size"]))
+        for number, length in entry["pages"]:
+            change.pages[int(number)] = body[offset : offset + int(length)]
+            offset += int(length)
+        changes[f"{name}.vtkhdf"] = change
+    return changes
+
+
+def _apply(path: Path, change: Change, durable: bool) -> None:
+    handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        for number, page in change.pages.items():
+            _write_at(handle, memoryview(page), number * PAGE)
+        os.ftruncate(handle, change.size)
+        if durable:
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_at(handle: int, view: memoryview, offset: int) -> None:
+    os.lseek(handle, offset, os.SEEK_SET)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _read_at(handle: int, length: int, offset: int) -> bytes:
+    os.lseek(handle, offset, os.SEEK_SET)
+    parts = []
+    while length > 0 and (part := os.read(handle, length)):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=32).digest()

@@ -1,0 +1,297 @@
+"""One population's frames in one HDF5 file that VTK and ParaView read as a temporal PolyData (VTKHDF 2.0).
+
+Layout, beside what the VTKHDF specification asks for:
+
+* a frame is one part; its points are consecutive rows of ``VTKHDF/Points`` and of every dataset in
+  ``VTKHDF/PointData``; matrices are stored flattened, because VTK knows rows only;
+* every point is its own vertex cell, so all frames share one ``0, 1, 2, ...`` as connectivity and offsets;
+* index datasets that hold the same numbers are one dataset under several names (hard links), and those that
+  hold a constant are never written, only resized: their fill value is the constant;
+* the group ``ecs_fluid`` (outside VTK's part) holds the ticks and the columns' dtypes and shapes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import COLUMN, check_name
+
+POINTS = "Position.x"
+FORMAT = "ecs_fluid trajectory"
+VERSION = 1
+
+_INDEX_CHUNK = 128  # rows; the last, partial chunk is rewritten with every frame, so it is kept small
+_DTYPES = {"float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one column of a population looks like: dtype name and the shape of one row."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        return math.prod(self.shape)
+
+    def empty(self) -> np.ndarray:
+        return np.empty((0, *self.shape), dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class Index:
+    """Where the frames of a file are: tick, time [s], first row and number of rows of each."""
+
+    columns: dict[str, Column]
+    first_frame: int
+    ticks: np.ndarray
+    times: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+
+
+def describe(population: str, data: Mapping[str, np.ndarray]) -> tuple[int, dict[str, Column]]:
+    """Check one population of a frame; return its row count and its columns.
+
+    Raises StorageError naming population and column: no positions, a name or dtype no file can hold, rows
+    that do not match.
+    """
+    check_name(population)
+    if POINTS not in data:
+        raise StorageError(f"population {population!r} has no {POINTS}, which every stored frame needs.")
+    rows, columns = len(np.atleast_1d(data[POINTS])), {}
+    for name, values in data.items():
+        check_name(name, COLUMN, f"column of population {population!r}, its")
+        array = np.asarray(values)
+        if array.ndim == 0 or len(array) != rows or 0 in array.shape[1:]:
+            raise StorageError(
+                f"column {name} of population {population!r} has shape {array.shape}, but needs {rows} rows "
+                f"like {POINTS}."
+            )
+        if array.dtype.name not in _DTYPES:
+            raise StorageError(
+                f"column {name} of population {population!r} has dtype {array.dtype}; allowed are "
+                f"{', '.join(sorted(_DTYPES))}."
+            )
+        columns[name] = Column(array.dtype.name, tuple(array.shape[1:]))
+    if columns[POINTS].shape != (3,) or not columns[POINTS].dtype.startswith("float"):
+        raise StorageError(
+            f"{POINTS} of population {population!r} must be (n, 3) floats, "
+            f"not {columns[POINTS].dtype} rows of shape {columns[POINTS].shape}."
+        )
+    return rows, columns
+
+
+def create(
+    file: h5py.File, columns: Mapping[str, Column], rows: int, ticks: np.ndarray, times: np.ndarray
+) -> None:
+    """Fill a new file with an empty frame for each of ``ticks``; ``rows`` is a guess of rows per frame."""
+    frames = len(ticks)
+    vtk = file.create_group("VTKHDF")
+    vtk.attrs["Version"] = np.array([2, 0], dtype=np.int64)
+    vtk.attrs.create("Type", np.bytes_("PolyData"))
+    vtk.create_group("PointData")
+    for name, column in columns.items():
+        where = "Points" if name == POINTS else f"PointData/{name}"
+        _dataset(vtk, where, (column.width,) if column.shape else (), column.dtype, _chunk(rows))
+    steps = vtk.create_group("Steps")
+    steps.attrs["NSteps"] = np.int64(frames)
+    _dataset(steps, "Values", (), "float64", _INDEX_CHUNK, times)
+    _create_index(vtk, steps, frames, [name for name in columns if name != POINTS])
+    ours = file.create_group("ecs_fluid")
+    described = {name: [column.dtype, list(column.shape)] for name, column in columns.items()}
+    ours.attrs["format"] = FORMAT
+    ours.attrs["version"] = np.int64(VERSION)
+    ours.attrs["columns"] = json.dumps(described)
+    ours.attrs["first_frame"] = np.int64(frames)
+    _dataset(ours, "ticks", (), "int64", _INDEX_CHUNK, ticks)
+
+
+def _create_index(vtk: h5py.Group, steps: h5py.Group, frames: int, names: list[str]) -> None:
+    zeros = np.zeros(frames, dtype=np.int64)
+    counts = _dataset(vtk, "NumberOfPoints", (), "int64", _INDEX_CHUNK, zeros)
+    starts = _dataset(steps, "PointOffsets", (), "int64", _INDEX_CHUNK, zeros)
+    none = _dataset(vtk, "Lines/NumberOfCells", (), "int64", _INDEX_CHUNK)
+    nowhere = _dataset(steps, "CellOffsets", (4,), "int64", _INDEX_CHUNK)
+    ones = _dataset(steps, "NumberOfParts", (), "int64", _INDEX_CHUNK, fill=1)
+    for constant in (none, nowhere, ones):
+        constant.resize(frames, axis=0)
+    _dataset(steps, "PartOffsets", (), "int64", _INDEX_CHUNK, np.arange(frames, dtype=np.int64))
+    steps["ConnectivityIdOffsets"] = nowhere
+    steps.create_group("PointDataOffsets")
+    for name in names:
+        steps[f"PointDataOffsets/{name}"] = starts
+    vtk["Vertices/NumberOfCells"] = counts
+    vtk["Vertices/NumberOfConnectivityIds"] = counts
+    _dataset(vtk, "Vertices/Connectivity", (), "int64", 1024)
+    _dataset(vtk, "Vertices/Offsets", (), "int64", 1024, np.zeros(1, dtype=np.int64))
+    for kind in ("Lines", "Polygons", "Strips"):  # VTK 9.7 insists on all four kinds of cells
+        if kind != "Lines":
+            vtk[f"{kind}/NumberOfCells"] = none
+        vtk[f"{kind}/NumberOfConnectivityIds"] = none
+        vtk.create_dataset(f"{kind}/Connectivity", shape=(0,), dtype="int64")
+        vtk.create_dataset(f"{kind}/Offsets", data=np.zeros(1, dtype=np.int64))
+
+
+def _dataset(
+    group: h5py.Group,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: str,
+    chunk: int,
+    data: np.ndarray | None = None,
+    fill: int = 0,
+) -> Any:
+    rows = 0 if data is None else len(data)
+    made = group.create_dataset(
+        name, (rows, *shape), dtype, maxshape=(None, *shape), chunks=(chunk, *shape), fillvalue=fill
+    )
+    if rows:
+        made[:] = data
+    return made
+
+
+def _chunk(rows: int) -> int:
+    """Rows per chunk: about a quarter of a frame, so that rewriting the last one costs little."""
+    return 1 << min(max(rows // 4, 1024).bit_length() - 1, 14)
+
+
+class FrameAppender:
+    """Adds frames to an open file; keeps the handles, because looking them up costs more than writing."""
+
+    def __init__(self, file: h5py.File, index: Index) -> None:
+        vtk, steps = file["VTKHDF"], file["VTKHDF/Steps"]
+        self._columns = {
+            name: (vtk["Points"] if name == POINTS else vtk["PointData"][name]).id for name in index.columns
+        }
+        self._frames = len(index.ticks)
+        self._rows = int(index.counts.sum())
+        self._counts = vtk["NumberOfPoints"].id
+        self._starts, self._parts, self._times = (
+            steps[name].id for name in ("PointOffsets", "PartOffsets", "Values")
+        )
+        self._ticks = file["ecs_fluid/ticks"].id
+        self._constants = [
+            dataset.id for dataset in (vtk["Lines/NumberOfCells"], steps["CellOffsets"], steps["NumberOfParts"])
+        ]
+        self._connectivity, self._offsets = vtk["Vertices/Connectivity"].id, vtk["Vertices/Offsets"].id
+        self._vertices = int(self._connectivity.shape[0])
+        self._counter = h5py.h5a.open(steps.id, b"NSteps")
+
+    def append(self, tick: int, time: float, rows: int, data: Mapping[str, np.ndarray]) -> None:
+        """Add a frame; ``data`` may be empty if it has no rows. The frame counter is set last."""
+        if rows:
+            for name, values in data.items():
+                column = self._columns[name]
+                flat = np.ascontiguousarray(values).reshape(rows, *column.shape[1:])
+                _extend(column, self._rows, flat)
+        frame = self._frames
+        _extend(self._counts, frame, np.array([rows], dtype=np.int64))
+        _extend(self._starts, frame, np.array([self._rows], dtype=np.int64))
+        _extend(self._parts, frame, np.array([frame], dtype=np.int64))
+        _extend(self._times, frame, np.array([time], dtype=np.float64))
+        _extend(self._ticks, frame, np.array([tick], dtype=np.int64))
+        for constant in self._constants:
+            constant.set_extent((frame + 1, *constant.shape[1:]))
+        known = self._vertices
+        if rows > known:
+            _extend(self._connectivity, known, np.arange(known, rows, dtype=np.int64))
+            _extend(self._offsets, known + 1, np.arange(known + 1, rows + 1, dtype=np.int64))
+            self._vertices = rows
+        self._rows += rows
+        self._frames += 1
+        self._counter.write(np.array(self._frames, dtype=np.int64))
+
+
+def _extend(dataset: Any, start: int, values: np.ndarray) -> None:
+    """Write ``values`` behind the first ``start`` rows of a dataset, by its low-level handle."""
+    dataset.set_extent((start + len(values), *values.shape[1:]))
+    selection = dataset.get_space()
+    selection.select_hyperslab((start,) + (0,) * (values.ndim - 1), values.shape)
+    dataset.write(h5py.h5s.create_simple(values.shape), selection, values)
+
+
+def cut(file: h5py.File, frames: int) -> None:
+    """Keep the first ``frames`` frames."""
+    index = read_index(file)
+    vtk, steps = file["VTKHDF"], file["VTKHDF/Steps"]
+    steps.attrs.modify("NSteps", np.int64(frames))
+    rows = int(index.counts[:frames].sum())
+    most = int(index.counts[:frames].max(initial=0))
+    for name in index.columns:
+        (vtk["Points"] if name == POINTS else vtk["PointData"][name]).resize(rows, axis=0)
+    for name in ("PointOffsets", "PartOffsets", "Values", "CellOffsets", "NumberOfParts"):
+        steps[name].resize(frames, axis=0)
+    for name in ("NumberOfPoints", "Lines/NumberOfCells"):
+        vtk[name].resize(frames, axis=0)
+    file["ecs_fluid/ticks"].resize(frames, axis=0)
+    vtk["Vertices/Connectivity"].resize(most, axis=0)
+    vtk["Vertices/Offsets"].resize(most + 1, axis=0)
+
+
+def read_index(file: h5py.File) -> Index:
+    """Read and check where the frames are; raises ValueError in words if the numbers do not fit."""
+    ours = _member(file, "ecs_fluid", h5py.Group)
+    found, version = ours.attrs.get("format"), int(ours.attrs.get("version", -1))
+    if found != FORMAT or version != VERSION:
+        raise ValueError(f"it is {found!r} version {version}, but this reads {FORMAT!r} version {VERSION}")
+    columns = {
+        check_name(name, COLUMN, "column"): Column(_known_dtype(dtype), tuple(int(n) for n in shape))
+        for name, (dtype, shape) in json.loads(ours.attrs["columns"]).items()
+    }
+    frames = int(_member(file, "VTKHDF/Steps", h5py.Group).attrs["NSteps"])
+    numbers = ("ecs_fluid/ticks", "VTKHDF/Steps/Values", "VTKHDF/Steps/PointOffsets", "VTKHDF/NumberOfPoints")
+    ticks, times, starts, counts = (_rows(file, name, 0, frames) for name in numbers)
+    if POINTS not in columns or (counts < 0).any() or (starts != np.cumsum(counts) - counts).any():
+        raise ValueError("its frame index contradicts itself")
+    return Index(columns, int(ours.attrs["first_frame"]), ticks, times, starts, counts)
+
+
+def read_frame(file: h5py.File, index: Index, frame: int) -> dict[str, np.ndarray]:
+    """All columns of one frame, with the dtypes and shapes they were written with."""
+    start, rows = int(index.starts[frame]), int(index.counts[frame])
+    columns = {}
+    for name, column in index.columns.items():
+        where = "VTKHDF/Points" if name == POINTS else f"VTKHDF/PointData/{name}"
+        values = _rows(file, where, start, rows)
+        if values.dtype.name != column.dtype or values.size != rows * column.width:
+            raise ValueError(f"column {name} does not have the type its description says")
+        columns[name] = values.reshape(rows, *column.shape)
+    return columns
+
+
+def _rows(file: h5py.File, name: str, start: int, rows: int) -> np.ndarray:
+    dataset = _member(file, name, h5py.Dataset)
+    if rows < 0 or start < 0 or start + rows > len(dataset):
+        raise ValueError(f"{name} has {len(dataset)} rows where {start + rows} are needed")
+    # The data is stored as is, so a file that claims more rows than it has bytes is wrong (or hostile).
+    if rows * dataset.dtype.itemsize * math.prod(dataset.shape[1:]) > dataset.id.get_storage_size():
+        raise ValueError(f"{name} claims more rows than the file holds")
+    return np.asarray(dataset[start : start + rows])
+
+
+def _member(file: h5py.File, name: str, kind: type) -> Any:
+    """A group or dataset stored in this very file: links that lead out of it are refused."""
+    group: Any = file
+    for part in name.split("/"):
+        if not isinstance(group.get(part, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name} is missing")
+        group = group[part]
+    if not isinstance(group, kind) or (isinstance(group, h5py.Dataset) and (group.external or group.is_virtual)):
+        raise ValueError(f"{name} is not stored in this file")
+    return group
+
+
+def _known_dtype(name: Any) -> str:
+    if name not in _DTYPES:
+        raise ValueError(f"it has a column of type {name!r}")
+    return str(name)

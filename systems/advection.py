@@ -1,0 +1,21 @@
+"""Motion: the one system that changes what has a rate."""
+
+from __future__ import annotations
+
+from ecs_fluid.system import System
+
+
+class AdvectionSystem(System):
+    """Integrates every rate into its state: positions by velocities, strengths by their rates, and so on.
+
+    It runs once per stage of the world's integrator (``World(integrator=...)``), after the phases prepare
+    and rates have been repeated for that stage, and before every other system of the phase move.
+    """
+
+    phase = "move"
+    before = ("*",)
+    integrates = True
+
+    def process(self, dt: float) -> None:
+        """Advance all rated states by the present stage of the integrator."""
+        self.world.integrate_stage()

@@ -1,0 +1,234 @@
+"""What a run conserves, how well it is resolved, and which system changed what."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    CoreRadius,
+    Position,
+    Strength,
+    StrengthRate,
+    Velocity,
+    VelocityGradient,
+    VelocityHistory,
+)
+from ecs_fluid.errors import FluidWarning
+from ecs_fluid.system import System
+from ecs_fluid.systems.populations import joined
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World
+
+LEAST_OVERLAP = 1.5
+INVARIANTS = ("strength", "impulse", "angular_impulse")
+
+
+class DiagnosticsSystem(System):
+    """Integrals of the vortons, their resolution and their time step, as a record every so many ticks.
+
+    strength: sum alpha, m^3/s. impulse: 1/2 sum x cross alpha, m^4/s (per unit density). angular_impulse:
+    1/3 sum x cross (x cross alpha), m^5/s. energy: 1/2 sum_pq alpha_p . alpha_q G(x_p - x_q), m^5/s^2, with
+    the regularised Green function G. enstrophy: 1/2 sum_p alpha_p . omega(x_p), m^3/s^2, with the blobs'
+    vorticity. helicity: sum_p alpha_p . u(x_p), m^4/s^2. overlap: median of core radius over the distance to
+    the nearest vorton. dt_grad_u: dt times the largest Frobenius norm of the velocity gradient. jerk: mean
+    of |d^3 x / dt^3| from the last three velocities, m/s^3 (0 in the first two ticks).
+
+    Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
+    otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change
+    of strength and impulses by every system is kept in `budgets`. Source: Winckelmans and Leonard, J.
+    Comput. Phys. 109 (1993); Fluid Simulation for Video Games, part 12.
+    """
+
+    reads = (Position, Strength, CoreRadius, Velocity, VelocityGradient, StrengthRate)
+    writes = (VelocityHistory,)
+    phase = "observe"
+
+    every: int = Field(10, ge=0, description="ticks from one record to the next; 0 keeps none")
+    pair_limit: int = Field(4000, ge=0, description="most vortons for pair sums during a run")
+    jerk: bool = Field(False, description="keep two former velocities per vorton and record the mean jerk")
+    budget: bool = Field(False, description="record what every system does to the invariants")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.watching = self.budget
+        self.budgets: dict[str, dict[str, Array]] = {}
+        self._warned: set[str] = set()
+        self._before: dict[str, Array] = {}
+
+    def added(self, world: World) -> None:
+        """The velocity tables that are read must be filled."""
+        world.require(VelocitySystem)
+
+    def process(self, dt: float) -> None:
+        """Record when due, and warn."""
+        if self.jerk:
+            self._keep_velocities()
+        if self.every == 0 or self.world.tick % self.every:
+            return
+        record = self.measure(self.pair_limit)
+        self.world.history.append({"tick": self.world.tick, "time": self.world.time, **record})
+        for key, text in self.advice(record):
+            if key not in self._warned:
+                self._warned.add(key)
+                warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
+
+    # ------------------------------------------------------------------ measuring
+
+    def measure(self, pair_limit: int | None = None) -> dict[str, Any]:
+        """The record of the present state; pair sums up to `pair_limit` vortons (default: always)."""
+        from ecs_fluid.kernels.reduce import vortex_invariants
+
+        tables = list(self.query(Position, Strength, CoreRadius))
+        number = self.world.dtype
+        x = joined([position.x for position, *_ in tables], (3,), number)
+        alpha = joined([strength.alpha for _, strength, _ in tables], (3,), number)
+        sigma = joined([core.sigma for *_, core in tables], (), number)
+        record: dict[str, Any] = {"vortons": len(x)}
+        totals = vortex_invariants(x, alpha)
+        record.update((name, value.tolist()) for name, value in zip(INVARIANTS, totals, strict=True))
+        record["speed"] = self._fastest()
+        record["overlap"] = overlap(x, sigma)
+        record.update(dict.fromkeys(("energy", "enstrophy", "helicity", "dt_grad_u")))
+        if pair_limit is None or len(x) <= pair_limit:
+            record.update(self._pair_sums(x, alpha))
+        else:
+            record["dt_grad_u"] = self._gradient_of_last_stage()
+        record["jerk"] = self._mean_jerk()
+        return record
+
+    def _fastest(self) -> float:
+        """Largest velocity among all particles in the last stage, m/s."""
+        from ecs_fluid.kernels.reduce import max_norm
+
+        return max((max_norm(table.u) for (table,) in self.query(Velocity) if len(table.u)), default=0.0)
+
+    def _pair_sums(self, x: Array, alpha: Array) -> dict[str, float]:
+        velocity = self.world.require(VelocitySystem)
+        psi, omega, u, du = velocity.pair_fields(x)
+        weight = alpha.astype(np.float64)
+        from ecs_fluid.kernels.reduce import max_norm
+
+        return {
+            "energy": 0.5 * math.fsum((weight * psi).ravel()),
+            "enstrophy": 0.5 * math.fsum((weight * omega).ravel()),
+            "helicity": math.fsum((weight * u).ravel()),
+            "dt_grad_u": self.world.dt * max_norm(du) if len(du) else 0.0,
+        }
+
+    def _gradient_of_last_stage(self) -> float | None:
+        from ecs_fluid.kernels.reduce import max_norm
+
+        if self.world.tick == 0:
+            return None
+        largest = [max_norm(table.du) for (table,) in self.query(VelocityGradient) if len(table.du)]
+        return self.world.dt * max(largest, default=0.0)
+
+    def advice(self, record: dict[str, Any]) -> list[tuple[str, str]]:
+        """(topic, sentence) for what a record shows to be too coarse."""
+        found = []
+        if record["overlap"] is not None and record["overlap"] < LEAST_OVERLAP:
+            ratio = LEAST_OVERLAP / max(record["overlap"], 1e-12)
+            found.append(
+                (
+                    "overlap",
+                    f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
+                    f"noisy; make the spacing or the number of vortons {ratio:.2g} times finer, or the core "
+                    "radius larger",
+                )
+            )
+        step = record["dt_grad_u"]
+        if step is not None and step > 1.0:
+            found.append(
+                (
+                    "dt",
+                    f"dt * max |grad u| = {step:.2g} is above 1: paths are not resolved in time; use "
+                    f"dt <= {self.world.dt / step:.2g} s or a larger core radius",
+                )
+            )
+        return found
+
+    def lint(self, world: World) -> list[str]:
+        """Resolution in space and time at the start."""
+        if world.tick > 0:
+            return []
+        return [text for _, text in self.advice(self.measure(self.pair_limit))]
+
+    # ------------------------------------------------------------------ jerk
+
+    def _keep_velocities(self) -> None:
+        for entity, _ in list(self.entities(Position, Strength, Velocity)):
+            if VelocityHistory not in entity:
+                self.world.attach(entity.name, VelocityHistory)
+        for velocity, history in self.query(Velocity, VelocityHistory):
+            history.before[...] = history.last
+            history.last[...] = history.newest
+            history.newest[...] = velocity.u
+            history.count += 1
+
+    def _mean_jerk(self) -> float | None:
+        if not self.jerk:
+            return None
+        total, count = 0.0, 0
+        for (history,) in self.query(VelocityHistory):
+            ready = history.count >= 3
+            second = history.newest[ready] - 2 * history.last[ready] + history.before[ready]
+            total += math.fsum(np.linalg.norm(second.astype(np.float64), axis=1))
+            count += int(ready.sum())
+        return total / count / self.world.dt**2 if count else 0.0
+
+    # ------------------------------------------------------------------ budgets
+
+    def before_system(self, system: System) -> None:
+        """Remember rates and totals before a system runs."""
+        self._before = self._totals(system.phase == "rates")
+
+    def after_system(self, system: System) -> None:
+        """Add what the system did to the invariants to its budget of this run.
+
+        A system of the phase rates is charged with dt times the rate it adds, weighted as the integrator
+        weights its stages; any other system with the change of the totals themselves.
+        """
+        rates = system.phase == "rates"
+        after = self._totals(rates)
+        factor = self.world.dt * self.world.stage_weight if rates else 1.0
+        budget = self.budgets.setdefault(type(system).__name__, {name: np.zeros(3) for name in INVARIANTS})
+        for name in INVARIANTS:
+            budget[name] += factor * (after[name] - self._before[name])
+
+    def _totals(self, rates: bool) -> dict[str, Array]:
+        from ecs_fluid.kernels.reduce import vortex_invariants
+
+        result = {name: np.zeros(3) for name in INVARIANTS}
+        if not rates:
+            for position, strength, _ in self.query(Position, Strength, CoreRadius):
+                for name, value in zip(
+                    INVARIANTS, vortex_invariants(position.x, strength.alpha), strict=True
+                ):
+                    result[name] += value
+            return result
+        for position, strength, velocity, rate in self.query(Position, Strength, Velocity, StrengthRate):
+            x, a, u, d = (
+                np.asarray(table, dtype=np.float64)
+                for table in (position.x, strength.alpha, velocity.u, rate.dalpha)
+            )
+            swirl, turned = np.cross(x, a), np.cross(u, a) + np.cross(x, d)
+            result["strength"] += d.sum(axis=0)
+            result["impulse"] += 0.5 * turned.sum(axis=0)
+            result["angular_impulse"] += (np.cross(u, swirl) + np.cross(x, turned)).sum(axis=0) / 3
+        return result
+
+
+def overlap(x: Array, sigma: Array) -> float | None:
+    """Median of core radius over the distance to the nearest other vorton; None below two vortons."""
+    if len(x) < 2:
+        return None
+    from scipy.spatial import cKDTree
+
+    distance = cKDTree(x).query(x, k=2)[0][:, 1]
+    return float(np.median(sigma / np.maximum(distance, 1e-300)))

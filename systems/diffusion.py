@@ -1,0 +1,118 @@
+"""Viscous diffusion of vorticity."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
+from ecs_fluid.errors import FluidError
+from ecs_fluid.system import System
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.populations import add_spread, joined
+from ecs_fluid.world import World
+
+
+class DiffusionSystem(System):
+    """Rate of strength by viscosity: d(omega)/dt = nu laplacian(omega).
+
+    Methods:
+        pse: particle strength exchange, d(alpha_p)/dt = nu/eps^2 sum_q (V_p alpha_q - V_q alpha_p)
+            eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the
+            region into which vorticity spreads, with eps = `radius` core radii at least 1.5 spacings.
+        core_spreading: d(sigma^2)/dt = 2 nu, exact for a lone Gaussian blob. Works for filaments too.
+        index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
+            exp(-d^2 / (4 size^2)); its viscosity is a rate in 1/s, not in m^2/s. A look, not physics.
+
+    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 1/2 on a full lattice).
+    Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Leonard, J. Comput. Phys. 37 (1980); Fluid
+    Simulation for Video Games, parts 3 and 12.
+    """
+
+    reads = (Position, Strength, CoreRadius, Volume, Sources)
+    adds = (StrengthRate, CoreRadiusRate)
+    phase = "rates"
+
+    viscosity: float = Field(ge=0, description="kinematic viscosity, m^2/s (1/s with index_space)")
+    method: Literal["pse", "core_spreading", "index_space"] = Field("pse", description="how to diffuse")
+    order: Literal[2, 4] = Field(2, description="order of the exchange kernel in eps")
+    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps in core radii")
+    dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+    dissipation: bool = Field(
+        False, description="index_space only: also lose viscosity * alpha per second, as the articles do"
+    )
+
+    def added(self, world: World) -> None:
+        """Index-space exchange works on the sorted vortons."""
+        world.require(PartitionSystem)
+
+    def process(self, dt: float) -> None:
+        """Add the diffusion rate of every vorton."""
+        if self.viscosity == 0.0:
+            return
+        if self.method == "core_spreading":
+            growth = self.world.dtype(2.0 * self.viscosity)
+            for (rate,) in self.query(CoreRadiusRate):
+                rate.dsigma2 += growth
+        elif self.method == "pse":
+            self._exchange(dt)
+        else:
+            self._exchange_in_index_space(dt)
+
+    def _exchange(self, dt: float) -> None:
+        from ecs_fluid.kernels.exchange import exchange_rows, stable_step
+
+        tables = list(self.query(Position, Strength, CoreRadius, Volume, StrengthRate))
+        number = self.world.dtype
+        x = joined([position.x for position, *_ in tables], (3,), number)
+        alpha = joined([strength.alpha for _, strength, *_ in tables], (3,), number)
+        sigma = joined([core.sigma for _, _, core, *_ in tables], (), number)
+        volume = joined([table.volume for *_, table, _ in tables], (), number)
+        eps = sigma if self.radius == 1.0 else sigma * number(self.radius)
+        rate, loss = exchange_rows(x, alpha, eps, volume, self.viscosity, self.order, self.dimension)
+        limit = stable_step(loss)
+        if dt > limit:
+            raise FluidError(
+                f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {self.viscosity:g} m^2/s; "
+                f"use dt <= {limit:.3g} s, a larger radius, or method = 'core_spreading'"
+            )
+        add_spread(rate, [table.dalpha for *_, table in tables])
+
+    def _exchange_in_index_space(self, dt: float) -> None:
+        import numpy as np
+
+        from ecs_fluid.kernels.exchange import index_exchange
+
+        # Each of about 27 neighbours takes 2 nu dt; together they must not take more than there is.
+        if self.viscosity * dt > 1 / 54:
+            raise FluidError(
+                f"DiffusionSystem: viscosity = {self.viscosity:g} 1/s is unstable in index space at "
+                f"dt = {dt:g} s; at most {1 / (54 * dt):.3g} 1/s is allowed"
+            )
+        sources = self.field(Sources)
+        rate = np.zeros_like(sources.alpha)
+        index_exchange(
+            sources.x,
+            sources.alpha,
+            2 * sources.sigma,
+            sources.start,
+            sources.cells,
+            self.viscosity,
+            rate,
+            dissipation=self.dissipation,
+        )
+        rows = np.empty((rate.shape[1], 3), rate.dtype)
+        rows[sources.order] = rate.T
+        tables = self.query(Position, Strength, CoreRadius, StrengthRate)
+        add_spread(rows, [table.dalpha for *_, table in tables])
+
+    def lint(self, world: World) -> list[str]:
+        """Populations that exchange cannot see."""
+        if self.method != "pse" or self.viscosity == 0.0:
+            return []
+        return [
+            f"entity {entity.name!r} has no Volume, so DiffusionSystem leaves it as it is; give it one"
+            for entity in world.entities
+            if Strength in entity and Volume not in entity
+        ]

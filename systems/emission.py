@@ -1,0 +1,143 @@
+"""Emitters: particles that appear over time."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import (
+    CoreRadius,
+    Emission,
+    InertialVelocity,
+    Position,
+    Strength,
+    Volume,
+)
+from ecs_fluid.errors import FluidError
+from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
+from ecs_fluid.recipe import Name, Vector
+from ecs_fluid.system import Settings, System
+from ecs_fluid.world import Entity, World
+
+MAX_PER_TICK = 10_000_000
+
+
+class Emitter(Settings):
+    """Where, when and what an emitter gives off."""
+
+    name: Name
+    into: Name = Field(description="entity that gets the particles")
+    rate: KeyedNumber = Field(60.0, description="particles per second, 1/s; may be keyed in time")
+    center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the emitter, m; may be keyed in time")
+    shape: Literal["box", "sphere", "disc"] = Field(
+        "box", description="region of birth: box or ellipsoid of the size `spread`, disc across z"
+    )
+    spread: Vector = Field((0.0, 0.0, 0.0), description="full size of the region along x, y, z, m")
+    velocity: Vector = Field((0.0, 0.0, 0.0), description="own velocity of inertial particles, m/s")
+    velocity_spread: Vector = Field((0.0, 0.0, 0.0), description="full width of its random part, m/s")
+    strength: Vector = Field((0.0, 0.0, 0.0), description="strength of a vorton, m^3/s")
+    strength_spread: Vector = Field((0.0, 0.0, 0.0), description="full width of its random part, m^3/s")
+    core: float = Field(0.1, gt=0, description="core radius of a vorton, m")
+    volume: float | None = Field(None, gt=0, description="volume of a vorton, m^3; default 4/3 pi core^3")
+    start: float = Field(0.0, ge=0, description="time of the first particle, s")
+    stop: float | None = Field(None, ge=0, description="time of the last particle, s; default never")
+    limit: int | None = Field(None, ge=0, description="most particles given off in all; default no limit")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Emitter:
+        if self.stop is not None and self.stop < self.start:
+            raise ValueError(f"stop = {self.stop:g} s is before start = {self.start:g} s")
+        if any(size < 0 for size in (*self.spread, *self.velocity_spread, *self.strength_spread)):
+            raise ValueError("spread, velocity_spread and strength_spread need sizes of at least 0")
+        return self
+
+
+class EmissionSystem(System):
+    """Adds rate * dt particles per tick to an entity; the broken part is carried to the next tick.
+
+    Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the tick, so
+    they do not depend on what else draws random numbers, nor on a resume. Rows appear when the tick ends.
+    Source: Fluid Simulation for Video Games, part 7.
+    """
+
+    reads = (Position,)
+    writes = (Emission,)
+    phase = "spawn"
+
+    emitters: list[Emitter] = Field(default_factory=list, description="the emitters of the world")
+
+    def added(self, world: World) -> None:
+        """Make the entity that keeps each emitter's state."""
+        for emitter in self.emitters:
+            if emitter.name not in world:
+                world.spawn(emitter.name, Emission())
+
+    def process(self, dt: float) -> None:
+        """Queue the particles that are due this tick."""
+        for emitter in self.emitters:
+            count = self._due(emitter, self.world[emitter.name][Emission], dt)
+            if count:
+                target = self.world[emitter.into]
+                target.spawn(*self._particles(emitter, target, count, dt))
+
+    def _due(self, emitter: Emitter, state: Emission, dt: float) -> int:
+        world = self.world
+        begin = max(world.time, emitter.start)
+        end = world.time + dt if emitter.stop is None else min(world.time + dt, emitter.stop)
+        if end <= begin:
+            return 0
+        rate = float(value_at(emitter.rate, world.time))
+        if rate < 0:
+            raise FluidError(f"emitter {emitter.name!r}: rate {rate:g} at t = {world.time:g} s; 0 or more")
+        due = float(state.remainder[0]) + rate * (end - begin)
+        count = int(due)
+        if emitter.limit is not None:
+            count = min(count, max(emitter.limit - int(state.emitted[0]), 0))
+        if count > MAX_PER_TICK:
+            raise FluidError(
+                f"emitter {emitter.name!r}: {count} particles in one tick; at most {MAX_PER_TICK} are allowed"
+            )
+        state.remainder[0] = due - int(due)
+        state.emitted[0] += count
+        return count
+
+    def _particles(self, emitter: Emitter, target: Entity, count: int, dt: float) -> list[Component]:
+        key = [self.world.seed, zlib.crc32(emitter.name.encode())]
+        bits = np.random.Philox(key=np.array(key, np.uint64), counter=np.array([0, self.world.tick, 0, 0], np.uint64))
+        draw = np.random.Generator(bits)
+        tables: list[Component] = [Position(self._places(emitter, draw, count, dt))]
+        swirl = np.array(emitter.strength) + np.array(emitter.strength_spread) * (draw.random((count, 3)) - 0.5)
+        speed = np.array(emitter.velocity) + np.array(emitter.velocity_spread) * (draw.random((count, 3)) - 0.5)
+        volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
+        if Strength in target:
+            tables.append(Strength(swirl))
+        if CoreRadius in target:
+            tables.append(CoreRadius(np.full(count, emitter.core)))
+        if Volume in target:
+            tables.append(Volume(np.full(count, volume)))
+        if InertialVelocity in target:
+            tables.append(InertialVelocity(speed))
+        return tables
+
+    def _places(self, emitter: Emitter, draw: np.random.Generator, count: int, dt: float) -> Array:
+        # A moving emitter leaves a streak: each particle is born at its own moment of the tick.
+        moments = self.world.time + dt * draw.random(count)
+        if isinstance(emitter.center, tuple):
+            centers = np.broadcast_to(np.array(emitter.center), (count, 3))
+        else:
+            centers = np.array([value_at(emitter.center, moment) for moment in moments])
+        if emitter.shape == "box":
+            offsets = draw.random((count, 3)) - 0.5
+        else:
+            direction = draw.standard_normal((count, 3))
+            power = 1 / 3
+            if emitter.shape == "disc":
+                direction[:, 2] = 0.0
+                power = 1 / 2
+            direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+            offsets = 0.5 * direction * draw.random((count, 1)) ** power
+        return np.asarray(centers + offsets * np.array(emitter.spread))

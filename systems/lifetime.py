@@ -1,0 +1,83 @@
+"""Ageing and removal of particles."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.components import Age, Position
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import Name, Vector
+from ecs_fluid.system import System
+from ecs_fluid.world import World
+
+
+class LifetimeSystem(System):
+    """Age of every particle that has one: at the end of a tick it is the time since the particle appeared."""
+
+    writes = (Age,)
+    phase = "spawn"
+
+    def process(self, dt: float) -> None:
+        """Age all particles by one tick."""
+        for (age,) in self.query(Age):
+            age.t += self.world.dtype(dt)
+
+
+class AgeLimitSystem(System):
+    """Removes particles once their age reaches a limit; they are gone when the tick ends."""
+
+    reads = (Age,)
+    phase = "spawn"
+    after = (LifetimeSystem,)
+
+    seconds: float = Field(gt=0, description="age at which a particle is removed, s")
+    on: tuple[Name, ...] = Field((), description="entities it works on; default all that have an Age")
+
+    def added(self, world: World) -> None:
+        """Give the named entities an Age, and see to it that ages grow."""
+        for name in self.on:
+            if Age not in world[name]:
+                world.attach(name, Age)
+        world.require(LifetimeSystem)
+
+    def process(self, dt: float) -> None:
+        """Queue the removal of everything too old."""
+        # Ages are sums of dt in the world's precision: half a tick of slack keeps the count of ticks exact.
+        limit = self.seconds - 0.5 * dt
+        for entity, (age,) in self.entities(Age):
+            if not self.on or entity.name in self.on:
+                old = age.t >= limit
+                if old.any():
+                    entity.kill(old)
+
+
+class KillBoxSystem(System):
+    """Removes particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box."""
+
+    reads = (Position,)
+    phase = "spawn"
+
+    low: Vector = Field(description="least corner of the box, m")
+    high: Vector = Field(description="greatest corner of the box, m")
+    keep: Literal["inside", "outside"] = Field("inside", description="which side of the box survives")
+    on: tuple[Name, ...] = Field((), description="entities it works on; default all")
+
+    def added(self, world: World) -> None:
+        """Refuse a box turned inside out and names of entities that do not exist."""
+        if any(a >= b for a, b in zip(self.low, self.high, strict=True)):
+            raise RecipeError(f"KillBoxSystem: low = {self.low} must be below high = {self.high} on every axis")
+        for name in self.on:
+            world[name]
+
+    def process(self, dt: float) -> None:
+        """Queue the removal of everything on the wrong side."""
+        low, high = np.array(self.low), np.array(self.high)
+        for entity, (position,) in self.entities(Position):
+            if not self.on or entity.name in self.on:
+                inside = ((position.x >= low) & (position.x <= high)).all(axis=1)
+                lost = ~inside if self.keep == "inside" else inside
+                if lost.any():
+                    entity.kill(lost)

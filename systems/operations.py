@@ -1,0 +1,77 @@
+"""Plain particle operations: wind, acceleration, inertia."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ecs_fluid.components import Acceleration, InertialVelocity, Velocity
+from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.world import World
+
+
+class WindSystem(System):
+    """Adds a uniform velocity, in m/s, constant or keyed in time, to what moves particles."""
+
+    adds = (Velocity,)
+    phase = "rates"
+
+    velocity: KeyedVector = Field(description="wind velocity, m/s; may be keyed in time")
+    on: tuple[Name, ...] = Field((), description="entities blown by it; default all")
+
+    def added(self, world: World) -> None:
+        """Refuse names of entities that do not exist."""
+        for name in self.on:
+            world[name]
+
+    def process(self, dt: float) -> None:
+        """Add the wind to the velocities."""
+        wind = value_at(self.velocity, self.world.time).astype(self.world.dtype)
+        for entity, (velocity,) in self.entities(Velocity):
+            if not self.on or entity.name in self.on:
+                velocity.u += wind
+
+
+class InertiaSystem(System):
+    """Particles with an own velocity v move by it: velocity += v, and dv/dt = -drag v."""
+
+    reads = (InertialVelocity,)
+    adds = (Velocity, Acceleration)
+    phase = "rates"
+
+    drag: float = Field(0.0, ge=0, description="rate at which the own velocity is lost to the fluid, 1/s")
+
+    def process(self, dt: float) -> None:
+        """Add own velocities, and their drag."""
+        for inertial, velocity in self.query(InertialVelocity, Velocity):
+            velocity.u += inertial.v
+        if self.drag:
+            drag = self.world.dtype(self.drag)
+            for inertial, acceleration in self.query(InertialVelocity, Acceleration):
+                acceleration.a -= drag * inertial.v
+
+
+class AccelerateSystem(System):
+    """Adds a uniform acceleration, in m/s^2, to particles with an own velocity (gravity on sparks)."""
+
+    adds = (Acceleration,)
+    phase = "rates"
+
+    acceleration: KeyedVector = Field(
+        (0.0, 0.0, -9.81), description="acceleration, m/s^2; may be keyed in time"
+    )
+    on: tuple[Name, ...] = Field((), description="entities that feel it; default all with an own velocity")
+
+    def added(self, world: World) -> None:
+        """An own velocity needs the InertiaSystem to move anything."""
+        for name in self.on:
+            world[name]
+        world.require(InertiaSystem)
+
+    def process(self, dt: float) -> None:
+        """Add the acceleration."""
+        push = value_at(self.acceleration, self.world.time).astype(self.world.dtype)
+        for entity, (acceleration,) in self.entities(Acceleration):
+            if not self.on or entity.name in self.on:
+                acceleration.a += push

@@ -1,0 +1,92 @@
+"""Where the particles are: bounds, the field grid, and vortons merged and sorted by cell."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
+from ecs_fluid.errors import FluidError
+from ecs_fluid.system import System
+from ecs_fluid.systems.populations import joined
+
+MAX_CELLS = 2**27
+
+
+class PartitionSystem(System):
+    """Two uniform grids and one sorted table of vortons.
+
+    The Grid encloses vortons and tracers, has about `cells_per_vorton` cells per vorton and carries the
+    velocity field. The Sources are all vortons in one structure of arrays, sorted by the cells of a second
+    grid that encloses the vortons alone; the tree is built on it. Both are remade in each stage, so no
+    particle ever leaves the domain. Source: Fluid Simulation for Video Games, part 3.
+    """
+
+    reads = (Position, Strength, CoreRadius)
+    writes = (Grid, Sources)
+    phase = "prepare"
+
+    cells_per_vorton: float = Field(1.0, gt=0, le=1000, description="cells of the field grid per vorton")
+    vortons_per_cell: float = Field(
+        1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree"
+    )
+    padding: float = Field(
+        1.0, ge=0, description="core radii added around the vortons so that the field grid covers their cores"
+    )
+    expand: float = Field(
+        0.0, ge=0, le=10, description="part of the extent added on each side of the field grid (articles: 0)"
+    )
+
+    def process(self, dt: float) -> None:
+        """Refill Grid and Sources."""
+        self.refresh()
+
+    def refresh(self) -> Sources:
+        """Refill Grid and Sources from the present positions and return the latter."""
+        sources = self.world.fluid[Sources]
+        vortons = list(self.query(Position, Strength, CoreRadius))
+        number = self.world.dtype
+        x = joined([position.x for position, _, _ in vortons], (3,), number)
+        alpha = joined([strength.alpha for _, strength, _ in vortons], (3,), number)
+        sigma = joined([core.sigma for _, _, core in vortons], (), number)
+        self._sort(sources, x, alpha, sigma)
+        self._enclose(self.world.fluid[Grid], x, sigma)
+        return sources
+
+    def _sort(self, sources: Sources, x: Array, alpha: Array, sigma: Array) -> None:
+        from ecs_fluid.kernels.grid import uniform_grid
+        from ecs_fluid.kernels.partition import gather_sorted, partition
+        from ecs_fluid.kernels.reduce import bounds
+
+        lo, hi = bounds(x)
+        wanted = max(1, round(len(x) / self.vortons_per_cell))
+        origin, spacing, cells = uniform_grid(lo, hi, min(wanted, MAX_CELLS))
+        start, order = partition(x, origin, spacing, cells)
+        sources.origin, sources.spacing, sources.cells = origin, spacing, cells
+        sources.start, sources.order = start, order
+        sources.x = gather_sorted(x, order)
+        sources.alpha = gather_sorted(alpha, order)
+        sources.sigma = gather_sorted(sigma, order)
+
+    def _enclose(self, grid: Grid, x: Array, sigma: Array) -> None:
+        from ecs_fluid.kernels.grid import flat_axes, uniform_grid
+        from ecs_fluid.kernels.reduce import bounds
+
+        lo, hi = bounds(x)
+        pad = self.padding * float(sigma.max()) if len(sigma) else 0.0
+        lo, hi = np.where(flat_axes(lo, hi), lo, lo - pad), np.where(flat_axes(lo, hi), hi, hi + pad)
+        for (position,) in self.query(Position):
+            low, high = bounds(position.x)
+            lo, hi = np.minimum(lo, low), np.maximum(hi, high)
+        if np.isfinite(lo).all() and self.expand:
+            extent = hi - lo
+            lo, hi = lo - self.expand * extent, hi + self.expand * extent
+        wanted = round(len(x) * self.cells_per_vorton)
+        if wanted > MAX_CELLS:
+            raise FluidError(
+                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(x)} vortons asks for "
+                f"{wanted} grid cells; at most {MAX_CELLS} are allowed"
+            )
+        grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, max(1, wanted))
+        grid.flat = flat_axes(lo, hi).astype(np.int64)

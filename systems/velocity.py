@@ -1,0 +1,199 @@
+"""Velocity from vorticity."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    CoreRadius,
+    Grid,
+    Position,
+    Sources,
+    Strength,
+    Velocity,
+    VelocityField,
+    VelocityGradient,
+)
+from ecs_fluid.errors import FluidError
+from ecs_fluid.explain import nearest
+from ecs_fluid.system import System
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.world import World
+
+SOLVERS = ("direct", "tree")
+
+
+class VelocitySystem(System):
+    """Velocity and its gradient from vortons, by the regularised Biot-Savart sum.
+
+    u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3), where q is the part of
+    a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
+    gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then trilinear
+    interpolation of velocity and of its central-difference gradient, as in the articles). Everything else
+    that moves interpolates the grid or asks the solver (`tracers`).
+
+    Solvers: direct sums all pairs. tree sums clusters of vortons that are far enough: opening "angle" takes a
+    cluster of radius b at distance d when b / d < `angle`; "box" takes it when the target lies outside the
+    cluster's box widened by `margin` cells, as in the articles. At the leaves stand the vortons themselves,
+    or their cluster (`leaf` = "supervortons", cheaper, with an error near a vorton).
+
+    `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
+    circulation, so that a vorton next to a grid point does not kick itself (articles, part 12; 2 is as
+    smooth as the direct sum). Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid
+    Simulation for Video Games, parts 3 and 12.
+    """
+
+    reads = (Position, Strength, CoreRadius, Sources, Grid)
+    writes = (Velocity, VelocityGradient, VelocityField)
+    phase = "rates"
+
+    solver: Literal["direct", "tree"] = Field("direct", description="direct sum, or tree of clusters")
+    at: Literal["vortons", "grid"] = Field("vortons", description="where vortons get their velocity")
+    tracers: Literal["grid", "solver"] = Field(
+        "grid", description="where everything but vortons gets its velocity"
+    )
+    kernel: Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"] = Field(
+        "winckelmans", description="regularisation of the vortons' cores"
+    )
+    opening: Literal["angle", "box"] = Field("angle", description="when the tree takes a cluster whole")
+    angle: float = Field(0.5, gt=0, le=1.0, description="largest radius over distance of a cluster")
+    margin: float = Field(1e-4, ge=0, le=1e6, description="widening of a cluster's box, in its cells")
+    leaf: Literal["vortons", "supervortons"] = Field("vortons", description="what stands at the leaves")
+    mollify: float = Field(0.0, ge=0, le=100, description="least core radius on the grid, in grid spacings")
+
+    def added(self, world: World) -> None:
+        """The sums run over sorted vortons, and records measure them."""
+        from ecs_fluid.systems.diagnostics import DiagnosticsSystem
+
+        world.require(PartitionSystem)
+        if world.system(DiagnosticsSystem) is None:
+            world.add_system(DiagnosticsSystem(every=0))
+
+    # ------------------------------------------------------------------ the tick
+
+    def process(self, dt: float) -> None:
+        """Fill velocities, gradients and, when something interpolates it, the velocity field."""
+        sources = self.field(Sources)
+        vortons = list(self.query(Position, Strength, CoreRadius, Velocity, VelocityGradient))
+        others = [
+            (position, velocity)
+            for entity, (position, velocity) in self.entities(Position, Velocity)
+            if not (Strength in entity and CoreRadius in entity) and len(entity)
+        ]
+        if self.at == "grid" or (others and self.tracers == "grid"):
+            self._evaluate_grid(sources)
+        if self.at == "vortons":
+            self._at_vortons(sources, [(u.u, du.du) for *_, u, du in vortons])
+        else:
+            self._vortons_from_grid([(x.x, u.u, du.du) for x, _, _, u, du in vortons])
+        for position, velocity in others:
+            if self.tracers == "grid":
+                self._from_grid(position.x, velocity.u)
+            else:
+                velocity.u[...] = self._evaluate(sources, position.x)
+
+    def _at_vortons(self, sources: Sources, tables: list[tuple[Array, Array]]) -> None:
+        order = sources.order
+        x = np.ascontiguousarray(sources.x.T)
+        u, du = np.empty_like(x), np.empty((len(x), 3, 3), x.dtype)
+        self._sum(self.solver, sources, sources.sigma, x, u, du)
+        first = 0
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        for velocity, gradient in tables:
+            rows = place[first : first + len(velocity)]
+            np.take(u, rows, axis=0, out=velocity)
+            np.take(du, rows, axis=0, out=gradient)
+            first += len(velocity)
+
+    def _evaluate_grid(self, sources: Sources) -> None:
+        from ecs_fluid.kernels.grid import grid_points
+
+        grid, field = self.field(Grid), self.field(VelocityField)
+        shape = (*(int(n) + 1 for n in grid.cells), 3)
+        if field.u.shape != shape:
+            field.u = np.empty(shape, self.world.dtype)
+        points = grid_points((grid.origin, grid.spacing, grid.cells), self.world.dtype).reshape(-1, 3)
+        sigma = sources.sigma
+        if self.mollify:
+            floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
+            sigma = np.maximum(sigma, sigma.dtype.type(floor))
+        self._sum(self.solver, sources, sigma, points, field.u.reshape(-1, 3), None)
+
+    def _from_grid(self, x: Array, u: Array) -> None:
+        from ecs_fluid.kernels.interpolation import interpolate
+
+        grid = self.field(Grid)
+        interpolate(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
+
+    def _vortons_from_grid(self, tables: list[tuple[Array, Array, Array]]) -> None:
+        from ecs_fluid.kernels.differences import jacobian
+        from ecs_fluid.kernels.interpolation import interpolate
+
+        grid = self.field(Grid)
+        # A derivative across a flat world would only see the far side of its one layer of cells.
+        steps = np.where(grid.flat == 1, 0.0, grid.spacing)
+        gradient = jacobian(self.field(VelocityField).u, steps)
+        for x, u, du in tables:
+            self._from_grid(x, u)
+            interpolate(x, grid.origin, grid.spacing, gradient, du)
+
+    # ------------------------------------------------------------------ sums
+
+    def _sum(
+        self, solver: str, sources: Sources, sigma: Array, targets: Array, u: Array, du: Array | None
+    ) -> None:
+        """Velocity and, unless None, gradient at targets (m, 3), by the chosen solver."""
+        from ecs_fluid.kernels import direct, regularisation
+
+        code = regularisation.CODES[self.kernel]
+        if solver == "tree":
+            self._tree(sources, sigma).sum(code, targets, u, du)
+        elif du is None:
+            direct.velocity(code, targets, sources.x, sources.alpha, sigma, u)
+        else:
+            direct.velocity_gradient(code, targets, sources.x, sources.alpha, sigma, u, du)
+
+    def _evaluate(self, sources: Sources, points: Array, solver: str | None = None) -> Array:
+        u = np.empty_like(points)
+        self._sum(solver or self.solver, sources, sources.sigma, points, u, None)
+        return u
+
+    def velocity_at(self, points: Array, solver: str | None = None) -> Array:
+        """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
+        if solver is not None and solver not in SOLVERS:
+            raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
+        sources = self.world.require(PartitionSystem).refresh()
+        return self._evaluate(sources, points.astype(self.world.dtype), solver)
+
+    def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""
+        from ecs_fluid.kernels import direct, regularisation
+
+        code = regularisation.CODES[self.kernel]
+        sources = self.world.require(PartitionSystem).refresh()
+        x = np.ascontiguousarray(x)
+        psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+        du = np.empty((len(x), 3, 3), x.dtype)
+        direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)
+        direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
+        return psi, omega, u, du
+
+    def lint(self, world: World) -> list[str]:
+        """Combinations that are known to give poor paths."""
+        found = []
+        if self.solver == "tree" and self.opening == "box" and self.margin < 1e-4:
+            found.append(
+                f"VelocitySystem: margin = {self.margin:g} lets a target sit on a cluster's box, with large "
+                "errors; use margin >= 1e-4"
+            )
+        if self.at == "vortons" and self.solver == "tree" and self.leaf == "supervortons":
+            found.append(
+                "VelocitySystem: with leaf = 'supervortons' a vorton is pushed by its own cluster; use "
+                "leaf = 'vortons' when at = 'vortons'"
+            )
+        return found

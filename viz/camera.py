@@ -1,0 +1,87 @@
+"""Cameras: named directions, and the distance at which a box just fills the picture."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.columns import choose
+
+Vector = NDArray[np.float64]
+Triple = tuple[float, float, float]
+Placement = tuple[Triple, Triple, Triple]
+Camera = str | Sequence[Sequence[float]]
+
+VIEW_ANGLE = 28.0  # degrees, vertical: a mild perspective, far particles still look near their true size
+MARGIN = 1.12  # room left around the box, so that smoke splats and the scalar bar do not touch it
+
+# name: (from the scene towards the camera, up)
+CAMERAS: dict[str, tuple[Triple, Triple]] = {
+    "auto": ((0.55, -0.78, 0.55), (0.0, 0.0, 1.0)),
+    "front": ((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)),
+    "back": ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+    "left": ((-1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    "right": ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    "top": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
+    "bottom": ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0)),
+}
+FACING = {"x": "right", "y": "front", "z": "top"}
+
+
+def check_camera(camera: Camera) -> None:
+    """Raise FluidError unless `camera` is a known name or (position, focal point, up)."""
+    if isinstance(camera, str):
+        if camera not in CAMERAS:
+            raise choose("camera", camera, CAMERAS)
+        return
+    try:
+        values = np.asarray(camera, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (3, 3) or not np.isfinite(values).all():
+        raise FluidError(
+            f"camera {camera!r} is neither a name ({', '.join(CAMERAS)}) nor three points (position, focal point, up)"
+        )
+    if not np.linalg.norm(np.cross(values[1] - values[0], values[2])) > 0.0:
+        raise FluidError(f"camera {camera!r} looks along its own up direction, or nowhere")
+
+
+def place(camera: Camera, lo: Vector, hi: Vector, aspect: float) -> Placement:
+    """Position, focal point and up of the camera, for a box from `lo` to `hi` (3,) m.
+
+    A named camera stands at the smallest distance at which every corner of the box is inside the picture:
+    a corner at (a, b) across and d towards the camera, seen from the box's centre, needs
+    D >= d + max(|a| / tan(h/2), |b| / tan(v/2)), with the opening angles v and h of the picture.
+    `auto` looks down a thin axis, if the box has one, and else from the right, in front and above.
+    """
+    check_camera(camera)
+    if not isinstance(camera, str):
+        position, focal, up = (_triple(np.asarray(point, dtype=np.float64)) for point in camera)
+        return position, focal, up
+    extent = hi - lo
+    if camera == "auto" and extent.min() < 0.02 * extent.max():
+        camera = FACING["xyz"[int(extent.argmin())]]
+    towards, up_hint = (np.array(vector) for vector in CAMERAS[camera])
+    towards = towards / np.linalg.norm(towards)
+    right = np.cross(up_hint, towards)
+    right /= np.linalg.norm(right)
+    up_true = np.cross(towards, right)
+    centre = 0.5 * (lo + hi)
+    half = max(0.5 * MARGIN * float(extent.max()), 1e-6) * np.maximum(extent / max(extent.max(), 1e-300), 0.05)
+    tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
+    tan_h = tan_v * aspect
+    distance = 0.0
+    for signs in itertools.product((-1.0, 1.0), repeat=3):
+        corner = half * np.array(signs)
+        across = max(abs(corner @ right) / tan_h, abs(corner @ up_true) / tan_v)
+        distance = max(distance, float(corner @ towards + across))
+    return _triple(centre + distance * towards), _triple(centre), _triple(up_hint)
+
+
+def _triple(vector: Vector) -> Triple:
+    return float(vector[0]), float(vector[1]), float(vector[2])

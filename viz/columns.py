@@ -1,0 +1,128 @@
+"""Frames and their columns: what can be drawn, under which name, in which unit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.errors import FluidError
+
+Array = NDArray[Any]
+Columns = Mapping[str, Array]
+Frame = Mapping[str, Columns]
+
+POSITION = "Position.x"
+AXES = {"x": 0, "y": 1, "z": 2}
+DERIVED = {
+    "speed": ("m/s", ("Velocity.u",)),
+    "vorticity": ("1/s", ("Strength.alpha", "Volume.volume")),
+    "strength": ("m^3/s", ("Strength.alpha",)),
+}
+
+
+def choose(kind: str, name: str, known: Iterable[str]) -> FluidError:
+    """The error for an unknown `name`: one sentence with the nearest known name and all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return FluidError(f"unknown {kind} {name!r}: known are {', '.join(names) or 'none'}{hint}")
+
+
+def positions(columns: Columns, population: str = "population") -> Array:
+    """Positions (n, 3) m, after checking that every column has as many rows as there are positions."""
+    if POSITION not in columns:
+        raise FluidError(
+            f"{population} has no {POSITION}, so it cannot be drawn; it has {', '.join(sorted(columns)) or 'nothing'}"
+        )
+    x = np.asarray(columns[POSITION])
+    if x.ndim != 2 or x.shape[1] != 3:
+        raise FluidError(f"{POSITION} of {population} has shape {x.shape}; (rows, 3) is needed")
+    for name, values in columns.items():
+        if np.ndim(values) == 0 or len(values) != len(x):
+            raise FluidError(
+                f"{name} of {population} has shape {np.shape(values)}, but there are {len(x)} positions"
+            )
+    return x
+
+
+def drawable(frame: Frame) -> Iterator[tuple[str, Columns, Array]]:
+    """The populations of a frame that have rows, as (name, columns, positions)."""
+    for name, columns in frame.items():
+        if POSITION in columns:
+            x = positions(columns, name)
+            if len(x):
+                yield name, columns, x
+
+
+def known_scalars(columns: Columns) -> list[str]:
+    """Names that `scalar` understands for these columns (components of vectors, `Velocity.u.z`, too)."""
+    derived = [name for name, (_, needs) in DERIVED.items() if all(need in columns for need in needs)]
+    return derived + sorted(columns)
+
+
+def has_scalar(columns: Columns, name: str) -> bool:
+    """Whether `scalar(columns, name)` would answer."""
+    return _resolve(columns, name) is not None
+
+
+def scalar(columns: Columns, name: str) -> Array:
+    """One number per row, shape (n,), for the colour `name`.
+
+    `name` is ``speed`` |u| [m/s], ``vorticity`` |alpha| / V [1/s], ``strength`` |alpha| [m^3/s], a column
+    (``Temperature.T``; of a vector, its magnitude), one component of a vector (``Velocity.u.z``) or a component
+    class with a single column (``Temperature``). Raises FluidError for an unknown name.
+    """
+    resolved = _resolve(columns, name)
+    if resolved is None:
+        raise choose("colour", name, known_scalars(columns))
+    if resolved in DERIVED:
+        values = np.linalg.norm(columns[DERIVED[resolved][1][0]], axis=1)
+        return values / columns["Volume.volume"] if resolved == "vorticity" else values
+    column, _, axis = resolved.partition("|")
+    values = np.asarray(columns[column])
+    if axis:
+        return values[:, AXES[axis]]
+    return values if values.ndim == 1 else np.linalg.norm(values.reshape(len(values), -1), axis=1)
+
+
+def _resolve(columns: Columns, name: str) -> str | None:
+    """A derived name, `column` or `column|axis`; None if nothing of that name is there."""
+    if name in DERIVED:
+        return name if all(need in columns for need in DERIVED[name][1]) else None
+    if name in columns:
+        return name
+    head, _, last = name.rpartition(".")
+    if last in AXES and head in columns and np.shape(columns[head])[1:] == (3,):
+        return f"{head}|{last}"
+    of_class = [column for column in columns if column.split(".")[0] == name]
+    return of_class[0] if len(of_class) == 1 else None
+
+
+def unit(name: str) -> str:
+    """Unit of a colour, as its component declares it; empty for pure numbers and unknown names."""
+    if name in DERIVED:
+        return DERIVED[name][0]
+    import ecs_fluid.components.particles  # noqa: F401  (its classes are found below)
+    from ecs_fluid.component import Component
+
+    parts = name.split(".")
+    todo: list[type] = [Component]
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        if kind.__name__ == parts[0]:
+            column = vars(kind).get(parts[1]) if len(parts) > 1 else None
+            declared = str(getattr(column, "unit", ""))
+            return "" if declared == "1" else declared
+    return ""
+
+
+def title(name: str) -> str:
+    """What the scalar bar says: the name and, in brackets, the unit."""
+    text = {"vorticity_normal": "vorticity through the plane"}.get(name, name)
+    declared = {"vorticity_normal": "1/s"}.get(name) or unit(name)
+    return f"{text} [{declared}]" if declared else text

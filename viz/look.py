@@ -1,0 +1,95 @@
+"""Looks (colours and materials) and the options of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.camera import Camera, check_camera
+from ecs_fluid.viz.columns import AXES, choose
+
+Colour = tuple[float, float, float]
+KINDS = ("particles", "glyphs", "slice", "streamlines")
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours are red, green, blue in 0 to 1; maps are perceptually uniform ones of matplotlib."""
+
+    background: str
+    background_top: str
+    text: str
+    lit: Colour  # smoke in full light
+    shade: Colour  # smoke in its own shadow
+    plain: Colour  # particles without a colour of their own
+    colours: str = "inferno"
+    signed_colours: str = "coolwarm"
+    depth: float = 3.0  # optical depth of the smoke, on average over the picture of the first frame
+    softness: float = 0.8  # radius of a puff in spacings between tracers
+    light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
+
+
+LOOKS = {
+    "smoke": Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76)),
+    "paper": Look(
+        "#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47), colours="viridis"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to draw: every option of `render` and `movie`, checked.
+
+    * `what`: particles, glyphs (arrows of the strength), slice or streamlines (of a velocity function).
+    * `color_by`: a name that `columns.scalar` knows; for a slice `speed`, `vorticity_normal`, `u.x`, ...
+    * `camera`: a name, or (position, focal point, up) in m.
+    * `size`: width and height in pixels. `look`: smoke or paper. `background`: any colour, instead of the look's.
+    * `populations`: names of those to draw; all by default.
+    * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.
+    * `seeds`: how many streamlines.
+    * `smooth`: supersample the edges (four times the pixels to draw).
+    """
+
+    what: str = "particles"
+    color_by: str | None = None
+    camera: Camera = "auto"
+    size: tuple[int, int] = (1280, 720)
+    look: str = "smoke"
+    background: str | None = None
+    populations: Sequence[str] | None = None
+    normal: str = "y"
+    origin: Sequence[float] | None = None
+    resolution: int = 240
+    seeds: int = 60
+    smooth: bool = True
+    off_screen: bool = True
+
+    def __post_init__(self) -> None:
+        if self.what not in KINDS:
+            raise choose("kind of picture", str(self.what), KINDS)
+        if self.look not in LOOKS:
+            raise choose("look", str(self.look), LOOKS)
+        if self.normal not in AXES:
+            raise choose("slice normal", str(self.normal), AXES)
+        check_camera(self.camera)
+        try:
+            width, height = (int(length) for length in self.size)
+        except (TypeError, ValueError):
+            width = height = 0
+        if not (16 <= width <= 16384 and 16 <= height <= 16384):
+            raise FluidError(f"picture size {self.size!r} is not allowed: give (width, height), 16 to 16384 pixels")
+        if self.resolution < 2 or self.seeds < 1:
+            raise FluidError(
+                f"resolution {self.resolution} and seeds {self.seeds} are not allowed: at least 2 and 1 are needed"
+            )
+
+    @staticmethod
+    def of(given: dict[str, object]) -> Options:
+        """The options of keyword arguments; FluidError for a name that is none of them."""
+        known = [field.name for field in fields(Options)]
+        for name in given:
+            if name not in known:
+                raise choose("option of a picture", name, known)
+        return Options(**given)  # type: ignore[arg-type]

@@ -1,0 +1,127 @@
+"""Ask whether this machine can render, in a process that may die of the question.
+
+Without a GL library VTK does not raise: it kills the process (SIGSEGV), which nothing can catch. So a spawned
+child renders a window of a few pixels first; a success is remembered for this process, and on disk until
+the machine restarts, its libraries change or VTK is another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ecs_fluid.errors import FluidError
+
+PACKAGES = "libegl1 libgl1-mesa-dri"
+
+# A white triangle on black, read back: a context that draws nothing is no better than none.
+_CHILD = """
+import sys
+import vtkmodules.vtkRenderingOpenGL2
+from vtkmodules.vtkCommonCore import vtkObject, vtkUnsignedCharArray
+from vtkmodules.vtkFiltersSources import vtkRegularPolygonSource
+from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper, vtkRenderer, vtkRenderWindow
+vtkObject.GlobalWarningDisplayOff()
+source, mapper, actor = vtkRegularPolygonSource(), vtkPolyDataMapper(), vtkActor()
+mapper.SetInputConnection(source.GetOutputPort())
+actor.SetMapper(mapper)
+renderer, window, pixels = vtkRenderer(), vtkRenderWindow(), vtkUnsignedCharArray()
+renderer.AddActor(actor)
+window.OffScreenRenderingOn()
+window.SetSize(16, 16)
+window.AddRenderer(renderer)
+window.Render()
+window.GetRGBACharPixelData(0, 0, 15, 15, 1, pixels)
+sys.exit(0 if pixels.GetNumberOfTuples() and pixels.GetRange(0)[1] > 128 else 3)
+"""
+
+_works = False
+
+
+def require_gl(command: Sequence[str] | None = None) -> None:
+    """Return if off-screen rendering works here; raise FluidError naming the missing packages if not.
+
+    `command` replaces the probing child (its exit status 0 means that rendering works); an answer of a
+    replaced child is never remembered.
+    """
+    global _works
+    if command is None and not _works:
+        note = _note()
+        if not note.is_file():
+            _probe((sys.executable, "-c", _CHILD))
+            with contextlib.suppress(OSError):
+                note.parent.mkdir(parents=True, exist_ok=True)
+                note.touch()
+        _works = True
+    elif command is not None:
+        _probe(command)
+    quiet_vtk()
+
+
+def quiet_vtk() -> None:
+    """Keep VTK's warnings (no X server, and the like) off the terminal; its errors still show."""
+    from vtkmodules.vtkCommonCore import vtkLogger, vtkObject
+
+    vtkObject.GlobalWarningDisplayOff()
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)
+
+
+def _probe(command: Sequence[str]) -> None:
+    try:
+        child = subprocess.run(command, capture_output=True, timeout=120.0, check=False)
+    except subprocess.TimeoutExpired:
+        reason = "did not answer within 120 s"
+    except OSError as error:
+        reason = f"could not be started: {error.strerror}"
+    else:
+        if child.returncode == 0:
+            return
+        reason = _reason(child.returncode)
+    raise FluidError(
+        f"this machine cannot render pictures (a trial rendering {reason}): install the OpenGL libraries with "
+        f"`apt-get install {PACKAGES}`; simulating and storing runs work without them"
+    )
+
+
+def _reason(status: int) -> str:
+    """What an exit status says, in words; negative ones are signals."""
+    if status < 0:
+        try:
+            return f"died of {signal.Signals(-status).name}"
+        except ValueError:
+            return f"died of signal {-status}"
+    return "came back black" if status == 3 else f"failed with exit status {status}"
+
+
+def _note() -> Path:
+    """File whose existence says that rendering worked with this VTK, boot, host and set of libraries."""
+
+    def read(path: str) -> str:
+        with contextlib.suppress(OSError):
+            return Path(path).read_text()
+        return ""
+
+    libraries = 0.0
+    with contextlib.suppress(OSError):  # rewritten by ldconfig whenever a library comes or goes
+        libraries = os.stat("/etc/ld.so.cache").st_mtime
+    facts = (
+        importlib.metadata.version("vtk"),
+        read("/proc/sys/kernel/random/boot_id"),
+        platform.node(),
+        str(libraries),
+        sys.prefix,
+        os.environ.get("DISPLAY", ""),
+        os.environ.get("LD_LIBRARY_PATH", ""),
+        os.environ.get("VTK_DEFAULT_OPENGL_WINDOW", ""),
+    )
+    key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(cache) / "ecs-fluid" / f"gl-works-{key}"

@@ -1,0 +1,186 @@
+"""What all frames of a movie share: the box the camera shows, the limits of the colours, the size of a puff.
+
+Found by looking through the frames once before drawing, so that nothing jumps while the movie plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
+from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.smoke import Puff, mean_spacing, puff
+
+TimedFrame = tuple[float, Frame]
+SAMPLES = 48  # frames that a survey of a long run looks at
+SIGNED = ("coolwarm", "vorticity_normal")
+
+
+@dataclass(frozen=True)
+class View:
+    """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puffs` and `radii` [m] by population."""
+
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    color_by: str | None
+    limits: tuple[float, float]
+    puffs: dict[str, Puff] = field(default_factory=dict)
+    radii: dict[str, float] = field(default_factory=dict)
+
+
+class Stored(Protocol):
+    """A trajectory on disk: times, and frames read one at a time."""
+
+    @property
+    def times(self) -> Sequence[float]: ...
+    def __len__(self) -> int: ...
+    def frame(self, index: int) -> Frame: ...
+
+
+class Recording(Sequence[TimedFrame]):
+    """The frames of a stored trajectory as (time, frame), read when asked for; `rows` picks some of them."""
+
+    def __init__(self, stored: Stored, rows: Sequence[int] | None = None) -> None:
+        self._stored = stored
+        self._rows = range(len(stored)) if rows is None else rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> TimedFrame: ...
+    @overload
+    def __getitem__(self, index: slice) -> Recording: ...
+    def __getitem__(self, index: int | slice) -> TimedFrame | Recording:
+        if isinstance(index, slice):
+            return Recording(self._stored, self._rows[index])
+        row = self._rows[index]
+        return float(self._stored.times[row]), self._stored.frame(row)
+
+
+def is_vortons(columns: Columns) -> bool:
+    """Vortons carry strength; whatever does not is a tracer."""
+    return "Strength.alpha" in columns
+
+
+def kept(frame: Frame, options: Options) -> Frame:
+    """The populations of `frame` that the options ask for."""
+    if options.populations is None:
+        return frame
+    for name in options.populations:
+        if name not in frame:
+            raise choose("population", name, frame)
+    return {name: frame[name] for name in options.populations}
+
+
+def survey(frames: Iterable[TimedFrame], options: Options) -> View:
+    """Look through the frames (some 48 of them, evenly, if they are a sequence) and fix what they share.
+
+    The box holds the central 99 % of every population along each axis, so that one stray particle does not
+    shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises FluidError if no frame has
+    a particle, or none has the colour asked for.
+    """
+    if isinstance(frames, Sequence) and len(frames) > SAMPLES:
+        rows = np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))
+        frames = _picked(frames, rows.tolist())
+    seen = _Seen(options)
+    for _, frame in frames:
+        seen.add(kept(frame, options))
+    return seen.view()
+
+
+def _picked(frames: Sequence[TimedFrame], rows: list[int]) -> Iterator[TimedFrame]:
+    for row in rows:
+        yield frames[row]
+
+
+class _Seen:
+    """What a survey has gathered so far."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.look = options, LOOKS[options.look]
+        self.lo, self.hi = np.full(3, np.inf), np.full(3, -np.inf)
+        self.names: set[str] = set()
+        self.ranges: dict[str, tuple[float, float]] = {}
+        self.rows: dict[str, int] = {}
+        self.puffs: dict[str, Puff] = {}
+        self.radii: dict[str, float] = {}
+
+    def add(self, frame: Frame) -> None:
+        for name, columns, x in drawable(frame):
+            if not np.isfinite(x).all():
+                raise FluidError(f"population {name} has a position that is not a finite number; it cannot be drawn")
+            lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
+            self.lo, self.hi = np.minimum(self.lo, lo), np.maximum(self.hi, hi)
+            self.names.update(known_scalars(columns))
+            for colour in self._colours(columns):
+                self._widen(colour, scalar(columns, colour))
+            # The fullest frame sets a puff's size: a fountain starts with a handful of tracers.
+            if len(x) > self.rows.get(name, 0):
+                self.rows[name] = len(x)
+                self.radii[name] = _radius(columns)
+                if not is_vortons(columns):
+                    self.puffs[name] = puff(x, self.look.depth, self.look.softness)
+
+    def _colours(self, columns: Columns) -> list[str]:
+        if self.options.color_by is not None:
+            return [self.options.color_by] if has_scalar(columns, self.options.color_by) else []
+        names = ("speed",) if self.options.what == "streamlines" else ("vorticity", "strength")
+        return [name for name in names if is_vortons(columns) and has_scalar(columns, name)]
+
+    def _widen(self, name: str, values: NDArray) -> None:
+        finite = values[np.isfinite(values)]
+        if len(finite):
+            lo, hi = np.percentile(finite, [0.5, 99.5])
+            before = self.ranges.get(name, (np.inf, -np.inf))
+            self.ranges[name] = (min(before[0], float(lo)), max(before[1], float(hi)))
+
+    def view(self) -> View:
+        if not np.isfinite(self.lo).all():
+            raise FluidError("there is nothing to draw: no population of these frames has a particle in it")
+        color_by = self.options.color_by
+        of_particles = self.options.what in ("particles", "glyphs")
+        if color_by is not None and of_particles and color_by not in self.ranges:
+            raise choose("colour", color_by, self.names)
+        if color_by is None and of_particles:
+            color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
+        return View(
+            self.lo, self.hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
+            self.puffs, self.radii,
+        )  # fmt: skip
+
+
+def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:
+    """Colour range for values from `lo` to `hi`: magnitudes start at 0, signed values are symmetric about 0."""
+    if is_signed(lo, hi):
+        most = max(-lo, hi)
+        return -most, most
+    if name in ("speed", "vorticity", "strength"):
+        lo = 0.0
+    if hi - lo <= 1e-6 * max(abs(lo), abs(hi)):
+        pad = 0.5 * abs(hi) if hi else 0.5
+        return lo - pad, hi + pad
+    return lo, hi
+
+
+def is_signed(lo: float, hi: float) -> bool:
+    """Whether a range lies on both sides of 0 (by more than a tenth), so that 0 deserves the middle colour."""
+    return lo < 0.0 < hi and min(-lo, hi) > 0.1 * max(-lo, hi)
+
+
+def _radius(columns: Columns) -> float:
+    """Radius [m] at which particles are drawn: neighbours on a lattice nearly touch."""
+    if "Volume.volume" in columns and is_vortons(columns):
+        return 0.42 * float(np.median(columns["Volume.volume"])) ** (1.0 / 3.0)
+    if "CoreRadius.sigma" in columns:
+        return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
+    return 0.22 * mean_spacing(np.asarray(columns["Position.x"]))
+
+
+VelocityOf = Callable[[Frame], Callable[[NDArray], NDArray]]

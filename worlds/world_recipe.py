@@ -1,0 +1,389 @@
+"""World files: the tables [world], [fluid], [[entity]], [[system]] and [output], and how they become a World."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from ecs_fluid.components import InertialVelocity
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.explain import nearest, validated
+from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
+from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.advection import AdvectionSystem
+from ecs_fluid.systems.diagnostics import DiagnosticsSystem
+from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.emission import EmissionSystem
+from ecs_fluid.systems.operations import InertiaSystem
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.stretch import StretchSystem
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World, WorldOptions
+
+FLUID: dict[str, type[System]] = {
+    "partition": PartitionSystem,
+    "velocity": VelocitySystem,
+    "stretch": StretchSystem,
+    "diffusion": DiffusionSystem,
+    "diagnostics": DiagnosticsSystem,
+}
+"""Systems that the [fluid] table configures, by key, in the order in which they are added."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "physical": {},
+    "article": {
+        "world": {"integrator": "euler"},
+        "fluid": {
+            "velocity": {
+                "solver": "tree",
+                "at": "grid",
+                "kernel": "rankine",
+                "leaf": "supervortons",
+                "opening": "box",
+                "mollify": 2.0,
+            },
+            "stretch": {"rate": 0.5},
+            "diffusion": {"method": "index_space"},
+        },
+    },
+}
+"""Values that a preset puts under those of the file."""
+
+SECTIONS = ("preset", "world", "fluid", "entity", "system", "output")
+SHIPPED = Path(__file__).parent
+
+
+class WorldTable(WorldOptions):
+    """[world]: clock, arithmetic, seed and length of the run."""
+
+    duration: float = Field(5.0, gt=0, description="length of the run, s")
+
+
+class FluidTable(Settings):
+    """[fluid]: the fluid and how it is computed; each sub-table holds the parameters of one system."""
+
+    viscosity: float = Field(0.0, ge=0, description="kinematic viscosity, m^2/s; 0 switches diffusion off")
+    partition: dict[str, Any] = Field(default_factory=dict, description="parameters of PartitionSystem")
+    velocity: dict[str, Any] = Field(default_factory=dict, description="parameters of VelocitySystem")
+    stretch: dict[str, Any] = Field(default_factory=dict, description="parameters of StretchSystem")
+    diffusion: dict[str, Any] = Field(default_factory=dict, description="parameters of DiffusionSystem")
+    diagnostics: dict[str, Any] = Field(default_factory=dict, description="parameters of DiagnosticsSystem")
+
+    @field_validator(*FLUID)
+    @classmethod
+    def _system(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        name = str(info.field_name)
+        if name == "diffusion" and "viscosity" in value:
+            raise ValueError("the viscosity belongs to [fluid] itself")
+        validated(FLUID[name].Parameters, value, f"[fluid] {name}")
+        return value
+
+
+class OutputTable(Settings):
+    """[output]: what a run stores."""
+
+    every: int = Field(1, ge=1, description="ticks from one stored frame to the next")
+    checkpoint_seconds: float = Field(
+        60.0, ge=0, description="wall-clock seconds between checkpoints; 0 writes one after every tick"
+    )
+
+
+class WorldRecipe(Settings):
+    """A whole world, as a file or as Python objects; `build` makes it.
+
+    Every part may be given as a model or as plain data.
+    """
+
+    preset: Literal["physical", "article"] = Field("physical", description="set of default values")
+    world: WorldTable = Field(default_factory=WorldTable)
+    fluid: FluidTable = Field(default_factory=FluidTable)
+    entity: tuple[Any, ...] = Field((), description="entity recipes, in the order in which they are made")
+    system: tuple[Any, ...] = Field((), description="further systems: {kind = ..., parameters}")
+    output: OutputTable = Field(default_factory=OutputTable)
+
+    @classmethod
+    def from_tables(
+        cls, tables: dict[str, Any], place: str = "world", allow_code: bool = False, folder: Path | None = None
+    ) -> WorldRecipe:
+        """Check the tables of a world file.
+
+        Args:
+            tables: plain data, as read from TOML or JSON.
+            place: name of the source for messages.
+            allow_code: whether a system may be named by its import path, which runs the user's code.
+            folder: where modules and data files of the world are looked for.
+
+        Raises:
+            RecipeError: one sentence naming place, key, value and what is allowed.
+        """
+        for key in tables:
+            if key not in SECTIONS:
+                raise RecipeError(f"{place}: unknown table {key!r}; {nearest(key, SECTIONS)}")
+        preset = tables.get("preset", "physical")
+        if preset not in PRESETS:
+            raise RecipeError(f"{place}: preset = {preset!r}; allowed: {', '.join(map(repr, PRESETS))}")
+        full = _merged(PRESETS[preset], tables, place)
+        entities = _list(full, "entity", place)
+        recipes = [
+            item if isinstance(item, Recipe) else entity_recipe(item, f"{place}: [[entity]] {number}")
+            for number, item in enumerate(entities, start=1)
+        ]
+        names: set[str] = {"fluid"}
+        for recipe in recipes:
+            if recipe.name in names:
+                raise RecipeError(
+                    f"{place}: [[entity]] name = {recipe.name!r} is taken; every entity needs a name of its own"
+                )
+            names.add(recipe.name)
+        with _searching(folder if allow_code else None):
+            for number, item in enumerate(_list(full, "system", place), start=1):
+                _system_of(item, f"{place}: [[system]] {number}", allow_code)
+        recipe = cls.model_construct(
+            preset=preset,
+            world=validated(WorldTable, full.get("world", {}), f"{place}: [world]"),
+            fluid=validated(FluidTable, full.get("fluid", {}), f"{place}: [fluid]"),
+            entity=tuple(recipes),
+            system=tuple(full.get("system", ())),
+            output=validated(OutputTable, full.get("output", {}), f"{place}: [output]"),
+        )
+        if recipe.frames > 10_000_000:
+            raise RecipeError(
+                f"{place}: [world] duration = {recipe.world.duration:g} s at dt = {recipe.world.dt:g} s makes "
+                f"{recipe.frames} ticks; at most 10 million are allowed"
+            )
+        return recipe
+
+    @property
+    def frames(self) -> int:
+        """Number of ticks of the whole run."""
+        return max(1, math.ceil(self.world.duration / self.world.dt - 1e-9))
+
+    def tables(self) -> dict[str, Any]:
+        """Plain data that `from_tables` turns into this recipe again."""
+        plain = {
+            "preset": self.preset,
+            "world": self.world.model_dump(mode="json", exclude_unset=True),
+            "fluid": self.fluid.model_dump(mode="json", exclude_unset=True),
+            "entity": [item.model_dump(mode="json", exclude_none=True) for item in self.entity],
+            "system": [dict(item) for item in self.system],
+            "output": self.output.model_dump(mode="json", exclude_unset=True),
+        }
+        return {key: value for key, value in plain.items() if value or key == "preset"}
+
+    def build(self) -> World:
+        """Make the world: entities in order, then the systems they need."""
+        checked = WorldRecipe.from_tables(self._as_given(), allow_code=True)
+        options = checked.world.model_dump(exclude={"duration"})
+        world = World(**options)
+        world.recipe = checked.tables()
+        for recipe in checked.entity:
+            try:
+                recipe.build(world)
+            except FluidError as error:
+                raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from None
+        world.add_systems(list(checked._fluid_systems(world)))
+        if any(InertialVelocity in entity for entity in world.entities):
+            world.require(InertiaSystem)
+        emitters = [recipe.emitter() for recipe in checked.entity if hasattr(recipe, "emitter")]
+        if emitters:
+            world.add_system(EmissionSystem(emitters=emitters))
+        for number, item in enumerate(checked.system, start=1):
+            kind = _system_of(item, f"[[system]] {number}", allow_code=True)
+            parameters = {key: value for key, value in item.items() if key != "kind"}
+            world.add_system(kind(**parameters))
+        return world
+
+    def _as_given(self) -> dict[str, Any]:
+        given = {key: getattr(self, key) for key in ("preset", "entity", "system")}
+        for key in ("world", "fluid", "output"):
+            given[key] = getattr(self, key).model_dump(exclude_unset=True)
+        return given
+
+    def _fluid_systems(self, world: World) -> Iterator[System]:
+        for key, kind in FLUID.items():
+            parameters = dict(getattr(self.fluid, key))
+            if key == "diffusion":
+                if self.fluid.viscosity == 0.0:
+                    continue
+                parameters["viscosity"] = self.fluid.viscosity
+            yield kind(**parameters)
+        yield AdvectionSystem()
+
+    def lint(self) -> list[str]:
+        """What the recipes themselves find coarse, before anything is built."""
+        return [f"{item.name!r}: {text}" for item in self.entity for text in item.lint()]
+
+
+def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
+    items = tables.get(key, [])
+    if not isinstance(items, list | tuple):
+        raise RecipeError(f"{place}: [{key}] is one table; write [[{key}]], a list of tables")
+    return list(items)
+
+
+def _merged(under: dict[str, Any], over: dict[str, Any], place: str) -> dict[str, Any]:
+    """`over` laid on top of `under`, table by table."""
+    result = copy.deepcopy(under)
+    for key, value in over.items():
+        if isinstance(result.get(key), dict):
+            if not isinstance(value, dict):
+                raise RecipeError(f"{place}: {key} = {value!r}; a table is needed")
+            result[key] = _merged(result[key], value, f"{place}: {key}")
+        else:
+            result[key] = value
+    return result
+
+
+@contextmanager
+def _searching(folder: Path | None) -> Iterator[None]:
+    """Let modules of the world's folder be imported."""
+    if folder is None:
+        yield
+        return
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
+    """Class of a [[system]] table; its parameters are checked."""
+    if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
+        raise RecipeError(f"{place}: a table with a 'kind' is needed, not {item!r}")
+    name = item["kind"]
+    kinds = {
+        kind.kind: kind
+        for kind in System.registry.values()
+        if kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
+    }
+    if ":" in name:
+        kind = System.registry.get(name) or (_imported(name, place) if allow_code else None)
+        if kind is None:
+            raise RecipeError(
+                f"{place}: kind = {name!r} would run code of yours; allow it with --allow-code on the command "
+                "line or allow_code=True in Python"
+            )
+    elif name in kinds:
+        kind = kinds[name]
+    else:
+        point = next((p for p in entry_points(group="ecs_fluid.systems") if p.name == name), None)
+        if point is None:
+            raise RecipeError(f"{place}: kind = {name!r} is not known; {nearest(name, kinds)}")
+        kind = point.load()
+    validated(kind.Parameters, {key: item[key] for key in item if key != "kind"}, f"{place} {name!r}")
+    return kind
+
+
+def _imported(path: str, place: str) -> type[System]:
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None
+    except AttributeError:
+        raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
+    if not (isinstance(found, type) and issubclass(found, System)):
+        raise RecipeError(f"{place}: {path!r} is not a subclass of ecs_fluid.System")
+    return found
+
+
+def shipped() -> dict[str, Path]:
+    """Files of the worlds that come with the package, by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def describe(path: Path) -> str:
+    """First comment line of a world file."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    return first.lstrip("# ").strip()
+
+
+def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = False) -> WorldRecipe:
+    """The recipe of a shipped world (by name) or of a world file (by path).
+
+    Args:
+        source: name or path.
+        settings: ``path=value`` overrides, for example ``"fluid.viscosity=1e-4"``.
+        allow_code: whether the file may name systems by import path.
+    """
+    worlds = shipped()
+    path = worlds.get(str(source)) or Path(source)
+    if not path.exists():
+        raise RecipeError(f"there is no world {str(source)!r}, and no such file; {nearest(str(source), worlds)}")
+    if path.is_dir():
+        raise RecipeError(f"{path} is a folder; a world file (.toml or .json) or a shipped name is needed")
+    tables = read_tables(path)
+    for setting in settings:
+        override(tables, setting)
+    return WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent)
+
+
+def load(source: str | Path | WorldRecipe, *settings: str, allow_code: bool = False) -> World:
+    """The world of a shipped name, a file, or a WorldRecipe, ready to step.
+
+    Args:
+        source: what to load.
+        settings: ``path=value`` overrides (not with a WorldRecipe).
+        allow_code: whether the file may name systems by import path, which runs their code.
+
+    Raises:
+        RecipeError: the file is missing or wrong; the message names place, value and what is allowed.
+    """
+    recipe = source if isinstance(source, WorldRecipe) else read(source, settings, allow_code)
+    return recipe.build()
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of world files, so that editors complete and check them."""
+    systems = [
+        kind.Parameters.model_json_schema() | {"title": kind.kind}
+        for kind in System.registry.values()
+        if kind.kind not in (*FLUID, "advection", "emission") and kind.__module__.startswith("ecs_fluid.")
+    ]
+    for item in systems:
+        item.setdefault("properties", {})["kind"] = {"const": item["title"]}
+        item["required"] = ["kind", *item.get("required", [])]
+    fluid = FluidTable.model_json_schema()
+    for key, kind in FLUID.items():
+        inner = kind.Parameters.model_json_schema()
+        inner.get("properties", {}).pop("viscosity", None)
+        fluid["properties"][key] = inner
+    definitions: dict[str, Any] = {}
+    tables = {
+        "world": WorldTable.model_json_schema(),
+        "fluid": fluid,
+        "output": OutputTable.model_json_schema(),
+        "entity": {"type": "array", "items": {"oneOf": [k.model_json_schema() for k in Recipe.registry.values()]}},
+        "system": {"type": "array", "items": {"oneOf": systems}},
+        "preset": {"enum": list(PRESETS)},
+    }
+    _lift_definitions(tables, definitions)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ecs_fluid world",
+        "type": "object",
+        "properties": tables,
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+
+
+def _lift_definitions(node: Any, definitions: dict[str, Any]) -> None:
+    """Move nested $defs to the top, where their references point."""
+    if isinstance(node, dict):
+        definitions.update(node.pop("$defs", {}))
+        for value in node.values():
+            _lift_definitions(value, definitions)
+    elif isinstance(node, list):
+        for value in node:
+            _lift_definitions(value, definitions)
