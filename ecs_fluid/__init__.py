@@ -14,123 +14,38 @@ Importing ecs_fluid loads neither numba nor PyVista: they come with the first ti
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from ecs_fluid.component import Component, RowId, column
-    from ecs_fluid.components import (
-        Acceleration,
-        Age,
-        CoreRadius,
-        CoreRadiusRate,
-        Density,
-        Emission,
-        Grid,
-        InertialVelocity,
-        Position,
-        Sources,
-        Species,
-        Strength,
-        StrengthRate,
-        Temperature,
-        Velocity,
-        VelocityField,
-        VelocityGradient,
-        VelocityHistory,
-        Volume,
-    )
-    from ecs_fluid.errors import (
-        ComponentError,
-        DivergedError,
-        FluidError,
-        FluidWarning,
-        RecipeError,
-        ScheduleError,
-        StorageError,
-    )
-    from ecs_fluid.keyframes import Keyed
-    from ecs_fluid.recipe import Recipe
-    from ecs_fluid.state import resume
-    from ecs_fluid.system import System
-    from ecs_fluid.systems import (
-        AccelerateSystem,
-        AdvectionSystem,
-        AgeLimitSystem,
-        DiagnosticsSystem,
-        DiffusionSystem,
-        EmissionSystem,
-        Emitter,
-        InertiaSystem,
-        KillBoxSystem,
-        LifetimeSystem,
-        PartitionSystem,
-        StretchSystem,
-        VelocitySystem,
-        WindSystem,
-    )
-    from ecs_fluid.world import Entity, Snapshot, World
-    from ecs_fluid.worlds import WorldRecipe, load
-
 _HOMES = {
-    "ecs_fluid.component": ("Component", "RowId", "column"),
+    "ecs_fluid.component": "Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration",
-        "Age",
-        "CoreRadius",
-        "CoreRadiusRate",
-        "Density",
-        "Emission",
-        "Grid",
-        "InertialVelocity",
-        "Position",
-        "Sources",
-        "Species",
-        "Strength",
-        "StrengthRate",
-        "Temperature",
-        "Velocity",
-        "VelocityField",
-        "VelocityGradient",
-        "VelocityHistory",
-        "Volume",
+        "Acceleration Age CoreRadius CoreRadiusRate Density Emission Grid InertialVelocity "
+        "Position Sources Species Strength StrengthRate Temperature Velocity VelocityField "
+        "VelocityGradient VelocityHistory Volume"
     ),
     "ecs_fluid.errors": (
-        "ComponentError",
-        "DivergedError",
-        "FluidError",
-        "FluidWarning",
-        "RecipeError",
-        "ScheduleError",
-        "StorageError",
+        "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError "
+        "StorageError"
     ),
-    "ecs_fluid.keyframes": ("Keyed",),
-    "ecs_fluid.recipe": ("Recipe",),
-    "ecs_fluid.state": ("resume",),
-    "ecs_fluid.system": ("System",),
+    "ecs_fluid.keyframes": "Keyed",
+    "ecs_fluid.recipe": "Recipe",
+    "ecs_fluid.state": "resume",
+    "ecs_fluid.system": "System",
     "ecs_fluid.systems": (
-        "AccelerateSystem",
-        "AdvectionSystem",
-        "AgeLimitSystem",
-        "DiagnosticsSystem",
-        "DiffusionSystem",
-        "EmissionSystem",
-        "Emitter",
-        "InertiaSystem",
-        "KillBoxSystem",
-        "LifetimeSystem",
-        "PartitionSystem",
-        "StretchSystem",
-        "VelocitySystem",
-        "WindSystem",
+        "AccelerateSystem AdvectionSystem AgeLimitSystem DiagnosticsSystem DiffusionSystem "
+        "EmissionSystem Emitter InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem "
+        "StretchSystem VelocitySystem WindSystem"
     ),
-    "ecs_fluid.world": ("Entity", "Snapshot", "World"),
-    "ecs_fluid.worlds": ("WorldRecipe", "load"),
+    "ecs_fluid.world": "Entity Snapshot World",
+    "ecs_fluid.worlds": "WorldRecipe load",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+"""Public names by the module that defines them; type checkers read the same list in __init__.pyi."""
 
-__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  (names are resolved on first use)
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

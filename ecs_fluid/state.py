@@ -41,10 +41,8 @@ def state_hash(world: World) -> str:
     return digest.hexdigest()
 
 
-def save(world: World, path: Any) -> None:
-    """Write a checkpoint of the world between two ticks."""
-    from ecs_fluid.io.checkpoint import save_checkpoint
-
+def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Description and arrays of a world between two ticks, for a checkpoint."""
     systems = []
     for system in world.systems:
         try:
@@ -72,7 +70,14 @@ def save(world: World, path: Any) -> None:
         "history": world.history[-1:],
         "recipe": world.recipe,
     }
-    save_checkpoint(Path(path), meta, _state(world))
+    return meta, _state(world)
+
+
+def save(world: World, path: Any) -> None:
+    """Write a checkpoint of the world between two ticks."""
+    from ecs_fluid.io.checkpoint import save_checkpoint
+
+    save_checkpoint(Path(path), *packed(world))
 
 
 def resume(path: Any) -> World:

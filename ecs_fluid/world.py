@@ -377,6 +377,19 @@ class World:
             for _ in range(ticks):
                 self._tick()
 
+    def evaluate(self) -> None:
+        """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
+        with self.active():
+            schedule = self.schedule
+            self._ticking = True
+            try:
+                self._clear_rates()
+                self._run(schedule.phases["prepare"])
+                self._run(schedule.phases["rates"])
+            finally:
+                self._ticking = False
+                self._commands.clear()
+
     def _tick(self) -> None:
         schedule = self.schedule
         if not self._warned:

@@ -5,7 +5,7 @@ Found by looking through the frames once before drawing, so that nothing jumps w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, overload
 
@@ -19,7 +19,6 @@ from ecs_fluid.viz.smoke import Puff, mean_spacing, puff
 
 TimedFrame = tuple[float, Frame]
 SAMPLES = 48  # frames that a survey of a long run looks at
-SIGNED = ("coolwarm", "vorticity_normal")
 
 
 @dataclass(frozen=True)
@@ -181,6 +180,3 @@ def _radius(columns: Columns) -> float:
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
     return 0.22 * mean_spacing(np.asarray(columns["Position.x"]))
-
-
-VelocityOf = Callable[[Frame], Callable[[NDArray], NDArray]]

@@ -57,7 +57,8 @@ class WriterLock:
             owner = self._owner()
             who = "this process" if owner == os.getpid() else f"process {owner}" if owner else "a process"
             raise StorageError(
-                f"{self.path.parent} is being written by {who} right now; wait for it or choose another folder."
+                f"{self.path.parent} is being written by {who} right now; wait for it or choose another "
+                "folder."
             )
         with contextlib.suppress(OSError):  # a full disk must not keep a reader of old data out
             os.ftruncate(self._handle, 0)

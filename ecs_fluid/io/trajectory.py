@@ -57,8 +57,8 @@ class TrajectoryWriter:
         make_folder(self.folder)
         if resume_at_tick is None and (_population_files(self.folder) or (self.folder / JOURNAL).exists()):
             raise StorageError(
-                f"{self.folder} already holds a trajectory; continue it with resume_at_tick or choose another "
-                "folder."
+                f"{self.folder} already holds a trajectory; continue it with resume_at_tick or choose "
+                "another folder."
             )
         self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
         try:
@@ -149,7 +149,9 @@ class TrajectoryWriter:
                 "ticks must grow."
             )
         if not math.isfinite(time):
-            raise StorageError(f"frame of tick {tick} has time {time}; it must be a finite number of seconds.")
+            raise StorageError(
+                f"frame of tick {tick} has time {time}; it must be a finite number of seconds."
+            )
         described = {name: vtkhdf.describe(name, data) for name, data in populations.items()}
         for name, (_, columns) in described.items():
             known = self._columns.get(name, columns)
@@ -193,13 +195,14 @@ class TrajectoryWriter:
 
     def _open_file(self, name: str) -> Index:
         path = self.folder / f"{name}.vtkhdf"
-        paged = PagedFile(path, writable=True)
         try:
-            hdf = h5py.File(paged, "r+")
-            index = vtkhdf.read_index(hdf)
-            self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
+            with contextlib.ExitStack() as undo:
+                paged = undo.enter_context(contextlib.closing(PagedFile(path, writable=True)))
+                hdf = undo.enter_context(h5py.File(paged, "r+"))
+                index = vtkhdf.read_index(hdf)
+                self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
+                undo.pop_all()
         except _DAMAGE as error:
-            paged.close()
             raise _damaged(path, error) from error
         self._columns[name] = index.columns
         return index
@@ -326,9 +329,9 @@ class Trajectory:
                 with h5py.File(path, "r", locking=False) as file:
                     yield file
             else:
-                with contextlib.closing(PagedFile(path, writable=False, change=change)) as paged:
-                    with h5py.File(paged, "r") as file:
-                        yield file
+                image = PagedFile(path, writable=False, change=change)
+                with contextlib.closing(image) as paged, h5py.File(paged, "r") as file:
+                    yield file
         except _DAMAGE as error:
             raise _damaged(path, error) from error
 
@@ -337,7 +340,9 @@ def write_xdmf(folder: str | Path) -> list[Path]:
     """Write ``<population>.xdmf`` beside each file of the trajectory in ``folder``; return their paths."""
     trajectory = Trajectory(folder)
     count = len(trajectory)
-    return [_write_xdmf(trajectory.folder, name, trajectory.index(name), count) for name in trajectory.populations]
+    return [
+        _write_xdmf(trajectory.folder, name, trajectory.index(name), count) for name in trajectory.populations
+    ]
 
 
 def _population_files(folder: Path) -> list[Path]:

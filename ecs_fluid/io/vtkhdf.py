@@ -181,7 +181,8 @@ class FrameAppender:
         )
         self._ticks = file["ecs_fluid/ticks"].id
         self._constants = [
-            dataset.id for dataset in (vtk["Lines/NumberOfCells"], steps["CellOffsets"], steps["NumberOfParts"])
+            dataset.id
+            for dataset in (vtk["Lines/NumberOfCells"], steps["CellOffsets"], steps["NumberOfParts"])
         ]
         self._connectivity, self._offsets = vtk["Vertices/Connectivity"].id, vtk["Vertices/Offsets"].id
         self._vertices = int(self._connectivity.shape[0])
@@ -286,7 +287,9 @@ def _member(file: h5py.File, name: str, kind: type) -> Any:
         if not isinstance(group.get(part, getlink=True), h5py.HardLink):
             raise ValueError(f"{name} is missing")
         group = group[part]
-    if not isinstance(group, kind) or (isinstance(group, h5py.Dataset) and (group.external or group.is_virtual)):
+    if not isinstance(group, kind) or (
+        isinstance(group, h5py.Dataset) and (group.external or group.is_virtual)
+    ):
         raise ValueError(f"{name} is not stored in this file")
     return group
 

@@ -1,4 +1,4 @@
-"""XDMF 2 sidecars: the same HDF5 data for ParaView versions that cannot read temporal VTKHDF (5.11 and older).
+"""XDMF 2 sidecars: the same data for ParaView versions that cannot read temporal VTKHDF (5.11 and older).
 
 Each frame is a grid of ``Polyvertex`` points whose arrays are hyperslabs (start, stride, count) of the
 trajectory's datasets, so nothing is stored twice.
@@ -31,9 +31,7 @@ def write_xdmf(folder: Path, name: str, index: Index, frames: int) -> Path:
         for column_name, column in index.columns.items():
             if column_name != POINTS:
                 kind = _KINDS.get(column.width, "Matrix")
-                attribute = SubElement(
-                    grid, "Attribute", Name=column_name, Center="Node", AttributeType=kind
-                )
+                attribute = SubElement(grid, "Attribute", Name=column_name, Center="Node", AttributeType=kind)
                 where = f"{name}.vtkhdf:/VTKHDF/PointData/{column_name}"
                 _slab(attribute, where, column, start, rows, total)
     indent(root)

@@ -57,8 +57,8 @@ def test_plane_and_line_use_the_axes_they_have() -> None:
 
 
 def test_a_very_flat_box_is_halved_to_fewer_than_eight_cells_per_element() -> None:
-    """1 x 1 x 1e-5 m, 100 elements: l = 4.6e-3 m, 215 x 215 x 1 cells > 800; one halving leaves 107^2, two 53^2,
-    three 26^2 = 676 < 800."""
+    """1 x 1 x 1e-5 m, 100 elements: l = 4.6e-3 m, 215 x 215 x 1 cells > 800; halving leaves 107^2, then 53^2,
+    then 26^2 = 676 < 800."""
     _, _, cells = grid.uniform_grid(np.zeros(3), np.array([1.0, 1.0, 1e-5]), 100)
     np.testing.assert_array_equal(cells, [26, 26, 1])
 

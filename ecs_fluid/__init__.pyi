@@ -1,0 +1,74 @@
+from ecs_fluid.component import (
+    Component as Component,
+    RowId as RowId,
+    column as column,
+)
+from ecs_fluid.components import (
+    Acceleration as Acceleration,
+    Age as Age,
+    CoreRadius as CoreRadius,
+    CoreRadiusRate as CoreRadiusRate,
+    Density as Density,
+    Emission as Emission,
+    Grid as Grid,
+    InertialVelocity as InertialVelocity,
+    Position as Position,
+    Sources as Sources,
+    Species as Species,
+    Strength as Strength,
+    StrengthRate as StrengthRate,
+    Temperature as Temperature,
+    Velocity as Velocity,
+    VelocityField as VelocityField,
+    VelocityGradient as VelocityGradient,
+    VelocityHistory as VelocityHistory,
+    Volume as Volume,
+)
+from ecs_fluid.errors import (
+    ComponentError as ComponentError,
+    DivergedError as DivergedError,
+    FluidError as FluidError,
+    FluidWarning as FluidWarning,
+    RecipeError as RecipeError,
+    ScheduleError as ScheduleError,
+    StorageError as StorageError,
+)
+from ecs_fluid.keyframes import (
+    Keyed as Keyed,
+)
+from ecs_fluid.recipe import (
+    Recipe as Recipe,
+)
+from ecs_fluid.state import (
+    resume as resume,
+)
+from ecs_fluid.system import (
+    System as System,
+)
+from ecs_fluid.systems import (
+    AccelerateSystem as AccelerateSystem,
+    AdvectionSystem as AdvectionSystem,
+    AgeLimitSystem as AgeLimitSystem,
+    DiagnosticsSystem as DiagnosticsSystem,
+    DiffusionSystem as DiffusionSystem,
+    EmissionSystem as EmissionSystem,
+    Emitter as Emitter,
+    InertiaSystem as InertiaSystem,
+    KillBoxSystem as KillBoxSystem,
+    LifetimeSystem as LifetimeSystem,
+    PartitionSystem as PartitionSystem,
+    StretchSystem as StretchSystem,
+    VelocitySystem as VelocitySystem,
+    WindSystem as WindSystem,
+)
+from ecs_fluid.world import (
+    Entity as Entity,
+    Snapshot as Snapshot,
+    World as World,
+)
+from ecs_fluid.worlds import (
+    WorldRecipe as WorldRecipe,
+    load as load,
+)
+
+__version__: str

@@ -1,0 +1,67 @@
+"""The command line: ``ecs-fluid run WORLD`` and its companions.
+
+Bad input ends with one sentence on standard error and exit code 2, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+import cyclopts
+from rich.console import Console
+
+from ecs_fluid import __version__
+from ecs_fluid.errors import FluidError, FluidWarning
+
+app = cyclopts.App(
+    name="ecs-fluid",
+    help="Vortex-particle fluids: compose a world, run it, look at it.",
+    version=__version__,
+    help_format="plaintext",
+    print_error=False,
+    exit_on_error=False,
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def use_threads(threads: int | None) -> None:
+    """Set the number of kernel threads; must be called before the first kernel is loaded."""
+    if threads is None:
+        return
+    if not 1 <= threads <= 1024:
+        raise FluidError(f"--threads {threads}: a number from 1 to 1024 is needed")
+    os.environ["NUMBA_NUM_THREADS"] = str(threads)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: object) -> None:
+    if issubclass(category, FluidWarning):
+        err.print(f"warning: {message}", style="yellow", markup=False)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of the ``ecs-fluid`` command; returns the exit code."""
+    import ecs_fluid.cli.look
+    import ecs_fluid.cli.run
+    import ecs_fluid.cli.worlds  # noqa: F401  (the modules register their commands)
+
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", FluidWarning)
+    try:
+        result = app(sys.argv[1:] if arguments is None else arguments, result_action="return_value")
+    except FluidError as error:
+        err.print(f"error: {error}", style="bold red", markup=False)
+        return 2
+    except cyclopts.CycloptsError as error:
+        text = " ".join(str(error).split())
+        err.print(f"error: {text} (see ecs-fluid --help)", style="bold red", markup=False)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        err.print("stopped", style="yellow")
+        return 130
+    return result if isinstance(result, int) else 0

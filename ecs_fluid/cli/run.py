@@ -1,0 +1,236 @@
+"""Commands that simulate: run, resume, warmup."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli.worlds import AllowCode, Settings
+from ecs_fluid.errors import FluidError
+
+if TYPE_CHECKING:
+    from ecs_fluid.runner import Run
+    from ecs_fluid.world import World
+
+Threads = Annotated[int | None, Parameter(help="threads for the kernels; default all cores")]
+
+
+@app.command
+def run(
+    world: str,
+    /,
+    *,
+    frames: Annotated[int | None, Parameter(help="ticks to run; default duration / dt of the world")] = None,
+    out_: Annotated[
+        Path | None, Parameter(name="--out", help="run folder; default runs/NAME, numbered when taken")
+    ] = None,
+    set_: Settings = (),
+    threads: Threads = None,
+    replace: Annotated[bool, Parameter(help="overwrite the run in --out")] = False,
+    movie: Annotated[Path | None, Parameter(help="render the finished run to this .mp4 or .gif")] = None,
+    save: Annotated[Path | None, Parameter(help="render the last frame to this .png")] = None,
+    allow_code: AllowCode = False,
+) -> int:
+    """Simulate a world: a shipped name or a .toml or .json file.
+
+    Ctrl-C ends the run after the current tick; `ecs-fluid resume` continues it.
+    """
+    use_threads(threads)
+    import tomli_w
+
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.runner import Run, about, free_folder
+    from ecs_fluid.worlds.world_recipe import read
+
+    if frames is not None and frames < 1:
+        raise FluidError(f"--frames {frames}: at least 1 is needed")
+    if movie or save:
+        from ecs_fluid.cli.look import check_pictures
+
+        check_pictures(movie, save)
+    recipe = read(world, set_, allow_code)
+    for text in recipe.lint():
+        err.print(f"warning: {text}", style="yellow", markup=False)
+    made = recipe.build()
+    name = Path(world).stem
+    folder = RunFolder.create(
+        out_ or free_folder(Path("runs") / name),
+        tomli_w.dumps(recipe.tables()),
+        {"world": name, **about(made)},
+        existing="replace" if replace else "refuse",
+    )
+    job = Run(made, folder, frames or recipe.frames, recipe.output.every, recipe.output.checkpoint_seconds)
+    code = _execute(job)
+    if code == 0 and (movie or save):
+        from ecs_fluid.cli.look import render_run
+
+        render_run(folder.path, movie=movie, save=save)
+    return code
+
+
+@app.command
+def resume(
+    folder: Path,
+    /,
+    *,
+    frames: Annotated[
+        int | None, Parameter(help="last tick of the run, to make it longer or shorter")
+    ] = None,
+    threads: Threads = None,
+) -> int:
+    """Continue a run from its newest checkpoint, bit for bit."""
+    use_threads(threads)
+    import ecs_fluid.worlds  # noqa: F401
+    from ecs_fluid.runner import Run
+
+    if frames is not None and frames < 1:
+        raise FluidError(f"--frames {frames}: at least 1 is needed")
+    job, skipped = Run.resume(folder, frames)
+    for text in skipped:
+        err.print(f"warning: {text}", style="yellow", markup=False)
+    if job.world.tick >= job.last_tick:
+        job.folder.close()
+        out.print(f"{folder} is complete at tick {job.world.tick}; --frames makes it longer", markup=False)
+        return 0
+    return _execute(job)
+
+
+def _execute(job: Run) -> int:
+    """Run with a progress bar; Ctrl-C and SIGTERM end it after the current tick."""
+    with _Bar(job) as bar, _stopping() as asked, compiling(bar.say):
+        status = job.execute(lambda world, last: bar.tick(world) or bool(asked))
+    world = job.world
+    what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
+    if status == "stopped":
+        out.print(f"stopped at {what}; continue with: ecs-fluid resume {job.folder.path}", markup=False)
+        return 130
+    out.print(f"finished: {what}", markup=False)
+    return 0
+
+
+@contextmanager
+def _stopping() -> Iterator[list[int]]:
+    """A list that gets the number of the first SIGINT or SIGTERM; a second one ends the process."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        err.print("stopping after this tick ...", style="yellow")
+
+    former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+class _Bar:
+    """Progress bar with frames per second, time left and particle counts; a line every 10 s without a terminal."""
+
+    def __init__(self, job: Run) -> None:
+        self.job = job
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[counts]}"),
+            console=err,
+            transient=True,
+        )
+        self.task: TaskID = self.progress.add_task(
+            "simulating", total=job.last_tick, completed=job.world.tick, rate="", counts=counts(job.world)
+        )
+        self.started, self.first, self.printed = time.perf_counter(), job.world.tick, time.perf_counter()
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.progress.stop()
+
+    def say(self, text: str) -> None:
+        """Describe what goes on before the first tick."""
+        if err.is_terminal:
+            self.progress.update(self.task, description=text)
+        else:
+            err.print(text, markup=False)
+
+    def tick(self, world: World) -> None:
+        """Show one more finished tick."""
+        now = time.perf_counter()
+        rate = (world.tick - self.first) / max(now - self.started, 1e-9)
+        if world.tick == self.first + 1:
+            # The first tick may have compiled kernels: leave it out of the rate.
+            self.started, self.first = now, world.tick
+        speed = f"{rate:.1f} frames/s" if world.tick > self.first else ""
+        self.progress.update(
+            self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
+        )
+        if not err.is_terminal and now - self.printed > 10:
+            self.printed = now
+            left = (self.job.last_tick - world.tick) / max(rate, 1e-9)
+            err.print(f"tick {world.tick}/{self.job.last_tick}, {speed}, {left:.0f} s left, {counts(world)}")
+
+
+def counts(world: World) -> str:
+    """Vortons and other particles, for the progress bar."""
+    from ecs_fluid.components import Position, Strength
+
+    vortons = sum(len(entity) for entity in world.entities if Strength in entity)
+    others = sum(len(entity) for entity in world.entities if Strength not in entity and Position in entity)
+    return f"{vortons:,} vortons, {others:,} tracers"
+
+
+@contextmanager
+def compiling(say: Any) -> Iterator[None]:
+    """Tell which kernel is being compiled while that goes on (first run on a machine)."""
+    from numba.core import event
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        depth = 0
+        done = 0
+
+        def on_start(self, happened: Any) -> None:
+            if self.depth == 0:
+                name = getattr(happened.data.get("dispatcher"), "__name__", "kernel").strip("_")
+                say(f"compiling kernels, once per machine: {self.done + 1}, {name}")
+            self.depth += 1
+
+        def on_end(self, happened: Any) -> None:
+            self.depth -= 1
+            self.done += self.depth == 0
+
+    listener = Listener()
+    event.register("numba:compile", listener)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", listener)
+
+
+@app.command
+def warmup(*, precision: Literal["single", "double", "both"] = "single") -> None:
+    """Compile the kernels now, so that the first run starts at once."""
+    import ecs_fluid.worlds  # noqa: F401
+    from ecs_fluid.warmup import compile_kernels
+
+    started = time.perf_counter()
+    with err.status("compiling kernels") as status, compiling(status.update if err.is_terminal else err.print):
+        for each in ("single", "double") if precision == "both" else (precision,):
+            compile_kernels(each)
+    out.print(f"kernels ready after {time.perf_counter() - started:.1f} s")

@@ -1,0 +1,59 @@
+"""Commands about world files: list, validate, schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ecs_fluid.cli import app, err, out
+from ecs_fluid.errors import StorageError
+
+Settings = Annotated[
+    tuple[str, ...],
+    Parameter(name="--set", help="override a value: path=value, for example fluid.viscosity=1e-4"),
+]
+AllowCode = Annotated[
+    bool, Parameter(help="let the world file name systems by import path, which runs their code")
+]
+
+
+@app.command
+def worlds() -> None:
+    """List the worlds that come with the package."""
+    from ecs_fluid.worlds.world_recipe import describe, shipped
+
+    width = max(len(name) for name in shipped())
+    for name, path in shipped().items():
+        out.print(f"{name:<{width}}  {describe(path)}", markup=False)
+
+
+@app.command
+def validate(world: str, /, *, set_: Settings = (), allow_code: AllowCode = False) -> None:
+    """Check a world file, build it, and say what it holds and what looks coarse."""
+    from ecs_fluid.worlds.world_recipe import read
+
+    recipe = read(world, set_, allow_code)
+    made = recipe.build()
+    rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
+    particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
+    out.print(f"{world}: valid; {recipe.frames} ticks of {recipe.world.dt:g} s; particles: {particles}")
+    for text in [*recipe.lint(), *made.lint()]:
+        err.print(f"warning: {text}", style="yellow", markup=False)
+
+
+@app.command
+def schema(path: Path | None = None, /) -> None:
+    """Print the JSON Schema of world files, or write it to a file."""
+    from ecs_fluid.worlds.world_recipe import schema as make
+
+    text = json.dumps(make(), indent=2)
+    if path is None:
+        print(text)
+        return
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,89 @@
+"""One JSON record per line, appended while a run goes on: diagnostics, events. Every finished line counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import replace_file, storage_error
+
+
+def append_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Append ``record``, plain JSON values with NaN and infinity allowed, as one line of ``path``.
+
+    What a crash or a full disk left of an unfinished line is removed first. Raises StorageError; the records
+    before stay as they were.
+    """
+    try:
+        line = json.dumps(dict(record)).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"a record for {path} is not plain JSON: {error}.") from error
+    try:
+        with open(path, "a+b", buffering=0) as handle:
+            _cut_unfinished_line(handle)
+            start = handle.seek(0, os.SEEK_END)
+            try:
+                written = 0
+                while written < len(line):
+                    written += handle.write(line[written:]) or 0
+            except OSError:
+                handle.truncate(start)
+                raise
+    except OSError as error:
+        raise storage_error(error, "write record to", path) from error
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """All finished records, oldest first; a last line without an end is ignored; no file, no records.
+
+    Raises StorageError naming the line when a finished line is not a JSON object.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise storage_error(error, "read records from", path) from error
+    records = []
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise StorageError(f"line {number} of {path} is damaged: it is not JSON.") from error
+        if not isinstance(record, dict):
+            raise StorageError(f"line {number} of {path} is damaged: it is not a JSON object.")
+        records.append(record)
+    return records
+
+
+def drop_records_after(path: Path, tick: int) -> None:
+    """Remove records whose ``"tick"`` is later than ``tick``: a run resumed there writes them anew."""
+    records = read_records(path)
+    kept = [record for record in records if not record.get("tick", tick) > tick]
+    if len(kept) == len(records):
+        return
+
+    def write(handle: BinaryIO) -> None:
+        handle.writelines(json.dumps(record).encode() + b"\n" for record in kept)
+
+    replace_file(path, write, "rewrite records in")
+
+
+def _cut_unfinished_line(handle: BinaryIO | Any) -> None:
+    end = handle.seek(0, os.SEEK_END)
+    keep = end
+    while keep > 0:
+        block = min(keep, 4096)
+        handle.seek(keep - block)
+        data = handle.read(block)
+        newline = data.rfind(b"\n")
+        if newline >= 0:
+            keep = keep - block + newline + 1
+            break
+        keep -= block
+    if keep < end:
+        handle.truncate(keep)

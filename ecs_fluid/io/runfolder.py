@@ -1,0 +1,271 @@
+"""The folder of one run: what was run and with what, its trajectory, checkpoints and diagnostics.
+
+::
+
+    RUN/world.toml           the recipe as run
+    RUN/run.json             versions, seed, machine, command, start; as it goes on status, ticks, timings
+    RUN/diagnostics.jsonl    one record per line
+    RUN/trajectory/          one VTKHDF file per population
+    RUN/checkpoints/         the last two checkpoints
+
+A run can be repeated from its folder alone. One process writes it at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io import checkpoint
+from ecs_fluid.io.disk import make_folder, replace_text, storage_error
+from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.records import append_record, drop_records_after, read_records
+from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
+
+FORMAT = "ecs_fluid run"
+VERSION = 1
+_OURS = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
+_UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
+_PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
+
+
+class RunFolder:
+    """A run's files by name. Make one with ``create``, ``open`` (to read) or ``resume`` (to write on).
+
+    ``create`` and ``resume`` hold the folder until ``close``; ``with`` does that too.
+    """
+
+    def __init__(self, path: Path, lock: WriterLock | None = None) -> None:
+        self.path = path
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        recipe_toml: str,
+        info: Mapping[str, Any],
+        existing: Literal["refuse", "replace"] = "refuse",
+    ) -> RunFolder:
+        """Start a run in ``path``: write ``world.toml``, then ``run.json`` (``info`` plus what it ran on).
+
+        ``info`` holds plain JSON values, for example ``seed``, ``command`` and ``precision``. Raises
+        StorageError: a former run is there and ``existing`` is ``"refuse"``; the folder holds anything that is not a run's;
+        another process writes there; the disk says no.
+        """
+        folder = Path(path)
+        document = _json({**_surroundings(), **info, "status": "running"}, folder)
+        make_folder(folder)
+        _check_empty_or_run(folder, existing)
+        lock = WriterLock(folder / "writer.lock")
+        try:
+            _check_empty_or_run(folder, existing)  # again: another process may have been here in between
+            _clear(folder)
+            replace_text(folder / "world.toml", recipe_toml, "write recipe")
+            for part in ("trajectory", "checkpoints"):
+                make_folder(folder / part)
+            replace_text(folder / "run.json", document, "write run information")  # last: now it is a run
+        except BaseException:
+            lock.release()
+            raise
+        return cls(folder, lock)
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        """Open a run to read it, also while it is being written. Raises StorageError if it is not a run."""
+        run = cls(Path(path))
+        run.read_info()
+        return run
+
+    @classmethod
+    def resume(cls, path: str | Path) -> RunFolder:
+        """Open a run to write on; the lock of a process that died is void. Raises StorageError."""
+        run = cls.open(path)
+        return cls(run.path, WriterLock(run.path / "writer.lock"))
+
+    @property
+    def trajectory(self) -> Path:
+        """Folder of the trajectory."""
+        return self.path / "trajectory"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def diagnostics(self) -> Path:
+        """File with one JSON record per line."""
+        return self.path / "diagnostics.jsonl"
+
+    @property
+    def recipe(self) -> str:
+        """The world file as run, TOML."""
+        try:
+            return (self.path / "world.toml").read_text(encoding="utf-8")
+        except OSError as error:
+            raise storage_error(error, "read recipe", self.path / "world.toml") from error
+        except UnicodeDecodeError as error:
+            raise StorageError(
+                f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text."
+            ) from error
+
+    def read_info(self) -> dict[str, Any]:
+        """What ``run.json`` says. Raises StorageError if it is missing, damaged or of another version."""
+        where = self.path / "run.json"
+        if not self.path.is_dir():
+            raise StorageError(f"{self.path} is not a run folder: there is no such folder.")
+        if not where.exists():
+            raise StorageError(f"{self.path} is not a run folder: it has no run.json.")
+        try:
+            info = json.loads(where.read_bytes())
+        except OSError as error:
+            raise storage_error(error, "read run information", where) from error
+        except (ValueError, RecursionError) as error:
+            raise StorageError(f"run information {where} is damaged: it is not JSON.") from error
+        if not isinstance(info, dict) or info.get("format") != FORMAT:
+            raise StorageError(f"{self.path} is not a run folder: its run.json is not one of ecs_fluid.")
+        if info.get("version") != VERSION:
+            raise StorageError(
+                f"run {self.path} has format version {info.get('version')}, but this ecs_fluid reads only "
+                f"version {VERSION}; open it with the ecs_fluid that wrote it."
+            )
+        return info
+
+    def update(self, **changes: Any) -> None:
+        """Set entries of ``run.json`` (``ended``, ``status``, ``ticks``, ``timings``, ...), all or none."""
+        self._check_writable()
+        document = _json({**self.read_info(), **changes}, self.path)
+        replace_text(self.path / "run.json", document, "write run information")
+
+    def record(self, **values: Any) -> None:
+        """Append one diagnostics record; give it ``tick`` and ``time``, so that resuming can drop it."""
+        self._check_writable()
+        append_record(self.diagnostics, values)
+
+    def records(self) -> list[dict[str, Any]]:
+        """All finished diagnostics records, oldest first."""
+        return read_records(self.diagnostics)
+
+    def save_checkpoint(
+        self, tick: int, meta: Mapping[str, Any], arrays: Mapping[str, Any], keep: int = 2
+    ) -> Path:
+        """Save the checkpoint of ``tick``, then delete all but the ``keep`` newest; return its path."""
+        self._check_writable()
+        make_folder(self.checkpoints)
+        path = checkpoint.checkpoint_path(self.checkpoints, tick)
+        checkpoint.save_checkpoint(path, meta, arrays)
+        checkpoint.keep_last(self.checkpoints, keep)
+        return path
+
+    def newest_checkpoint(self, at_most: int | None = None) -> checkpoint.Found:
+        """The newest intact checkpoint; ``skipped`` of it says which newer ones were damaged."""
+        return checkpoint.newest_checkpoint(self.checkpoints, at_most)
+
+    def write_trajectory(self, resume_at_tick: int | None = None) -> TrajectoryWriter:
+        """A writer for the trajectory of this run."""
+        self._check_writable()
+        return TrajectoryWriter(self.trajectory, resume_at_tick)
+
+    def read_trajectory(self) -> Trajectory:
+        """A reader for the trajectory of this run."""
+        return Trajectory(self.trajectory)
+
+    def rewind(self, tick: int) -> None:
+        """Drop diagnostics and checkpoints later than ``tick``, from where the run goes on.
+
+        The trajectory is cut by ``write_trajectory(resume_at_tick=tick)``.
+        """
+        self._check_writable()
+        drop_records_after(self.diagnostics, tick)
+        checkpoint.drop_after(self.checkpoints, tick)
+
+    def close(self) -> None:
+        """Let other processes write here; harmless when repeated."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check_writable(self) -> None:
+        if self._lock is None:
+            raise StorageError(f"run {self.path} was opened to read only; resume it to write.")
+
+
+def _surroundings() -> dict[str, Any]:
+    """What a result can depend on beside the recipe; no host or user names."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    machine = {
+        "cpus": os.cpu_count(),
+        "processor": platform.machine(),
+        "system": platform.system(),
+        "kernel": platform.release(),
+    }
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "versions": versions,
+        "machine": machine,
+        "started": started,
+    }
+
+
+def _json(document: Mapping[str, Any], folder: Path) -> str:
+    try:
+        return json.dumps(document, indent=2) + "\n"
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"run information for {folder} must be plain JSON values: {error}.") from error
+
+
+def _check_empty_or_run(folder: Path, existing: str) -> None:
+    try:
+        names = {entry.name for entry in folder.iterdir()}
+    except OSError as error:
+        raise storage_error(error, "use run folder", folder) from error
+    if "run.json" in names:
+        RunFolder(folder).read_info()  # refuses a run.json that is not ours
+        if existing != "replace":
+            raise StorageError(
+                f"{folder} already holds a run; resume it, replace it or choose another folder."
+            )
+        return
+    # The lock comes first, so a start of ours that was killed half-way is known by it.
+    foreign = sorted(name for name in names if name not in (*_OURS, *_UNFINISHED))
+    if "writer.lock" not in names:
+        foreign = sorted(names)
+    if foreign:
+        raise StorageError(
+            f"{folder} is not empty and not a run folder (it holds {foreign[0]!r}); choose another folder."
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Remove a former run, ``run.json`` first; files of the user's beside it are left alone."""
+    try:
+        for name in (*_OURS[:-1], *_UNFINISHED):
+            path = folder / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(error, "replace run in", folder) from error

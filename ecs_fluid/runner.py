@@ -1,0 +1,161 @@
+"""Runs a world into a run folder: frames, records and checkpoints, so that a kill loses one tick at most."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import DivergedError, FluidError, StorageError
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.trajectory import TrajectoryWriter
+from ecs_fluid.state import packed, resume
+from ecs_fluid.world import World
+
+Watcher = Callable[[World, int], bool]
+"""Called after every tick with the world and the last tick of the run; True ends the run there."""
+
+
+def stored_columns(world: World) -> dict[str, dict[str, Array]]:
+    """What a frame holds: state columns and velocities of every population with a Position."""
+    return {
+        entity.name: {
+            label: array
+            for label, array in entity.columns().items()
+            if label == "Velocity.u" or label in entity.columns(state_only=True)
+        }
+        for entity in world.entities
+        if "Position.x" in entity.columns()
+    }
+
+
+def about(world: World) -> dict[str, Any]:
+    """Command, seed and options of a run; the run folder adds versions and machine by itself."""
+    return {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "seed": world.seed,
+        "options": world.options.model_dump(mode="json"),
+    }
+
+
+class Run:
+    """One run of a world in one folder.
+
+    Args:
+        world: the world at its first tick, or resumed.
+        folder: the run folder, open for writing.
+        last_tick: tick at which the run is complete.
+        every: ticks from one stored frame to the next.
+        checkpoint_seconds: wall-clock seconds between checkpoints, 0 for one after every tick.
+    """
+
+    def __init__(
+        self, world: World, folder: RunFolder, last_tick: int, every: int, checkpoint_seconds: float
+    ) -> None:
+        self.world, self.folder, self.last_tick = world, folder, last_tick
+        self.every, self.checkpoint_seconds = every, checkpoint_seconds
+        self._recorded = len(world.history)
+        self._saved_at = -1
+
+    @classmethod
+    def resume(cls, path: Path, last_tick: int | None = None) -> tuple[Run, list[str]]:
+        """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
+        folder = RunFolder.resume(path)
+        try:
+            found = folder.newest_checkpoint()
+            world = resume(found.path)
+            folder.rewind(world.tick)
+            plan = folder.read_info().get("plan")
+            if plan is None:
+                raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
+        except FluidError:
+            folder.close()
+            raise
+        run = cls(world, folder, last_tick or plan["last_tick"], plan["every"], plan["checkpoint_seconds"])
+        return run, list(found.skipped)
+
+    def execute(self, watch: Watcher) -> str:
+        """Run to the last tick; returns "finished" or "stopped".
+
+        Raises DivergedError after storing the last good state, and StorageError with the last checkpoint
+        intact.
+        """
+        world, folder = self.world, self.folder
+        plan = {
+            "last_tick": self.last_tick,
+            "every": self.every,
+            "checkpoint_seconds": self.checkpoint_seconds,
+        }
+        folder.update(status="running", plan=plan)
+        before = folder.read_info().get("wall_seconds", 0.0)
+        started, first_tick = time.perf_counter(), world.tick
+        status = "failed"
+        try:
+            self._checkpoint()
+            with folder.write_trajectory(world.tick or None) as frames:
+                if world.tick == 0 and not frames.ticks:
+                    world.evaluate()
+                    frames.append(0, 0.0, stored_columns(world))
+                status = self._loop(frames, watch)
+                self._checkpoint()
+                frames.write_xdmf()
+        except DivergedError:
+            status = "diverged"
+            self._checkpoint()
+            raise
+        finally:
+            spent = time.perf_counter() - started
+            try:
+                folder.update(
+                    status=status,
+                    ticks=world.tick,
+                    time=world.time,
+                    wall_seconds=before + spent,
+                    ticks_per_second=(world.tick - first_tick) / spent if spent else 0.0,
+                    particles={entity.name: len(entity) for entity in world.entities if len(entity)},
+                    systems={
+                        name: {"seconds": timing.total, "calls": timing.calls}
+                        for name, timing in world.timings().items()
+                    },
+                    state_hash=world.state_hash(),
+                )
+            finally:
+                folder.close()
+        return status
+
+    def _loop(self, frames: TrajectoryWriter, watch: Watcher) -> str:
+        world = self.world
+        saved = time.perf_counter()
+        while world.tick < self.last_tick:
+            world.step()
+            if world.tick % self.every == 0 or world.tick == self.last_tick:
+                frames.append(world.tick, world.time, stored_columns(world))
+            for record in world.history[self._recorded :]:
+                self.folder.record(**record)
+            self._recorded = len(world.history)
+            if time.perf_counter() - saved >= self.checkpoint_seconds:
+                self._checkpoint()
+                saved = time.perf_counter()
+            if watch(world, self.last_tick):
+                return "finished" if world.tick == self.last_tick else "stopped"
+        return "finished"
+
+    def _checkpoint(self) -> None:
+        if self._saved_at == self.world.tick:
+            return
+        self.folder.save_checkpoint(self.world.tick, *packed(self.world))
+        self._saved_at = self.world.tick
+
+
+def free_folder(base: Path) -> Path:
+    """`base`, or `base-2`, `base-3`, ... : the first that does not exist yet."""
+    if not base.exists():
+        return base
+    for number in range(2, 100_000):
+        candidate = base.with_name(f"{base.name}-{number}")
+        if not candidate.exists():
+            return candidate
+    raise StorageError(f"{base}: 100,000 runs exist already; name a folder with --out")

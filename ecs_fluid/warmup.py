@@ -1,0 +1,49 @@
+"""Compiles the kernels by stepping tiny worlds that use each of them once."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ecs_fluid.components import CoreRadius, Position, Strength, Volume
+from ecs_fluid.errors import FluidWarning
+from ecs_fluid.systems import (
+    AdvectionSystem,
+    DiagnosticsSystem,
+    DiffusionSystem,
+    StretchSystem,
+    VelocitySystem,
+)
+from ecs_fluid.world import World
+
+
+def compile_kernels(precision: str) -> None:
+    """Compile (or load) every kernel that a world of this precision may use."""
+    draw = np.random.default_rng(1)
+    x = draw.random((16, 3))
+    choices = [
+        ("euler", {"solver": "tree", "at": "grid"}, "index_space"),
+        ("rk2", {"solver": "direct", "at": "vortons"}, "pse"),
+        ("rk2", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+        ("euler", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+    ]
+    for integrator, velocity, method in choices:
+        world = World(integrator=integrator, precision=precision, dt=1e-6)
+        world.spawn(
+            "vortons",
+            Position(x),
+            Strength(1e-3 * x),
+            CoreRadius(np.full(16, 0.5)),
+            Volume(np.full(16, 0.05)),
+        )
+        world.spawn("tracers", Position(x))
+        world.add_system(VelocitySystem(**velocity))
+        world.add_system(StretchSystem())
+        world.add_system(DiffusionSystem(viscosity=1e-6, method=method))
+        world.add_system(AdvectionSystem())
+        world.require(DiagnosticsSystem)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FluidWarning)
+            world.step()
+        world.diagnostics()

@@ -1,0 +1,225 @@
+"""Velocity functions as PyVista objects: slices, grids, streamlines.
+
+A velocity function takes points (m, 3) in m and returns velocities (m, 3) in m/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyvista as pv
+from numpy.typing import ArrayLike, NDArray
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.columns import AXES, choose
+
+Points = NDArray[np.float64]
+Velocity = Callable[[NDArray], NDArray]
+Bounds = Sequence[float] | tuple[ArrayLike, ArrayLike]
+
+
+def _box(bounds: Bounds) -> tuple[Points, Points]:
+    """(lo, hi) of (lo, hi) or of VTK's (x0, x1, y0, y1, z0, z1), in m."""
+    values = np.asarray(bounds, dtype=np.float64)
+    if values.shape == (6,):
+        values = values.reshape(3, 2).T
+    if values.shape != (2, 3) or not np.isfinite(values).all() or not (values[1] >= values[0]).all():
+        raise FluidError(
+            f"bounds {bounds!r} are not a box: give (lo, hi) of three numbers each, or (x0, x1, y0, y1, z0, z1)"
+        )
+    if values[0].tolist() == values[1].tolist():
+        raise FluidError(f"bounds {bounds!r} are a point; a box with an extent is needed")
+    return values[0], values[1]
+
+
+def evaluate(velocity: Velocity, points: Points) -> Points:
+    """`velocity` at points (m, 3), checked for shape and for finite numbers."""
+    u = np.asarray(velocity(points), dtype=np.float64)
+    if u.shape != points.shape:
+        raise FluidError(f"the velocity function returned shape {u.shape} for points of shape {points.shape}")
+    if not np.isfinite(u).all():
+        raise FluidError("the velocity function returned a number that is not finite")
+    return u
+
+
+def velocity_grid(velocity: Velocity, bounds: Bounds, resolution: int = 48) -> pv.ImageData:
+    """Velocity on a uniform grid of cubes, with `resolution` points along the longest side of the box.
+
+    Point data: `u` (m/s), `speed` (m/s), `vorticity` = curl u (1/s) by second-order differences (one-sided at the
+    faces). A flat box gives a flat grid; derivatives across it are then taken as 0.
+    """
+    lo, hi = _box(bounds)
+    step = float((hi - lo).max()) / (resolution - 1)
+    counts = np.maximum(np.floor((hi - lo) / step + 1e-9).astype(int) + 1, 1)
+    counts[(counts < 3) & (hi > lo)] = 3  # second-order differences need three points
+    spacing = np.where(counts > 1, (hi - lo) / np.maximum(counts - 1, 1), step)
+    grid = pv.ImageData(dimensions=counts.tolist(), spacing=spacing.tolist(), origin=lo.tolist())
+    u = evaluate(velocity, np.array(grid.points, dtype=np.float64))
+    grid.point_data["u"] = u
+    grid.point_data["speed"] = np.linalg.norm(u, axis=1)
+    field = u.reshape(*counts[::-1], 3)  # VTK counts x fastest, so the array's axes are z, y, x
+
+    def d(component: int, axis: int) -> Points:
+        if counts[axis] < 3:
+            return np.zeros(field.shape[:3])
+        return np.gradient(field[..., component], spacing[axis], axis=2 - axis, edge_order=2)
+
+    curl = (d(2, 1) - d(1, 2), d(0, 2) - d(2, 0), d(1, 0) - d(0, 1))
+    grid.point_data["vorticity"] = np.stack(curl, axis=-1).reshape(-1, 3)
+    grid.set_active_scalars("speed")
+    return grid
+
+
+def velocity_slice(
+    velocity: Velocity,
+    bounds: Bounds,
+    normal: str | Sequence[float] = "y",
+    origin: Sequence[float] | None = None,
+    resolution: int = 200,
+) -> pv.StructuredGrid:
+    """Velocity on the plane through `origin` (m; the box's centre if None) across `normal`, within the box.
+
+    `normal` is x, y, z or any direction; `resolution` points go along the longer side. Point data: `u` (m/s),
+    `speed` (m/s), `vorticity_normal` = n . curl u (1/s), by second-order differences within the plane: with a, b, n
+    right-handed it is du_b/da - du_a/db. Points of an oblique plane outside the box are kept: its rectangle
+    covers the box's section.
+    """
+    lo, hi = _box(bounds)
+    n, a, b = _basis(normal)
+    centre = 0.5 * (lo + hi)
+    middle = centre if origin is None else np.asarray(origin, dtype=np.float64)
+    # The plane keeps the box's extent along a and b; only its height along n comes from the origin.
+    middle = centre + ((middle - centre) @ n) * n
+    half = 0.5 * (hi - lo)
+    reach = np.array([np.abs(a) @ half, np.abs(b) @ half])
+    if not (reach > 0.0).all():
+        raise FluidError(f"bounds {bounds!r} are flat along a slice with normal {normal!r}; take another normal")
+    counts = np.maximum(np.rint(reach / reach.max() * (resolution - 1)).astype(int) + 1, 3)
+    s, t = np.linspace(-reach[0], reach[0], counts[0]), np.linspace(-reach[1], reach[1], counts[1])
+    points = middle + s[None, :, None] * a + t[:, None, None] * b
+    u = evaluate(velocity, points.reshape(-1, 3)).reshape(points.shape)
+    du_b = np.gradient(u @ b, s, axis=1, edge_order=2)
+    du_a = np.gradient(u @ a, t, axis=0, edge_order=2)
+    plane = pv.StructuredGrid()
+    plane.points = points.reshape(-1, 3)
+    plane.dimensions = (int(counts[0]), int(counts[1]), 1)
+    plane.point_data["u"] = u.reshape(-1, 3)
+    plane.point_data["speed"] = np.linalg.norm(u, axis=2).ravel()
+    plane.point_data["vorticity_normal"] = (du_b - du_a).ravel()
+    plane.set_active_scalars("speed")
+    return plane
+
+
+def _basis(normal: str | Sequence[float]) -> tuple[Points, Points, Points]:
+    """Unit vectors (n, a, b), right-handed as a, b, n; a and b are axes if n is one."""
+    if isinstance(normal, str):
+        if normal not in AXES:
+            raise choose("slice normal", normal, AXES)
+        axis = AXES[normal]
+        eye = np.eye(3)
+        return eye[axis], eye[(axis + 1) % 3], eye[(axis + 2) % 3]
+    n = np.asarray(normal, dtype=np.float64)
+    if n.shape != (3,) or not np.isfinite(n).all() or not n.any():
+        raise FluidError(f"slice normal {normal!r} is neither x, y, z nor a direction of three numbers")
+    n = n / np.linalg.norm(n)
+    a = np.cross(np.eye(3)[np.argmin(np.abs(n))], n)
+    a /= np.linalg.norm(a)
+    return n, a, np.cross(n, a)
+
+
+def streamlines(
+    velocity: Velocity,
+    bounds: Bounds,
+    seeds: int | ArrayLike = 60,
+    step: float | None = None,
+    longest: float | None = None,
+) -> pv.PolyData:
+    """Lines that follow the velocity at this instant, from `seeds` both ways: dx/ds = u / |u|.
+
+    `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by classical
+    fourth-order Runge-Kutta in steps of arc length (`step` m; 1/300 of the box's diagonal if None), asking the
+    function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where it closes upon its
+    seed, and after `longest` m (three diagonals if None). Point data: `u`, `speed` (m/s).
+    """
+    lo, hi = _box(bounds)
+    diagonal = float(np.linalg.norm(hi - lo))
+    h = diagonal / 300.0 if step is None else float(step)
+    count = int((3.0 * diagonal if longest is None else longest) / h)
+    if isinstance(seeds, int | np.integer):
+        start = seed_points(velocity, lo, hi, int(seeds))
+    else:
+        start = np.atleast_2d(np.asarray(seeds, dtype=np.float64))
+    if start.ndim != 2 or start.shape[1] != 3 or not np.isfinite(start).all():
+        raise FluidError(f"streamline seeds of shape {np.shape(seeds)} are not points of three numbers")
+    if not h > 0.0 or count < 1:
+        raise FluidError(f"streamlines cannot have steps of {h} m and a length of {longest} m")
+    speed = np.linalg.norm(evaluate(velocity, start), axis=1)
+    still = 1e-6 * float(speed.max(initial=0.0))
+
+    forward, closed = _trace(velocity, start, np.ones(len(start)), lo, hi, h, count, still)
+    open_rows = np.flatnonzero(~closed)
+    back, _ = _trace(velocity, start[open_rows], -np.ones(len(open_rows)), lo, hi, h, count, still)
+    backward = dict(zip(open_rows.tolist(), back, strict=True))
+    lines = [np.concatenate((backward.get(i, path[:1])[:0:-1], path)) for i, path in enumerate(forward)]
+    lines = [line for line in lines if len(line) > 1]
+    if not lines:
+        return pv.PolyData()
+    sizes = np.array([len(line) for line in lines])
+    points = np.concatenate(lines)
+    first = np.cumsum(sizes) - sizes
+    cells = np.concatenate([np.r_[size, at + np.arange(size)] for size, at in zip(sizes, first, strict=True)])
+    drawn = pv.PolyData(points, lines=cells)
+    u = evaluate(velocity, points)
+    drawn.point_data["u"] = u
+    drawn.point_data["speed"] = np.linalg.norm(u, axis=1)
+    drawn.set_active_scalars("speed")
+    return drawn
+
+
+def _trace(
+    velocity: Velocity, start: Points, sign: Points, lo: Points, hi: Points, h: float, count: int, still: float
+) -> tuple[list[Points], NDArray[np.bool_]]:
+    """Paths from `start`, one per row, and which of them closed upon their seed."""
+
+    def along(points: Points, way: Points) -> tuple[Points, NDArray[np.bool_]]:
+        u = evaluate(velocity, points)
+        speed = np.linalg.norm(u, axis=1)
+        moving = speed > still
+        return way[:, None] * u / np.where(moving, speed, 1.0)[:, None], moving
+
+    track = np.full((len(start), count + 1, 3), np.nan)
+    track[:, 0] = start
+    length = np.ones(len(start), dtype=np.int64)
+    closed = np.zeros(len(start), dtype=bool)
+    alive = np.flatnonzero(((start >= lo) & (start <= hi)).all(axis=1))
+    for k in range(count):
+        if not len(alive):
+            break
+        x, way = track[alive, k], sign[alive]
+        k1, moving = along(x, way)
+        k2, _ = along(x + 0.5 * h * k1, way)
+        k3, _ = along(x + 0.5 * h * k2, way)
+        k4, _ = along(x + h * k3, way)
+        new = x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        inside = ((new >= lo) & (new <= hi)).all(axis=1) & moving
+        alive, new, k1 = alive[inside], new[inside], k1[inside]
+        # Closed: the seed lies within this step, ahead of its start, and the line had left it before.
+        to_seed = start[alive] - track[alive, k]
+        reached = (np.linalg.norm(to_seed, axis=1) <= h) & (np.einsum("ij,ij->i", to_seed, k1) >= 0.0) & (k > 3)
+        new[reached] = start[alive[reached]]
+        track[alive, k + 1] = new
+        length[alive] += 1
+        closed[alive[reached]] = True
+        alive = alive[~reached]
+    return [track[i, : length[i]] for i in range(len(start))], closed
+
+
+def seed_points(velocity: Velocity, lo: Points, hi: Points, count: int) -> Points:
+    """`count` points spread evenly over the faster half of the box (Halton's sequence, so always the same)."""
+    from scipy.stats import qmc
+
+    candidates = lo + qmc.Halton(3, scramble=False).random(4 * count + 1)[1:] * (hi - lo)
+    speed = np.linalg.norm(evaluate(velocity, candidates), axis=1)
+    fast = np.sort(np.argsort(-speed, kind="stable")[: 2 * count])
+    return candidates[fast[::2]]

@@ -1,0 +1,229 @@
+"""Draw frames: one scene, whose camera, colours and actors stay while the frames go by."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyvista as pv
+from numpy.typing import NDArray
+from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkSSAAPass, vtkToneMappingPass
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.camera import FACING, place
+from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
+from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
+from ecs_fluid.viz.layers import Smoke, Spheres, Surface
+from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.points import glyphs
+from ecs_fluid.viz.probe import require_gl
+from ecs_fluid.viz.survey import View, is_signed, is_vortons, kept, limits, survey
+
+SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
+
+
+def render(
+    frame: Frame,
+    *,
+    velocity: Velocity | None = None,
+    time: float | None = None,
+    view: View | None = None,
+    **options: Any,
+) -> pv.Plotter:
+    """Draw one frame and return the plotter: `save_png` it, or `show()` it if drawn with `off_screen=False`.
+
+    `options` are those of `look.Options` (what, color_by, camera, size, look, ...). Slices and streamlines need
+    `velocity`, a function from points (m, 3) m to velocities (m, 3) m/s. `time` [s] is written into the
+    picture. `view` (from `survey.survey`) fixes box and colours over several pictures. Raises FluidError
+    for an empty frame, unknown names, and a machine that cannot render.
+    """
+    chosen = Options.of(options)
+    scene = Scene(view or survey([(0.0, frame)], chosen), chosen)
+    scene.show(frame, velocity, time)
+    return scene.plotter
+
+
+def save_png(plotter: pv.Plotter, path: str | os.PathLike[str]) -> Path:
+    """Write what `plotter` shows to a PNG file, complete or not at all; FluidError if it cannot be written."""
+    from PIL import Image
+
+    target = Path(path)
+    if target.suffix.lower() != ".png":
+        raise FluidError(f"{target} does not end in .png; pictures are written as PNG")
+    part = target.with_name(f".{target.stem}.part{os.getpid()}.png")
+    image = Image.fromarray(pixels(plotter))
+    try:
+        image.save(part)
+        os.replace(part, target)
+    except OSError as error:
+        raise FluidError(f"cannot write the picture {target}: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+    return target
+
+
+def pixels(plotter: pv.Plotter) -> NDArray[np.uint8]:
+    """The picture as an array (height, width, 3) of 0 to 255."""
+    return np.ascontiguousarray(plotter.screenshot(return_img=True)[..., :3])
+
+
+class Scene:
+    """One plotter for any number of frames that share a `View`."""
+
+    def __init__(self, view: View, options: Options) -> None:
+        require_gl()
+        self.view, self.options, self.look = view, options, LOOKS[options.look]
+        width, height = (int(length) for length in options.size)
+        self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=(width, height), lighting="light kit")
+        if options.background is None:
+            self.plotter.set_background(self.look.background, top=self.look.background_top)
+        else:
+            try:
+                self.plotter.set_background(options.background)
+            except ValueError:
+                raise FluidError(
+                    f"unknown background {options.background!r}: give a colour name or #rrggbb"
+                ) from None
+        camera = options.camera
+        if camera == "auto" and options.what == "slice":
+            camera = FACING[options.normal]
+        self._camera = place(camera, view.lo, view.hi, width / height)
+        self.plotter.camera_position = self._camera
+        self.plotter.camera.view_angle = 28.0
+        self._layers: dict[str, Smoke | Spheres | Surface] = {}
+        self._table: pv.LookupTable | None = None
+        self._clock: pv.Text | None = None
+        self._passes()
+
+    def _passes(self) -> None:
+        """Blend smoke in floating point: thousands of puffs of opacity 0.01 are lost in 8 bits per colour."""
+        steps = vtkRenderStepsPass()
+        floating = vtkToneMappingPass()
+        floating.SetToneMappingType(vtkToneMappingPass.Clamp)
+        floating.SetDelegatePass(steps)
+        outer: Any = floating
+        if self.options.smooth:
+            outer = vtkSSAAPass()
+            outer.SetDelegatePass(floating)
+        self.plotter.renderer.SetPass(outer)
+
+    def show(self, frame: Frame, velocity: Velocity | None = None, time: float | None = None) -> None:
+        """Make the scene show `frame`; what was drawn before is updated in place or hidden."""
+        what = self.options.what
+        if what in ("slice", "streamlines") and velocity is None:
+            raise FluidError(f"a picture of {what} needs a velocity function, and none was given")
+        for layer in self._layers.values():
+            layer.actor.VisibilityOff()
+        if what == "slice" and velocity is not None:
+            self._slice(velocity)
+        else:
+            if what == "streamlines" and velocity is not None:
+                self._streamlines(velocity)
+            for name, columns, x in drawable(kept(frame, self.options)):
+                self._population(name, columns, x)
+        if time is not None:
+            self._tell(time)
+        self.plotter.renderer.ResetCameraClippingRange()
+
+    def close(self) -> None:
+        """Free the window and its buffers."""
+        self.plotter.close()
+
+    def _population(self, name: str, columns: Columns, x: NDArray) -> None:
+        what, colour = self.options.what, self.view.color_by
+        coloured = what != "streamlines" and colour is not None and has_scalar(columns, colour)
+        if coloured and self.options.color_by is None and not is_vortons(columns):
+            coloured = False
+        if what == "glyphs" and is_vortons(columns):
+            mesh = glyphs(columns, color_by=colour, longest=5.0 * self.view.radii.get(name, 0.1))
+            self._surface(name, True).update(mesh, mesh.point_data["color"])
+            return
+        if not coloured and name in self.view.puffs:
+            layer = self._layers.get(name)
+            if layer is None:
+                layer = self._add(name, Smoke(self.look, self.view.puffs[name]))
+            layer.actor.VisibilityOn()
+            layer.update(x, *(np.array(point) for point in self._camera[:2]))
+            return
+        layer = self._layers.get(name)
+        if layer is None:
+            table = self._colours(colour, self.view.limits) if coloured and colour is not None else None
+            opacity = 0.25 if what == "streamlines" else 1.0
+            layer = self._add(name, Spheres(self.view.radii.get(name, 0.02), table, self.look.plain, opacity))
+        layer.actor.VisibilityOn()
+        layer.update(x, scalar(columns, colour) if coloured and colour is not None else None)
+
+    def _slice(self, velocity: Velocity) -> None:
+        colour = self.options.color_by or "speed"
+        if colour not in SLICE_COLOURS:
+            raise choose("colour of a slice", colour, SLICE_COLOURS)
+        pad = 0.15 * float((self.view.hi - self.view.lo).max())
+        box = (self.view.lo - pad, self.view.hi + pad)
+        plane = velocity_slice(velocity, box, self.options.normal, self.options.origin, self.options.resolution)
+        if colour.startswith("u."):
+            values = plane.point_data["u"][:, AXES[colour[2:]]]
+        else:
+            values = plane.point_data[colour]
+        self._first_limits(colour, values)
+        self._surface("slice", False).update(plane.extract_surface(algorithm="dataset_surface"), values)
+
+    def _streamlines(self, velocity: Velocity) -> None:
+        pad = 0.15 * float((self.view.hi - self.view.lo).max())
+        lines = streamlines(velocity, (self.view.lo - pad, self.view.hi + pad), self.options.seeds)
+        if not lines.n_points:
+            return
+        self._first_limits("speed", lines.point_data["speed"])
+        tubes = lines.tube(radius=0.0016 * float(np.linalg.norm(self.view.hi - self.view.lo)), n_sides=8)
+        self._surface("streamlines", True).update(tubes, tubes.point_data["speed"])
+
+    def _first_limits(self, colour: str, values: NDArray) -> None:
+        """Colour range of a velocity picture: from its first frame, and kept (`world.velocity` knows no more)."""
+        if self._table is None:
+            lo, hi = np.percentile(values, [0.5, 99.5])
+            self._colours(colour, limits(colour, float(lo), float(hi)))
+
+    def _surface(self, name: str, lit: bool) -> Surface:
+        layer = self._layers.get(name)
+        if not isinstance(layer, Surface):
+            table = self._table
+            if table is None:
+                table = self._colours(self.view.color_by or "strength", self.view.limits)
+            layer = self._add(name, Surface(table, lit))
+        layer.actor.VisibilityOn()
+        return layer
+
+    def _add(self, name: str, layer: Any) -> Any:
+        self._layers[name] = layer
+        self.plotter.renderer.AddActor(layer.actor)
+        return layer
+
+    def _colours(self, name: str, span: tuple[float, float]) -> pv.LookupTable:
+        """The colour table, made with its scalar bar when the first thing is coloured."""
+        if self._table is None:
+            signed = is_signed(*span)
+            cmap = self.look.signed_colours if signed else self.look.colours
+            self._table = pv.LookupTable(cmap, n_values=256, scalar_range=span)
+            key = pv.DataSetMapper()
+            key.lookup_table = self._table
+            key.scalar_range = span
+            height = self.plotter.window_size[1]
+            self.plotter.add_scalar_bar(
+                title(name), mapper=key, color=self.look.text, n_labels=4, fmt="{0:.3g}", vertical=False,
+                width=0.3, height=0.07, position_x=0.67, position_y=0.03, unconstrained_font_size=True,
+                label_font_size=max(8, height // 42), title_font_size=max(8, height // 38),
+            )  # fmt: skip
+        return self._table
+
+    def _tell(self, time: float) -> None:
+        text = f"t = {time:.2f} s"
+        if self._clock is None:
+            size = max(5, self.plotter.window_size[1] // 60)
+            self._clock = self.plotter.add_text(
+                text, position=(0.025, 0.94), viewport=True, font_size=size, color=self.look.text
+            )
+        else:
+            self._clock.input = text

@@ -1,0 +1,69 @@
+"""Recipe of a box of random vorticity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.parameters import LEAST_OVERLAP, MOST_VORTONS, Extent, Length, Overlap, Point, refuse_above
+from ecs_fluid.worlds.random_numbers import stream
+from ecs_fluid.worlds.vortons import spawn_vortons
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class NoiseBox(Recipe):
+    """A box of random vorticity on a lattice: omega_i uniform in [-magnitude/2, magnitude/2].
+
+    Strength = vorticity x cell volume at the cell centres. The numbers come from a counter-based stream
+    keyed by the world's seed and the entity's name. The components are independent, so the field is not
+    solenoidal and its total strength is random (standard deviation magnitude x cell volume x sqrt(n/12)).
+
+    One size of zero makes a flat, two-dimensional box: one layer of vortons whose vorticity points along
+    the missing axis, with areas in place of volumes (one metre of depth).
+
+    The articles' VortexNoise with magnitude M: magnitude = k M, k as in the vortex ring.
+    """
+
+    kind: Literal["noise_box"] = "noise_box"
+    size: tuple[Extent, Extent, Extent] = Field((1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0")
+    center: Point = Field((0.0, 0.0, 0.0), description="centre of the box, m")
+    magnitude: float = Field(1.0, ge=0, le=1e9, description="width of the distribution of vorticity, 1/s")
+    spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
+    overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
+
+    @model_validator(mode="after")
+    def _has_extent(self) -> NoiseBox:
+        if sum(part == 0 for part in self.size) > 1:
+            raise ValueError(f"size {list(self.size)} m has no area; at most one size may be 0")
+        return self
+
+    def build(self, world: World) -> None:
+        """Spawn the vortons, in lattice order with the last axis fastest."""
+        size = np.array(self.size)
+        cells = np.maximum(np.ceil(size / self.spacing - 1e-6), 1)
+        refuse_above(MOST_VORTONS, float(np.prod(cells)), self.name, "vortons", "use a larger spacing")
+        counts = tuple(int(part) for part in cells)
+        edge = size / cells
+        x = (np.indices(counts).reshape(3, -1).T + 0.5) * edge - size / 2 + np.asarray(self.center)
+        flat = size == 0
+        volume = float(np.prod(edge[~flat]))
+        omega = self.magnitude * (stream(world.seed, self.name).random(x.shape) - 0.5)
+        if flat.any():
+            omega[:, ~flat] = 0.0
+        spawn_vortons(
+            world, self.name, x, omega * volume, self.overlap * self.spacing, np.full(len(x), volume)
+        )
+
+    def lint(self) -> list[str]:
+        """A sentence when the blobs do not overlap."""
+        if self.overlap >= LEAST_OVERLAP:
+            return []
+        return [
+            f"entity {self.name!r}: overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be spiky; "
+            f"use overlap >= {LEAST_OVERLAP}"
+        ]

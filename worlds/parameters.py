@@ -1,0 +1,40 @@
+"""Kinds of numbers that recipes share: allowed ranges, directions and limits on counts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from ecs_fluid.errors import RecipeError
+
+MOST_VORTONS = 20_000_000
+MOST_TRACERS = 50_000_000
+LEAST_OVERLAP = 1.5
+
+Length = Annotated[float, Field(ge=1e-6, le=1e6)]
+Extent = Annotated[float, Field(ge=0, le=1e6)]
+Coordinate = Annotated[float, Field(ge=-1e6, le=1e6)]
+Amount = Annotated[float, Field(ge=-1e9, le=1e9)]
+Overlap = Annotated[float, Field(ge=0.1, le=10)]
+Point = tuple[Coordinate, Coordinate, Coordinate]
+Profile = Literal["thin", "gaussian", "uniform", "article"]
+Blobs = Literal["winckelmans", "gaussian", "points"]
+
+
+def _not_zero(vector: Point) -> Point:
+    if not any(abs(part) > 1e-9 for part in vector):
+        raise ValueError("a direction needs at least one part that is not zero")
+    return vector
+
+
+Direction = Annotated[Point, AfterValidator(_not_zero)]
+
+
+def refuse_above(limit: int, count: float, name: str, what: str, remedy: str) -> None:
+    """Raise RecipeError when `count` particles are more than `limit`, before any memory is taken."""
+    if not np.isfinite(count) or count > limit:
+        raise RecipeError(
+            f"entity {name!r} would have {count:.3g} {what}; at most {limit:,} are allowed, {remedy}"
+        )

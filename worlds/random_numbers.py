@@ -1,0 +1,16 @@
+"""Random numbers of recipes: counter-based, one stream for each (seed of the world, name)."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+
+
+def stream(seed: int, name: str) -> np.random.Generator:
+    """Philox generator keyed by the world's seed and the entity's name.
+
+    The numbers do not depend on the other entities of the world, on their order, or on threads.
+    """
+    key = np.array([seed, crc32(name.encode())], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key))

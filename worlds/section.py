@@ -1,0 +1,120 @@
+"""Section of a vortex core, cut into equal areas that each carry their exact share of the circulation.
+
+A central disc of radius r0 is wrapped by rings of width 2 r0; ring j is cut into 8 j cells. Every cell has
+the area pi r0^2, so L layers have (2 L - 1)^2 cells. (The layering of Knio & Ghoniem, J. Comput. Phys. 86,
+1990.) A cell's share is the integral of the profile over its ring divided by 8 j, not a sample of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Profile
+
+GAUSSIAN_REACH = 3.0
+"""Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
+
+SPREAD = {"winckelmans": 1.0, "gaussian": 2.0, "points": 0.0}
+"""Growth of a^2, in sigma^2, when a core exp(-s^2/a^2) is made of blobs: twice a blob's variance per axis.
+
+Winckelmans: <rho^2>/3 = 1/2 from zeta = 15/(8 pi) (rho^2 + 1)^(-7/2); Gaussian exp(-rho^2/2): 1.
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Cells of a core section: distance s and angle from the core's centre, share of circulation, area."""
+
+    s: Array
+    angle: Array
+    share: Array
+    area: float
+
+
+def enclosed(profile: Profile, s: Array, core: float) -> Array:
+    """Circulation within distance `s` of the centre of a plane vortex, up to a constant factor.
+
+    uniform: s^2. gaussian, omega = exp(-s^2/core^2): 1 - exp(-s^2/core^2).
+    article, omega = (1 + cos(pi s/core))/2: p^2/2 + p sin p + cos p - 1 with p = pi s/core.
+    """
+    if profile == "gaussian":
+        return np.asarray(-np.expm1(-((s / core) ** 2)))
+    if profile == "article":
+        p = np.pi * s / core
+        return np.asarray(p**2 / 2 + p * np.sin(p) + np.cos(p) - 1.0)
+    return np.asarray(s**2)
+
+
+def shrunk(core: float, sigma: float, blobs: Blobs) -> float:
+    """Core radius to lay out so that the blobs' own width brings it back to `core` (Gaussian core), m."""
+    square = core**2 - SPREAD[blobs] * sigma**2
+    if square < 0.04 * core**2:
+        allowed = core * np.sqrt(0.96 / SPREAD[blobs])
+        raise ValueError(
+            f"a core of {core:g} m cannot be made of blobs of radius {sigma:g} m (overlap times spacing); "
+            f"blobs of at most {allowed:.3g} m are allowed, so use a finer spacing or blobs = 'points'"
+        )
+    return float(np.sqrt(square))
+
+
+def layers(profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs) -> tuple[int, float, float]:
+    """Number of layers, outer radius of the section and core radius of its profile (both m)."""
+    if profile == "thin":
+        return 1, core, core
+    laid = shrunk(core, overlap * spacing, blobs) if profile == "gaussian" else core
+    outer = laid * (GAUSSIAN_REACH if profile == "gaussian" else 1.0)
+    count = int(np.ceil((outer * np.sqrt(np.pi) / spacing + 1) / 2 - 1e-6))
+    return max(count, 1), outer, laid
+
+
+def section(profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs) -> Section:
+    """Cells of a core section, at most `spacing` apart (square root of the area); shares sum to one.
+
+    A thin core is a single cell.
+    """
+    count, outer, laid = layers(profile, core, spacing, overlap, blobs)
+    r0 = outer / (2 * count - 1)
+    cells = np.array([1] + [8 * j for j in range(1, count)])
+    layer = np.repeat(np.arange(count), cells)
+    within = np.arange(len(layer)) - np.repeat(np.cumsum(cells) - cells, cells)
+    edges = r0 * (2 * np.arange(count + 1) - 1.0)
+    edges[0] = 0.0
+    shares = np.diff(enclosed(profile, edges, laid)) / cells
+    share = shares[layer]
+    return Section(
+        s=2 * r0 * layer.astype(np.float64),
+        angle=2 * np.pi * (within + 0.5 * (layer % 2)) / cells[layer],
+        share=share / share.sum(),
+        area=float(np.pi * r0**2),
+    )
+
+
+def section_lint(
+    name: str, profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs, thing: str
+) -> list[str]:
+    """Sentences on a core that is coarse or wider than it says."""
+    if profile == "thin":
+        ratio = core / spacing
+        if ratio >= LEAST_OVERLAP * (1 - 1e-6):
+            return []
+        return [
+            f"entity {name!r}: spacing {spacing:.3g} m with core {core:.3g} m: overlap {ratio:.2f} < "
+            f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
+            f"{core / LEAST_OVERLAP:.3g} m"
+        ]
+    said = []
+    if overlap < LEAST_OVERLAP:
+        said.append(
+            f"entity {name!r}: overlap {overlap:.2f} < {LEAST_OVERLAP}, the {thing} will be noisy; "
+            f"use overlap >= {LEAST_OVERLAP}"
+        )
+    sigma = overlap * spacing
+    if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
+        said.append(
+            f"entity {name!r}: blobs of radius {sigma:.3g} m widen the core of {core:.3g} m; "
+            f"use spacing <= {0.5 * core / overlap:.3g} m"
+        )
+    return said

@@ -1,0 +1,128 @@
+"""Recipe of a vortex sheet of finite thickness: a shear layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.parameters import (
+    LEAST_OVERLAP,
+    MOST_VORTONS,
+    Amount,
+    Extent,
+    Length,
+    Overlap,
+    Point,
+    refuse_above,
+)
+from ecs_fluid.worlds.vortons import spawn_vortons
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+REACH = 3.0
+"""Half height of the layer in thicknesses; tanh(3) = 0.995 of the jump lies within and is scaled to all."""
+
+
+class VortexSheet(Recipe):
+    """A shear layer u_x = U tanh((z - b(x))/d(y)) over a rectangle in x and y.
+
+    d(y) = t [1 + v (1 - cos(2 pi y/w))/2] varies across the span (v = 0: the flow is two-dimensional) and
+    b(x) = A sin(2 pi x/lambda) is a ripple that starts the roll-up. Vortex lines z = b + zeta d(y) run
+    along y; with the circulation dG = U dx d(tanh zeta) each carries alpha = dG (0, 1, zeta d'(y)) dy, so
+
+        omega_y = U sech^2(zeta)/d,  omega_z = omega_y zeta d'(y),
+
+    which is solenoidal. Each column of the sheet has the jump 2 U exactly: sum(alpha_y) = 2 U length width.
+    The articles (scene 8) print tanh^2 in omega_z, which neither decays nor is a curl; sech^2 is meant.
+    The most unstable ripple of a tanh layer has the wavelength 14.1 t (2 pi/0.4449, Michalke 1964).
+
+    A magnitude M of the articles' sheets is U = k M t with t = 1; k as in the vortex ring.
+    """
+
+    kind: Literal["vortex_sheet"] = "vortex_sheet"
+    length: Length = Field(4.0, description="length along the flow (x), m")
+    width: Length = Field(2.0, description="width across the flow (y), m")
+    thickness: Length = Field(0.2, description="thickness t of u = U tanh(z/t), m")
+    speed: Amount = Field(1.0, description="half the jump of velocity, U, m/s")
+    variation: float = Field(0.0, ge=0, le=4, description="spanwise variation v: d reaches t (1 + v), 1")
+    variation_wavelength: Length | None = Field(
+        None, description="wavelength w of the variation along y, m; the width if left out"
+    )
+    ripple: Extent = Field(0.0, description="amplitude A of the ripple, m")
+    ripple_wavelength: Length | None = Field(
+        None, description="wavelength lambda of the ripple along x, m; the length if left out"
+    )
+    spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
+    overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
+    center: Point = Field((0.0, 0.0, 0.0), description="middle of the sheet, m")
+
+    @model_validator(mode="after")
+    def _counted(self) -> VortexSheet:
+        for given, wave, size in (
+            ("variation", self.variation_wavelength, self.variation),
+            ("ripple", self.ripple_wavelength, self.ripple),
+        ):
+            if wave is not None and size == 0:
+                raise ValueError(f"{given}_wavelength is given, but {given} is zero; give both or none")
+        return self
+
+    def _cells(self) -> tuple[int, int, int]:
+        tallest = 2 * REACH * self.thickness * (1 + self.variation)
+        sizes = (self.length, self.width, tallest)
+        nx, ny, nz = (max(int(np.ceil(size / self.spacing - 1e-6)), 1) for size in sizes)
+        return nx, ny, nz
+
+    def build(self, world: World) -> None:
+        """Spawn the vortons."""
+        nx, ny, nz = self._cells()
+        refuse_above(MOST_VORTONS, float(nx) * ny * nz, self.name, "vortons", "use a larger spacing")
+        dx, dy = self.length / nx, self.width / ny
+        edges = np.linspace(-REACH, REACH, nz + 1)
+        share = np.diff(np.tanh(edges))
+        share /= share.sum()
+        x = (np.arange(nx) + 0.5) * dx - self.length / 2
+        y = (np.arange(ny) + 0.5) * dy - self.width / 2
+        zeta = (edges[:-1] + edges[1:]) / 2
+        k = 2 * np.pi / (self.variation_wavelength or self.width)
+        x, y, zeta, share = (part.ravel() for part in np.broadcast_arrays(
+            x[:, None, None], y[None, :, None], zeta[None, None, :], share[None, None, :]
+        ))
+        thickness = self.thickness * (1 + self.variation * (1 - np.cos(k * y)) / 2)
+        slope = self.thickness * self.variation * k * np.sin(k * y) / 2
+        ripple = self.ripple * np.sin(2 * np.pi * x / (self.ripple_wavelength or self.length))
+        positions = np.stack([x, y, ripple + zeta * thickness], axis=1) + np.asarray(self.center)
+        lines = np.stack([np.zeros_like(y), np.ones_like(y), zeta * slope], axis=1)
+        alpha = (2 * self.speed * dx * dy * share)[:, None] * lines
+        volume = dx * dy * thickness * (2 * REACH / nz)
+        spawn_vortons(world, self.name, positions, alpha, self.overlap * self.spacing, volume)
+
+    def lint(self) -> list[str]:
+        """Sentences on overlap and on the resolution of the layer and its waves."""
+        said = []
+        if self.overlap < LEAST_OVERLAP:
+            said.append(
+                f"entity {self.name!r}: overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the sheet will be "
+                f"noisy; use overlap >= {LEAST_OVERLAP}"
+            )
+        if self.spacing > self.thickness:
+            said.append(
+                f"entity {self.name!r}: spacing {self.spacing:.3g} m is coarser than the thickness "
+                f"{self.thickness:.3g} m, so the layer becomes wider than asked; use spacing <= "
+                f"{self.thickness:.3g} m"
+            )
+        waves = []
+        if self.variation > 0:
+            waves.append(self.variation_wavelength or self.width)
+        if self.ripple > 0:
+            waves.append(self.ripple_wavelength or self.length)
+        said += [
+            f"entity {self.name!r}: {wave / self.spacing:.1f} blobs per wave < 8; "
+            f"use spacing <= {wave / 8:.3g} m"
+            for wave in waves
+            if wave < 8 * self.spacing
+        ]
+        return said
