@@ -138,14 +138,14 @@ def streamlines(
     """Lines that follow the velocity at this instant, from `seeds` both ways: dx/ds = u / |u|.
 
     `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by classical
-    fourth-order Runge-Kutta in steps of arc length (`step` m; 1/300 of the box's diagonal if None), asking the
+    fourth-order Runge-Kutta in steps of arc length (`step` m; 1/200 of the box's diagonal if None), asking the
     function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where it closes upon its
-    seed, and after `longest` m (three diagonals if None). Point data: `u`, `speed` (m/s).
+    seed, and after `longest` m (two diagonals if None). Point data: `u`, `speed` (m/s).
     """
     lo, hi = _box(bounds)
     diagonal = float(np.linalg.norm(hi - lo))
-    h = diagonal / 300.0 if step is None else float(step)
-    count = int((3.0 * diagonal if longest is None else longest) / h)
+    h = diagonal / 200.0 if step is None else float(step)
+    count = int((2.0 * diagonal if longest is None else longest) / h)
     if isinstance(seeds, int | np.integer):
         start = seed_points(velocity, lo, hi, int(seeds))
     else:

@@ -24,8 +24,9 @@ class Look:
     shade: Colour  # smoke in its own shadow
     plain: Colour  # particles without a colour of their own
     colours: str = "inferno"
+    part: tuple[float, float] = (0.14, 1.0)  # of the map: its end that is the background's colour is left out
     signed_colours: str = "coolwarm"
-    depth: float = 3.0  # optical depth of the smoke, on average over the picture of the first frame
+    depth: float = 2.5  # optical depth of the smoke, on average over the picture of the first frame
     softness: float = 0.8  # radius of a puff in spacings between tracers
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
 
@@ -33,7 +34,7 @@ class Look:
 LOOKS = {
     "smoke": Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76)),
     "paper": Look(
-        "#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47), colours="viridis"
+        "#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47), colours="viridis", part=(0.0, 0.92)
     ),
 }
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyvista as pv
+from matplotlib import colormaps
+from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
-from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkSSAAPass, vtkToneMappingPass
+from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import FACING, place
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, place
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
 from ecs_fluid.viz.layers import Smoke, Spheres, Surface
@@ -21,6 +24,10 @@ from ecs_fluid.viz.look import LOOKS, Options
 from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.viz.survey import View, is_signed, is_vortons, kept, limits, survey
+
+# Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges (samples
+# per pixel, SSAA, FXAA) do not work together with blending in floating point.
+_supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
@@ -67,8 +74,16 @@ def save_png(plotter: pv.Plotter, path: str | os.PathLike[str]) -> Path:
 
 
 def pixels(plotter: pv.Plotter) -> NDArray[np.uint8]:
-    """The picture as an array (height, width, 3) of 0 to 255."""
-    return np.ascontiguousarray(plotter.screenshot(return_img=True)[..., :3])
+    """The picture as an array (height, width, 3) of 0 to 255, of the size asked for."""
+    if plotter.render_window is None:
+        raise FluidError("this plotter is closed; take its picture before closing it")
+    plotter.render_window.Render()  # a screenshot alone would repeat what was drawn last
+    image = np.ascontiguousarray(plotter.screenshot(return_img=True)[..., :3])
+    if plotter not in _supersampled:
+        return image
+    wide = image.astype(np.uint16)
+    total = wide[::2, ::2] + wide[1::2, ::2] + wide[::2, 1::2] + wide[1::2, 1::2]
+    return ((total + 2) // 4).astype(np.uint8)
 
 
 class Scene:
@@ -78,7 +93,11 @@ class Scene:
         require_gl()
         self.view, self.options, self.look = view, options, LOOKS[options.look]
         width, height = (int(length) for length in options.size)
-        self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=(width, height), lighting="light kit")
+        factor = 2 if options.smooth and options.off_screen else 1
+        window = (factor * width, factor * height)
+        self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=window, lighting="light kit")
+        if factor == 2:
+            _supersampled.add(self.plotter)
         if options.background is None:
             self.plotter.set_background(self.look.background, top=self.look.background_top)
         else:
@@ -93,7 +112,7 @@ class Scene:
             camera = FACING[options.normal]
         self._camera = place(camera, view.lo, view.hi, width / height)
         self.plotter.camera_position = self._camera
-        self.plotter.camera.view_angle = 28.0
+        self.plotter.camera.view_angle = VIEW_ANGLE
         self._layers: dict[str, Smoke | Spheres | Surface] = {}
         self._table: pv.LookupTable | None = None
         self._clock: pv.Text | None = None
@@ -105,11 +124,7 @@ class Scene:
         floating = vtkToneMappingPass()
         floating.SetToneMappingType(vtkToneMappingPass.Clamp)
         floating.SetDelegatePass(steps)
-        outer: Any = floating
-        if self.options.smooth:
-            outer = vtkSSAAPass()
-            outer.SetDelegatePass(floating)
-        self.plotter.renderer.SetPass(outer)
+        self.plotter.renderer.SetPass(floating)
 
     def show(self, frame: Frame, velocity: Velocity | None = None, time: float | None = None) -> None:
         """Make the scene show `frame`; what was drawn before is updated in place or hidden."""
@@ -164,15 +179,16 @@ class Scene:
         pad = 0.15 * float((self.view.hi - self.view.lo).max())
         box = (self.view.lo - pad, self.view.hi + pad)
         plane = velocity_slice(velocity, box, self.options.normal, self.options.origin, self.options.resolution)
+        mesh = plane.extract_surface(algorithm="dataset_surface")  # which may order the points in its own way
         if colour.startswith("u."):
-            values = plane.point_data["u"][:, AXES[colour[2:]]]
+            values = mesh.point_data["u"][:, AXES[colour[2:]]]
         else:
-            values = plane.point_data[colour]
+            values = mesh.point_data[colour]
         self._first_limits(colour, values)
-        self._surface("slice", False).update(plane.extract_surface(algorithm="dataset_surface"), values)
+        self._surface("slice", False).update(mesh, values)
 
     def _streamlines(self, velocity: Velocity) -> None:
-        pad = 0.15 * float((self.view.hi - self.view.lo).max())
+        pad = 0.35 * float((self.view.hi - self.view.lo).max())
         lines = streamlines(velocity, (self.view.lo - pad, self.view.hi + pad), self.options.seeds)
         if not lines.n_points:
             return
@@ -206,14 +222,16 @@ class Scene:
         if self._table is None:
             signed = is_signed(*span)
             cmap = self.look.signed_colours if signed else self.look.colours
-            self._table = pv.LookupTable(cmap, n_values=256, scalar_range=span)
+            part = (0.0, 1.0) if signed else self.look.part
+            table = ListedColormap(colormaps[cmap](np.linspace(*part, 256)))
+            self._table = pv.LookupTable(table, n_values=256, scalar_range=span)
             key = pv.DataSetMapper()
             key.lookup_table = self._table
             key.scalar_range = span
             height = self.plotter.window_size[1]
             self.plotter.add_scalar_bar(
-                title(name), mapper=key, color=self.look.text, n_labels=4, fmt="{0:.3g}", vertical=False,
-                width=0.3, height=0.07, position_x=0.67, position_y=0.03, unconstrained_font_size=True,
+                title(name) + "\n", mapper=key, color=self.look.text, n_labels=4, fmt="{0:.3g}", vertical=False,
+                width=0.3, height=0.1, position_x=0.67, position_y=0.03, unconstrained_font_size=True,
                 label_font_size=max(8, height // 42), title_font_size=max(8, height // 38),
             )  # fmt: skip
         return self._table

@@ -174,9 +174,9 @@ def is_signed(lo: float, hi: float) -> bool:
 
 
 def _radius(columns: Columns) -> float:
-    """Radius [m] at which particles are drawn: neighbours on a lattice nearly touch."""
+    """Radius [m] at which particles are drawn: beads on a lattice do not quite touch."""
     if "Volume.volume" in columns and is_vortons(columns):
-        return 0.42 * float(np.median(columns["Volume.volume"])) ** (1.0 / 3.0)
+        return 0.34 * float(np.median(columns["Volume.volume"])) ** (1.0 / 3.0)
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
     return 0.22 * mean_spacing(np.asarray(columns["Position.x"]))

@@ -1,1 +1,30 @@
-"""."""
+"""Recipes of entities, and the worlds that ship with ecs_fluid; importing this registers every kind."""
+
+from ecs_fluid.worlds.emitter import EmitterRecipe
+from ecs_fluid.worlds.files import files_from
+from ecs_fluid.worlds.hill_vortex import HillVortex
+from ecs_fluid.worlds.jet_ring import JetRing
+from ecs_fluid.worlds.noise_box import NoiseBox
+from ecs_fluid.worlds.tracers import Tracers
+from ecs_fluid.worlds.vortex_ring import VortexRing
+from ecs_fluid.worlds.vortex_sheet import VortexSheet
+from ecs_fluid.worlds.vortex_tube import VortexTube
+from ecs_fluid.worlds.vortons_from_arrays import VortonsFromArrays
+from ecs_fluid.worlds.vortons_from_velocity import VortonsFromVelocity
+from ecs_fluid.worlds.world_recipe import WorldRecipe, load
+
+__all__ = [
+    "EmitterRecipe",
+    "HillVortex",
+    "JetRing",
+    "NoiseBox",
+    "Tracers",
+    "VortexRing",
+    "VortexSheet",
+    "VortexTube",
+    "VortonsFromArrays",
+    "VortonsFromVelocity",
+    "WorldRecipe",
+    "files_from",
+    "load",
+]

@@ -58,7 +58,7 @@ class HillVortex(Recipe):
     def build(self, world: World) -> None:
         """Spawn the vortons."""
         ball = 4 / 3 * np.pi * (self.radius / self.spacing) ** 3
-        refuse_above(MOST_VORTONS, ball, self.name, "vortons", "use a larger spacing")
+        refuse_above(MOST_VORTONS, ball, "vortons", "use a larger spacing")
         x, volume = ball_cells(self.radius, self.spacing)
         volume *= 4 / 3 * np.pi * self.radius**3 / volume.sum()
         rate = 7.5 * self.speed / self.radius**2
@@ -77,12 +77,12 @@ class HillVortex(Recipe):
         said = []
         if self.overlap < LEAST_OVERLAP:
             said.append(
-                f"entity {self.name!r}: overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the vortex will be "
+                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the vortex will be "
                 f"noisy; use overlap >= {LEAST_OVERLAP}"
             )
         if self.spacing > 0.2 * self.radius:
             said.append(
-                f"entity {self.name!r}: {self.radius / self.spacing:.1f} cells per radius < 5, the vortex will "
+                f"{self.radius / self.spacing:.1f} cells per radius < 5, the vortex will "
                 f"travel some 10 % too slowly; use spacing <= {0.2 * self.radius:.3g} m"
             )
         return said

@@ -53,9 +53,7 @@ class JetRing(Recipe):
         across = max(int(np.ceil(self.thickness / self.spacing - 1e-6)), 1)
         along = max(int(np.ceil(2 * self.half_length / self.spacing - 1e-6)), 1)
         around = 2 * np.pi * (self.radius + self.thickness / 2) / self.spacing
-        refuse_above(
-            MOST_VORTONS, float(across) * along * max(around, 8), self.name, "vortons", "use a larger spacing"
-        )
+        refuse_above(MOST_VORTONS, float(across) * along * max(around, 8), "vortons", "use a larger spacing")
         rho = np.linspace(0.0, 1.0, across + 1)
         z = np.linspace(-1.0, 1.0, along + 1)
         radial = np.diff(-np.cos(np.pi * rho) / 2)
@@ -86,13 +84,13 @@ class JetRing(Recipe):
         said = []
         if self.overlap < LEAST_OVERLAP:
             said.append(
-                f"entity {self.name!r}: overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the jet will be noisy; "
+                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the jet will be noisy; "
                 f"use overlap >= {LEAST_OVERLAP}"
             )
         thinnest = min(self.thickness, 2 * self.half_length)
         if thinnest < 4 * self.spacing:
             said.append(
-                f"entity {self.name!r}: only {thinnest / self.spacing:.1f} blobs across the shear layer; "
+                f"only {thinnest / self.spacing:.1f} blobs across the shear layer; "
                 f"use spacing <= {thinnest / 4:.3g} m"
             )
         return said

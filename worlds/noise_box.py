@@ -8,7 +8,15 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, MOST_VORTONS, Extent, Length, Overlap, Point, refuse_above
+from ecs_fluid.worlds.parameters import (
+    LEAST_OVERLAP,
+    MOST_VORTONS,
+    Extent,
+    Length,
+    Overlap,
+    Point,
+    refuse_above,
+)
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.vortons import spawn_vortons
 
@@ -30,7 +38,9 @@ class NoiseBox(Recipe):
     """
 
     kind: Literal["noise_box"] = "noise_box"
-    size: tuple[Extent, Extent, Extent] = Field((1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0")
+    size: tuple[Extent, Extent, Extent] = Field(
+        (1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0"
+    )
     center: Point = Field((0.0, 0.0, 0.0), description="centre of the box, m")
     magnitude: float = Field(1.0, ge=0, le=1e9, description="width of the distribution of vorticity, 1/s")
     spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
@@ -46,7 +56,7 @@ class NoiseBox(Recipe):
         """Spawn the vortons, in lattice order with the last axis fastest."""
         size = np.array(self.size)
         cells = np.maximum(np.ceil(size / self.spacing - 1e-6), 1)
-        refuse_above(MOST_VORTONS, float(np.prod(cells)), self.name, "vortons", "use a larger spacing")
+        refuse_above(MOST_VORTONS, float(np.prod(cells)), "vortons", "use a larger spacing")
         counts = tuple(int(part) for part in cells)
         edge = size / cells
         x = (np.indices(counts).reshape(3, -1).T + 0.5) * edge - size / 2 + np.asarray(self.center)
@@ -64,6 +74,6 @@ class NoiseBox(Recipe):
         if self.overlap >= LEAST_OVERLAP:
             return []
         return [
-            f"entity {self.name!r}: overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be spiky; "
+            f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be spiky; "
             f"use overlap >= {LEAST_OVERLAP}"
         ]

@@ -32,9 +32,7 @@ def _not_zero(vector: Point) -> Point:
 Direction = Annotated[Point, AfterValidator(_not_zero)]
 
 
-def refuse_above(limit: int, count: float, name: str, what: str, remedy: str) -> None:
+def refuse_above(limit: int, count: float, what: str, remedy: str) -> None:
     """Raise RecipeError when `count` particles are more than `limit`, before any memory is taken."""
     if not np.isfinite(count) or count > limit:
-        raise RecipeError(
-            f"entity {name!r} would have {count:.3g} {what}; at most {limit:,} are allowed, {remedy}"
-        )
+        raise RecipeError(f"this would make {count:.3g} {what}; at most {limit:,} are allowed, {remedy}")

@@ -60,7 +60,9 @@ def shrunk(core: float, sigma: float, blobs: Blobs) -> float:
     return float(np.sqrt(square))
 
 
-def layers(profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs) -> tuple[int, float, float]:
+def layers(
+    profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs
+) -> tuple[int, float, float]:
     """Number of layers, outer radius of the section and core radius of its profile (both m)."""
     if profile == "thin":
         return 1, core, core
@@ -93,7 +95,7 @@ def section(profile: Profile, core: float, spacing: float, overlap: float, blobs
 
 
 def section_lint(
-    name: str, profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs, thing: str
+    profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs, thing: str
 ) -> list[str]:
     """Sentences on a core that is coarse or wider than it says."""
     if profile == "thin":
@@ -101,20 +103,20 @@ def section_lint(
         if ratio >= LEAST_OVERLAP * (1 - 1e-6):
             return []
         return [
-            f"entity {name!r}: spacing {spacing:.3g} m with core {core:.3g} m: overlap {ratio:.2f} < "
+            f"spacing {spacing:.3g} m with core {core:.3g} m: overlap {ratio:.2f} < "
             f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
             f"{core / LEAST_OVERLAP:.3g} m"
         ]
     said = []
     if overlap < LEAST_OVERLAP:
         said.append(
-            f"entity {name!r}: overlap {overlap:.2f} < {LEAST_OVERLAP}, the {thing} will be noisy; "
+            f"overlap {overlap:.2f} < {LEAST_OVERLAP}, the {thing} will be noisy; "
             f"use overlap >= {LEAST_OVERLAP}"
         )
     sigma = overlap * spacing
     if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
         said.append(
-            f"entity {name!r}: blobs of radius {sigma:.3g} m widen the core of {core:.3g} m; "
+            f"blobs of radius {sigma:.3g} m widen the core of {core:.3g} m; "
             f"use spacing <= {0.5 * core / overlap:.3g} m"
         )
     return said

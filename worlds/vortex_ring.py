@@ -67,7 +67,9 @@ class VortexRing(Recipe):
     @model_validator(mode="after")
     def _fits(self) -> VortexRing:
         if self.core > self.radius:
-            raise ValueError(f"core {self.core:g} m is larger than radius {self.radius:g} m; at most the radius is allowed")
+            raise ValueError(
+                f"core {self.core:g} m is larger than radius {self.radius:g} m; at most the radius is allowed"
+            )
         if self.profile == "gaussian" and 3 * self._laid[2] >= self.radius:
             raise ValueError(
                 f"a gaussian core of {self.core:g} m reaches past the axis of a ring of radius "
@@ -90,7 +92,7 @@ class VortexRing(Recipe):
         """Spawn the vortons."""
         around = max(2 * np.pi * self.radius / self.spacing, 8)
         cells = (2 * self._laid[0] - 1) ** 2
-        refuse_above(MOST_VORTONS, around * cells, self.name, "vortons", "use a larger spacing")
+        refuse_above(MOST_VORTONS, around * cells, "vortons", "use a larger spacing")
         core = section(self.profile, self.core, self.spacing, self.overlap, self.blobs)
         radius = self.radius + core.s * np.cos(core.angle)
         # Loops of a wavy ring need four blobs a wave, however small they are.
@@ -111,14 +113,9 @@ class VortexRing(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = section_lint(
-            self.name, self.profile, self.core, self.spacing, self.overlap, self.blobs, "ring"
-        )
+        said = section_lint(self.profile, self.core, self.spacing, self.overlap, self.blobs, "ring")
         if self.wavenumber > 0:
             wave = 2 * np.pi * self.radius / self.wavenumber
             if wave < 8 * self.spacing:
-                said.append(
-                    f"entity {self.name!r}: {wave / self.spacing:.1f} blobs per wave < 8; "
-                    f"use spacing <= {wave / 8:.3g} m"
-                )
+                said.append(f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m")
         return said

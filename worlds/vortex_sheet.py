@@ -79,7 +79,7 @@ class VortexSheet(Recipe):
     def build(self, world: World) -> None:
         """Spawn the vortons."""
         nx, ny, nz = self._cells()
-        refuse_above(MOST_VORTONS, float(nx) * ny * nz, self.name, "vortons", "use a larger spacing")
+        refuse_above(MOST_VORTONS, float(nx) * ny * nz, "vortons", "use a larger spacing")
         dx, dy = self.length / nx, self.width / ny
         edges = np.linspace(-REACH, REACH, nz + 1)
         share = np.diff(np.tanh(edges))
@@ -88,9 +88,12 @@ class VortexSheet(Recipe):
         y = (np.arange(ny) + 0.5) * dy - self.width / 2
         zeta = (edges[:-1] + edges[1:]) / 2
         k = 2 * np.pi / (self.variation_wavelength or self.width)
-        x, y, zeta, share = (part.ravel() for part in np.broadcast_arrays(
-            x[:, None, None], y[None, :, None], zeta[None, None, :], share[None, None, :]
-        ))
+        x, y, zeta, share = (
+            part.ravel()
+            for part in np.broadcast_arrays(
+                x[:, None, None], y[None, :, None], zeta[None, None, :], share[None, None, :]
+            )
+        )
         thickness = self.thickness * (1 + self.variation * (1 - np.cos(k * y)) / 2)
         slope = self.thickness * self.variation * k * np.sin(k * y) / 2
         ripple = self.ripple * np.sin(2 * np.pi * x / (self.ripple_wavelength or self.length))
@@ -105,12 +108,12 @@ class VortexSheet(Recipe):
         said = []
         if self.overlap < LEAST_OVERLAP:
             said.append(
-                f"entity {self.name!r}: overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the sheet will be "
+                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the sheet will be "
                 f"noisy; use overlap >= {LEAST_OVERLAP}"
             )
         if self.spacing > self.thickness:
             said.append(
-                f"entity {self.name!r}: spacing {self.spacing:.3g} m is coarser than the thickness "
+                f"spacing {self.spacing:.3g} m is coarser than the thickness "
                 f"{self.thickness:.3g} m, so the layer becomes wider than asked; use spacing <= "
                 f"{self.thickness:.3g} m"
             )
@@ -120,8 +123,7 @@ class VortexSheet(Recipe):
         if self.ripple > 0:
             waves.append(self.ripple_wavelength or self.length)
         said += [
-            f"entity {self.name!r}: {wave / self.spacing:.1f} blobs per wave < 8; "
-            f"use spacing <= {wave / 8:.3g} m"
+            f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m"
             for wave in waves
             if wave < 8 * self.spacing
         ]

@@ -76,9 +76,7 @@ class VortexTube(Recipe):
         """Spawn the vortons."""
         count = layers(self.profile, self.core, self.spacing, self.overlap, self.blobs)[0]
         along = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1)
-        refuse_above(
-            MOST_VORTONS, float(along) * (2 * count - 1) ** 2, self.name, "vortons", "use a larger spacing"
-        )
+        refuse_above(MOST_VORTONS, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
         core = section(self.profile, self.core, self.spacing, self.overlap, self.blobs)
         step = self.length / along
         k = 2 * np.pi / (self.wavelength or self.length)
@@ -99,18 +97,13 @@ class VortexTube(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = section_lint(
-            self.name, self.profile, self.core, self.spacing, self.overlap, self.blobs, "tube"
-        )
+        said = section_lint(self.profile, self.core, self.spacing, self.overlap, self.blobs, "tube")
         wave = self.wavelength or self.length
         if (self.amplitude > 0 or self.variation > 0) and wave < 8 * self.spacing:
-            said.append(
-                f"entity {self.name!r}: {wave / self.spacing:.1f} blobs per wave < 8; "
-                f"use spacing <= {wave / 8:.3g} m"
-            )
+            said.append(f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m")
         if self.profile != "thin" and self.overlap < 1.5 * (1 + 2 * self.variation) and self.variation > 0:
             said.append(
-                f"entity {self.name!r}: where the tube swells {1 + 2 * self.variation:.2g} times, the overlap "
+                f"where the tube swells {1 + 2 * self.variation:.2g} times, the overlap "
                 f"falls to {self.overlap / (1 + 2 * self.variation):.2f} < 1.5; use overlap >= "
                 f"{1.5 * (1 + 2 * self.variation):.2g}"
             )

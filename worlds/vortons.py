@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 GOLDEN = 0.6180339887498949
 
 
-def spawn_vortons(world: World, name: str, x: Array, alpha: Array, sigma: Array | float, volume: Array) -> None:
+def spawn_vortons(
+    world: World, name: str, x: Array, alpha: Array, sigma: Array | float, volume: Array
+) -> None:
     """Make a population of vortons.
 
     Args:
@@ -33,7 +35,7 @@ def spawn_vortons(world: World, name: str, x: Array, alpha: Array, sigma: Array 
         RecipeError: there is no vorton at all.
     """
     if len(x) == 0:
-        raise RecipeError(f"entity {name!r} would have no vortons; make the region larger or the spacing finer")
+        raise RecipeError("there would be no vortons; make the region larger or the spacing finer")
     cores = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (len(x),))
     world.spawn(name, Position(x), Strength(alpha), CoreRadius(cores), Volume(volume))
 

@@ -112,7 +112,11 @@ class WorldRecipe(Settings):
 
     @classmethod
     def from_tables(
-        cls, tables: dict[str, Any], place: str = "world", allow_code: bool = False, folder: Path | None = None
+        cls,
+        tables: dict[str, Any],
+        place: str = "world",
+        allow_code: bool = False,
+        folder: Path | None = None,
     ) -> WorldRecipe:
         """Check the tables of a world file.
 
@@ -319,7 +323,9 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     worlds = shipped()
     path = worlds.get(str(source)) or Path(source)
     if not path.exists():
-        raise RecipeError(f"there is no world {str(source)!r}, and no such file; {nearest(str(source), worlds)}")
+        raise RecipeError(
+            f"there is no world {str(source)!r}, and no such file; {nearest(str(source), worlds)}"
+        )
     if path.is_dir():
         raise RecipeError(f"{path} is a folder; a world file (.toml or .json) or a shipped name is needed")
     tables = read_tables(path)
@@ -363,7 +369,10 @@ def schema() -> dict[str, Any]:
         "world": WorldTable.model_json_schema(),
         "fluid": fluid,
         "output": OutputTable.model_json_schema(),
-        "entity": {"type": "array", "items": {"oneOf": [k.model_json_schema() for k in Recipe.registry.values()]}},
+        "entity": {
+            "type": "array",
+            "items": {"oneOf": [k.model_json_schema() for k in Recipe.registry.values()]},
+        },
         "system": {"type": "array", "items": {"oneOf": systems}},
         "preset": {"enum": list(PRESETS)},
     }

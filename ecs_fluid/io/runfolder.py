@@ -58,7 +58,8 @@ class RunFolder:
         """Start a run in ``path``: write ``world.toml``, then ``run.json`` (``info`` plus what it ran on).
 
         ``info`` holds plain JSON values, for example ``seed``, ``command`` and ``precision``. Raises
-        StorageError: a former run is there and ``existing`` is ``"refuse"``; the folder holds anything that is not a run's;
+        StorageError: a former run is there and ``existing`` is ``"refuse"``; the folder holds something that
+        is not a run;
         another process writes there; the disk says no.
         """
         folder = Path(path)

@@ -20,8 +20,8 @@ import numpy as np
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import vtkhdf
 from ecs_fluid.io.disk import NAME, make_folder, storage_error, temporary_name
-from ecs_fluid.io.lock import WriterLock, folder_guard
-from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, recover
+from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
 
@@ -278,7 +278,7 @@ class Trajectory:
         if not self.folder.is_dir():
             raise StorageError(f"cannot read trajectory {self.folder}: there is no such folder.")
         self._indices: dict[str, Index] = {}
-        with folder_guard(self.folder, exclusive=False):
+        with reading(self.folder):
             for path in _population_files(self.folder):
                 with self._reading(path.stem) as file:
                     self._indices[path.stem] = vtkhdf.read_index(file)
@@ -312,7 +312,7 @@ class Trajectory:
         if not -len(self) <= number < len(self):
             raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
         number %= len(self)
-        with folder_guard(self.folder, exclusive=False):
+        with reading(self.folder):
             return {name: self._frame(name, number) for name in self._indices}
 
     def _frame(self, name: str, number: int) -> dict[str, np.ndarray]:

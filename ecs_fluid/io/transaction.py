@@ -15,7 +15,8 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,6 +180,20 @@ def abandon(folder: Path, files: Iterable[PagedFile]) -> None:
     decided = bool(read_journal(folder))
     for file in files:
         file.discard(cut=not decided)
+
+
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Keep commits out while files of ``folder`` are read; a commit that is waiting goes first.
+
+    A journal means a commit is near. Without this courtesy a viewer that reads without pause would hold the
+    writer up; a journal that a crash left behind costs a reader 20 ms.
+    """
+    deadline = time.monotonic() + 0.02
+    while (folder / JOURNAL).exists() and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    with folder_guard(folder, exclusive=False):
+        yield
 
 
 def recover(folder: Path) -> None:

@@ -43,8 +43,11 @@ def gaussian(r2: np.ndarray, variance: float, dimension: int) -> np.ndarray:
 
 
 def spread(dimension: int, h: float, order: int, ratio: float = 1.5, width: float = 5.0) -> tuple:
-    """Gaussian of variance 1 m^2 until nu t = 0.5 m^2, so of variance 2: (relative L2 error, relative error of the
-    growth of the second moment, relative change of the total)."""
+    """Gaussian of variance 1 m^2 until nu t = 0.5 m^2, so of variance 2.
+
+    Returns the relative L2 error, the relative error of the growth of the second moment and the relative
+    change of the total.
+    """
     x = lattice(dimension, h, width * math.sqrt(2.0))
     r2, volume = (x * x).sum(axis=1), h**dimension
     before = gaussian(r2, 1.0, dimension) * volume
@@ -79,8 +82,9 @@ def test_isotropic_blob_in_space_spreads_at_the_order_of_the_kernel(order: int, 
     """Case 30 on coarse lattices, h = 1/2 and 1/3 m; order 4 is still on its way from 3.7 to 3.9."""
     errors = []
     for h in (1 / 2, 1 / 3):
-        error, growth, total = spread(3, h, order, width=4.2)
-        # The box ends at 4.2 standard deviations, where r^2 times the tail is 3e-4 of the second moment.
+        error, growth, total = spread(3, h, order, width=4.6)
+        # The box ends at 4.6 standard deviations of the final blob: beyond lie 1.0e-4 of its second moment per
+        # axis (2 (z phi(z) + Q(z))), or 2e-4 of the growth, which is half of it.
         assert abs(growth) < 1e-3
         assert abs(total) < 1e-13
         errors.append(error)
@@ -106,17 +110,17 @@ def test_fine_space_lattice(order: int, known: float) -> None:
 
 
 def test_particles_that_hardly_overlap_stall_the_convergence() -> None:
-    """Case 27, trap 2: at eps = h the fourth-order error sticks at 6e-3 while it falls 14 times at eps = 1.5 h."""
+    """Case 27, trap 2: at eps = h the fourth-order error sticks at 6e-3 (14 times less at 1.5 h)."""
     coarse, fine = spread(2, 1 / 2, 4, ratio=1.0)[0], spread(2, 1 / 4, 4, ratio=1.0)[0]
     assert coarse / fine < 1.5
     assert fine > 5e-3
 
 
 def test_lamb_oseen_vortex() -> None:
-    """Case 25: u_theta = G / (2 pi r) (1 - exp(-r^2 / 4 nu t)) from the circulation inside r, to 1e-4 of the peak.
+    """Case 25: u_theta = G / (2 pi r) (1 - exp(-r^2 / 4 nu t)) from the circulation inside r, to 1e-4.
 
-    G = 1 m^2/s and nu = 0.01 m^2/s, from sigma_0 = 1 m (2 nu t = 1 m^2) to 2 nu t = 2 m^2; h = sigma_0 / 8. The
-    circulation inside r is 2 pi times the integral of omega r along the lattice row next to the axis.
+    G = 1 m^2/s and nu = 0.01 m^2/s, from sigma_0 = 1 m (2 nu t = 1 m^2) to 2 nu t = 2 m^2; h = sigma_0 / 8.
+    The circulation inside r is 2 pi times the integral of omega r along the lattice row next to the axis.
     """
     h, nu = 1 / 8, 0.01
     x = lattice(2, h, 7.0)
@@ -125,13 +129,10 @@ def test_lamb_oseen_vortex() -> None:
     # On the row y = h/2 the profile is omega(r) exp(-h^2 / 16) for 4 nu t = 4: the vortex is still Gaussian.
     row = omega[56:, 56] * math.exp(h * h / 16)
     r = (np.arange(56) + 0.5) * h
-    # Midpoint rule, ends at r + h/2; its error is h^2/24 (d(omega r)/dr at the end - at 0), which is taken away.
-    ends = r + h / 2
-    exact_omega = gaussian(ends**2, 2.0, 2)
-    correction = (
-        h * h / 24 * (exact_omega * (1 - ends**2 / 2) - exact_omega.max() * 0 - gaussian(0.0, 2.0, 2))
-    )
-    circulation = 2 * math.pi * (np.cumsum(row * r) * h + correction)
+    # Midpoint rule up to r + h/2, with its error h^2/24 (slope of omega r at the end - at 0) taken away.
+    ends = (r + h / 2)[:-1]
+    slope = np.diff(row * r) / h
+    circulation = 2 * math.pi * (np.cumsum(row * r)[:-1] * h + h * h / 24 * (slope - row[0]))
     u = circulation / (2 * math.pi * ends)
     exact = (1 - np.exp(-(ends**2) / 4)) / (2 * math.pi * ends)
     peak = 0.638173 / (2 * math.pi * 2.0)
@@ -171,7 +172,7 @@ def test_kernel_moments(dimension: int, order: int, integral: float) -> None:
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("order", [2, 4])
 def test_tail_beyond_the_cutoff_is_below_a_millionth(order: int, dimension: int) -> None:
-    """Fractions of the radial moments beyond c are Q(d/2, c^2) and Q(d/2 + 1, c^2), Q the upper gamma ratio."""
+    """Fractions of the moments beyond c are Q(d/2, c^2) and Q(d/2 + 1, c^2), Q the upper gamma ratio."""
     c2, d = exchange.CUTOFF[order] ** 2, dimension
     a, b = (4.0, 0.0) if order == 2 else (2.0 * (d + 4), -4.0)
     tail = a * gammaincc(d / 2, c2) + b * d / 2 * gammaincc(d / 2 + 1, c2)
@@ -225,7 +226,7 @@ def test_single_precision_agrees_with_double(uniform: bool) -> None:
 
 
 def test_exchange_conserves_the_total_and_leaves_uniform_fields_alone() -> None:
-    """Antisymmetric pairs: sum of rates is round-off (1e-14 of the sum of sizes); equal f = alpha / V gives 0."""
+    """Antisymmetric pairs: the rates sum to round-off, 1e-14 of their sizes; equal f = alpha / V gives 0."""
     x, values, eps, volume = cloud(700, 3, seed=1)
     volume[:] = 2.0**-13
     rate, _ = exchange.exchange_rows(x, values, eps, volume, 0.1)
@@ -254,8 +255,10 @@ def test_explicit_euler_is_stable_up_to_half_eps_squared_over_nu() -> None:
         assert 0.02 * limit / 0.15**2 == pytest.approx(0.5 if order == 2 else 0.25)
         _, loss = exchange.exchange_rows(x, noise, eps, volume, 0.02, order, 2)
         # The lattice sum of V eta equals the kernel integral up to exp(-(pi 1.5)^2) = 2e-10 and the cutoff;
-        # order 4 weighs that by (pi 1.5)^2.
-        assert exchange.stable_step(loss) == pytest.approx(limit, rel=1e-5)
+        # order 4 weighs that by (pi 1.5)^2. At the edge order 4 lacks some of its negative lobe.
+        inside = np.abs(x).max(axis=1) < 0.3
+        assert exchange.stable_step(loss) == pytest.approx(limit, rel=0.02)
+        assert exchange.stable_step(loss[inside]) == pytest.approx(limit, rel=1e-5)
         sizes = []
         for factor in (0.98, 1.04):
             a = noise.copy()
@@ -283,7 +286,7 @@ def peak_after(h: float, scale: float, nu: float, duration: float) -> float:
 
 
 def test_viscosity_is_in_square_metres_per_second() -> None:
-    """Case 33, trap 7. Peak of a Gaussian of variance s^2: s^2 / (s^2 + 2 nu t), whatever h and whatever the scale."""
+    """Case 33, trap 7. Peak of a Gaussian of variance s^2: s^2 / (s^2 + 2 nu t), at any h and scale."""
     exact = 1 / (1 + 2 * 0.1)
     coarse, fine = peak_after(1 / 6, 1.0, 0.05, 2.0), peak_after(1 / 12, 1.0, 0.05, 2.0)
     assert coarse == pytest.approx(exact, rel=1e-2)

@@ -1,0 +1,12 @@
+"""All benchmarks, one after the other. Run: python benchmarks"""
+
+from __future__ import annotations
+
+import memory
+import overhead
+import pair_rate
+import start
+import ticks
+
+for benchmark in (overhead, pair_rate, ticks, memory, start):
+    benchmark.main()

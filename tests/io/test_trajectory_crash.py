@@ -1,0 +1,273 @@
+"""Killed at every single write, at random moments, with a full disk: all finished frames read back.
+
+The children are spawned. Those that die at a chosen write are forked from a spawned one, which holds no
+threads, so that hundreds of deaths take seconds.
+"""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io import transaction
+from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
+
+Frame = dict[str, dict[str, np.ndarray]]
+
+
+def example(tick: int) -> Frame:
+    """Two populations; the second appears at tick 2, and both change size."""
+    frame: Frame = {}
+    for number, name in enumerate(("ring", "smoke")[: 1 + (tick >= 2)]):
+        rows = 700 + 311 * tick + number
+        rng = np.random.default_rng([tick, number])
+        frame[name] = {
+            "Position.x": rng.standard_normal((rows, 3)).astype("float32"),
+            "Strength.alpha": rng.standard_normal((rows, 3)),
+            "RowId.id": np.arange(rows) + tick,
+        }
+    return frame
+
+
+def assert_intact(folder: Path, at_least: int, at_most: int) -> int:
+    """Every frame there is equals what was written; return how many there are."""
+    trajectory = Trajectory(folder)
+    assert at_least <= len(trajectory) <= at_most
+    assert trajectory.ticks.tolist() == list(range(len(trajectory)))
+    for tick in range(len(trajectory)):
+        found, given = trajectory.frame(tick), example(tick)
+        for name, data in found.items():
+            for column, values in data.items():
+                expected = given[name][column] if name in given else values[:0]
+                assert values.tobytes() == expected.tobytes(), (tick, name, column)
+    return len(trajectory)
+
+
+def _die_at(step: int, torn: bool) -> None:
+    """From now on the ``step``-th change of any file kills this process, ``torn`` in the middle of a write."""
+    left = [step]
+    write, ftruncate, unlink = os.write, os.ftruncate, Path.unlink
+
+    def last() -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    def dying_write(handle: int, data: Any) -> int:
+        if last():
+            if torn:
+                write(handle, bytes(data)[: len(data) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write(handle, data)
+
+    def dying_ftruncate(handle: int, size: int) -> None:
+        if last():
+            os.kill(os.getpid(), signal.SIGKILL)
+        ftruncate(handle, size)
+
+    def dying_unlink(path: Path, missing_ok: bool = False) -> None:
+        if last():
+            os.kill(os.getpid(), signal.SIGKILL)
+        unlink(path, missing_ok)
+
+    os.write, os.ftruncate, Path.unlink = dying_write, dying_ftruncate, dying_unlink  # type: ignore[assignment]
+
+
+def _die_everywhere(base: str, work: str, frames: int) -> None:
+    """Kill a copy of ``base`` at every change that appending frame ``frames`` makes, and check what is left."""
+    folder, deaths, step, kept = Path(work), 0, 0, {False: 0, True: 0}
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(base, folder)
+        child = os.fork()
+        if child == 0:
+            writer = TrajectoryWriter(folder, resume_at_tick=frames - 1)
+            _die_at(step, torn=step % 2 == 1)
+            writer.append(frames, frames * 0.1, example(frames))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            assert os.WEXITSTATUS(status) == 0
+            break
+        deaths += 1
+        found = assert_intact(folder, frames, frames + 1)  # read without any repair
+        kept[found > frames] += 1
+        with TrajectoryWriter(folder, resume_at_tick=found - 1) as writer:
+            for tick in range(found, frames + 2):
+                writer.append(tick, tick * 0.1, example(tick))
+        assert_intact(folder, frames + 2, frames + 2)
+        step += 1
+    # A commit touches at least the superblock of each file: before and after its decision must both occur.
+    assert deaths > 20 and kept[False] > 10 and kept[True] > 5, (deaths, kept)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("frames", [2, 5])
+def test_death_at_every_write_loses_at_most_the_frame_in_work(tmp_path: Path, frames: int) -> None:
+    with TrajectoryWriter(tmp_path / "base") as writer:
+        for tick in range(frames):
+            writer.append(tick, tick * 0.1, example(tick))
+    arguments = (str(tmp_path / "base"), str(tmp_path / "work"), frames)
+    child = multiprocessing.get_context("spawn").Process(target=_die_everywhere, args=arguments)
+    child.start()
+    child.join(100)
+    assert child.exitcode == 0
+
+
+_CHILD = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_trajectory_crash import TrajectoryWriter, example
+with TrajectoryWriter({folder!r}, resume_at_tick={tick}) as writer:
+    for tick in range({tick} + 1, 100000):
+        writer.append(tick, tick * 0.1, example(tick))
+        print(tick, flush=True)
+"""
+
+
+def test_kill_at_random_moments(tmp_path: Path) -> None:
+    """Six lives of one run, each ended by SIGKILL: whatever was reported as stored is there."""
+    moments = np.random.default_rng(11).uniform(0.02, 0.25, 6)
+    kept = 0
+    for moment in moments:
+        code = _CHILD.format(tests=str(Path(__file__).parent), folder=str(tmp_path), tick=kept - 1)
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout
+            reported = [int(child.stdout.readline())]
+            time.sleep(moment)
+            child.kill()
+            reported += [int(line) for line in child.stdout if line.endswith("\n")]
+        kept = assert_intact(tmp_path, reported[-1] + 1, reported[-1] + 2)
+
+
+class _Full:
+    """``os`` for the transaction module, on a disk that is full after so many writes."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def write(self, handle: int, data: Any) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return os.write(handle, data)
+
+
+def test_disk_full_at_every_write_costs_that_frame_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Appending fails in words, the frames before are there, and works again once there is space."""
+    failures = 0
+    with TrajectoryWriter(tmp_path) as writer:
+        for tick in range(2):
+            writer.append(tick, tick * 0.1, example(tick))
+        while True:
+            monkeypatch.setattr(transaction, "os", full := _Full(failures))
+            try:
+                writer.append(2, 0.2, example(2))
+            except StorageError as error:
+                assert "disk or quota is full" in str(error) and "\n" not in str(error)
+                assert full.left < 0
+            else:
+                break
+            finally:
+                monkeypatch.undo()
+            failures += 1
+            assert writer.ticks == (0, 1)
+            assert_intact(tmp_path, 2, 2)
+        monkeypatch.undo()
+        writer.append(3, 0.3, example(3))
+    assert failures > 20
+    assert_intact(tmp_path, 4, 4)
+
+
+@pytest.fixture
+def small_files() -> Iterator[int]:
+    """No file may grow beyond 300 kB in this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield 300_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_real_size_limit_stops_with_a_sentence(tmp_path: Path, small_files: int) -> None:
+    writer = TrajectoryWriter(tmp_path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (small_files, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    with pytest.raises(StorageError, match="size limit"):
+        for tick in range(100):
+            writer.append(tick, tick * 0.1, example(tick))
+    stored = len(writer.ticks)
+    assert stored >= 2
+    assert_intact(tmp_path, stored, stored)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+    writer.append(stored, stored * 0.1, example(stored))
+    writer.close()
+    assert_intact(tmp_path, stored + 1, stored + 1)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 1 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if os.name != "posix" or os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_really_full_disk(tiny_disk: Path) -> None:
+    with TrajectoryWriter(tiny_disk / "t") as writer:
+        with pytest.raises(StorageError, match="disk or quota is full"):
+            for tick in range(100):
+                writer.append(tick, tick * 0.1, example(tick))
+        stored = len(writer.ticks)
+        assert stored >= 2
+        assert_intact(tiny_disk / "t", stored, stored)
+
+
+def test_an_interrupt_inside_append_leaves_whole_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may strike between any two instructions; here inside the write of the k-th page, for each k."""
+
+    class Interrupting(_Full):
+        def write(self, handle: int, data: Any) -> int:
+            self.left -= 1
+            if self.left == -1:
+                raise KeyboardInterrupt
+            return os.write(handle, data)
+
+    writer = TrajectoryWriter(tmp_path)
+    writer.append(0, 0.0, example(0))
+    interrupts = 0
+    while True:
+        monkeypatch.setattr(transaction, "os", Interrupting(7 * interrupts))
+        try:
+            writer.append(1, 0.1, example(1))
+        except KeyboardInterrupt:
+            interrupts += 1
+        else:
+            break
+        finally:
+            monkeypatch.undo()
+        stored = assert_intact(tmp_path, 1, 2)
+        assert writer.ticks == tuple(range(stored))
+        if stored == 2:  # struck after the decision: the frame counts
+            break
+    assert interrupts > 2
+    writer.append(2, 0.2, example(2))
+    writer.close()
+    assert_intact(tmp_path, 3, 3)

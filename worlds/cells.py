@@ -1,0 +1,95 @@
+"""Cells of a lattice that a population occupies, and jittered points in cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ecs_fluid.component import Array
+
+CANDIDATES = 4_000_000
+"""Cells looked at in one go; bounds the memory, not the result."""
+
+
+def typical_distance(x: Array) -> float:
+    """Median distance from a particle to its nearest neighbour, m; 0 for fewer than two particles."""
+    if len(x) < 2:
+        return 0.0
+    distance = np.asarray(cKDTree(x).query(x, k=2)[0])[:, 1]
+    return float(np.median(distance))
+
+
+def neighbour_offsets(reach: float, cell: float, flat: Array) -> float:
+    """Number of cells around a particle that `occupied_cells` looks at."""
+    return float((2 * np.ceil(reach / cell) + 1) ** int((~flat).sum()))
+
+
+def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
+    """Cells of edge `cell` that hold a particle, or whose centre is within `reach` of one.
+
+    The lattice is centred on the bounding box of the particles. Along an axis on which all particles have
+    the same coordinate the cells are flat.
+
+    Args:
+        x: positions (n, 3), m.
+        reach: distance from a particle, m.
+        cell: edge of the cells, m.
+
+    Returns:
+        centres (m, 3) in lattice order, and sizes (3,) of a cell, 0 on flat axes.
+    """
+    low, high = x.min(axis=0), x.max(axis=0)
+    middle, flat = (low + high) / 2, high == low
+    shift = np.where(flat, 0.0, 0.5)
+    own = np.floor((x - middle) / cell).astype(np.int64)
+    own[:, flat] = 0
+    steps = int(np.ceil(reach / cell))
+    ticks = [np.zeros(1, dtype=np.int64) if f else np.arange(-steps, steps + 1) for f in flat]
+    offsets = np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+    first = own.min(axis=0) - steps
+    shape = own.max(axis=0) + steps + 1 - first
+    chunk = max(1, CANDIDATES // len(offsets))
+    found = np.empty(0, dtype=np.int64)
+    for start in range(0, len(x), chunk):
+        candidates = own[start : start + chunk, None, :] + offsets
+        gap = (candidates + shift) * cell + middle - x[start : start + chunk, None, :]
+        near = (gap**2).sum(axis=2) <= reach**2
+        near |= (offsets == 0).all(axis=1)
+        index = candidates[near] - first
+        keys = (index[:, 0] * shape[1] + index[:, 1]) * shape[2] + index[:, 2]
+        found = np.union1d(found, keys)
+    index = np.stack(np.unravel_index(found, tuple(int(part) for part in shape)), axis=1) + first
+    return (index + shift) * cell + middle, np.where(flat, 0.0, cell)
+
+
+def lattice(low: Array, high: Array, cell: float) -> tuple[Array, Array]:
+    """Centres (m, 3) and sizes (3,) of cells of edge about `cell` that fill a box exactly."""
+    size = high - low
+    counts = lattice_counts(size, cell)
+    edge = size / counts
+    index = np.indices(tuple(int(part) for part in counts)).reshape(3, -1).T
+    return low + (index + 0.5) * edge, edge
+
+
+def lattice_counts(size: Array, cell: float) -> Array:
+    """Cells along each axis, as floating-point numbers so that huge counts can be refused."""
+    return np.asarray(np.maximum(np.round(size / cell), 1.0))
+
+
+def points_in_cells(
+    centers: Array, size: Array, per_cell: int, jitter: float, random: np.random.Generator
+) -> Array:
+    """`per_cell` points in each cell, in sub-cells of their own, shape (m * per_cell, 3).
+
+    A cell is cut into k^3 sub-cells, k the smallest number with k^3 >= per_cell; when per_cell is no cube,
+    each cell uses a random choice of its sub-cells. A point stands in the middle of its sub-cell, moved by
+    up to `jitter` times half of it.
+    """
+    k = max(round(per_cell ** (1 / 3)), 1)
+    k += k**3 < per_cell
+    chosen = np.broadcast_to(np.arange(per_cell), (len(centers), per_cell))
+    if k**3 != per_cell:
+        chosen = np.argsort(random.random((len(centers), k**3)), axis=1)[:, :per_cell]
+    sub = np.stack(np.unravel_index(chosen, (k, k, k)), axis=-1)
+    moved = jitter * (random.random(sub.shape) - 0.5)
+    return (centers[:, None, :] + ((sub + 0.5 + moved) / k - 0.5) * size).reshape(-1, 3)

@@ -1,0 +1,120 @@
+"""Recipe of an emitter: particles that appear while the world runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Component
+from ecs_fluid.components import CoreRadius, InertialVelocity, Position, Strength, Volume
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector
+from ecs_fluid.recipe import Name, Recipe
+from ecs_fluid.systems.emission import Emitter
+from ecs_fluid.worlds.parameters import MOST_TRACERS, Amount, Extent, Length, Point
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+POPULATIONS: dict[str, tuple[type[Component], ...]] = {
+    "vortons": (Position, Strength, CoreRadius, Volume),
+    "tracers": (Position,),
+    "inertial": (Position, InertialVelocity),
+}
+
+
+class EmitterRecipe(Recipe):
+    """Emits particles into a population: vortons, tracers, or inertial particles such as droplets.
+
+    Each tick dt adds rate x dt particles; the fraction is carried to the next tick (articles, part 7). A
+    particle appears at `center` plus a random place in a body whose full widths along x, y, z are `spread`:
+    a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Velocities and strengths get
+    a random part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may be keyframed.
+
+    The population `into` is made, empty, if the world has none of that name. This recipe holds parameters
+    only: the EmissionSystem does the work.
+    """
+
+    kind: Literal["emitter"] = "emitter"
+    into: Name = Field(description="name of the entity that receives the particles")
+    population: Literal["vortons", "tracers", "inertial"] = Field("tracers", description="what is emitted")
+    rate: KeyedNumber = Field(60.0, description="particles per second, 1/s, at least 0")
+    center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the emitter, m")
+    spread: tuple[Extent, Extent, Extent] = Field(
+        (0.1, 0.1, 0.1), description="full widths of the emitter, m"
+    )
+    shape: Literal["box", "sphere", "disc"] = Field("box", description="body that the particles appear in")
+    velocity: Point = Field((0.0, 0.0, 0.0), description="first velocity of inertial particles, m/s")
+    velocity_spread: tuple[Extent, Extent, Extent] = Field(
+        (0.0, 0.0, 0.0), description="full width of the random part of the velocity, m/s"
+    )
+    strength: tuple[Amount, Amount, Amount] = Field((0.0, 0.0, 0.0), description="strength of vortons, m^3/s")
+    strength_spread: tuple[Extent, Extent, Extent] = Field(
+        (0.0, 0.0, 0.0), description="full width of the random part of the strength, m^3/s"
+    )
+    core: Length = Field(0.1, description="core radius of vortons, m")
+    volume: float | None = Field(
+        None, gt=0, le=1e18, description="fluid volume of a vorton, m^3; 4/3 pi core^3 if left out"
+    )
+    start: float = Field(0.0, ge=0, le=1e9, description="time of the first particle, s")
+    stop: float | None = Field(
+        None, gt=0, le=1e9, description="time after which none comes, s; never if left out"
+    )
+    limit: int | None = Field(
+        None, ge=0, le=MOST_TRACERS, description="most particles given off in all; no limit if left out"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> EmitterRecipe:
+        rates = [value for _, value in self.rate.keys] if isinstance(self.rate, Keyed) else [self.rate]
+        for rate in rates:
+            if isinstance(rate, list) or not 0 <= rate <= 1e9:
+                raise ValueError(f"rate {rate}; a number from 0 to 1e9 per second is needed")
+        if isinstance(self.center, Keyed):
+            for _, place in self.center.keys:
+                if not isinstance(place, list) or len(place) != 3:
+                    raise ValueError(f"center {place}; keys of a centre need 3 numbers each")
+        if self.stop is not None and self.stop <= self.start:
+            raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
+        special = {
+            "inertial": ("velocity", "velocity_spread"),
+            "vortons": ("strength", "strength_spread", "core", "volume"),
+        }
+        for population, keys in special.items():
+            for key in keys:
+                # Compared with the default, not with what was set: a stored recipe spells everything out.
+                changed = getattr(self, key) != type(self).model_fields[key].default
+                if changed and self.population != population:
+                    raise ValueError(
+                        f"{key} is for population = {population!r}, but this is {self.population!r}"
+                    )
+        return self
+
+    def build(self, world: World) -> None:
+        """Make the population that receives the particles, unless it is there already."""
+        kinds = POPULATIONS[self.population]
+        if self.into in world:
+            missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]
+            if missing:
+                raise RecipeError(
+                    f"entity {self.into!r} has no {missing[0]}, so it cannot receive "
+                    f"{self.population}; emit into another entity"
+                )
+            return
+        world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
+
+    def emitter(self) -> Emitter:
+        """The parameters that the EmissionSystem works by."""
+        return Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
+
+    def lint(self) -> list[str]:
+        """Sentences on an emitter that fills memory or does nothing to the flow."""
+        said = []
+        if self.population == "vortons" and not any((*self.strength, *self.strength_spread)):
+            said.append(
+                "the vortons have no strength, so they do not move the fluid; "
+                "give strength or strength_spread"
+            )
+        return said

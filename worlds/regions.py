@@ -1,0 +1,149 @@
+"""Regions that tracers can fill, and rakes of points."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array
+from ecs_fluid.system import Settings
+from ecs_fluid.worlds.frame import frame
+from ecs_fluid.worlds.parameters import Direction, Extent, Length, Point
+
+
+class Region(Settings):
+    """A body in space, described in a frame of its own by its bounding box and a test."""
+
+    def placement(self) -> tuple[Array, Array]:
+        """Origin (3,) and orthonormal rows (3, 3) of the region's frame."""
+        return np.zeros(3), np.eye(3)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper corner in the region's frame, m."""
+        raise NotImplementedError
+
+    def inside(self, local: Array) -> Array:
+        """Which of the local points (n, 3) lie inside."""
+        return np.ones(len(local), dtype=bool)
+
+
+class Box(Region):
+    """A box along the axes; flat where low and high are equal."""
+
+    low: Point = Field(description="lower corner, m")
+    high: Point = Field(description="upper corner, m")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Box:
+        if any(b < a for a, b in zip(self.low, self.high, strict=True)):
+            raise ValueError(
+                f"high {list(self.high)} lies below low {list(self.low)}; at least low is allowed"
+            )
+        return self
+
+    def bounds(self) -> tuple[Array, Array]:
+        """The corners."""
+        return np.array(self.low), np.array(self.high)
+
+
+class Slab(Region):
+    """A square plate, for a slice of dye."""
+
+    center: Point = Field((0.0, 0.0, 0.0), description="middle of the plate, m")
+    normal: Direction = Field((0.0, 1.0, 0.0), description="direction across the plate")
+    size: Length = Field(description="edge of the square, m")
+    thickness: Extent = Field(0.0, description="thickness, m; 0 makes a plane")
+
+    def placement(self) -> tuple[Array, Array]:
+        """Local z is the normal."""
+        return np.array(self.center), frame(self.normal)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Half sizes about the middle."""
+        half = np.array([self.size, self.size, self.thickness]) / 2
+        return -half, half
+
+
+class Sphere(Region):
+    """A ball."""
+
+    center: Point = Field((0.0, 0.0, 0.0), description="centre, m")
+    radius: Length = Field(description="radius, m")
+
+    def placement(self) -> tuple[Array, Array]:
+        """Centred."""
+        return np.array(self.center), np.eye(3)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """The cube around it."""
+        return np.full(3, -self.radius), np.full(3, self.radius)
+
+    def inside(self, local: Array) -> Array:
+        """Distance from the centre at most the radius."""
+        return np.asarray((local**2).sum(axis=1) <= self.radius**2)
+
+
+class Torus(Region):
+    """The body of a ring."""
+
+    center: Point = Field((0.0, 0.0, 0.0), description="centre, m")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of the axis")
+    radius: Length = Field(description="radius of the core circle, m")
+    core: Length = Field(description="radius of the tube, m")
+
+    def placement(self) -> tuple[Array, Array]:
+        """Local z is the axis."""
+        return np.array(self.center), frame(self.axis)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """The box around it."""
+        half = np.array([self.radius + self.core, self.radius + self.core, self.core])
+        return -half, half
+
+    def inside(self, local: Array) -> Array:
+        """Distance from the core circle at most `core`."""
+        around = np.hypot(local[:, 0], local[:, 1]) - self.radius
+        return np.asarray(around**2 + local[:, 2] ** 2 <= self.core**2)
+
+
+class Line(Settings):
+    """Points evenly along a line, both ends included."""
+
+    start: Point = Field(description="first point, m")
+    end: Point = Field(description="last point, m")
+    count: int = Field(ge=2, le=1_000_000, description="number of points")
+
+    @model_validator(mode="after")
+    def _has_length(self) -> Line:
+        if self.start == self.end:
+            raise ValueError(f"start and end are both {list(self.start)} m; two different points are needed")
+        return self
+
+    def points(self) -> Array:
+        """The points (count, 3), m."""
+        return np.linspace(self.start, self.end, self.count)
+
+
+class Plane(Settings):
+    """Points evenly over a parallelogram, edges included."""
+
+    corner: Point = Field(description="first corner, m")
+    first: Direction = Field(description="edge from the corner, m")
+    second: Direction = Field(description="other edge from the corner, m")
+    counts: tuple[int, int] = Field(description="points along the two edges, 2 to 10000 each")
+
+    @model_validator(mode="after")
+    def _spans(self) -> Plane:
+        if not all(2 <= count <= 10_000 for count in self.counts):
+            raise ValueError(f"counts {list(self.counts)}; 2 to 10000 points along each edge are allowed")
+        area = np.linalg.norm(np.cross(self.first, self.second))
+        if area <= 1e-9 * np.linalg.norm(self.first) * np.linalg.norm(self.second):
+            raise ValueError("first and second are parallel; two edges that span an area are needed")
+        return self
+
+    def points(self) -> Array:
+        """The points (counts[0] * counts[1], 3), m."""
+        u, v = (np.linspace(0.0, 1.0, count) for count in self.counts)
+        first, second = np.array(self.first), np.array(self.second)
+        grid = np.array(self.corner) + u[:, None, None] * first + v[None, :, None] * second
+        return np.asarray(grid.reshape(-1, 3))

@@ -1,0 +1,129 @@
+"""Recipe of tracers: points that follow the flow and show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.explain import nearest
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.cells import (
+    lattice,
+    lattice_counts,
+    neighbour_offsets,
+    occupied_cells,
+    points_in_cells,
+    typical_distance,
+)
+from ecs_fluid.worlds.parameters import MOST_TRACERS, Length, Point, refuse_above
+from ecs_fluid.worlds.random_numbers import stream
+from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Sphere, Torus
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+PLACES = ("fills", "box", "slab", "sphere", "torus", "line", "plane", "points")
+FEWER = "use a smaller per_cell, a larger cell or a smaller region"
+MOST_OFFSETS = 1_000_000
+
+
+class Tracers(Recipe):
+    """Tracers that fill an entity or a region, or stand on a rake of points.
+
+    Exactly one place is given:
+
+    * ``fills = "name"``: the cells occupied by the particles of that entity (which stands above this one in
+      the file): cells that hold a particle, or whose centre lies within `reach` core radii of a vorton.
+      The edge of the cells is `cell`, or the typical distance between the particles;
+    * box, slab, sphere, torus: cells of edge `cell` fill the region; tracers outside of it are left out;
+    * line, plane, points: a rake, one tracer at each point.
+
+    A cell gets `per_cell` tracers on a jittered sub-lattice (the articles use 5^3 = 125, part 7), drawn from
+    a counter-based stream keyed by the world's seed and the entity's name.
+    """
+
+    kind: Literal["tracers"] = "tracers"
+    fills: str | None = Field(None, max_length=64, description="name of the entity whose cells are filled")
+    box: Box | None = Field(None, description="box along the axes, m")
+    slab: Slab | None = Field(None, description="square plate across a direction, m")
+    sphere: Sphere | None = Field(None, description="ball, m")
+    torus: Torus | None = Field(None, description="body of a ring, m")
+    line: Line | None = Field(None, description="rake along a line, m")
+    plane: Plane | None = Field(None, description="rake over a parallelogram, m")
+    points: Annotated[list[Point], Field(min_length=1, max_length=1_000_000)] | None = Field(
+        None, description="rake of given points, m"
+    )
+    cell: Length | None = Field(
+        None, description="edge of the cells, m; fills: the particles' distance if left out"
+    )
+    per_cell: int = Field(27, ge=1, le=1000, description="tracers in a cell, 1")
+    jitter: float = Field(1.0, ge=0, le=1, description="random part of the place within a sub-cell, 1")
+    reach: float = Field(1.0, ge=0, le=10, description="distance from a vorton that is filled, core radii")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Tracers:
+        given = [place for place in PLACES if getattr(self, place) is not None]
+        if len(given) != 1:
+            said = " and ".join(given) if given else "none"
+            raise ValueError(f"{said} given; exactly one of {', '.join(PLACES)} is needed")
+        if self._region is not None and self.cell is None:
+            raise ValueError(f"{given[0]} needs 'cell', the edge of the cells in m")
+        return self
+
+    @property
+    def _region(self) -> Region | None:
+        return self.box or self.slab or self.sphere or self.torus
+
+    def build(self, world: World) -> None:
+        """Spawn the tracers."""
+        if self.fills is not None:
+            x = self._filling(world, self.fills)
+        elif self._region is not None:
+            x = self._within(world, self._region)
+        else:
+            rake = self.line or self.plane
+            x = rake.points() if rake is not None else np.array(self.points, dtype=np.float64)
+        world.spawn(self.name, Position(x))
+
+    def _filling(self, world: World, name: str) -> Array:
+        if name not in world or Position not in world[name]:
+            known = [entity.name for entity in world.entities if Position in entity]
+            raise RecipeError(
+                f"fills = {name!r} is no particles made before this entity; {nearest(name, known)}"
+            )
+        entity = world[name]
+        x = entity[Position].x.astype(np.float64)
+        if len(x) == 0:
+            raise RecipeError(f"fills = {name!r} has no particles to fill around")
+        core = float(np.median(entity[CoreRadius].sigma)) if CoreRadius in entity else 0.0
+        cell = self.cell or typical_distance(x) or core
+        if cell <= 0:
+            raise RecipeError(f"fills = {name!r} does not tell how large cells are; give 'cell' in m")
+        reach, flat = self.reach * core, np.ptp(x, axis=0) == 0
+        extent = float(np.prod(np.where(flat, 1, np.ptp(x, axis=0) / cell + 2 * reach / cell + 3)))
+        if neighbour_offsets(reach, cell, flat) > MOST_OFFSETS or extent > 2**62:
+            raise RecipeError(
+                f"cells of {cell:.3g} m are too small beside cores of {core:.3g} m in "
+                f"{name!r}; give a larger 'cell'"
+            )
+        centers, size = occupied_cells(x, reach, cell)
+        refuse_above(MOST_TRACERS, len(centers) * self.per_cell, "tracers", FEWER)
+        return points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
+
+    def _within(self, world: World, region: Region) -> Array:
+        low, high = region.bounds()
+        cell = float(self.cell or 0.0)
+        count = float(np.prod(lattice_counts(high - low, cell))) * self.per_cell
+        refuse_above(MOST_TRACERS, count, "tracers", FEWER)
+        centers, size = lattice(low, high, cell)
+        local = points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
+        local = local[region.inside(local)]
+        if len(local) == 0:
+            raise RecipeError("no tracer falls into the region; use a smaller cell")
+        origin, axes = region.placement()
+        return np.asarray(local @ axes + origin)

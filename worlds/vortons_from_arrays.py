@@ -1,0 +1,157 @@
+"""Recipe of vortons read from a file."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.explain import nearest
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Point, refuse_above
+from ecs_fluid.worlds.vortons import spawn_vortons
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+LABELS = {
+    "Position.x": "x",
+    "Strength.alpha": "alpha",
+    "CoreRadius.sigma": "sigma",
+    "Volume.volume": "volume",
+}
+"""Names of the columns in files that ecs_fluid writes."""
+
+
+class VortonsFromArrays(Recipe):
+    """Vortons from the columns of a file: positions, strengths, core radii and volumes.
+
+    * .npz: arrays x (n, 3) or x, y, z (n,) in m; alpha (n, 3) in m^3/s; sigma (n,) in m; volume (n,) in m^3;
+    * .csv: a header line with x, y, z, alpha_x, alpha_y, alpha_z, sigma, volume, then one line a vorton;
+    * .vtp: points, and point data alpha (3 components), sigma, volume.
+
+    The names that ecs_fluid itself writes (Strength.alpha, ...) are understood as well. Without a sigma
+    column `core` is used for all; without a volume column a vorton stands for a cube of edge sigma/1.5.
+    Strengths are taken as they are. Inside a world file only files below its folder are read.
+    """
+
+    kind: Literal["vortons_from_arrays"] = "vortons_from_arrays"
+    file: str = Field(
+        min_length=1, max_length=1000, description="path of an .npz, .csv or .vtp file, lengths in m"
+    )
+    core: Length | None = Field(None, description="core radius of all vortons if the file has no sigma, m")
+    offset: Point = Field((0.0, 0.0, 0.0), description="added to all positions, m")
+
+    def build(self, world: World) -> None:
+        """Read the file and spawn the vortons."""
+        path = data_file(self.file)
+        table = {LABELS.get(key, key): array for key, array in self._table(path).items()}
+        x = self._vector(path, table, "x", ("x", "y", "z"))
+        alpha = self._vector(path, table, "alpha", ("alpha_x", "alpha_y", "alpha_z"))
+        rows = len(x)
+        refuse_above(MOST_VORTONS, rows, "vortons", "read a smaller file")
+        if "sigma" not in table and self.core is None:
+            raise RecipeError(f"{path} has no column 'sigma'; add it, or give 'core' in the recipe")
+        sigma = self._scalar(path, table, "sigma", np.full(rows, self.core or 0.0))
+        volume = self._scalar(path, table, "volume", (sigma / 1.5) ** 3)
+        for column, array in (("alpha", alpha), ("sigma", sigma), ("volume", volume)):
+            if len(array) != rows:
+                raise RecipeError(f"{path}: {column!r} has {len(array)} rows, but the positions have {rows}")
+        spawn_vortons(world, self.name, x + np.asarray(self.offset), alpha, sigma, volume)
+
+    def _table(self, path: Path) -> dict[str, Array]:
+        match path.suffix.lower():
+            case ".npz":
+                return read_npz(path)
+            case ".csv":
+                return read_csv(path)
+            case ".vtp":
+                return read_vtp(path)
+        raise RecipeError(f"{path}: .npz, .csv and .vtp files can be read")
+
+    def _vector(self, path: Path, table: dict[str, Array], column: str, parts: tuple[str, str, str]) -> Array:
+        whole = table.get(column)
+        if whole is not None and whole.ndim == 2:
+            if whole.shape[1] != 3:
+                raise RecipeError(f"{path}: {column!r} has shape {whole.shape}; (n, 3) is needed")
+            refuse_not_finite(path, column, whole)
+            return whole
+        for part in parts:
+            if part not in table:
+                raise RecipeError(f"{path} has no column {part!r}; {nearest(part, table)}")
+        columns = [self._scalar(path, table, part, np.empty(0)) for part in parts]
+        if len({len(part) for part in columns}) > 1:
+            raise RecipeError(f"{path}: {', '.join(parts)} differ in length")
+        return np.stack(columns, axis=1)
+
+    def _scalar(self, path: Path, table: dict[str, Array], column: str, default: Array) -> Array:
+        array = table.get(column)
+        if array is None:
+            return default
+        if array.ndim != 1:
+            raise RecipeError(f"{path}: {column!r} has shape {array.shape}; (n,) is needed")
+        refuse_not_finite(path, column, array)
+        if column in ("sigma", "volume") and (array <= 0).any():
+            row = int(np.flatnonzero(array <= 0)[0])
+            raise RecipeError(f"{path}: {column!r} row {row} is {array[row]:g}; numbers above 0 are needed")
+        return array
+
+
+def read_csv(path: Path) -> dict[str, Array]:
+    """Columns by the names in the header line.
+
+    Raises:
+        RecipeError: no header, a line of the wrong length, or a field that is no number.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if any(field.strip() for field in line)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise RecipeError(f"{path} is not a readable .csv file: {error}") from None
+    if not lines:
+        raise RecipeError(f"{path} is empty; a header line with column names is needed")
+    header = [field.strip().removeprefix("#").strip() for field in lines[0]]
+    if len(set(header)) != len(header):
+        raise RecipeError(f"{path}: a column name stands twice in the header")
+    values = np.empty((len(lines) - 1, len(header)))
+    for row, line in enumerate(lines[1:]):
+        if len(line) != len(header):
+            raise RecipeError(f"{path}: row {row} has {len(line)} fields, but the header has {len(header)}")
+        try:
+            values[row] = line
+        except ValueError:
+            column = next(k for k, field in enumerate(line) if not _is_number(field))
+            raise RecipeError(
+                f"{path}: {header[column]!r} row {row} is {line[column]!r}; a number is needed"
+            ) from None
+    return dict(zip(header, values.T.copy(), strict=True))
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def read_vtp(path: Path) -> dict[str, Array]:
+    """Points (as ``x``) and point data of a VTK PolyData file; needs PyVista, which is loaded here only."""
+    import pyvista
+
+    try:
+        mesh = pyvista.read(path)
+        points = np.asarray(mesh.points, dtype=np.float64)
+        table = {str(key): np.asarray(mesh.point_data[key], dtype=np.float64) for key in mesh.point_data}
+    except Exception as error:  # VTK raises many kinds, and all mean the same to the user
+        reason = str(error).split("\n")[0]
+        raise RecipeError(f"{path} is not a readable .vtp file: {reason}") from None
+    if len(points) == 0:
+        raise RecipeError(f"{path} holds no points")
+    return {**table, "x": points}
