@@ -49,7 +49,9 @@ def main() -> None:
     million = 1_000_000
     vortons = grown(million, 0)
     both = grown(million, million)
-    print(f"resident memory: {vortons / million:.0f} bytes per vorton, {(both - vortons) / million:.0f} per tracer")
+    print(
+        f"resident memory: {vortons / million:.0f} bytes per vorton, {(both - vortons) / million:.0f} per tracer"
+    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def main() -> None:
     world = ef.World(integrator="euler")
     n = 1000
     for name in ("ring", "second", "third"):
-        world.spawn(name, ef.Position(np.zeros((n, 3))), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.ones(n)))
+        world.spawn(
+            name, ef.Position(np.zeros((n, 3))), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.ones(n))
+        )
     for system in idle_systems():
         world.add_system(system)
     world.step(100)
@@ -40,7 +42,9 @@ def main() -> None:
         started = time.perf_counter()
         world.step()
         times.append(1e3 * (time.perf_counter() - started))
-    print(f"engine overhead, 12 idle systems, 3 x {n} vortons: median {statistics.median(times):.3f} ms a tick")
+    print(
+        f"engine overhead, 12 idle systems, 3 x {n} vortons: median {statistics.median(times):.3f} ms a tick"
+    )
 
 
 if __name__ == "__main__":

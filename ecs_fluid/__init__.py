@@ -26,8 +26,7 @@ _HOMES = {
         "VelocityGradient VelocityHistory Volume"
     ),
     "ecs_fluid.errors": (
-        "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError "
-        "StorageError"
+        "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
     ),
     "ecs_fluid.keyframes": "Keyed",
     "ecs_fluid.recipe": "Recipe",
@@ -45,7 +44,7 @@ _HOMES = {
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ class Keyed(Settings):
     @model_validator(mode="after")
     def _ordered(self) -> Keyed:
         times = [time for time, _ in self.keys]
-        if any(b <= a for a, b in zip(times, times[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(times)):
             raise ValueError("the times of keys must increase")
         sizes = {len(v) if isinstance(v, list) else 0 for _, v in self.keys}
         if len(sizes) > 1:

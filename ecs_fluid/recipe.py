@@ -119,9 +119,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         elif isinstance(target, dict):
             target = target.setdefault(part, {})
         if not isinstance(target, dict | list):
-            raise RecipeError(
-                f"--set {assignment!r}: {'.'.join(parts[: depth + 1])} is a value, not a table"
-            )
+            raise RecipeError(f"--set {assignment!r}: {'.'.join(parts[: depth + 1])} is a value, not a table")
     if isinstance(target, list):
         _item(target, parts[-1], assignment)
         target[int(parts[-1])] = value

@@ -52,7 +52,9 @@ class Schedule:
                     )
                 )
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+        ]
         lines.insert(1, "  ".join("-" * width for width in widths))
         return "\n".join(line.rstrip() for line in lines)
 

@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ecs_fluid.component import Component
 from ecs_fluid.errors import StorageError
 from ecs_fluid.explain import nearest
@@ -37,7 +35,7 @@ def state_hash(world: World) -> str:
     digest.update(json.dumps([world.tick, world.dt, world.next_row_id]).encode())
     for name, array in _state(world).items():
         digest.update(f"{name} {array.dtype} {array.shape};".encode())
-        digest.update(np.ascontiguousarray(array))
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -73,9 +73,7 @@ class System(esper.Processor):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if cls.phase not in PHASES:
-            raise ScheduleError(
-                f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}"
-            )
+            raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")
         for listed in ("reads", "writes", "adds"):
             types = getattr(cls, listed)
             types = types if isinstance(types, tuple) else (types,)

@@ -291,7 +291,7 @@ class World:
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
         with self.active():
-            found = {number: tables for number, tables in esper.get_components(*types)}
+            found = dict(esper.get_components(*types))
         for entity in list(self._entities.values()):
             if entity.number in found:
                 yield entity, tuple(found[entity.number])

@@ -126,7 +126,9 @@ class DiagnosticsSystem(System):
 
         if self.world.tick == 0:
             return None
-        largest = [max_norm(table.du) for (table,) in self.query(VelocityGradient) if len(table.du)]
+        largest: list[float] = [
+            max_norm(table.du) for (table,) in self.query(VelocityGradient) if len(table.du)
+        ]
         return self.world.dt * max(largest, default=0.0)
 
     def advice(self, record: dict[str, Any]) -> list[tuple[str, str]]:
@@ -230,5 +232,5 @@ def overlap(x: Array, sigma: Array) -> float | None:
         return None
     from scipy.spatial import cKDTree
 
-    distance = cKDTree(x).query(x, k=2)[0][:, 1]
+    distance = np.asarray(cKDTree(x).query(x, k=2)[0])[:, 1]
     return float(np.median(sigma / np.maximum(distance, 1e-300)))

@@ -107,11 +107,17 @@ class EmissionSystem(System):
 
     def _particles(self, emitter: Emitter, target: Entity, count: int, dt: float) -> list[Component]:
         key = [self.world.seed, zlib.crc32(emitter.name.encode())]
-        bits = np.random.Philox(key=np.array(key, np.uint64), counter=np.array([0, self.world.tick, 0, 0], np.uint64))
+        bits = np.random.Philox(
+            key=np.array(key, np.uint64), counter=np.array([0, self.world.tick, 0, 0], np.uint64)
+        )
         draw = np.random.Generator(bits)
         tables: list[Component] = [Position(self._places(emitter, draw, count, dt))]
-        swirl = np.array(emitter.strength) + np.array(emitter.strength_spread) * (draw.random((count, 3)) - 0.5)
-        speed = np.array(emitter.velocity) + np.array(emitter.velocity_spread) * (draw.random((count, 3)) - 0.5)
+        swirl = np.array(emitter.strength) + np.array(emitter.strength_spread) * (
+            draw.random((count, 3)) - 0.5
+        )
+        speed = np.array(emitter.velocity) + np.array(emitter.velocity_spread) * (
+            draw.random((count, 3)) - 0.5
+        )
         volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
         if Strength in target:
             tables.append(Strength(swirl))

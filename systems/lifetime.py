@@ -68,7 +68,9 @@ class KillBoxSystem(System):
     def added(self, world: World) -> None:
         """Refuse a box turned inside out and names of entities that do not exist."""
         if any(a >= b for a, b in zip(self.low, self.high, strict=True)):
-            raise RecipeError(f"KillBoxSystem: low = {self.low} must be below high = {self.high} on every axis")
+            raise RecipeError(
+                f"KillBoxSystem: low = {self.low} must be below high = {self.high} on every axis"
+            )
         for name in self.on:
             world[name]
 

@@ -45,7 +45,8 @@ def check_camera(camera: Camera) -> None:
         values = np.empty(0)
     if values.shape != (3, 3) or not np.isfinite(values).all():
         raise FluidError(
-            f"camera {camera!r} is neither a name ({', '.join(CAMERAS)}) nor three points (position, focal point, up)"
+            f"camera {camera!r} is neither a name ({', '.join(CAMERAS)}) nor "
+            "three points (position, focal point, up)"
         )
     if not np.linalg.norm(np.cross(values[1] - values[0], values[2])) > 0.0:
         raise FluidError(f"camera {camera!r} looks along its own up direction, or nowhere")
@@ -72,7 +73,9 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float) -> Placement:
     right /= np.linalg.norm(right)
     up_true = np.cross(towards, right)
     centre = 0.5 * (lo + hi)
-    half = max(0.5 * MARGIN * float(extent.max()), 1e-6) * np.maximum(extent / max(extent.max(), 1e-300), 0.05)
+    half = max(0.5 * MARGIN * float(extent.max()), 1e-6) * np.maximum(
+        extent / max(extent.max(), 1e-300), 0.05
+    )
     tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
     tan_h = tan_v * aspect
     distance = 0.0

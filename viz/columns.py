@@ -36,7 +36,8 @@ def positions(columns: Columns, population: str = "population") -> Array:
     """Positions (n, 3) m, after checking that every column has as many rows as there are positions."""
     if POSITION not in columns:
         raise FluidError(
-            f"{population} has no {POSITION}, so it cannot be drawn; it has {', '.join(sorted(columns)) or 'nothing'}"
+            f"{population} has no {POSITION}, so it cannot be drawn; "
+            f"it has {', '.join(sorted(columns)) or 'nothing'}"
         )
     x = np.asarray(columns[POSITION])
     if x.ndim != 2 or x.shape[1] != 3:
@@ -73,17 +74,17 @@ def scalar(columns: Columns, name: str) -> Array:
     """One number per row, shape (n,), for the colour `name`.
 
     `name` is ``speed`` |u| [m/s], ``vorticity`` |alpha| / V [1/s], ``strength`` |alpha| [m^3/s], a column
-    (``Temperature.T``; of a vector, its magnitude), one component of a vector (``Velocity.u.z``) or a component
-    class with a single column (``Temperature``). Raises FluidError for an unknown name.
+    (``Temperature.T``; of a vector, its magnitude), one component of a vector (``Velocity.u.z``) or a
+    component class with a single column (``Temperature``). Raises FluidError for an unknown name.
     """
     resolved = _resolve(columns, name)
     if resolved is None:
         raise choose("colour", name, known_scalars(columns))
     if resolved in DERIVED:
-        values = np.linalg.norm(columns[DERIVED[resolved][1][0]], axis=1)
-        return values / columns["Volume.volume"] if resolved == "vorticity" else values
+        size: Array = np.linalg.norm(columns[DERIVED[resolved][1][0]], axis=1)
+        return size / columns["Volume.volume"] if resolved == "vorticity" else size
     column, _, axis = resolved.partition("|")
-    values = np.asarray(columns[column])
+    values: Array = np.asarray(columns[column])
     if axis:
         return values[:, AXES[axis]]
     return values if values.ndim == 1 else np.linalg.norm(values.reshape(len(values), -1), axis=1)

@@ -26,7 +26,8 @@ def _box(bounds: Bounds) -> tuple[Points, Points]:
         values = values.reshape(3, 2).T
     if values.shape != (2, 3) or not np.isfinite(values).all() or not (values[1] >= values[0]).all():
         raise FluidError(
-            f"bounds {bounds!r} are not a box: give (lo, hi) of three numbers each, or (x0, x1, y0, y1, z0, z1)"
+            f"bounds {bounds!r} are not a box: give (lo, hi) of three numbers each, "
+            "or (x0, x1, y0, y1, z0, z1)"
         )
     if values[0].tolist() == values[1].tolist():
         raise FluidError(f"bounds {bounds!r} are a point; a box with an extent is needed")
@@ -46,8 +47,8 @@ def evaluate(velocity: Velocity, points: Points) -> Points:
 def velocity_grid(velocity: Velocity, bounds: Bounds, resolution: int = 48) -> pv.ImageData:
     """Velocity on a uniform grid of cubes, with `resolution` points along the longest side of the box.
 
-    Point data: `u` (m/s), `speed` (m/s), `vorticity` = curl u (1/s) by second-order differences (one-sided at the
-    faces). A flat box gives a flat grid; derivatives across it are then taken as 0.
+    Point data: `u` (m/s), `speed` (m/s), `vorticity` = curl u (1/s) by second-order differences (one-sided at
+    the faces). A flat box gives a flat grid; derivatives across it are then taken as 0.
     """
     lo, hi = _box(bounds)
     step = float((hi - lo).max()) / (resolution - 1)
@@ -81,9 +82,9 @@ def velocity_slice(
     """Velocity on the plane through `origin` (m; the box's centre if None) across `normal`, within the box.
 
     `normal` is x, y, z or any direction; `resolution` points go along the longer side. Point data: `u` (m/s),
-    `speed` (m/s), `vorticity_normal` = n . curl u (1/s), by second-order differences within the plane: with a, b, n
-    right-handed it is du_b/da - du_a/db. Points of an oblique plane outside the box are kept: its rectangle
-    covers the box's section.
+    `speed` (m/s), `vorticity_normal` = n . curl u (1/s), by second-order differences within the plane: with
+    a, b, n right-handed it is du_b/da - du_a/db. Points of an oblique plane outside the box are kept: its
+    rectangle covers the box's section.
     """
     lo, hi = _box(bounds)
     n, a, b = _basis(normal)
@@ -94,7 +95,9 @@ def velocity_slice(
     half = 0.5 * (hi - lo)
     reach = np.array([np.abs(a) @ half, np.abs(b) @ half])
     if not (reach > 0.0).all():
-        raise FluidError(f"bounds {bounds!r} are flat along a slice with normal {normal!r}; take another normal")
+        raise FluidError(
+            f"bounds {bounds!r} are flat along a slice with normal {normal!r}; take another normal"
+        )
     counts = np.maximum(np.rint(reach / reach.max() * (resolution - 1)).astype(int) + 1, 3)
     s, t = np.linspace(-reach[0], reach[0], counts[0]), np.linspace(-reach[1], reach[1], counts[1])
     points = middle + s[None, :, None] * a + t[:, None, None] * b
@@ -137,10 +140,10 @@ def streamlines(
 ) -> pv.PolyData:
     """Lines that follow the velocity at this instant, from `seeds` both ways: dx/ds = u / |u|.
 
-    `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by classical
-    fourth-order Runge-Kutta in steps of arc length (`step` m; 1/200 of the box's diagonal if None), asking the
-    function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where it closes upon its
-    seed, and after `longest` m (two diagonals if None). Point data: `u`, `speed` (m/s).
+    `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by
+    classical fourth-order Runge-Kutta in steps of arc length (`step` m; 1/200 of the box's diagonal if None),
+    asking the function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where it
+    closes upon its seed, and after `longest` m (two diagonals if None). Point data: `u`, `speed` (m/s).
     """
     lo, hi = _box(bounds)
     diagonal = float(np.linalg.norm(hi - lo))
@@ -178,7 +181,14 @@ def streamlines(
 
 
 def _trace(
-    velocity: Velocity, start: Points, sign: Points, lo: Points, hi: Points, h: float, count: int, still: float
+    velocity: Velocity,
+    start: Points,
+    sign: Points,
+    lo: Points,
+    hi: Points,
+    h: float,
+    count: int,
+    still: float,
 ) -> tuple[list[Points], NDArray[np.bool_]]:
     """Paths from `start`, one per row, and which of them closed upon their seed."""
 
@@ -206,7 +216,9 @@ def _trace(
         alive, new, k1 = alive[inside], new[inside], k1[inside]
         # Closed: the seed lies within this step, ahead of its start, and the line had left it before.
         to_seed = start[alive] - track[alive, k]
-        reached = (np.linalg.norm(to_seed, axis=1) <= h) & (np.einsum("ij,ij->i", to_seed, k1) >= 0.0) & (k > 3)
+        reached = (
+            (np.linalg.norm(to_seed, axis=1) <= h) & (np.einsum("ij,ij->i", to_seed, k1) >= 0.0) & (k > 3)
+        )
         new[reached] = start[alive[reached]]
         track[alive, k + 1] = new
         length[alive] += 1
@@ -216,7 +228,8 @@ def _trace(
 
 
 def seed_points(velocity: Velocity, lo: Points, hi: Points, count: int) -> Points:
-    """`count` points spread evenly over the faster half of the box (Halton's sequence, so always the same)."""
+    """`count` points spread evenly over the faster half of the box (Halton's sequence, so always the
+    same)."""
     from scipy.stats import qmc
 
     candidates = lo + qmc.Halton(3, scramble=False).random(4 * count + 1)[1:] * (hi - lo)

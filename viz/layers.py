@@ -48,7 +48,9 @@ class Smoke:
 class Spheres:
     """Particles as shaded spheres of one radius [m], coloured by a table or plain."""
 
-    def __init__(self, radius: float, table: pv.LookupTable | None, plain: Colour, opacity: float = 1.0) -> None:
+    def __init__(
+        self, radius: float, table: pv.LookupTable | None, plain: Colour, opacity: float = 1.0
+    ) -> None:
         self._data = pv.PolyData()
         mapper = vtkOpenGLSphereMapper()
         mapper.SetInputData(self._data)
@@ -82,7 +84,9 @@ class Surface:
         self._data.copy_from(fresh, deep=False)
 
 
-def _coloured(mapper: vtkPolyDataMapper, table: pv.LookupTable | None, plain: Colour, opacity: float) -> vtkActor:
+def _coloured(
+    mapper: vtkPolyDataMapper, table: pv.LookupTable | None, plain: Colour, opacity: float
+) -> vtkActor:
     if table is None:
         mapper.ScalarVisibilityOff()
     else:

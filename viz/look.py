@@ -34,7 +34,14 @@ class Look:
 LOOKS = {
     "smoke": Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76)),
     "paper": Look(
-        "#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47), colours="viridis", part=(0.0, 0.92)
+        "#ffffff",
+        "#ffffff",
+        "#22262e",
+        (0.38, 0.55, 0.74),
+        (0.07, 0.13, 0.24),
+        (0.35, 0.4, 0.47),
+        colours="viridis",
+        part=(0.0, 0.92),
     ),
 }
 
@@ -46,7 +53,8 @@ class Options:
     * `what`: particles, glyphs (arrows of the strength), slice or streamlines (of a velocity function).
     * `color_by`: a name that `columns.scalar` knows; for a slice `speed`, `vorticity_normal`, `u.x`, ...
     * `camera`: a name, or (position, focal point, up) in m.
-    * `size`: width and height in pixels. `look`: smoke or paper. `background`: any colour, instead of the look's.
+    * `size`: width and height in pixels. `look`: smoke or paper. `background`: any colour, instead of the
+    look's.
     * `populations`: names of those to draw; all by default.
     * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.
     * `seeds`: how many streamlines.
@@ -80,10 +88,13 @@ class Options:
         except (TypeError, ValueError):
             width = height = 0
         if not (16 <= width <= 16384 and 16 <= height <= 16384):
-            raise FluidError(f"picture size {self.size!r} is not allowed: give (width, height), 16 to 16384 pixels")
+            raise FluidError(
+                f"picture size {self.size!r} is not allowed: give (width, height), 16 to 16384 pixels"
+            )
         if self.resolution < 2 or self.seeds < 1:
             raise FluidError(
-                f"resolution {self.resolution} and seeds {self.seeds} are not allowed: at least 2 and 1 are needed"
+                f"resolution {self.resolution} and seeds {self.seeds} are not allowed: at least 2 and 1 "
+                "are needed"
             )
 
     @staticmethod

@@ -31,13 +31,13 @@ def movie(
 ) -> Path:
     """Draw `frames`, each (time [s], frame), into `path` (.mp4: H.264, yuv420p; or .gif) and return its path.
 
-    A sequence (a list, or `survey.Recording` of a stored trajectory) is looked through first so that camera and
-    colours suit all of it; a one-pass iterator gets those of its first frame that has particles, unless `view` is
-    given. `fps` are frames per second of the movie; `velocity_of(frame)` gives the velocity function of a slice or
-    of streamlines; `quality` is H.264's rate factor (0 lossless to 51); `progress(count)` is called after every
-    frame. Other `options` are those of `look.Options`; odd sizes are made even, as H.264 needs. The file appears
-    under its name only when complete. Raises FluidError for no frames, unknown names, a path that cannot be
-    written, missing encoders and a machine that cannot render.
+    A sequence (a list, or `survey.Recording` of a stored trajectory) is looked through first so that camera
+    and colours suit all of it; a one-pass iterator gets those of its first frame that has particles, unless
+    `view` is given. `fps` are frames per second of the movie; `velocity_of(frame)` gives the velocity
+    function of a slice or of streamlines; `quality` is H.264's rate factor (0 lossless to 51);
+    `progress(count)` is called after every frame. Other `options` are those of `look.Options`; odd sizes are
+    made even, as H.264 needs. The file appears under its name only when complete. Raises FluidError for no
+    frames, unknown names, a path that cannot be written, missing encoders and a machine that cannot render.
     """
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
@@ -51,7 +51,9 @@ def movie(
     chosen = Options(**{**vars(chosen), "size": (width, height), "off_screen": True})
     encoder = _encoder()
     if not os.access(target.parent, os.W_OK):
-        raise FluidError(f"cannot write the movie {target}: its folder does not exist or may not be written to")
+        raise FluidError(
+            f"cannot write the movie {target}: its folder does not exist or may not be written to"
+        )
     if view is None:
         view, frames = _view(frames, chosen)
     part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
@@ -69,7 +71,8 @@ def movie(
 
 
 def _view(frames: Iterable[TimedFrame], options: Options) -> tuple[View, Iterable[TimedFrame]]:
-    """The view of all frames, or, of an iterator, of its first frame with particles; and all the frames still."""
+    """The view of all frames, or, of an iterator, of its first frame with particles; and all the frames
+    still."""
     if not isinstance(frames, Iterator):
         return survey(frames, options), frames
     held: list[TimedFrame] = []
@@ -81,9 +84,17 @@ def _view(frames: Iterable[TimedFrame], options: Options) -> tuple[View, Iterabl
 
 
 def _write(
-    encoder: Any, part: Path, frames: Iterable[TimedFrame], view: View, options: Options, fps: float, quality: int,
-    velocity_of: Callable[[Frame], Velocity] | None, progress: Callable[[int], None] | None,
-) -> int:  # fmt: skip
+    encoder: Any,
+    part: Path,
+    frames: Iterable[TimedFrame],
+    view: View,
+    options: Options,
+    fps: float,
+    quality: int,
+    velocity_of: Callable[[Frame], Velocity] | None,
+    progress: Callable[[int], None] | None,
+) -> int:  #
+    fmt: skip
     """Draw and encode every frame; returns how many."""
     from ecs_fluid.viz.scene import Scene, pixels
 

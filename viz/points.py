@@ -14,9 +14,9 @@ def point_cloud(columns: Columns, color_by: str | None = None) -> pv.PolyData:
 
     Positions are in m; other columns keep their name, their unit and (flattened to 9 numbers, for gradients)
     their values. Added where their columns are there: `speed` |u| [m/s], `vorticity` |alpha| / V [1/s],
-    `strength` |alpha| [m^3/s]. `color_by` (a name that `columns.scalar` knows) becomes the active scalar. The data
-    are copied: the cloud does not change when the simulation goes on. Raises FluidError for an unknown colour
-    and for columns of different lengths.
+    `strength` |alpha| [m^3/s]. `color_by` (a name that `columns.scalar` knows) becomes the active scalar. The
+    data are copied: the cloud does not change when the simulation goes on. Raises FluidError for an unknown
+    colour and for columns of different lengths.
     """
     x = positions(columns)
     cloud = pv.PolyData(np.array(x)) if len(x) else pv.PolyData()
@@ -45,13 +45,15 @@ def glyphs(
 ) -> pv.PolyData:
     """Arrows along a vector column, as long as its magnitude; the 99th percentile is `longest` m long.
 
-    `longest` is 1/8 of the cloud's diagonal if not given. At most `limit` rows, evenly picked, get an arrow. The
-    colour's values (`color_by`, the magnitude of `of` if None) are the active point data ``color``. Raises
-    FluidError for an unknown column, one that is not a vector, and no rows.
+    `longest` is 1/8 of the cloud's diagonal if not given. At most `limit` rows, evenly picked, get an arrow.
+    The colour's values (`color_by`, the magnitude of `of` if None) are the active point data ``color``.
+    Raises FluidError for an unknown column, one that is not a vector, and no rows.
     """
     x = positions(columns)
     if of not in columns:
-        raise choose("vector column", of, [name for name, values in columns.items() if np.shape(values)[1:] == (3,)])
+        raise choose(
+            "vector column", of, [name for name, values in columns.items() if np.shape(values)[1:] == (3,)]
+        )
     vectors = np.asarray(columns[of])
     if vectors.shape[1:] != (3,):
         raise FluidError(f"{of} has shape {vectors.shape}; arrows need a vector column of shape (rows, 3)")
@@ -67,7 +69,9 @@ def glyphs(
     length = np.linalg.norm(arrows, axis=1)
     cloud.point_data["vector"] = arrows * np.minimum(1.0, 1.5 * longest / np.maximum(length, 1e-300))[:, None]
     cloud.point_data["color"] = np.array(scalar(columns, color_by or of)[rows])
-    arrow = pv.Arrow(tip_length=0.3, tip_radius=0.12, shaft_radius=0.045, tip_resolution=12, shaft_resolution=8)
+    arrow = pv.Arrow(
+        tip_length=0.3, tip_radius=0.12, shaft_radius=0.045, tip_resolution=12, shaft_resolution=8
+    )
     drawn = cloud.glyph(orient="vector", scale="vector", factor=1.0, geom=arrow)
     drawn.set_active_scalars("color")
     return drawn

@@ -86,8 +86,8 @@ def _probe(command: Sequence[str]) -> None:
             return
         reason = _reason(child.returncode)
     raise FluidError(
-        f"this machine cannot render pictures (a trial rendering {reason}): install the OpenGL libraries with "
-        f"`apt-get install {PACKAGES}`; simulating and storing runs work without them"
+        f"this machine cannot render pictures (a trial rendering {reason}): install the OpenGL libraries "
+        f"with `apt-get install {PACKAGES}`; simulating and storing runs work without them"
     )
 
 

@@ -25,8 +25,8 @@ from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.viz.survey import View, is_signed, is_vortons, kept, limits, survey
 
-# Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges (samples
-# per pixel, SSAA, FXAA) do not work together with blending in floating point.
+# Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
+# (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
@@ -42,10 +42,10 @@ def render(
 ) -> pv.Plotter:
     """Draw one frame and return the plotter: `save_png` it, or `show()` it if drawn with `off_screen=False`.
 
-    `options` are those of `look.Options` (what, color_by, camera, size, look, ...). Slices and streamlines need
-    `velocity`, a function from points (m, 3) m to velocities (m, 3) m/s. `time` [s] is written into the
-    picture. `view` (from `survey.survey`) fixes box and colours over several pictures. Raises FluidError
-    for an empty frame, unknown names, and a machine that cannot render.
+    `options` are those of `look.Options` (what, color_by, camera, size, look, ...). Slices and streamlines
+    need `velocity`, a function from points (m, 3) m to velocities (m, 3) m/s. `time` [s] is written into the
+    picture. `view` (from `survey.survey`) fixes box and colours over several pictures. Raises FluidError for
+    an empty frame, unknown names, and a machine that cannot render.
     """
     chosen = Options.of(options)
     scene = Scene(view or survey([(0.0, frame)], chosen), chosen)
@@ -54,7 +54,8 @@ def render(
 
 
 def save_png(plotter: pv.Plotter, path: str | os.PathLike[str]) -> Path:
-    """Write what `plotter` shows to a PNG file, complete or not at all; FluidError if it cannot be written."""
+    """Write what `plotter` shows to a PNG file, complete or not at all; FluidError if it cannot be
+    written."""
     from PIL import Image
 
     target = Path(path)
@@ -178,7 +179,9 @@ class Scene:
             raise choose("colour of a slice", colour, SLICE_COLOURS)
         pad = 0.15 * float((self.view.hi - self.view.lo).max())
         box = (self.view.lo - pad, self.view.hi + pad)
-        plane = velocity_slice(velocity, box, self.options.normal, self.options.origin, self.options.resolution)
+        plane = velocity_slice(
+            velocity, box, self.options.normal, self.options.origin, self.options.resolution
+        )
         mesh = plane.extract_surface(algorithm="dataset_surface")  # which may order the points in its own way
         if colour.startswith("u."):
             values = mesh.point_data["u"][:, AXES[colour[2:]]]
@@ -197,7 +200,8 @@ class Scene:
         self._surface("streamlines", True).update(tubes, tubes.point_data["speed"])
 
     def _first_limits(self, colour: str, values: NDArray) -> None:
-        """Colour range of a velocity picture: from its first frame, and kept (`world.velocity` knows no more)."""
+        """Colour range of a velocity picture: from its first frame, and kept (`world.velocity` knows no
+        more)."""
         if self._table is None:
             lo, hi = np.percentile(values, [0.5, 99.5])
             self._colours(colour, limits(colour, float(lo), float(hi)))

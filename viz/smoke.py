@@ -1,8 +1,8 @@
 """Smoke from tracers: how big and how opaque a puff is, and how much light reaches it.
 
 A tracer is drawn as a Gaussian puff of radius r and peak opacity a, so its optical cross-section is
-kappa = 2 pi r^2 a [m^2]; a ray through N puffs per unit area is dimmed by exp(-N kappa). The same kappa dims the
-light on its way to a puff, which makes the cloud look solid instead of like an X-ray.
+kappa = 2 pi r^2 a [m^2]; a ray through N puffs per unit area is dimmed by exp(-N kappa). The same kappa dims
+the light on its way to a puff, which makes the cloud look solid instead of like an X-ray.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Puff:
     @property
     def cross_section(self) -> float:
         """Optical cross-section kappa = 2 pi r^2 a [m^2]."""
-        return 2.0 * np.pi * self.radius**2 * self.opacity
+        return float(2.0 * np.pi * self.radius**2 * self.opacity)
 
 
 def puff(x: Array, depth: float, softness: float) -> Puff:
     """The puff with which the cloud `x` (n, 3) m has the optical `depth` on average, seen along an axis.
 
-    kappa = depth * A / n, where A is the area of the cloud's shadow, averaged over the three axes; the radius is
-    `softness` times the mean spacing between tracers.
+    kappa = depth * A / n, where A is the area of the cloud's shadow, averaged over the three axes; the radius
+    is `softness` times the mean spacing between tracers.
     """
     spacing = mean_spacing(x)
     cell = 2.0 * spacing
@@ -84,11 +84,14 @@ def illumination(x: Array, towards_light: Vector, spacing: float, cross_section:
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
     shape = tuple(int(n) for n in np.floor(where.max(axis=0)) + 2)
-    count = np.bincount(np.ravel_multi_index(tuple(where.astype(np.int64).T), shape), minlength=int(np.prod(shape)))
+    count = np.bincount(
+        np.ravel_multi_index(tuple(where.astype(np.int64).T), shape), minlength=int(np.prod(shape))
+    )
     density = ndimage.gaussian_filter(count.reshape(shape).astype(np.float64), 1.0)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density
     column = ndimage.map_coordinates(before, where.T - 0.5, order=1, mode="nearest")
-    return np.exp(-cross_section / cell**2 * column)
+    reached: Vector = np.exp(-cross_section / cell**2 * column)
+    return reached
 
 
 def back_to_front(x: Array, camera: Vector, focal: Vector) -> NDArray[np.int64]:

@@ -82,8 +82,8 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     """Look through the frames (some 48 of them, evenly, if they are a sequence) and fix what they share.
 
     The box holds the central 99 % of every population along each axis, so that one stray particle does not
-    shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises FluidError if no frame has
-    a particle, or none has the colour asked for.
+    shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises FluidError if no frame
+    has a particle, or none has the colour asked for.
     """
     if isinstance(frames, Sequence) and len(frames) > SAMPLES:
         rows = np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))
@@ -114,7 +114,9 @@ class _Seen:
     def add(self, frame: Frame) -> None:
         for name, columns, x in drawable(frame):
             if not np.isfinite(x).all():
-                raise FluidError(f"population {name} has a position that is not a finite number; it cannot be drawn")
+                raise FluidError(
+                    f"population {name} has a position that is not a finite number; it cannot be drawn"
+                )
             lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
             self.lo, self.hi = np.minimum(self.lo, lo), np.maximum(self.hi, hi)
             self.names.update(known_scalars(columns))
@@ -156,7 +158,8 @@ class _Seen:
 
 
 def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:
-    """Colour range for values from `lo` to `hi`: magnitudes start at 0, signed values are symmetric about 0."""
+    """Colour range for values from `lo` to `hi`: magnitudes start at 0, signed values are symmetric about
+    0."""
     if is_signed(lo, hi):
         most = max(-lo, hi)
         return -most, most
@@ -169,7 +172,8 @@ def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:
 
 
 def is_signed(lo: float, hi: float) -> bool:
-    """Whether a range lies on both sides of 0 (by more than a tenth), so that 0 deserves the middle colour."""
+    """Whether a range lies on both sides of 0 (by more than a tenth), so that 0 deserves the middle
+    colour."""
     return lo < 0.0 < hi and min(-lo, hi) > 0.1 * max(-lo, hi)
 
 

@@ -1,4 +1,4 @@
-"""World files: the tables [world], [fluid], [[entity]], [[system]] and [output], and how they become a World."""
+"""World files: the tables [world], [fluid], [[entity]], [[system]] and [output], made into a World."""
 
 from __future__ import annotations
 
@@ -137,17 +137,17 @@ class WorldRecipe(Settings):
             raise RecipeError(f"{place}: preset = {preset!r}; allowed: {', '.join(map(repr, PRESETS))}")
         full = _merged(PRESETS[preset], tables, place)
         entities = _list(full, "entity", place)
-        recipes = [
+        recipes: list[Recipe] = [
             item if isinstance(item, Recipe) else entity_recipe(item, f"{place}: [[entity]] {number}")
             for number, item in enumerate(entities, start=1)
         ]
         names: set[str] = {"fluid"}
-        for recipe in recipes:
-            if recipe.name in names:
+        for one in recipes:
+            if one.name in names:
                 raise RecipeError(
-                    f"{place}: [[entity]] name = {recipe.name!r} is taken; every entity needs a name of its own"
+                    f"{place}: [[entity]] name = {one.name!r} is taken; every entity needs its own"
                 )
-            names.add(recipe.name)
+            names.add(one.name)
         with _searching(folder if allow_code else None):
             for number, item in enumerate(_list(full, "system", place), start=1):
                 _system_of(item, f"{place}: [[system]] {number}", allow_code)
@@ -161,8 +161,8 @@ class WorldRecipe(Settings):
         )
         if recipe.frames > 10_000_000:
             raise RecipeError(
-                f"{place}: [world] duration = {recipe.world.duration:g} s at dt = {recipe.world.dt:g} s makes "
-                f"{recipe.frames} ticks; at most 10 million are allowed"
+                f"{place}: [world] duration = {recipe.world.duration:g} s at dt = {recipe.world.dt:g} s "
+                f"makes {recipe.frames} ticks; at most 10 million are allowed"
             )
         return recipe
 

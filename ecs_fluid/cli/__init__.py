@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from typing import Any
 
 import cyclopts
 from rich.console import Console
@@ -36,7 +37,7 @@ def use_threads(threads: int | None) -> None:
     os.environ["NUMBA_NUM_THREADS"] = str(threads)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *rest: object) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     if issubclass(category, FluidWarning):
         err.print(f"warning: {message}", style="yellow", markup=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
 from rich.table import Table
@@ -72,7 +72,11 @@ def show(
     world = read(source, set_, allow_code).build()
     world.step(ticks)
     world.evaluate()
-    picture = (world.time, {name: dict(columns) for name, columns in world.snapshot().items()}, world.velocity)
+    picture = (
+        world.time,
+        {name: dict(columns) for name, columns in world.snapshot().items()},
+        world.velocity,
+    )
     _window(picture, options, needs_display=save is None, save=save)
 
 
@@ -109,7 +113,7 @@ def render_run(
         from ecs_fluid.viz.survey import Recording
 
         run = RunFolder.open(folder)
-        frames = Recording(run.read_trajectory())
+        frames = Recording(cast("Any", run.read_trajectory()))
         with err.status(f"rendering {len(frames)} frames") as status:
             write(
                 movie,
@@ -128,12 +132,14 @@ def _frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Any]:
     run = RunFolder.open(folder)
     stored = run.read_trajectory()
     if not -len(stored) <= number < len(stored):
-        raise StorageError(f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
+        raise StorageError(
+            f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last"
+        )
     columns = stored.frame(number)
     return float(stored.times[number]), columns, _velocity_of(run)(columns)
 
 
-def _velocity_of(run: RunFolder) -> Callable[[Frame], Any]:
+def _velocity_of(run: RunFolder) -> Callable[[Any], Any]:
     """Function that turns a stored frame into a velocity function, by the run's own velocity system."""
     import tomllib
 
@@ -167,7 +173,9 @@ def _window(
     needs_display: bool,
     save: Path | None = None,
 ) -> None:
-    if needs_display and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"):
+    if needs_display and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"
+    ):
         raise FluidError("there is no display for a window; write a picture with --save file.png")
     from ecs_fluid.viz.scene import render, save_png
 

@@ -107,7 +107,12 @@ def resume(
 def _execute(job: Run) -> int:
     """Run with a progress bar; Ctrl-C and SIGTERM end it after the current tick."""
     with _Bar(job) as bar, _stopping() as asked, compiling(bar.say):
-        status = job.execute(lambda world, last: bar.tick(world) or bool(asked))
+
+        def watch(world: World, last: int) -> bool:
+            bar.tick(world)
+            return bool(asked)
+
+        status = job.execute(watch)
     world = job.world
     what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
     if status == "stopped":
@@ -137,7 +142,7 @@ def _stopping() -> Iterator[list[int]]:
 
 
 class _Bar:
-    """Progress bar with frames per second, time left and particle counts; a line every 10 s without a terminal."""
+    """Progress bar: frames per second, time left, particles; a line every 10 s without a terminal."""
 
     def __init__(self, job: Run) -> None:
         self.job = job
@@ -230,7 +235,10 @@ def warmup(*, precision: Literal["single", "double", "both"] = "single") -> None
     from ecs_fluid.warmup import compile_kernels
 
     started = time.perf_counter()
-    with err.status("compiling kernels") as status, compiling(status.update if err.is_terminal else err.print):
+    with (
+        err.status("compiling kernels") as status,
+        compiling(status.update if err.is_terminal else err.print),
+    ):
         for each in ("single", "double") if precision == "both" else (precision,):
             compile_kernels(each)
     out.print(f"kernels ready after {time.perf_counter() - started:.1f} s")

@@ -9,10 +9,13 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
@@ -146,3 +149,21 @@ def _wait(handle: int, kind: int) -> None:
             time.sleep(0.0005)
         except OSError:
             return
+
+
+@contextlib.contextmanager
+def interrupts_delayed() -> Iterator[None]:
+    """Let Ctrl-C act at the end of the block: HDF5 calls Python and must not meet an exception there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python runs signal handlers in the main thread only
+        return
+    arrived: list[tuple[int, Any]] = []
+    former = signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
+    if former is None:  # installed by other than Python code: it cannot be put back, nor does it raise
+        former = signal.SIG_DFL
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+        if arrived and callable(former):
+            former(*arrived[-1])

@@ -59,8 +59,7 @@ class RunFolder:
 
         ``info`` holds plain JSON values, for example ``seed``, ``command`` and ``precision``. Raises
         StorageError: a former run is there and ``existing`` is ``"refuse"``; the folder holds something that
-        is not a run;
-        another process writes there; the disk says no.
+        is not a run; another process writes there; the disk says no.
         """
         folder = Path(path)
         document = _json({**_surroundings(), **info, "status": "running"}, folder)

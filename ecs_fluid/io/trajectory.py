@@ -20,7 +20,7 @@ import numpy as np
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import vtkhdf
 from ecs_fluid.io.disk import NAME, make_folder, storage_error, temporary_name
-from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.lock import WriterLock, interrupts_delayed
 from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
@@ -47,6 +47,7 @@ class TrajectoryWriter:
     Raises StorageError: another writer, no permission, damaged files, an existing trajectory.
     """
 
+    @interrupts_delayed()
     def __init__(self, folder: str | Path, resume_at_tick: int | None = None, durable: bool = False) -> None:
         self.folder = Path(folder)
         self._durable = durable
@@ -80,6 +81,7 @@ class TrajectoryWriter:
         """Ticks of the frames stored so far."""
         return tuple(self._ticks)
 
+    @interrupts_delayed()
     def append(self, tick: int, time: float, populations: Mapping[str, Mapping[str, np.ndarray]]) -> None:
         """Store one frame: ``populations[name][column]`` are arrays with one row per particle.
 
@@ -89,7 +91,7 @@ class TrajectoryWriter:
         population is remembered, but stored only once the first population appears.
 
         Raises StorageError; the frame is then not stored, all former ones are, and appending may be tried
-        again, for example after disk space was freed.
+        again, for example after disk space was freed. Ctrl-C takes effect when the frame is stored.
         """
         described = self._check(tick, time, populations)
         try:
@@ -100,6 +102,7 @@ class TrajectoryWriter:
                 rows = described[name][0] if name in described else 0
                 file.appender.append(tick, time, rows, populations.get(name, {}))
                 file.hdf.flush()
+                file.paged.check()
             self._commit()
         except BaseException as error:
             failures = [file.paged.failure for file in self._files.values()]
@@ -125,6 +128,7 @@ class TrajectoryWriter:
         except OSError as error:
             raise storage_error(error, "sync trajectory in", self.folder) from error
 
+    @interrupts_delayed()
     def close(self) -> None:
         """Finish the files and write their XDMF sidecars; harmless when repeated."""
         if self._lock is None:
@@ -176,6 +180,7 @@ class TrajectoryWriter:
                         vtkhdf.create(file, columns, rows, ticks, times)
                 except _DAMAGE as error:
                     raise image.failure or error from None
+                image.check()
                 if self._durable:
                     image.sync()
             unfinished.replace(path)

@@ -38,7 +38,11 @@ class Change:
 
 
 class PagedFile:
-    """A binary file object for ``h5py.File`` whose changes become real only through ``commit``."""
+    """A binary file object for ``h5py.File`` whose changes become real only through ``commit``.
+
+    HDF5 calls these methods and does not survive exceptions in them (h5py 3.16 can segfault later), so a
+    failing disk is noted in ``failure`` instead, and further writes go nowhere; ``check`` raises it.
+    """
 
     def __init__(
         self, path: str | Path, writable: bool, change: Change | None = None, create: bool = False
@@ -46,7 +50,7 @@ class PagedFile:
         flags = (os.O_RDWR if writable else os.O_RDONLY) | getattr(os, "O_BINARY", 0)
         flags |= os.O_CREAT | os.O_TRUNC if create else 0
         self.path = Path(path)
-        self.failure: BaseException | None = None
+        self.failure: OSError | None = None
         self._handle = os.open(self.path, flags, 0o666)
         self._committed = os.fstat(self._handle).st_size
         self._size = change.size if change else self._committed
@@ -65,9 +69,8 @@ class PagedFile:
     def readinto(self, target: memoryview | bytearray) -> int:
         view = memoryview(target).cast("B")
         start, length = self._position, len(view)
-        data = _read_at(self._handle, length, start)
-        view[: len(data)] = data
-        view[len(data) :] = bytes(length - len(data))
+        data = self._stored(length, start)
+        view[:] = data
         for number in range(start // PAGE, (start + length - 1) // PAGE + 1) if self._pages else ():
             page = self._pages.get(number)
             if page is not None:
@@ -106,8 +109,7 @@ class PagedFile:
             number, inside = divmod(start, PAGE)
             page = self._pages.get(number)
             if page is None:
-                length = min(PAGE, self._committed - number * PAGE)
-                page = bytearray(_read_at(self._handle, length, number * PAGE))
+                page = bytearray(self._stored(min(PAGE, self._committed - number * PAGE), number * PAGE))
                 self._pages[number] = page
             part = min(len(page) - inside, len(view))
             page[inside : inside + part] = view[:part]
@@ -117,12 +119,22 @@ class PagedFile:
     def _write_through(self, view: memoryview, offset: int) -> None:
         try:
             _write_at(self._handle, view, offset)
-        except BaseException as failure:
-            # HDF5 reports this in words of its own and then tries again while closing: remember the
-            # reason, and let those later writes go nowhere.
+        except OSError as failure:
             self.failure = failure
             self._discarded = True
-            raise
+
+    def _stored(self, length: int, offset: int) -> bytes:
+        try:
+            return _read_at(self._handle, length, offset).ljust(length, b"\0")
+        except OSError as failure:
+            self.failure = failure
+            self._discarded = True
+            return bytes(length)
+
+    def check(self) -> None:
+        """Raise what a method had to swallow."""
+        if self.failure is not None:
+            raise self.failure
 
     def change(self) -> Change:
         """What ``commit`` has to write into the committed part."""
@@ -160,8 +172,9 @@ def commit(folder: Path, files: Mapping[str, PagedFile], durable: bool = False) 
     changes = {name: file.change() for name, file in files.items()}
     journal = folder / JOURNAL
     try:
-        if durable:
-            for file in files.values():
+        for file in files.values():
+            file.check()
+            if durable:
                 file.sync()
         _write_journal(journal, changes, durable)
         with folder_guard(folder, exclusive=True):

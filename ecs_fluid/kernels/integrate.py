@@ -16,9 +16,7 @@ from ecs_fluid.kernels import CHUNKS, FAST
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def advance(
-    y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float
-) -> None:
+def advance(y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float) -> None:
     """One stage for all columns: y and q are updated in place; all arrays (n,), one dtype."""
     n = y.size
     span = (n + CHUNKS - 1) // CHUNKS

@@ -20,7 +20,9 @@ from hypothesis.extra import numpy as hnp
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import checkpoint as ck
 
-DTYPES = st.sampled_from(["float32", "float64", "int64", "int32", "uint8", "bool", ">f4", "complex128", "<U7"])
+DTYPES = st.sampled_from(
+    ["float32", "float64", "int64", "int32", "uint8", "bool", ">f4", "complex128", "<U7"]
+)
 ARRAYS = DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0)))
 
 
@@ -39,7 +41,11 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(arrays=st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{0,5}(/[A-Z][a-z]{0,5}\.x)?", fullmatch=True), ARRAYS))
+@given(
+    arrays=st.dictionaries(
+        st.from_regex(r"[a-z][a-z0-9_]{0,5}(/[A-Z][a-z]{0,5}\.x)?", fullmatch=True), ARRAYS
+    )
+)
 def test_every_dtype_and_shape_comes_back_bit_for_bit(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
     path = tmp_path / "checkpoint-1.npz"
     ck.save_checkpoint(path, {"tick": 1}, arrays)

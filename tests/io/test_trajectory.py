@@ -18,7 +18,13 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 
 Frame = dict[str, dict[str, np.ndarray]]
-SHAPES = {"Position.x": (3,), "Strength.alpha": (3,), "VelocityGradient.du": (3, 3), "RowId.id": (), "Age.t": ()}
+SHAPES = {
+    "Position.x": (3,),
+    "Strength.alpha": (3,),
+    "VelocityGradient.du": (3, 3),
+    "RowId.id": (),
+    "Age.t": (),
+}
 
 
 def cloud(rows: int, seed: int, dtype: str = "float32") -> dict[str, np.ndarray]:
@@ -84,7 +90,9 @@ def test_frames_come_back_bit_for_bit(tmp_path: Path) -> None:
 
 COLUMN_TYPES = st.dictionaries(
     st.sampled_from(["Velocity.u", "Temperature.T", "Species.s", "count"]),
-    st.tuples(st.sampled_from(["float32", "float64", "int64", "uint8"]), st.sampled_from([(), (3,), (3, 3), (5,)])),
+    st.tuples(
+        st.sampled_from(["float32", "float64", "int64", "uint8"]), st.sampled_from([(), (3,), (3, 3), (5,)])
+    ),
 )
 
 
@@ -186,7 +194,10 @@ def test_a_reader_beside_the_writer_never_sees_half_a_frame(tmp_path: Path) -> N
         ({"a": {"Velocity.u": np.zeros((1, 3))}}, "population 'a' has no Position.x"),
         ({"a": {"Position.x": np.zeros((1, 2))}}, r"must be \(n, 3\) floats"),
         ({"a": {"Position.x": np.zeros((1, 3), dtype=int)}}, r"must be \(n, 3\) floats"),
-        ({"a": {"Position.x": np.zeros((2, 3)), "Age.t": np.zeros(3)}}, r"Age.t .* shape \(3,\), but needs 2 rows"),
+        (
+            {"a": {"Position.x": np.zeros((2, 3)), "Age.t": np.zeros(3)}},
+            r"Age.t .* shape \(3,\), but needs 2 rows",
+        ),
         ({"a": {"Position.x": np.zeros((2, 3)), "b/c": np.zeros(2)}}, "name 'b/c' cannot be used"),
         ({"a": {"Position.x": np.zeros((2, 3)), "w": np.zeros(2, complex)}}, "dtype complex128; allowed are"),
         ({"ring": {"Position.x": np.zeros((2, 3))}}, "'ring' changed its columns at tick 1"),
@@ -217,7 +228,10 @@ def test_one_writer_and_no_silent_overwriting(tmp_path: Path) -> None:
     write(tmp_path, range(2))
     with pytest.raises(StorageError, match="already holds a trajectory"):
         TrajectoryWriter(tmp_path)
-    with TrajectoryWriter(tmp_path, resume_at_tick=1), pytest.raises(StorageError, match="by this process right now"):
+    with (
+        TrajectoryWriter(tmp_path, resume_at_tick=1),
+        pytest.raises(StorageError, match="by this process right now"),
+    ):
         TrajectoryWriter(tmp_path, resume_at_tick=1)
     assert len(Trajectory(tmp_path)) == 2
 
@@ -246,7 +260,10 @@ def test_damaged_files_give_a_sentence_or_frames_but_never_a_traceback(tmp_path:
     write(tmp_path, range(3))
     size = (tmp_path / "ring.vtkhdf").stat().st_size
     rng = np.random.default_rng(5)
-    places = [(int(p), int(1 << b)) for p, b in zip(rng.integers(0, size, 150), rng.integers(0, 8, 150), strict=True)]
+    places = [
+        (int(p), int(1 << b))
+        for p, b in zip(rng.integers(0, size, 150), rng.integers(0, 8, 150), strict=True)
+    ]
     places += [(p, 0xFF) for p in range(0, 100, 3)]
     context = multiprocessing.get_context("spawn")  # a crash inside HDF5 must fail this test, not end it
     answers = context.Queue()
