@@ -20,11 +20,12 @@ def world_of(vortons, tracers):
     world = ef.World(dt=1e-3, integrator="euler")
     draw = np.random.default_rng(1)
     x = draw.random((vortons, 3), dtype=np.float32)
-    world.spawn("v", ef.Position(x), ef.Strength(1e-9 * x),
-                ef.CoreRadius(np.full(vortons, 0.02, np.float32)), ef.Volume(np.full(vortons, 1e-6, np.float32)))
+    core, volume = np.full(vortons, 0.02, np.float32), np.full(vortons, 1e-6, np.float32)
+    world.spawn("v", ef.Position(x), ef.Strength(1e-9 * x), ef.CoreRadius(core), ef.Volume(volume))
     if tracers:
         world.spawn("t", ef.Position(draw.random((tracers, 3), dtype=np.float32)))
-    world.add_system(ef.VelocitySystem(solver="tree", at="grid", leaf="supervortons", opening="box", kernel="rankine"))
+    velocity = dict(solver="tree", at="grid", leaf="supervortons", opening="box", kernel="rankine")
+    world.add_system(ef.VelocitySystem(**velocity))
     world.add_system(ef.StretchSystem())
     world.add_system(ef.AdvectionSystem())
     return world

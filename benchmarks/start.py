@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Print the median time of ``ecs-fluid run vortex_ring --frames 1`` with compiled kernels in the cache."""
+    """Print the median time of ``ecs-fluid run vortex_ring --frames 1`` with a filled cache."""
     command = Path(sys.executable).with_name("ecs-fluid")
     times = []
     with tempfile.TemporaryDirectory() as folder:

@@ -140,6 +140,6 @@ class Guard:
                 if kind not in system.writes and kind not in system.adds:
                     value = 0
                     for _, array in table.items():
-                        value = zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B"), value)
+                        value = zlib.crc32(array.tobytes(), value)
                     sums[entity.name, kind] = value
         return sums

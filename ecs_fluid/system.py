@@ -19,6 +19,7 @@ Parameters are checked when the system is made, in Python and in a world file al
 
 from __future__ import annotations
 
+import inspect
 import re
 import weakref
 from collections.abc import Iterator
@@ -161,7 +162,7 @@ def _parameters(cls: type[System]) -> type[Settings]:
     """Parameter model of a system: its annotated attributes, plus those of its bases."""
     own = [
         name
-        for name, text in cls.__dict__.get("__annotations__", {}).items()
+        for name, text in inspect.get_annotations(cls).items()
         if not name.startswith("_") and "ClassVar" not in str(text)
     ]
     hints = get_type_hints(cls, include_extras=True) if own else {}

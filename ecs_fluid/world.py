@@ -116,7 +116,8 @@ class World:
 
     def __init__(self, **options: Any) -> None:
         self.options: WorldOptions = validated(WorldOptions, options, "World")
-        self.dt, self.seed = self.options.dt, self.options.seed
+        self.dt: float = self.options.dt
+        self.seed: int = self.options.seed
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
         self.tick = 0
         self.next_row_id = 0
@@ -159,7 +160,8 @@ class World:
 
     def _tables(self, number: int) -> Tables:
         with self.active():
-            return {type(table): table for table in esper.components_for_entity(number)}
+            tables: tuple[Component, ...] = esper.components_for_entity(number)
+        return {type(table): table for table in tables}
 
     def _put(self, entity: Entity, table: Component) -> None:
         with self.active():

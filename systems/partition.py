@@ -85,8 +85,8 @@ class PartitionSystem(System):
         wanted = round(len(x) * self.cells_per_vorton)
         if wanted > MAX_CELLS:
             raise FluidError(
-                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(x)} vortons asks for "
-                f"{wanted} grid cells; at most {MAX_CELLS} are allowed"
+                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(x)} vortons asks "
+                f"for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
         grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, max(1, wanted))
         grid.flat = flat_axes(lo, hi).astype(np.int64)

@@ -20,7 +20,7 @@ Camera = str | Sequence[Sequence[float]]
 VIEW_ANGLE = 28.0  # degrees, vertical: a mild perspective, far particles still look near their true size
 MARGIN = 1.12  # room left around the box, so that smoke splats and the scalar bar do not touch it
 
-# name: (from the scene towards the camera, up)
+# name: (from the scene towards the camera, up); x, -x, ... are the sides on which the camera stands
 CAMERAS: dict[str, tuple[Triple, Triple]] = {
     "auto": ((0.55, -0.78, 0.55), (0.0, 0.0, 1.0)),
     "front": ((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)),
@@ -29,6 +29,12 @@ CAMERAS: dict[str, tuple[Triple, Triple]] = {
     "right": ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
     "top": ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)),
     "bottom": ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0)),
+}
+CAMERAS |= {
+    side: CAMERAS[name]
+    for side, name in zip(
+        ("x", "-x", "y", "-y", "z", "-z"), ("right", "left", "back", "front", "top", "bottom"), strict=True
+    )
 }
 FACING = {"x": "right", "y": "front", "z": "top"}
 

@@ -75,6 +75,11 @@ class Options:
     smooth: bool = True
     off_screen: bool = True
 
+    @property
+    def needs_velocity(self) -> bool:
+        """Whether the picture is of a velocity function, not of the particles."""
+        return self.what in ("slice", "streamlines")
+
     def __post_init__(self) -> None:
         if self.what not in KINDS:
             raise choose("kind of picture", str(self.what), KINDS)

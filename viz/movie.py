@@ -93,8 +93,7 @@ def _write(
     quality: int,
     velocity_of: Callable[[Frame], Velocity] | None,
     progress: Callable[[int], None] | None,
-) -> int:  #
-    fmt: skip
+) -> int:
     """Draw and encode every frame; returns how many."""
     from ecs_fluid.viz.scene import Scene, pixels
 
@@ -106,15 +105,21 @@ def _write(
         extra = ["-crf", str(quality), "-preset", "medium", "-movflags", "+faststart"]
         codec = {"codec": "libx264", "pix_fmt_out": "yuv420p", "output_params": extra}
     writer = encoder.write_frames(
-        str(part), options.size, fps=fps, quality=None, bitrate=None, macro_block_size=2, ffmpeg_log_level="error",
+        str(part),
+        options.size,
+        fps=fps,
+        quality=None,
+        macro_block_size=2,
+        ffmpeg_log_level="error",
         **codec,
-    )  # fmt: skip
+    )
     scene = Scene(view, options)
     count = 0
     try:
         writer.send(None)
         for time, frame in frames:
-            scene.show(frame, None if velocity_of is None else velocity_of(frame), time)
+            velocity = velocity_of(frame) if velocity_of is not None and options.needs_velocity else None
+            scene.show(frame, velocity, time)
             writer.send(pixels(scene.plotter))
             count += 1
             if progress is not None:

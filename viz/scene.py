@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyvista as pv
@@ -29,6 +30,7 @@ from ecs_fluid.viz.survey import View, is_signed, is_vortons, kept, limits, surv
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
+L = TypeVar("L", Smoke, Spheres, Surface)
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
 
@@ -130,7 +132,7 @@ class Scene:
     def show(self, frame: Frame, velocity: Velocity | None = None, time: float | None = None) -> None:
         """Make the scene show `frame`; what was drawn before is updated in place or hidden."""
         what = self.options.what
-        if what in ("slice", "streamlines") and velocity is None:
+        if self.options.needs_velocity and velocity is None:
             raise FluidError(f"a picture of {what} needs a velocity function, and none was given")
         for layer in self._layers.values():
             layer.actor.VisibilityOff()
@@ -159,19 +161,18 @@ class Scene:
             self._surface(name, True).update(mesh, mesh.point_data["color"])
             return
         if not coloured and name in self.view.puffs:
-            layer = self._layers.get(name)
-            if layer is None:
-                layer = self._add(name, Smoke(self.look, self.view.puffs[name]))
-            layer.actor.VisibilityOn()
-            layer.update(x, *(np.array(point) for point in self._camera[:2]))
+            smoke = self._layer(f"{name} smoke", lambda: Smoke(self.look, self.view.puffs[name]))
+            camera, focal, _ = (np.array(point) for point in self._camera)
+            smoke.update(x, camera, focal)
             return
-        layer = self._layers.get(name)
-        if layer is None:
-            table = self._colours(colour, self.view.limits) if coloured and colour is not None else None
-            opacity = 0.25 if what == "streamlines" else 1.0
-            layer = self._add(name, Spheres(self.view.radii.get(name, 0.02), table, self.look.plain, opacity))
-        layer.actor.VisibilityOn()
-        layer.update(x, scalar(columns, colour) if coloured and colour is not None else None)
+        if coloured and colour is not None:
+            table, values = self._colours(colour, self.view.limits), scalar(columns, colour)
+        else:
+            table, values = None, None
+        opacity = 0.25 if what == "streamlines" else 1.0
+        radius = self.view.radii.get(name, 0.02)
+        key = f"{name} {'coloured' if coloured else 'plain'}"
+        self._layer(key, lambda: Spheres(radius, table, self.look.plain, opacity)).update(x, values)
 
     def _slice(self, velocity: Velocity) -> None:
         colour = self.options.color_by or "speed"
@@ -207,19 +208,17 @@ class Scene:
             self._colours(colour, limits(colour, float(lo), float(hi)))
 
     def _surface(self, name: str, lit: bool) -> Surface:
-        layer = self._layers.get(name)
-        if not isinstance(layer, Surface):
-            table = self._table
-            if table is None:
-                table = self._colours(self.view.color_by or "strength", self.view.limits)
-            layer = self._add(name, Surface(table, lit))
-        layer.actor.VisibilityOn()
-        return layer
+        table = self._table or self._colours(self.view.color_by or "strength", self.view.limits)
+        return self._layer(f"{name} surface", lambda: Surface(table, lit))
 
-    def _add(self, name: str, layer: Any) -> Any:
-        self._layers[name] = layer
-        self.plotter.renderer.AddActor(layer.actor)
-        return layer
+    def _layer(self, key: str, make: Callable[[], L]) -> L:
+        """The layer of that key, made when first needed, and visible."""
+        layer = self._layers.get(key)
+        if layer is None:
+            layer = self._layers[key] = make()
+            self.plotter.renderer.AddActor(layer.actor)
+        layer.actor.VisibilityOn()
+        return cast("L", layer)
 
     def _colours(self, name: str, span: tuple[float, float]) -> pv.LookupTable:
         """The colour table, made with its scalar bar when the first thing is coloured."""
@@ -234,10 +233,20 @@ class Scene:
             key.scalar_range = span
             height = self.plotter.window_size[1]
             self.plotter.add_scalar_bar(
-                title(name) + "\n", mapper=key, color=self.look.text, n_labels=4, fmt="{0:.3g}", vertical=False,
-                width=0.3, height=0.1, position_x=0.67, position_y=0.03, unconstrained_font_size=True,
-                label_font_size=max(8, height // 42), title_font_size=max(8, height // 38),
-            )  # fmt: skip
+                title(name) + "\n",  # or the title would stand among the labels
+                mapper=key,
+                color=self.look.text,
+                n_labels=4,
+                fmt="{0:.3g}",
+                vertical=False,
+                width=0.3,
+                height=0.1,
+                position_x=0.67,
+                position_y=0.03,
+                unconstrained_font_size=True,
+                label_font_size=max(8, height // 42),
+                title_font_size=max(8, height // 38),
+            )
         return self._table
 
     def _tell(self, time: float) -> None:

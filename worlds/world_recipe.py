@@ -274,8 +274,8 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         kind = System.registry.get(name) or (_imported(name, place) if allow_code else None)
         if kind is None:
             raise RecipeError(
-                f"{place}: kind = {name!r} would run code of yours; allow it with --allow-code on the command "
-                "line or allow_code=True in Python"
+                f"{place}: kind = {name!r} would run code of yours; allow it with --allow-code on the "
+                "command line or allow_code=True in Python"
             )
     elif name in kinds:
         kind = kinds[name]

@@ -174,7 +174,7 @@ def _window(
     save: Path | None = None,
 ) -> None:
     if needs_display and not (
-        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"
+        any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"
     ):
         raise FluidError("there is no display for a window; write a picture with --save file.png")
     from ecs_fluid.viz.scene import render, save_png
@@ -205,7 +205,8 @@ def info(folder: Path, /) -> None:
         "status": about.get("status"),
         "ticks": f"{about.get('ticks', '?')} of {about.get('plan', {}).get('last_tick', '?')}",
         "simulated time": f"{about.get('time', 0.0):.6g} s",
-        "wall time": f"{about.get('wall_seconds', 0.0):.1f} s ({about.get('ticks_per_second', 0.0):.1f} ticks/s)",
+        "wall time": f"{about.get('wall_seconds', 0.0):.1f} s",
+        "speed": f"{about.get('ticks_per_second', 0.0):.1f} ticks/s in the last stretch",
         "stored frames": str(len(stored)),
         "particles": ", ".join(f"{name} {n:,}" for name, n in about.get("particles", {}).items()),
         "state hash": about.get("state_hash"),

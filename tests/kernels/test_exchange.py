@@ -83,8 +83,8 @@ def test_isotropic_blob_in_space_spreads_at_the_order_of_the_kernel(order: int, 
     errors = []
     for h in (1 / 2, 1 / 3):
         error, growth, total = spread(3, h, order, width=4.6)
-        # The box ends at 4.6 standard deviations of the final blob: beyond lie 1.0e-4 of its second moment per
-        # axis (2 (z phi(z) + Q(z))), or 2e-4 of the growth, which is half of it.
+        # The box ends at 4.6 standard deviations of the final blob: beyond lie 1.0e-4 of its second moment
+        # per axis (2 (z phi(z) + Q(z))), or 2e-4 of the growth, which is half of it.
         assert abs(growth) < 1e-3
         assert abs(total) < 1e-13
         errors.append(error)
@@ -149,7 +149,7 @@ def test_kernel_moments(dimension: int, order: int, integral: float) -> None:
     One source among empty particles at distance r: the rate at r is nu / eps^2 V eta_eps(r). Radial trapezoid
     sums; 2e-5 covers the tail beyond the cutoff, which weighs more in higher moments.
     """
-    r = np.linspace(0, 4.3, 2001)
+    r = np.linspace(0, 4.6, 2001)
     n, nu, eps = len(r), 0.3, 0.7
     x = np.zeros((n, 3))
     x[:, 0] = eps * r
@@ -175,8 +175,11 @@ def test_tail_beyond_the_cutoff_is_below_a_millionth(order: int, dimension: int)
     """Fractions of the moments beyond c are Q(d/2, c^2) and Q(d/2 + 1, c^2), Q the upper gamma ratio."""
     c2, d = exchange.CUTOFF[order] ** 2, dimension
     a, b = (4.0, 0.0) if order == 2 else (2.0 * (d + 4), -4.0)
-    tail = a * gammaincc(d / 2, c2) + b * d / 2 * gammaincc(d / 2 + 1, c2)
-    assert abs(tail) / (a + b * d / 2) < 6e-7
+    integral = a * gammaincc(d / 2, c2) + b * d / 2 * gammaincc(d / 2 + 1, c2)
+    assert abs(integral) / (a + b * d / 2) < 6e-7
+    # Weight moments <rho^2> = d/2 and <rho^4> = d (d + 2) / 4; the second moment should be 2 d.
+    second = a * d / 2 * gammaincc(d / 2 + 1, c2) + b * d * (d + 2) / 4 * gammaincc(d / 2 + 2, c2)
+    assert abs(second) / (2 * d) < 6e-6
 
 
 def cloud(n: int, dimension: int, seed: int = 0) -> tuple[np.ndarray, ...]:
