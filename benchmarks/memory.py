@@ -50,9 +50,8 @@ def main() -> None:
     million = 1_000_000
     vortons = grown(million, 0)
     both = grown(million, million)
-    print(
-        f"resident memory: {vortons / million:.0f} bytes per vorton, {(both - vortons) / million:.0f} per tracer"
-    )
+    each = (both - vortons) / million
+    print(f"resident memory: {vortons / million:.0f} bytes per vorton, {each:.0f} per tracer")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class CoreRadiusRate(Component, rate_of=CoreRadius, squared=True):
     dsigma2: Array = column("m^2/s")
 
 
-class VelocityGradient(Component, derived=True, given=(Strength,)):
+class VelocityGradient(Component, derived=True, given=(Position, Strength, CoreRadius)):
     """Velocity gradient at a vorton: du[p, i, j] is the derivative of u_i along x_j."""
 
     du: Array = column("1/s", shape=(3, 3))

@@ -19,7 +19,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ecs_fluid.component": "Component RowId column",
+    "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
         "Acceleration Age CoreRadius CoreRadiusRate Density Emission Grid InertialVelocity "
         "Position Sources Species Strength StrengthRate Temperature Velocity VelocityField "

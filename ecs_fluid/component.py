@@ -63,7 +63,12 @@ class Column:
                 f"{self.label} has {len(array)} rows, but this {self.component} has {rows}; "
                 "rows are added and removed with spawn and kill"
             )
-        instance.__dict__[self.name] = array
+        old = instance.__dict__.get(self.name)
+        if type(instance).per_row and old is not None:
+            # Into the old array: it keeps the world's precision and shares nothing with the source.
+            old[...] = array
+        else:
+            instance.__dict__[self.name] = array
 
     def check(self, value: object) -> Array:
         """Return `value` as a C-contiguous array of this column's kind, or raise ComponentError."""
@@ -83,7 +88,8 @@ class Column:
         else:
             array = array.astype(np.int64, copy=False)
         self._check_shape(array)
-        return np.ascontiguousarray(array)
+        # Not ascontiguousarray, which turns a single number, shape (), into shape (1,).
+        return np.asarray(array, order="C")
 
     def _check_shape(self, array: Array) -> None:
         per_row = _per_row.get(self.component, True)
@@ -141,6 +147,26 @@ def column(
 _per_row: dict[str, bool] = {}
 
 
+def _closed(shape: tuple[int | None, ...]) -> tuple[int, ...]:
+    """The shape with free lengths at zero."""
+    return tuple(part or 0 for part in shape)
+
+
+def _check_rate(rate: type[Component], state: type[Component]) -> None:
+    """Refuse a rate whose columns cannot be added to those of its state."""
+    needed = [(field.shape, field.kind) for field in state.columns.values()]
+    if state.derived or any(kind != "float" for _, kind in needed):
+        raise ComponentError(
+            f"{rate.__name__} cannot be the rate of {state.__name__}; state components whose columns are "
+            "all floating-point numbers are allowed"
+        )
+    if [(field.shape, field.kind) for field in rate.columns.values()] != needed:
+        raise ComponentError(
+            f"{rate.__name__} is the rate of {state.__name__} and needs as many columns of the same shapes, "
+            "in the same order"
+        )
+
+
 class Component:
     """Base of all components; arrays are given by position or by name.
 
@@ -174,18 +200,27 @@ class Component:
             squared: the rate is that of the square of the value, so that sigma^2 grows exactly linearly.
         """
         super().__init_subclass__()
+        parent = next((base for base in cls.__mro__[1:] if getattr(base, "columns", None)), None)
+        if parent is not None:
+            raise ComponentError(
+                f"{cls.__name__} derives from {parent.__name__}, which has columns; declare the columns of "
+                f"{cls.__name__} in a component of its own"
+            )
         cls.columns = {name: value for name, value in vars(cls).items() if isinstance(value, Column)}
         cls.derived = derived or rate_of is not None
-        cls.per_row, cls.given, cls.rate_of, cls.squared = per_row, given, rate_of, squared
-        if rate_of is not None and not given:
-            cls.given = (rate_of,)
-        _per_row[cls.__name__] = per_row
+        # A component without columns is a tag: it has no rows to keep in step with.
+        cls.per_row = per_row and bool(cls.columns)
+        cls.given, cls.rate_of, cls.squared = given, rate_of, squared
+        if rate_of is not None:
+            cls.given = given or (rate_of,)
+            _check_rate(cls, rate_of)
         other = Component.registry.get(cls.__name__)
         if other is not None and other.__module__ != cls.__module__:
             raise ComponentError(
                 f"two components are called {cls.__name__} (in {other.__module__} and {cls.__module__}); "
                 "their columns share names in files, so rename one"
             )
+        _per_row[cls.__name__] = cls.per_row
         Component.registry[cls.__name__] = cls
 
     def __init__(self, *arrays: object, **named: object) -> None:
@@ -202,23 +237,26 @@ class Component:
         for name in named:
             if name not in names:
                 raise ComponentError(f"{title} has no column {name!r}; it has {', '.join(names)}")
-        for name, field in type(self).columns.items():
-            if name not in named:
-                if field.default is None or (type(self).per_row and not self.__dict__):
-                    raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
-                first = next(iter(self.__dict__.values()), np.zeros(0))
-                shape = (len(first), *field.shape) if type(self).per_row else field.shape
-                kind = np.int64 if field.kind == "int" else first.dtype if first.dtype.kind == "f" else float
-                named[name] = np.full(cast(Any, shape), field.default, dtype=kind)
+        for name in (name for name in names if name in named):
             setattr(self, name, named[name])
-            field.check_values(self.__dict__[name])
+            type(self).columns[name].check_values(self.__dict__[name])
+        given = list(self.__dict__.values())
+        floating = next((array.dtype for array in given if array.dtype.kind == "f"), np.float64)
+        for name, field in type(self).columns.items():
+            if name in named:
+                continue
+            if field.default is None or (type(self).per_row and not given):
+                raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
+            shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
+            kind = np.int64 if field.kind == "int" else floating
+            setattr(self, name, np.full(cast(Any, shape), field.default, dtype=kind))
 
     @classmethod
     def blank(cls, rows: int, dtype: np.dtype[Any] | type) -> Component:
         """A table of `rows` zero rows (or of each column's default), without checks."""
         self = cls.__new__(cls)
         for name, field in cls.columns.items():
-            shape = (rows, *field.shape) if cls.per_row else tuple(part or 0 for part in field.shape)
+            shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
             kind = dtype if field.kind == "float" else np.int64
             self.__dict__[name] = np.full(cast(Any, shape), field.default or 0, dtype=kind)
         return self
@@ -241,7 +279,7 @@ class Component:
         """Turn float columns into `dtype`, in place."""
         for field, array in self.items():
             if field.kind == "float":
-                self.__dict__[field.name] = np.ascontiguousarray(array, dtype=dtype)
+                self.__dict__[field.name] = np.asarray(array, dtype=dtype, order="C")
 
     def copy(self) -> Component:
         """An independent copy."""

@@ -14,7 +14,9 @@ from ecs_fluid.errors import RecipeError
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint ``; did you mean 'x'?`` when `name` is close to a known name, else the list of names."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    # Two swapped letters of a short word share little in order, so the same letters count as close too.
+    swapped = [word for word in known if sorted(word) == sorted(name)]
+    close = swapped or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(known)}" if known else "nothing is known here"
@@ -55,8 +57,12 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
         model: model that was validated, for the nearest known key.
     """
     details = error.errors(include_url=False)
-    # An unknown key usually explains the missing one next to it, so it goes first.
-    first = next((item for item in details if item["type"] == "extra_forbidden"), details[0])
+    # An unknown key usually explains the missing one next to it, so it goes first; a broken rule of one
+    # alternative says more than that the value is not of the other alternative's type.
+    telling = [
+        item for kind in ("extra_forbidden", "value_error") for item in details if item["type"] == kind
+    ]
+    first = (telling or details)[0]
     path = tuple(part for part in first["loc"] if not (isinstance(part, str) and "[" in part))
     key = ".".join(str(part) for part in path)
     value, context = first.get("input"), first.get("ctx", {})

@@ -12,6 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import TrajectoryWriter
+from ecs_fluid.plugins import searching
 from ecs_fluid.state import packed, resume
 from ecs_fluid.world import World
 
@@ -61,14 +62,18 @@ class Run:
         self._saved_at = -1
 
     @classmethod
-    def resume(cls, path: Path, last_tick: int | None = None) -> tuple[Run, list[str]]:
+    def resume(
+        cls, path: Path, last_tick: int | None = None, allow_code: bool = False
+    ) -> tuple[Run, list[str]]:
         """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
         folder = RunFolder.resume(path)
         try:
             found = folder.newest_checkpoint()
-            world = resume(found.path)
+            info = folder.read_info()
+            with searching(Path(info["source"]).parent if allow_code and info.get("source") else None):
+                world = resume(found.path, allow_code)
             folder.rewind(world.tick)
-            plan = folder.read_info().get("plan")
+            plan = info.get("plan")
             if plan is None:
                 raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
         except FluidError:

@@ -78,10 +78,11 @@ def save(world: World, path: Any) -> None:
     save_checkpoint(Path(path), *packed(world))
 
 
-def resume(path: Any) -> World:
+def resume(path: Any, allow_code: bool = False) -> World:
     """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
 
-    Classes of your own systems and components must be imported before.
+    Classes of your own systems and components must be imported before; with `allow_code` the modules of
+    systems are imported by the name that the checkpoint holds, which runs their code.
 
     Raises:
         StorageError: the file is missing, damaged, of another version, or needs a class that is not loaded.
@@ -89,6 +90,7 @@ def resume(path: Any) -> World:
     import ecs_fluid.components
     import ecs_fluid.systems  # noqa: F401  (registers what ships)
     from ecs_fluid.io.checkpoint import load_checkpoint
+    from ecs_fluid.plugins import imported
     from ecs_fluid.world import World
 
     meta, arrays = load_checkpoint(Path(path))
@@ -97,6 +99,17 @@ def resume(path: Any) -> World:
             f"{path} holds a state of version {meta.get('version')}; this ecs_fluid reads version {VERSION}"
         )
     world = World(**meta["options"])
+    systems = []
+    for item in meta["systems"]:
+        system = System.registry.get(item["class"])
+        if system is None and allow_code:
+            system = imported(item["class"], str(path))
+        if system is None:
+            raise StorageError(
+                f"{path} needs the system {item['class']!r}, which is not loaded; import its module first "
+                f"({nearest(item['class'], System.registry)})"
+            )
+        systems.append(system(**item["parameters"]))
     for item in meta["entities"]:
         tables: list[Component] = []
         for name in item["components"]:
@@ -112,15 +125,6 @@ def resume(path: Any) -> World:
                 world._put(world.fluid, table)
         else:
             world.spawn(item["name"], *tables)
-    systems = []
-    for item in meta["systems"]:
-        system = System.registry.get(item["class"])
-        if system is None:
-            raise StorageError(
-                f"{path} needs the system {item['class']!r}, which is not loaded; import its module first "
-                f"({nearest(item['class'], System.registry)})"
-            )
-        systems.append(system(**item["parameters"]))
     world.add_systems(systems)
     world.tick, world.next_row_id = meta["tick"], meta["next_row_id"]
     world.history = list(meta["history"])

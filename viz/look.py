@@ -58,7 +58,7 @@ class Options:
     * `populations`: names of those to draw; all by default.
     * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.
     * `seeds`: how many streamlines.
-    * `smooth`: supersample the edges (four times the pixels to draw).
+    * `smooth`: supersample the edges (four times the pixels to draw); None: except in movies of smoke.
     """
 
     what: str = "particles"
@@ -72,7 +72,7 @@ class Options:
     origin: Sequence[float] | None = None
     resolution: int = 240
     seeds: int = 60
-    smooth: bool = True
+    smooth: bool | None = None
     off_screen: bool = True
 
     @property

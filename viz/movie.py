@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
-from ecs_fluid.viz.fields import Velocity
 from ecs_fluid.viz.look import Options
 from ecs_fluid.viz.survey import TimedFrame, View, survey
+
+if TYPE_CHECKING:  # it imports PyVista, which only drawing needs
+    from ecs_fluid.viz.fields import Velocity
 
 SUFFIXES = (".mp4", ".gif")
 
@@ -48,7 +51,7 @@ def movie(
         raise FluidError(f"quality {quality!r} is not allowed: 0 (lossless) to 51 (worst) are")
     chosen = Options.of(options)
     width, height = (int(length) + int(length) % 2 for length in chosen.size)
-    chosen = Options(**{**vars(chosen), "size": (width, height), "off_screen": True})
+    chosen = replace(chosen, size=(width, height), off_screen=True)
     encoder = _encoder()
     if not os.access(target.parent, os.W_OK):
         raise FluidError(
@@ -56,6 +59,8 @@ def movie(
         )
     if view is None:
         view, frames = _view(frames, chosen)
+    if chosen.smooth is None:  # smoke has no edges to smooth, and is what takes long to draw
+        chosen = replace(chosen, smooth=not view.puffs)
     part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
     try:
         count = _write(encoder, part, frames, view, chosen, fps, quality, velocity_of, progress)

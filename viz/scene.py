@@ -96,7 +96,7 @@ class Scene:
         require_gl()
         self.view, self.options, self.look = view, options, LOOKS[options.look]
         width, height = (int(length) for length in options.size)
-        factor = 2 if options.smooth and options.off_screen else 1
+        factor = 2 if options.smooth is not False and options.off_screen else 1
         window = (factor * width, factor * height)
         self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=window, lighting="light kit")
         if factor == 2:

@@ -7,6 +7,7 @@ the light on its way to a puff, which makes the cloud look solid instead of like
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,18 +61,18 @@ def mean_spacing(x: Array) -> float:
     axes = np.flatnonzero(extent > 1e-3 * extent.max())
     if not len(axes) or len(x) < 2:
         return 0.1
-    h = float(np.prod(extent[axes]) / len(x)) ** (1.0 / len(axes))
+    h = float((np.prod(extent[axes]) / len(x)) ** (1.0 / len(axes)))
     for _ in range(4):
         occupied = len(_unique(np.floor((x[:, axes] - lo[axes]) / (2.0 * h)).astype(np.int64)))
-        h = 2.0 * h * (occupied / len(x)) ** (1.0 / len(axes))
+        h = float(2.0 * h * (occupied / len(x)) ** (1.0 / len(axes)))
     return h
 
 
 def illumination(x: Array, towards_light: Vector, spacing: float, cross_section: float) -> Vector:
     """Fraction of the light (n,) in [0, 1] that reaches each tracer through the others.
 
-    Tracers are counted in a grid whose last axis points to the light; exp(-kappa N), N the tracers per area
-    between a tracer and the light, interpolated between cell centres.
+    Tracers are counted on a grid whose last axis points to the light; exp(-kappa N), N the tracers per area
+    between a tracer and the light, interpolated between grid points.
     """
     from scipy import ndimage
 
@@ -83,15 +84,27 @@ def illumination(x: Array, towards_light: Vector, spacing: float, cross_section:
     lo, hi = q.min(axis=0), q.max(axis=0)
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
-    shape = tuple(int(n) for n in np.floor(where.max(axis=0)) + 2)
-    count = np.bincount(
-        np.ravel_multi_index(tuple(where.astype(np.int64).T), shape), minlength=int(np.prod(shape))
-    )
-    density = ndimage.gaussian_filter(count.reshape(shape).astype(np.float64), 1.0)
+    density = ndimage.gaussian_filter(_deposit(where), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density
-    column = ndimage.map_coordinates(before, where.T - 0.5, order=1, mode="nearest")
+    column = ndimage.map_coordinates(before, where.T, order=1, mode="nearest")
     reached: Vector = np.exp(-cross_section / cell**2 * column)
     return reached
+
+
+def _deposit(where: Vector) -> Vector:
+    """Tracers per grid point: each is shared by its cell's corners with trilinear weights.
+
+    (Counting them by cell would show a beat between the grid and tracers that stand on a lattice.)
+    """
+    base = np.floor(where).astype(np.int64)
+    part = where - base
+    shape = tuple(int(n) for n in base.max(axis=0) + 3)
+    total = np.zeros(int(np.prod(shape)))
+    for corner in itertools.product((0, 1), repeat=3):
+        weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
+        index = np.ravel_multi_index(tuple((base + corner).T), shape)
+        total += np.bincount(index, weights=weight, minlength=len(total))
+    return total.reshape(shape)
 
 
 def back_to_front(x: Array, camera: Vector, focal: Vector) -> NDArray[np.int64]:

@@ -180,7 +180,7 @@ def is_signed(lo: float, hi: float) -> bool:
 def _radius(columns: Columns) -> float:
     """Radius [m] at which particles are drawn: beads on a lattice do not quite touch."""
     if "Volume.volume" in columns and is_vortons(columns):
-        return 0.34 * float(np.median(columns["Volume.volume"])) ** (1.0 / 3.0)
+        return 0.34 * float(np.cbrt(np.median(columns["Volume.volume"])))
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
     return 0.22 * mean_spacing(np.asarray(columns["Position.x"]))

@@ -19,16 +19,23 @@ def typical_distance(x: Array) -> float:
     return float(np.median(distance))
 
 
-def neighbour_offsets(reach: float, cell: float, flat: Array) -> float:
-    """Number of cells around a particle that `occupied_cells` looks at."""
-    return float((2 * np.ceil(reach / cell) + 1) ** int((~flat).sum()))
+def flat_axes(x: Array, reach: float) -> Array:
+    """Axes (3,) on which cells around the particles have no extent."""
+    return np.asarray((np.ptp(x, axis=0) == 0) & (reach == 0))
+
+
+def candidates(x: Array, reach: float, cell: float) -> tuple[float, float]:
+    """Cells around one particle and cells of the whole lattice that `occupied_cells` would look at."""
+    around = np.where(flat_axes(x, reach), 1.0, 2 * np.ceil(reach / cell) + 1)
+    whole = np.ptp(x, axis=0) / cell + around + 1
+    return float(np.prod(around)), float(np.prod(whole))
 
 
 def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
     """Cells of edge `cell` that hold a particle, or whose centre is within `reach` of one.
 
-    The lattice is centred on the bounding box of the particles. Along an axis on which all particles have
-    the same coordinate the cells are flat.
+    The lattice is centred on the bounding box of the particles. Particles without a reach that lie in a
+    plane across an axis get flat cells in that plane; vortons in a plane (a ring) have cores around it.
 
     Args:
         x: positions (n, 3), m.
@@ -38,8 +45,7 @@ def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
     Returns:
         centres (m, 3) in lattice order, and sizes (3,) of a cell, 0 on flat axes.
     """
-    low, high = x.min(axis=0), x.max(axis=0)
-    middle, flat = (low + high) / 2, high == low
+    middle, flat = (x.min(axis=0) + x.max(axis=0)) / 2, flat_axes(x, reach)
     shift = np.where(flat, 0.0, 0.5)
     own = np.floor((x - middle) / cell).astype(np.int64)
     own[:, flat] = 0
@@ -92,4 +98,5 @@ def points_in_cells(
         chosen = np.argsort(random.random((len(centers), k**3)), axis=1)[:, :per_cell]
     sub = np.stack(np.unravel_index(chosen, (k, k, k)), axis=-1)
     moved = jitter * (random.random(sub.shape) - 0.5)
-    return (centers[:, None, :] + ((sub + 0.5 + moved) / k - 0.5) * size).reshape(-1, 3)
+    points = centers[:, None, :] + ((sub + 0.5 + moved) / k - 0.5) * size
+    return np.asarray(points.reshape(-1, 3))

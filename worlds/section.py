@@ -72,6 +72,22 @@ def layers(
     return max(count, 1), outer, laid
 
 
+def ring_moments(profile: Profile, edges: Array, core: float) -> tuple[Array, Array]:
+    """Circulation of the rings between `edges` (m + 1,), and the mean of s^2 over it; both (m,).
+
+    The first ring is the central disc, whose blob stands at s = 0. Cells that stand at the root mean square
+    of their ring keep the second moment of the core, and with it the impulse of a ring.
+    """
+    inner, outer = edges[:-1, None] ** 2, edges[1:, None] ** 2
+    fine = np.sqrt(inner + (outer - inner) * np.linspace(0.0, 1.0, 17))
+    parts = np.diff(enclosed(profile, fine, core), axis=1)
+    middles = (fine[:, 1:] ** 2 + fine[:, :-1] ** 2) / 2
+    share = parts.sum(axis=1)
+    square = (parts * middles).sum(axis=1) / share
+    square[0] = 0.0
+    return share, square
+
+
 def section(profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs) -> Section:
     """Cells of a core section, at most `spacing` apart (square root of the area); shares sum to one.
 
@@ -82,12 +98,11 @@ def section(profile: Profile, core: float, spacing: float, overlap: float, blobs
     cells = np.array([1] + [8 * j for j in range(1, count)])
     layer = np.repeat(np.arange(count), cells)
     within = np.arange(len(layer)) - np.repeat(np.cumsum(cells) - cells, cells)
-    edges = r0 * (2 * np.arange(count + 1) - 1.0)
-    edges[0] = 0.0
-    shares = np.diff(enclosed(profile, edges, laid)) / cells
-    share = shares[layer]
+    edges = np.maximum(r0 * (2 * np.arange(count + 1) - 1.0), 0.0)
+    share, square = ring_moments(profile, edges, laid)
+    share = (share / cells)[layer]
     return Section(
-        s=2 * r0 * layer.astype(np.float64),
+        s=np.sqrt(square)[layer],
         angle=2 * np.pi * (within + 0.5 * (layer % 2)) / cells[layer],
         share=share / share.sum(),
         area=float(np.pi * r0**2),

@@ -13,9 +13,9 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.explain import nearest
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.cells import (
+    candidates,
     lattice,
     lattice_counts,
-    neighbour_offsets,
     occupied_cells,
     points_in_cells,
     typical_distance,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PLACES = ("fills", "box", "slab", "sphere", "torus", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"
-MOST_OFFSETS = 1_000_000
+MOST_AROUND = 1_000_000
 
 
 class Tracers(Recipe):
@@ -104,9 +104,9 @@ class Tracers(Recipe):
         cell = self.cell or typical_distance(x) or core
         if cell <= 0:
             raise RecipeError(f"fills = {name!r} does not tell how large cells are; give 'cell' in m")
-        reach, flat = self.reach * core, np.ptp(x, axis=0) == 0
-        extent = float(np.prod(np.where(flat, 1, np.ptp(x, axis=0) / cell + 2 * reach / cell + 3)))
-        if neighbour_offsets(reach, cell, flat) > MOST_OFFSETS or extent > 2**62:
+        reach = self.reach * core
+        around, whole = candidates(x, reach, cell)
+        if around > MOST_AROUND or whole > 2**62:
             raise RecipeError(
                 f"cells of {cell:.3g} m are too small beside cores of {core:.3g} m in "
                 f"{name!r}; give a larger 'cell'"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import math
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
 from ecs_fluid.components import InertialVelocity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.explain import nearest, validated
+from ecs_fluid.plugins import imported, searching
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
@@ -28,6 +27,7 @@ from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity import VelocitySystem
 from ecs_fluid.world import World, WorldOptions
+from ecs_fluid.worlds.files import files_from
 
 FLUID: dict[str, type[System]] = {
     "partition": PartitionSystem,
@@ -84,7 +84,8 @@ class FluidTable(Settings):
         name = str(info.field_name)
         if name == "diffusion" and "viscosity" in value:
             raise ValueError("the viscosity belongs to [fluid] itself")
-        validated(FLUID[name].Parameters, value, f"[fluid] {name}")
+        needed = {"viscosity": 0.0} if name == "diffusion" else {}
+        validated(FLUID[name].Parameters, needed | value, f"[fluid] {name}")
         return value
 
 
@@ -109,6 +110,7 @@ class WorldRecipe(Settings):
     entity: tuple[Any, ...] = Field((), description="entity recipes, in the order in which they are made")
     system: tuple[Any, ...] = Field((), description="further systems: {kind = ..., parameters}")
     output: OutputTable = Field(default_factory=OutputTable)
+    _folder: Path | None = PrivateAttr(None)
 
     @classmethod
     def from_tables(
@@ -148,7 +150,7 @@ class WorldRecipe(Settings):
                     f"{place}: [[entity]] name = {one.name!r} is taken; every entity needs its own"
                 )
             names.add(one.name)
-        with _searching(folder if allow_code else None):
+        with searching(folder if allow_code else None):
             for number, item in enumerate(_list(full, "system", place), start=1):
                 _system_of(item, f"{place}: [[system]] {number}", allow_code)
         recipe = cls.model_construct(
@@ -159,6 +161,7 @@ class WorldRecipe(Settings):
             system=tuple(full.get("system", ())),
             output=validated(OutputTable, full.get("output", {}), f"{place}: [output]"),
         )
+        recipe._folder = folder
         if recipe.frames > 10_000_000:
             raise RecipeError(
                 f"{place}: [world] duration = {recipe.world.duration:g} s at dt = {recipe.world.dt:g} s "
@@ -189,11 +192,12 @@ class WorldRecipe(Settings):
         options = checked.world.model_dump(exclude={"duration"})
         world = World(**options)
         world.recipe = checked.tables()
-        for recipe in checked.entity:
-            try:
-                recipe.build(world)
-            except FluidError as error:
-                raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from None
+        with nullcontext() if self._folder is None else files_from(self._folder):
+            for recipe in checked.entity:
+                try:
+                    recipe.build(world)
+                except FluidError as error:
+                    raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from None
         world.add_systems(list(checked._fluid_systems(world)))
         if any(InertialVelocity in entity for entity in world.entities):
             world.require(InertiaSystem)
@@ -247,19 +251,6 @@ def _merged(under: dict[str, Any], over: dict[str, Any], place: str) -> dict[str
     return result
 
 
-@contextmanager
-def _searching(folder: Path | None) -> Iterator[None]:
-    """Let modules of the world's folder be imported."""
-    if folder is None:
-        yield
-        return
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-
-
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     """Class of a [[system]] table; its parameters are checked."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
@@ -271,7 +262,7 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         if kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
     }
     if ":" in name:
-        kind = System.registry.get(name) or (_imported(name, place) if allow_code else None)
+        kind = System.registry.get(name) or (imported(name, place) if allow_code else None)
         if kind is None:
             raise RecipeError(
                 f"{place}: kind = {name!r} would run code of yours; allow it with --allow-code on the "
@@ -286,19 +277,6 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         kind = point.load()
     validated(kind.Parameters, {key: item[key] for key in item if key != "kind"}, f"{place} {name!r}")
     return kind
-
-
-def _imported(path: str, place: str) -> type[System]:
-    module, _, name = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None
-    except AttributeError:
-        raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
-    if not (isinstance(found, type) and issubclass(found, System)):
-        raise RecipeError(f"{place}: {path!r} is not a subclass of ecs_fluid.System")
-    return found
 
 
 def shipped() -> dict[str, Path]:

@@ -65,7 +65,7 @@ def run(
     folder = RunFolder.create(
         out_ or free_folder(Path("runs") / name),
         tomli_w.dumps(recipe.tables()),
-        {"world": name, **about(made)},
+        {"world": name, "source": str(Path(world).resolve()), **about(made)},
         existing="replace" if replace else "refuse",
     )
     job = Run(made, folder, frames or recipe.frames, recipe.output.every, recipe.output.checkpoint_seconds)
@@ -86,6 +86,7 @@ def resume(
         int | None, Parameter(help="last tick of the run, to make it longer or shorter")
     ] = None,
     threads: Threads = None,
+    allow_code: AllowCode = False,
 ) -> int:
     """Continue a run from its newest checkpoint, bit for bit."""
     use_threads(threads)
@@ -94,7 +95,7 @@ def resume(
 
     if frames is not None and frames < 1:
         raise FluidError(f"--frames {frames}: at least 1 is needed")
-    job, skipped = Run.resume(folder, frames)
+    job, skipped = Run.resume(folder, frames, allow_code)
     for text in skipped:
         err.print(f"warning: {text}", style="yellow", markup=False)
     if job.world.tick >= job.last_tick:

@@ -6,6 +6,7 @@
     RUN/run.json             versions, seed, machine, command, start; as it goes on status, ticks, timings
     RUN/diagnostics.jsonl    one record per line
     RUN/trajectory/          one VTKHDF file per population
+    RUN/trajectory/fields/   grid fields, one VTKHDF image per stored tick
     RUN/checkpoints/         the last two checkpoints
 
 A run can be repeated from its folder alone. One process writes it at a time.
@@ -26,6 +27,7 @@ from typing import Any, Literal
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
+from ecs_fluid.io.fields import drop_fields_after, field_names
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
@@ -100,6 +102,11 @@ class RunFolder:
     def checkpoints(self) -> Path:
         """Folder of the checkpoints."""
         return self.path / "checkpoints"
+
+    @property
+    def fields(self) -> Path:
+        """Folder of the grid fields; see ``ecs_fluid.io.fields``."""
+        return self.trajectory / "fields"
 
     @property
     def diagnostics(self) -> Path:
@@ -180,13 +187,15 @@ class RunFolder:
         return Trajectory(self.trajectory)
 
     def rewind(self, tick: int) -> None:
-        """Drop diagnostics and checkpoints later than ``tick``, from where the run goes on.
+        """Drop diagnostics, checkpoints and grid fields later than ``tick``, from where the run goes on.
 
         The trajectory is cut by ``write_trajectory(resume_at_tick=tick)``.
         """
         self._check_writable()
         drop_records_after(self.diagnostics, tick)
         checkpoint.drop_after(self.checkpoints, tick)
+        for name in field_names(self.fields):
+            drop_fields_after(self.fields, name, tick)
 
     def close(self) -> None:
         """Let other processes write here; harmless when repeated."""

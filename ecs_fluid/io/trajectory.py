@@ -139,8 +139,12 @@ class TrajectoryWriter:
     def __enter__(self) -> TrajectoryWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self.close()
+        except StorageError:
+            if kind is None:  # a sidecar that does not fit on a full disk must not hide the first error
+                raise
 
     def _check(
         self, tick: int, time: float, populations: Mapping[str, Mapping[str, np.ndarray]]

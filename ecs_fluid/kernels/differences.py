@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import FAST
+from ecs_fluid.kernels.partition import view_as
 
 
 @njit(cache=True)
@@ -66,7 +67,7 @@ def gradient(field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = No
     """Gradient of a scalar field (px, py, pz): (px, py, pz, 3), unit of field per m; ``spacing`` (3,) m."""
     if out is None:
         out = np.empty((*field.shape, 3), field.dtype)
-    _jacobian(field[..., None], spacing, out.reshape(*field.shape, 1, 3))
+    _jacobian(field[..., None], spacing, view_as(out, *field.shape, 1, 3))
     return out
 
 

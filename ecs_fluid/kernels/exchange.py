@@ -18,9 +18,9 @@ axis moments <x^2> = 1/2, <x^2 rho^2> = (d+2)/4, <x^4> = 3/4 and <x^4 rho^2> = 3
     order 2: b = 0, a/2 = 2                                     ->  a = 4,         b = 0,   int eta = 4
     order 4: a/2 + b(d+2)/4 = 2 and 3a/4 + 3b(d+4)/8 = 0        ->  a = 2(d+4),    b = -4,  int eta = 8
 
-Cutoff. Pairs beyond rho = 4 (order 2) or 4.5 (order 4) are dropped. The tail left out is 5.2e-7 and -7.4e-8 of
-the kernel integral in 3-D, 1.1e-7 and -1.5e-8 in 2-D; of its second moment, hence of nu, 5.9e-6 and -2.1e-6
-in 3-D, 1.9e-6 and -6.2e-7 in 2-D (incomplete gamma functions; a test repeats them).
+Cutoff. Pairs beyond rho = 4 (order 2) or 4.5 (order 4) are dropped. The tail left out is 5.2e-7 and -7.4e-8
+of the kernel integral in 3-D, 1.1e-7 and -1.5e-8 in 2-D; of its second moment, hence of nu, 5.9e-6 and
+-2.1e-6 in 3-D, 1.9e-6 and -6.2e-7 in 2-D (incomplete gamma functions; a test repeats them).
 
 Precondition: eps / h >= 1.5 for particles h apart. At eps = h the quadrature error stalls convergence.
 """

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
-from ecs_fluid.kernels.partition import axis_cell
+from ecs_fluid.kernels.partition import axis_cell, view_as
 
 
 @njit(cache=True, fastmath=FAST)
@@ -79,7 +79,7 @@ def interpolate(
     if out is None:
         out = np.empty((len(x), *field.shape[3:]), field.dtype)
     m = int(np.prod(field.shape[3:]))
-    _interpolate(x, origin, spacing, field.reshape(*field.shape[:3], m), out.reshape(len(x), m))
+    _interpolate(x, origin, spacing, view_as(field, *field.shape[:3], m), view_as(out, len(x), m))
     return out
 
 
@@ -155,5 +155,5 @@ def scatter(
     if out is None:
         out = np.empty(shape if values.ndim == 1 else (*shape, m), values.dtype)
     out[...] = 0
-    _scatter(sx, values.reshape(m, -1), start, origin, spacing, out.reshape(*shape, m))
+    _scatter(sx, values.reshape(m, sx.shape[1]), start, origin, spacing, view_as(out, *shape, m))
     return out

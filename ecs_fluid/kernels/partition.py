@@ -110,6 +110,15 @@ def partition(
     return sort_by_cell(cell_index(x, origin, spacing, cells), int(np.prod(cells)))
 
 
+def view_as(array: np.ndarray, *shape: int) -> np.ndarray:
+    """The same memory under another shape: a reshape that refuses to copy, since results would be lost."""
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"array of shape {array.shape} must be C-contiguous, but its strides are {array.strides}"
+        )
+    return array.reshape(shape)
+
+
 @njit(parallel=True, cache=True)
 def _gather(rows: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
     n, m = order.shape[0], rows.shape[1]
@@ -139,7 +148,7 @@ def gather_sorted(rows: np.ndarray, order: np.ndarray, out: np.ndarray | None = 
     width = int(np.prod(rows.shape[1:]))
     if out is None:
         out = np.empty((n,) if rows.ndim == 1 else (width, n), rows.dtype)
-    _gather(rows.reshape(len(rows), width), order, out.reshape(width, n))
+    _gather(rows.reshape(len(rows), width), order, view_as(out, width, n))
     return out
 
 
@@ -147,7 +156,7 @@ def scatter_sorted(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> n
     """Inverse of ``gather_sorted``: out[order[s], j] = columns[j, s]; fills and returns ``out`` (n, ...)."""
     n = len(order)
     width = int(np.prod(out.shape[1:]))
-    _scatter_rows(columns.reshape(width, n), order, out.reshape(len(out), width))
+    _scatter_rows(columns.reshape(width, n), order, view_as(out, len(out), width))
     return out
 
 

@@ -81,7 +81,7 @@ def test_any_flipped_bit_is_noticed(tmp_path: Path) -> None:
     ck.save_checkpoint(path, *state())
     good = path.read_bytes()
     pick = random.Random(3)
-    places = [*range(0, 100), *range(len(good) - 300, len(good)), *pick.sample(range(len(good)), 300)]
+    places = [*range(100), *range(len(good) - 300, len(good)), *pick.sample(range(len(good)), 300)]
     for place in places:
         bad = bytearray(good)
         bad[place] ^= 1 << pick.randrange(8)

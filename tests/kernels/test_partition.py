@@ -64,6 +64,14 @@ def test_gather_then_scatter_gives_the_rows_back(shape: tuple, dtype: type) -> N
     np.testing.assert_array_equal(partition.scatter_sorted(columns, order, np.empty_like(rows)), rows)
 
 
+def test_results_are_never_written_to_a_hidden_copy() -> None:
+    rows, order = np.ones((4, 2)), np.arange(4)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        partition.gather_sorted(rows, order, np.empty((4, 2)).T)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        partition.scatter_sorted(rows.T.copy(), order, np.empty((8, 2))[::2])
+
+
 def test_gap_is_the_distance_to_the_cell_and_outer_cells_have_no_end() -> None:
     """Four cells of 0.5 m from 1 m: cell 1 is 1.5 to 2.0."""
     assert partition.gap(1.2, 1.0, 0.5, 1, 4) == pytest.approx(0.3)

@@ -1,0 +1,182 @@
+"""Grid fields of a run: one small VTKHDF image per stored tick, and an index that ParaView plays in time.
+
+A temporal VTKHDF ImageData has one extent, origin and spacing for all its steps, but our grids follow the
+fluid. So every tick is a file of its own, renamed into place when complete, which makes it crash-safe by
+itself::
+
+    RUN/trajectory/fields/<name>-<tick>.vtkhdf
+    RUN/trajectory/fields/<name>.vtkhdf.series     {"file-series-version": "1.0", "files": [...]}
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import h5py
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import COLUMN, check_name, make_folder, replace_file, replace_text, storage_error
+
+_FILE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)-(\d{1,18})\.vtkhdf")
+_DAMAGE = (KeyError, ValueError, TypeError, RuntimeError, IndexError, AttributeError)
+
+
+@dataclass(frozen=True)
+class FieldFrame:
+    """Fields on one uniform grid: ``arrays[name]`` has shape (nx+1, ny+1, nz+1) plus that of one value."""
+
+    tick: int
+    time: float
+    origin: np.ndarray
+    spacing: np.ndarray
+    arrays: dict[str, np.ndarray]
+
+
+def append_field(
+    folder: str | Path,
+    name: str,
+    tick: int,
+    time: float,
+    origin: np.ndarray,
+    spacing: np.ndarray,
+    arrays: Mapping[str, np.ndarray],
+) -> Path:
+    """Store fields of one tick as ``folder/<name>-<tick>.vtkhdf`` and list it in the series; return the path.
+
+    ``origin`` (3,) and ``spacing`` (3,) are in m, ``time`` in s; arrays are point fields of shape
+    (nx+1, ny+1, nz+1), (..., 3) or (..., 3, 3), float32 or float64, k fastest. The grid may differ from tick
+    to tick. Raises StorageError; former ticks stay as they were.
+    """
+    folder = Path(folder)
+    check_name(name, what="field")
+    points = _grid_points(name, arrays)
+    make_folder(folder)
+    path = folder / f"{name}-{tick:08d}.vtkhdf"
+
+    def write(handle: BinaryIO) -> None:
+        # HDF5 builds the image in memory: a full disk then fails in our write, not inside HDF5.
+        with h5py.File("field", "w", driver="core", backing_store=False) as file:
+            _fill(file, tick, time, points, np.asarray(origin, float), np.asarray(spacing, float), arrays)
+            file.flush()
+            handle.write(file.id.get_file_image())
+
+    replace_file(path, write, "write field")
+    _write_series(folder, name)
+    return path
+
+
+def field_names(folder: str | Path) -> list[str]:
+    """Names under which fields were stored, sorted."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        return []
+    matches = (_FILE.fullmatch(path.name) for path in folder.iterdir())
+    return sorted({match[1] for match in matches if match})
+
+
+def field_ticks(folder: str | Path, name: str) -> list[int]:
+    """Ticks at which the field was stored, ascending."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        return []
+    matches = (_FILE.fullmatch(path.name) for path in folder.iterdir())
+    return sorted(int(match[2]) for match in matches if match and match[1] == name)
+
+
+def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
+    """Read what ``append_field`` stored at ``tick``, bit for bit. Raises StorageError."""
+    path = Path(folder) / f"{check_name(name, what='field')}-{tick:08d}.vtkhdf"
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            vtk = file["VTKHDF"]
+            x, y, z = (int(n) + 1 for n in vtk.attrs["WholeExtent"][1::2])
+            arrays = {}
+            for key, dataset in vtk["PointData"].items():
+                tail = tuple(int(n) for n in dataset.attrs["row_shape"])
+                # VTK runs through x fastest, so its first array axis is z.
+                arrays[key] = np.ascontiguousarray(np.swapaxes(dataset[()].reshape(z, y, x, *tail), 0, 2))
+            time = float(file["ecs_fluid"].attrs["time"])
+            return FieldFrame(tick, time, vtk.attrs["Origin"], vtk.attrs["Spacing"], arrays)
+    except OSError as error:
+        if error.errno is not None:
+            raise storage_error(error, "read field", path) from error
+        raise StorageError(f"field file {path} is damaged or something else: {error}.") from error
+    except _DAMAGE as error:
+        raise StorageError(f"field file {path} is damaged or something else: {error}.") from error
+
+
+def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
+    """Delete the field's files later than ``tick``: a run resumed there writes them anew."""
+    folder = Path(folder)
+    late = [stored for stored in field_ticks(folder, name) if stored > tick]
+    try:
+        for stored in late:
+            (folder / f"{name}-{stored:08d}.vtkhdf").unlink()
+    except OSError as error:
+        raise storage_error(error, "delete later fields in", folder) from error
+    if late:
+        _write_series(folder, name)
+
+
+def _grid_points(name: str, arrays: Mapping[str, np.ndarray]) -> tuple[int, ...]:
+    shapes = {array.shape[:3] for array in arrays.values()}
+    if len(shapes) != 1 or min(map(len, shapes)) < 3:
+        raise StorageError(f"the arrays of field {name!r} must share one grid of three axes, not {shapes}.")
+    for key, array in arrays.items():
+        check_name(key, COLUMN, f"array of field {name!r}, its")
+        if array.dtype.name not in ("float32", "float64") or array.size == 0:
+            raise StorageError(
+                f"array {key} of field {name!r} must be non-empty float32 or float64, not {array.dtype} of "
+                f"shape {array.shape}."
+            )
+    return tuple(shapes.pop())
+
+
+def _fill(
+    file: h5py.File,
+    tick: int,
+    time: float,
+    points: tuple[int, ...],
+    origin: np.ndarray,
+    spacing: np.ndarray,
+    arrays: Mapping[str, np.ndarray],
+) -> None:
+    vtk = file.create_group("VTKHDF")
+    vtk.attrs["Version"] = np.array([2, 0], dtype=np.int64)
+    vtk.attrs.create("Type", np.bytes_("ImageData"))
+    vtk.attrs["WholeExtent"] = np.array([[0, n - 1] for n in points], dtype=np.int64).ravel()
+    vtk.attrs["Origin"], vtk.attrs["Spacing"] = origin, spacing
+    vtk.attrs["Direction"] = np.eye(3).ravel()
+    data = vtk.create_group("PointData")
+    for key, array in arrays.items():
+        tail = array.shape[3:]
+        width = (math.prod(tail),) if tail else ()
+        flat = np.swapaxes(array, 0, 2).reshape(*points[::-1], *width)
+        data.create_dataset(key, data=flat).attrs["row_shape"] = np.array(tail, dtype=np.int64)
+    ours = file.create_group("ecs_fluid")
+    ours.attrs["tick"], ours.attrs["time"] = np.int64(tick), np.float64(time)
+
+
+def _write_series(folder: Path, name: str) -> None:
+    """The index is rebuilt from what is there: known times are taken from the former one, new ones read."""
+    path = folder / f"{name}.vtkhdf.series"
+    try:
+        known = {entry["name"]: entry["time"] for entry in json.loads(path.read_text())["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        known = {}
+    files = []
+    ticks = field_ticks(folder, name)
+    for tick in ticks:
+        file = f"{name}-{tick:08d}.vtkhdf"
+        # The newest may have been written anew since, with another time.
+        fresh = tick == ticks[-1] or file not in known
+        files.append({"name": file, "time": read_field(folder, name, tick).time if fresh else known[file]})
+    text = json.dumps({"file-series-version": "1.0", "files": files}, indent=1)
+    replace_text(path, text, "write field series")

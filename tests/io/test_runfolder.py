@@ -1,0 +1,268 @@
+"""A run folder says what was run, belongs to one process at a time, and is never silently overwritten."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io import disk, lock
+from ecs_fluid.io.fields import append_field, field_ticks
+from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.runfolder import RunFolder
+
+RECIPE = '[world]\ndt = 0.02  # s, "½ of a frame"\n'
+INFO = {"seed": 7, "command": ["run", "ring"], "precision": "double"}
+
+
+def make(path: Path, **options: Any) -> RunFolder:
+    return RunFolder.create(path, RECIPE, INFO, **options)
+
+
+def test_a_run_can_be_repeated_from_its_folder(tmp_path: Path) -> None:
+    with make(tmp_path / "a" / "run"):
+        pass
+    run = RunFolder.open(tmp_path / "a" / "run")
+    info = run.read_info()
+    assert run.recipe == RECIPE and (run.path / "world.toml").read_text(encoding="utf-8") == RECIPE
+    assert INFO.items() <= info.items() and info["status"] == "running"
+    assert info["versions"]["numpy"] == np.__version__
+    assert info["versions"]["python"] == sys.version.split()[0] and "ecs-fluid" in info["versions"]
+    assert info["machine"]["cpus"] == os.cpu_count()
+    assert os.uname().nodename not in json.dumps(info["machine"])
+
+
+def test_updates_keep_the_rest_and_need_the_writer(tmp_path: Path) -> None:
+    with make(tmp_path) as run:
+        run.update(status="finished", ticks=240, timings={"VelocitySystem": 1.25})
+    info = RunFolder.open(tmp_path).read_info()
+    assert (info["status"], info["ticks"], info["timings"]) == ("finished", 240, {"VelocitySystem": 1.25})
+    assert info["seed"] == 7
+    with pytest.raises(StorageError, match="opened to read only; resume it to write"):
+        RunFolder.open(tmp_path).update(status="x")
+    with RunFolder.resume(tmp_path) as again, pytest.raises(StorageError, match="plain JSON"):
+        again.update(status=object())
+    assert RunFolder.open(tmp_path).read_info() == info
+
+
+def test_existing_runs_and_foreign_folders_are_refused(tmp_path: Path) -> None:
+    with make(tmp_path / "run") as run:
+        run.record(tick=1, time=0.1)
+        run.save_checkpoint(1, {}, {"x": np.zeros(2)})
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(StorageError, match="already holds a run; resume it, replace it"):
+        make(tmp_path / "run")
+    with make(tmp_path / "run", existing="replace") as run:
+        assert run.records() == [] and not list(run.checkpoints.iterdir())
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+
+    for existing in ("refuse", "replace"):
+        foreign = tmp_path / f"foreign-{existing}"
+        foreign.mkdir()
+        (foreign / "world.toml").write_text("a recipe of the user's")
+        with pytest.raises(StorageError, match=r"not empty and not a run folder \(it holds 'world.toml'\)"):
+            make(foreign, existing=existing)
+        assert (foreign / "world.toml").read_text() == "a recipe of the user's"
+        assert [path.name for path in foreign.iterdir()] == ["world.toml"]
+        (foreign / "run.json").write_text('{"format": "of another program"}')
+        with pytest.raises(StorageError, match="is not one of ecs_fluid"):
+            make(foreign, existing=existing)
+
+
+def test_what_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    for name, why in {
+        "missing": "no such folder",
+        "empty": "has no run.json",
+        "file": "no such folder",
+    }.items():
+        with pytest.raises(StorageError, match=why):
+            RunFolder.open(tmp_path / name)
+    with pytest.raises(StorageError, match="a file is in the way"):
+        make(tmp_path / "file")
+    make(tmp_path / "run").close()
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    for text, why in {
+        json.dumps({**document, "version": 4}): "format version 4, but this ecs_fluid reads only version 1",
+        json.dumps(document)[:-5]: "is damaged: it is not JSON",
+        "[" * 100_000: "is damaged: it is not JSON",
+        "[]": "not one of ecs_fluid",
+    }.items():
+        (tmp_path / "run" / "run.json").write_text(text)
+        with pytest.raises(StorageError, match=why):
+            RunFolder.open(tmp_path / "run")
+
+
+def test_a_start_killed_half_way_does_not_block_the_next(tmp_path: Path) -> None:
+    make(tmp_path).close()
+    (tmp_path / "run.json").unlink()
+    (tmp_path / ".run.json.tmp").write_text("half")
+    make(tmp_path).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoints",
+        "run.json",
+        "trajectory",
+        "world.toml",
+        "writer.lock",
+    ]
+
+
+def test_records_survive_a_torn_line_and_rewind(tmp_path: Path) -> None:
+    with make(tmp_path) as run:
+        for tick in range(5):
+            run.record(tick=tick, energy=0.1 * tick, worst=float("nan") if tick == 2 else 0.0)
+        whole = run.diagnostics.read_bytes()
+        run.diagnostics.write_bytes(whole + b'{"tick": 5, "ener')
+        assert [record["tick"] for record in run.records()] == [0, 1, 2, 3, 4]
+        run.record(tick=5, energy=0.5)
+        assert [record["tick"] for record in run.records()] == [0, 1, 2, 3, 4, 5]
+        run.diagnostics.write_bytes(whole + b"x" * 10_000)  # longer than one block of the search
+        run.record(tick=5, energy=0.5)
+        assert [record["energy"] for record in run.records()] == [0.1 * tick for tick in range(5)] + [0.5]
+        for tick in (2, 4):
+            run.save_checkpoint(tick, {"tick": tick}, {})
+            append_field(
+                run.fields, "velocity", tick, 0.1, np.zeros(3), np.ones(3), {"u": np.ones((2, 2, 2))}
+            )
+        run.rewind(2)
+        assert field_ticks(run.fields, "velocity") == [2]
+        assert run.diagnostics.read_bytes() == b"".join(whole.splitlines(keepends=True)[:3])
+        assert run.newest_checkpoint().tick == 2
+        run.diagnostics.write_bytes(b"not json\n")
+        with pytest.raises(StorageError, match=r"line 1 of .*diagnostics.jsonl is damaged"):
+            run.records()
+
+
+def test_a_resumed_run_continues_trajectory_and_checkpoints(tmp_path: Path) -> None:
+    def frame(tick: int) -> dict[str, dict[str, np.ndarray]]:
+        return {"ring": {"Position.x": np.full((3, 3), float(tick))}}
+
+    with make(tmp_path) as run, run.write_trajectory() as trajectory:
+        for tick in range(6):
+            trajectory.append(tick, tick * 0.5, frame(tick))
+            run.save_checkpoint(tick, {"tick": tick}, {"x": np.array([tick])})
+    with RunFolder.resume(tmp_path) as run:
+        newest = run.newest_checkpoint(at_most=4)
+        assert newest.tick == 4 and newest.arrays["x"].tolist() == [4]
+        run.rewind(newest.tick)
+        with run.write_trajectory(resume_at_tick=newest.tick) as trajectory:
+            assert trajectory.ticks == (0, 1, 2, 3, 4)
+            trajectory.append(5, 2.5, frame(50))
+        found = run.read_trajectory()
+    assert found.times.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+    assert found.frame(5)["ring"]["Position.x"][0, 0] == 50.0
+
+
+HOLD = "import sys, time; from ecs_fluid.io.runfolder import RunFolder; run = RunFolder.resume(sys.argv[1]); "
+HOLD += "print('held', flush=True); time.sleep(60)"
+
+
+def test_two_processes_cannot_write_and_a_dead_one_does_not_count(tmp_path: Path) -> None:
+    make(tmp_path).close()
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE) as child:
+        assert child.stdout and child.stdout.readline() == b"held\n"
+        for attempt in (lambda: RunFolder.resume(tmp_path), lambda: make(tmp_path, existing="replace")):
+            with pytest.raises(StorageError, match=f"being written by process {child.pid} right now"):
+                attempt()
+        RunFolder.open(tmp_path)  # reading is always possible
+        child.kill()
+    with RunFolder.resume(tmp_path) as run:
+        run.update(status="resumed")
+
+
+def test_without_locks_on_the_disk_the_process_id_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on some network disks: flock is not supported there, so the owner's process is looked for."""
+
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(lock.fcntl, "flock", unsupported)
+    path = tmp_path / "writer.lock"
+    path.write_text(json.dumps({"pid": os.getppid()}))
+    with pytest.raises(StorageError, match=f"being written by process {os.getppid()}"):
+        WriterLock(path)
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    path.write_text(json.dumps({"pid": gone.pid}))
+    WriterLock(path).release()
+    path.write_text("garbage")
+    WriterLock(path).release()
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.ENOSPC, "the disk or quota is full; free some space"),
+        (errno.EROFS, "read-only or you have no permission"),
+        (errno.EACCES, "read-only or you have no permission"),
+        (errno.EFBIG, "exceed the size limit"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+def test_a_refusing_disk_is_explained_and_the_former_files_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, why: str
+) -> None:
+    with make(tmp_path) as run:
+        run.save_checkpoint(3, {"tick": 3}, {"x": np.arange(4)})
+        before = (run.path / "run.json").read_bytes()
+
+        def refuse(_: int) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(disk.os, "fsync", refuse)
+        with pytest.raises(StorageError, match=why):
+            run.save_checkpoint(3, {"tick": 3}, {"x": np.zeros(9)})
+        with pytest.raises(StorageError, match=why):
+            run.update(status="finished")
+        monkeypatch.undo()
+        assert run.newest_checkpoint().arrays["x"].tolist() == [0, 1, 2, 3]
+        assert (run.path / "run.json").read_bytes() == before
+        assert not list(run.path.rglob("*.tmp"))
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 1 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_on_a_really_full_disk_the_former_checkpoint_survives(tiny_disk: Path) -> None:
+    with make(tiny_disk / "run") as run:
+        run.save_checkpoint(1, {"tick": 1}, {"x": np.arange(50_000)})  # 400 kB of 1 MB
+        with pytest.raises(StorageError, match="disk or quota is full"):
+            run.save_checkpoint(2, {"tick": 2}, {"x": np.arange(100_000)})
+        assert run.newest_checkpoint().tick == 1
+        with pytest.raises(StorageError, match="disk or quota is full"):
+            for tick in range(100_000):
+                run.record(tick=tick, filler="x" * 1000)
+        records = run.records()
+        assert [record["tick"] for record in records] == list(range(len(records))) and len(records) > 100
+
+
+def test_on_a_read_only_disk_reading_works_and_writing_is_explained(tiny_disk: Path) -> None:
+    with make(tiny_disk / "run") as run, run.write_trajectory() as trajectory:
+        trajectory.append(0, 0.0, {"ring": {"Position.x": np.ones((2, 3))}})
+    subprocess.run(["mount", "-o", "remount,ro", str(tiny_disk)], check=True)
+    run = RunFolder.open(tiny_disk / "run")
+    assert run.read_trajectory().frame(0)["ring"]["Position.x"].tolist() == [[1.0] * 3] * 2
+    for attempt in (lambda: RunFolder.resume(tiny_disk / "run"), lambda: make(tiny_disk / "other")):
+        with pytest.raises(StorageError, match="read-only or you have no permission"):
+            attempt()
