@@ -24,9 +24,8 @@ class Sources(Component, derived=True, per_row=False):
 
 
 class Emission(Component, per_row=False):
-    """State of an emitter: the part of a particle that is due but not yet emitted."""
+    """State of an emitter: how many particles it has given off."""
 
-    remainder: Array = column("1", shape=(1,), minimum=0.0, default=0.0)
     emitted: Array = column("1", shape=(1,), kind="int", default=0)
 
 

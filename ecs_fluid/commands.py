@@ -1,4 +1,4 @@
-"""Queue of structural changes: rows spawned and killed during a tick, applied once when it ends."""
+"""Queue of structural changes: rows spawned and killed in a tick, applied before and after observers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, RowId
+from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.integrator import Tables
 
@@ -73,13 +73,17 @@ class Commands:
         keep = None if killed is None or not killed.any() else np.flatnonzero(~killed)
         if keep is None and not born:
             return
-        fresh = [world._new_ids(rows) for _, rows in born]
+        fresh = [RowId(world._new_ids(rows)) for _, rows in born]
         for kind, table in entity.tables.items():
-            if not kind.per_row or kind.derived:
+            if not kind.per_row:
                 continue
+            # Derived tables go along, so that observers see what belongs to the rows; it is 0 for new rows.
+            parts: list[Component] = [
+                tables[kind] if kind in tables else row_id if kind is RowId else kind.blank(rows, world.dtype)
+                for (tables, rows), row_id in zip(born, fresh, strict=True)
+            ]
             for field, array in table.items():
                 kept = array if keep is None else array[keep]
-                if born:
-                    parts = fresh if kind is RowId else [t[kind].__dict__[field.name] for t, _ in born]
-                    kept = np.concatenate([kept, *parts])
+                if parts:
+                    kept = np.concatenate([kept, *(part.__dict__[field.name] for part in parts)])
                 table.__dict__[field.name] = kept

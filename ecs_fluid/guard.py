@@ -22,9 +22,21 @@ Saved = dict[str, dict[type[Component], dict[str, Array]]]
 
 def _finite(array: Array) -> bool:
     # A sum is finite unless a term is not, or it overflows; only then the slow test decides.
-    if array.dtype.kind != "f" or math.isfinite(float(array.sum())):
+    if array.dtype.kind != "f":
         return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(float(array.sum())):
+            return True
     return bool(np.isfinite(array).all())
+
+
+def _bad_row(name: str, table: Component) -> str | None:
+    for field, array in table.items():
+        if not _finite(array):
+            flat = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
+            row = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0])
+            return f"entity {name!r}: {field.label} row {row}"
+    return None
 
 
 class Guard:
@@ -55,7 +67,10 @@ class Guard:
         """Put the kept state back."""
         world.tick, world.next_row_id = self._clock
         for entity in world.entities:
-            for kind, columns in self._saved.get(entity.name, {}).items():
+            saved = self._saved.get(entity.name, {})
+            for kind in [kind for kind in entity.tables if not kind.derived and kind not in saved]:
+                world._drop(entity, kind)
+            for kind, columns in saved.items():
                 table = entity.tables[kind]
                 for name, array in columns.items():
                     table.__dict__[name] = array.copy()
@@ -70,11 +85,9 @@ class Guard:
             for kind, table in entity.tables.items():
                 if not wanted(kind):
                     continue
-                for field, array in table.items():
-                    if not _finite(array):
-                        rows = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
-                        row = int(np.flatnonzero(rows)[0])
-                        return f"entity {entity.name!r}: {field.label} row {row}"
+                bad = _bad_row(entity.name, table)
+                if bad is not None:
+                    return bad
         return None
 
     # ------------------------------------------------------------------ who did it
@@ -96,6 +109,24 @@ class Guard:
         bad = self._bad(world, lambda kind: not kind.derived or kind in touched)
         if bad is not None:
             raise self.error(world, bad, type(system).__name__)
+
+    def check_written(self, world: World, system: System) -> None:
+        """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
+        for kind in system.writes:
+            for entity, (table,) in world.entities_with(kind) if not kind.derived else ():
+                bad = _bad_row(entity.name, table)
+                if bad is not None:
+                    self.restore(world)
+                    raise self.error(world, bad, type(system).__name__)
+
+    def check_start(self, world: World) -> None:
+        """Raise DivergedError when the restored state was not finite to begin with."""
+        bad = self.first_bad(world)
+        if bad is not None:
+            raise DivergedError(
+                f"tick {world.tick + 1} (t = {world.time:.6g} s): {bad} was not finite before the tick began; "
+                "no system did it, so look at what was assigned between two ticks"
+            )
 
     def error(self, world: World, bad: str, who: str) -> DivergedError:
         """The error that names place, culprit and cure."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ecs_fluid.component import Array
 from ecs_fluid.system import Settings
@@ -33,8 +34,25 @@ class Keyed(Settings):
         return self
 
 
-KeyedNumber = Annotated[float | Keyed, Field(union_mode="left_to_right")]
-KeyedVector = Annotated[tuple[float, float, float] | Keyed, Field(union_mode="left_to_right")]
+def _of_numbers(keyed: Keyed) -> Keyed:
+    if any(isinstance(value, list) for _, value in keyed.keys):
+        raise ValueError("keys of a number need one number each, [time, value]")
+    return keyed
+
+
+def _of_vectors(keyed: Keyed) -> Keyed:
+    if any(not isinstance(value, list) or len(value) != 3 for _, value in keyed.keys):
+        raise ValueError("keys of a vector need 3 numbers each, [time, [x, y, z]]")
+    return keyed
+
+
+KeyedNumber = Annotated[
+    float | Annotated[Keyed, AfterValidator(_of_numbers)], Field(union_mode="left_to_right")
+]
+KeyedVector = Annotated[
+    tuple[float, float, float] | Annotated[Keyed, AfterValidator(_of_vectors)],
+    Field(union_mode="left_to_right"),
+]
 
 
 def value_at(parameter: Any, time: float) -> Array:
@@ -48,3 +66,13 @@ def value_at(parameter: Any, time: float) -> Array:
     if values.ndim == 1:
         return np.asarray(np.interp(time, times, values))
     return np.array([np.interp(time, times, column) for column in values.T])
+
+
+def integral(parameter: float | Keyed, begin: float, end: float) -> float:
+    """Integral of a constant or keyed number from `begin` to `end` s, exact between the keys."""
+    if not isinstance(parameter, Keyed):
+        return float(parameter) * (end - begin)
+    inner = [time for time, _ in parameter.keys if begin < time < end]
+    edges = [begin, *inner, end]
+    # Between two edges the parameter is constant or linear, so its middle value is its mean.
+    return math.fsum((b - a) * float(value_at(parameter, 0.5 * (a + b))) for a, b in pairwise(edges))

@@ -82,7 +82,8 @@ def read_tables(path: Path) -> dict[str, Any]:
         raise RecipeError(f"{path}: cannot be read: {reason}") from None
     try:
         tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        # ValueError covers both decoders' errors and whole numbers of thousands of digits.
         language = "JSON" if path.suffix == ".json" else "TOML"
         raise RecipeError(f"{path}: not valid {language}: {error}") from None
     if not isinstance(tables, dict):
@@ -101,14 +102,16 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         raise RecipeError(f"--set {assignment!r}: path=value is needed, for example fluid.viscosity=1e-4")
     try:
         value: Any = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = text.strip()
     target: Any = tables
     sections = {"world", "fluid", "entity", "system", "output"}
-    entities = {e.get("name"): e for e in tables.get("entity", []) if isinstance(e, dict)}
+    listed = tables.get("entity", [])
+    listed = listed if isinstance(listed, list) else []
+    entities = {e["name"]: e for e in listed if isinstance(e, dict) and isinstance(e.get("name"), str)}
     if parts[0] not in sections and len(parts) > 1:
         if parts[0] not in entities:
-            known = sections | {name for name in entities if isinstance(name, str)}
+            known = sections | set(entities)
             raise RecipeError(
                 f"--set {assignment!r}: {parts[0]!r} is no section and no entity; {nearest(parts[0], known)}"
             )

@@ -118,7 +118,11 @@ def _feeds(a: System, b: System) -> bool:
     for kind in a.writes:
         if kind.derived and kind not in b.writes and (kind in b.adds or kind in b.reads):
             return True
-    return any(kind in b.reads and kind not in b.adds and kind not in b.writes for kind in a.adds)
+    # Whoever reads a rate wants it whole: it comes after all that only add to it.
+    return any(
+        kind in b.reads and kind not in b.writes and not (kind in b.adds and kind in a.reads)
+        for kind in a.adds
+    )
 
 
 def _sorted(phase: str, members: list[System], later: list[set[int]]) -> list[int]:
@@ -138,6 +142,8 @@ def _sorted(phase: str, members: list[System], later: list[set[int]]) -> list[in
             shared = _conflict(members[i], members[j])
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
+                if type(members[i]) is type(members[j]):
+                    raise ScheduleError(f"the world has two {a}, which both touch {shared.__name__}; keep one")
                 raise ScheduleError(
                     f"{a} and {b} both touch {shared.__name__} in the phase {phase!r} with no order between "
                     f"them; give one of them before or after, for example {b}.after = ({a},)"
@@ -165,7 +171,7 @@ def _conflict(a: System, b: System) -> type[Component] | None:
         for kind in first.writes:
             if kind in second.reads or kind in second.writes or kind in second.adds:
                 return kind
-    return None
+    return next((k for k in a.adds if k in a.reads and k in b.adds and k in b.reads), None)
 
 
 def _cycle(phase: str, members: list[System], later: list[set[int]], left: set[int]) -> str:
@@ -186,8 +192,11 @@ def _check_reads(schedule: Schedule) -> None:
     """Every derived table that is read must have been filled earlier in the tick."""
     filled: set[type[Component]] = set()
     for system in schedule.systems:
+        _check_rates(system)
         for kind in system.reads:
-            if kind.derived and kind.rate_of is None and kind not in filled | {*system.writes}:
+            # A rate is 0 where nobody adds to it, but before the phase rates it is that of the last tick.
+            early = kind.rate_of is None or system.phase in ("spawn", "prepare")
+            if kind.derived and early and kind not in filled | {*system.writes}:
                 raise ScheduleError(
                     f"{type(system).__name__} reads {kind.__name__}, which no system writes before it; "
                     f"add a system that writes {kind.__name__}{_late_writer(schedule, kind)}"
@@ -195,8 +204,19 @@ def _check_reads(schedule: Schedule) -> None:
         filled.update(system.writes, system.adds)
 
 
+def _check_rates(system: System) -> None:
+    """A rate counts only between the moment it is cleared and the moment it is integrated."""
+    lost = {"spawn": (*system.adds, *system.writes), "prepare": (), "rates": ()}
+    for kind in lost.get(system.phase, system.adds):
+        if kind.rate_of is not None:
+            raise ScheduleError(
+                f"{type(system).__name__} changes the rate {kind.__name__} in the phase {system.phase!r}, where "
+                f"it has no effect; set {type(system).__name__}.phase = 'rates'"
+            )
+
+
 def _late_writer(schedule: Schedule, kind: type[Component]) -> str:
     for system in schedule.systems:
-        if kind in system.writes:
+        if kind in system.writes or kind in system.adds:
             return f" earlier ({type(system).__name__} does so only in the phase {system.phase!r})"
     return ""

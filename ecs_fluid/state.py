@@ -41,6 +41,7 @@ def state_hash(world: World) -> str:
 
 def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     """Description and arrays of a world between two ticks, for a checkpoint."""
+    world._between_ticks("save", observers=True)
     systems = []
     for system in world.systems:
         try:
@@ -118,13 +119,17 @@ def resume(path: Any, allow_code: bool = False) -> World:
                 raise StorageError(
                     f"{path} needs the component {name!r}, which is not loaded; import its module first"
                 )
+            missing = [key for key in kind.columns if f"{item['name']}/{name}.{key}" not in arrays]
+            if missing:
+                raise StorageError(f"{path} has no column {name}.{missing[0]} of entity {item['name']!r}")
             columns = {key: arrays[f"{item['name']}/{name}.{key}"] for key in kind.columns}
             tables.append(kind(**columns))
+        checked = world._checked_tables(item["name"], tuple(tables))
         if item["name"] == "fluid":
-            for table in tables:
+            for table in checked.values():
                 world._put(world.fluid, table)
         else:
-            world.spawn(item["name"], *tables)
+            world._create(item["name"], checked)
     world.add_systems(systems)
     world.tick, world.next_row_id = meta["tick"], meta["next_row_id"]
     world.history = list(meta["history"])

@@ -23,7 +23,7 @@ import inspect
 import re
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import esper
 from pydantic import BaseModel, ConfigDict, create_model
@@ -40,6 +40,9 @@ PHASES = ("spawn", "prepare", "rates", "move", "constrain", "observe")
 """Order of a tick; prepare and rates are repeated for every stage of the integrator."""
 
 Types = tuple[type[Component], ...]
+
+DECLARATIONS = ("reads", "writes", "adds", "phase", "before", "after", "integrates", "watching")
+"""Class attributes that are no parameters, annotated or not."""
 
 
 class Settings(BaseModel):
@@ -86,7 +89,13 @@ class System(esper.Processor):
             setattr(cls, listed, types)
         for listed in ("before", "after"):
             others = getattr(cls, listed)
-            setattr(cls, listed, others if isinstance(others, tuple) else (others,))
+            others = others if isinstance(others, tuple) else (others,)
+            for item in others:
+                if not isinstance(item, str) and not (isinstance(item, type) and issubclass(item, System)):
+                    raise ScheduleError(
+                        f"{cls.__name__}.{listed} holds {item!r}; system classes or their names are allowed"
+                    )
+            setattr(cls, listed, others)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("System") or "System").lower()
         cls.Parameters = _parameters(cls)
         System.registry[cls.path()] = cls
@@ -102,6 +111,14 @@ class System(esper.Processor):
             setattr(self, name, getattr(self.parameters, name))
         self._world: weakref.ref[World] | None = None
         self.watching = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A parameter stays checked, and goes into checkpoints, when it is changed later on."""
+        if name in type(self).Parameters.model_fields and "_world" in vars(self):
+            values = {**dict(self.parameters), name: value}
+            self.parameters = validated(type(self).Parameters, values, type(self).__name__)
+            value = getattr(self.parameters, name)
+        object.__setattr__(self, name, value)
 
     @property
     def world(self) -> World:
@@ -163,8 +180,13 @@ def _parameters(cls: type[System]) -> type[Settings]:
     own = [
         name
         for name, text in inspect.get_annotations(cls).items()
-        if not name.startswith("_") and "ClassVar" not in str(text)
+        if not name.startswith("_") and "ClassVar" not in str(text) and name not in DECLARATIONS
     ]
+    for name in own:
+        if hasattr(System, name) or name == "parameters":
+            raise ScheduleError(
+                f"{cls.__name__} calls a parameter {name!r}, which every system has already; rename it"
+            )
     hints = get_type_hints(cls, include_extras=True) if own else {}
     fields: dict[str, Any] = {}
     for name in own:
@@ -173,4 +195,10 @@ def _parameters(cls: type[System]) -> type[Settings]:
         if isinstance(default, FieldInfo):
             delattr(cls, name)
     base = next((b.Parameters for b in cls.__mro__[1:] if issubclass(b, System)), Settings)
+    for name, inherited in base.model_fields.items():
+        if name in cls.__dict__ and name not in own:
+            # A new default alone keeps the range and the description that the parent declared.
+            limits: Any = inherited.metadata
+            number: Any = Annotated[(inherited.annotation, *limits)] if limits else inherited.annotation
+            fields[name] = (number, FieldInfo(default=cls.__dict__[name], description=inherited.description))
     return create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)

@@ -116,8 +116,6 @@ class World:
 
     def __init__(self, **options: Any) -> None:
         self.options: WorldOptions = validated(WorldOptions, options, "World")
-        self.dt: float = self.options.dt
-        self.seed: int = self.options.seed
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
         self.tick = 0
         self.next_row_id = 0
@@ -132,9 +130,19 @@ class World:
         self._guard = Guard()
         self._integrator = Integrator(self.options.integrator)
         self._stage, self._stage_offset = 0, 0.0
-        self._ticking = self._warned = False
+        self._ticking = self._observing = self._warned = False
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
+
+    @property
+    def dt(self) -> float:
+        """Time step of a tick, s; fixed, since the clock is tick times dt."""
+        return self.options.dt
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random numbers."""
+        return self.options.seed
 
     # ------------------------------------------------------------------ entities
 
@@ -167,6 +175,10 @@ class World:
         with self.active():
             esper.add_component(entity.number, table)
 
+    def _drop(self, entity: Entity, kind: type[Component]) -> None:
+        with self.active():
+            esper.remove_component(entity.number, kind)
+
     @property
     def entities(self) -> list[Entity]:
         """All entities in the order in which they were made; the first is the `fluid` entity."""
@@ -190,21 +202,23 @@ class World:
         Raises:
             ComponentError: lengths differ, a component comes twice or is derived, the name is taken.
         """
-        if self._ticking:
-            raise FluidError(f"entity {name!r} cannot be made during a tick; make it between two ticks")
-        if not (name and name[0].isascii() and name[0].isalpha() and _plain(name)):
-            raise ComponentError(
-                f"entity name {name!r}: letters, digits, '-' and '_' are allowed, starting with a letter"
-            )
-        if name in self._entities:
-            raise ComponentError(f"the world already has an entity {name!r}; choose another name")
-        tables = self._checked_tables(name, components)
-        rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
-        if rows is not None and RowId not in tables:
-            tables[RowId] = RowId(self._new_ids(rows))
-        entity = self._create(name, tables)
-        self._schedule = None
-        return entity
+        with self.active():
+            if self._ticking or self._observing:
+                raise FluidError(f"entity {name!r} cannot be made during a tick; make it between two ticks")
+            if not (isinstance(name, str) and name[:1].isascii() and name[:1].isalpha() and _plain(name)):
+                raise ComponentError(
+                    f"entity name {name!r}: letters, digits, '-' and '_' are allowed, starting with a letter"
+                )
+            if name in self._entities:
+                raise ComponentError(f"the world already has an entity {name!r}; choose another name")
+            tables = self._checked_tables(name, components)
+            if RowId in tables:
+                raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
+            rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
+            if rows is not None:
+                tables[RowId] = RowId(self._new_ids(rows))
+            self._schedule = None
+            return self._create(name, tables)
 
     def _checked_tables(self, name: str, components: tuple[Component | type[Component], ...]) -> Tables:
         tables: Tables = {}
@@ -231,13 +245,32 @@ class World:
                         "all components of an entity need the same number of rows"
                     )
                 rows, first = item.rows, first or kind.__name__
-            for field, array in item.items():
-                field.check_values(array, f"entity {name!r}")
-            tables[kind] = item.copy()
-            tables[kind].cast(self.dtype)
+            tables[kind] = self._cast_copy(name, item)
         for kind in blanks:
+            missing = [field for field in kind.columns.values() if field.default is None]
+            if missing and rows:
+                raise ComponentError(
+                    f"entity {name!r}: {missing[0].label} has no default; pass {kind.__name__} with its values"
+                )
             tables[kind] = kind.blank(rows or 0, self.dtype)
         return tables
+
+    def _cast_copy(self, name: str, item: Component) -> Component:
+        """A copy in the world's precision, checked before and after."""
+        place = f"entity {name!r}"
+        for field, array in item.items():
+            field.check_values(array, place)
+        table = item.copy()
+        with np.errstate(over="ignore", under="ignore"):
+            table.cast(self.dtype)
+        for field, array in table.items():
+            try:
+                field.check_values(array, place)
+            except ComponentError as error:
+                raise ComponentError(
+                    f"{error} (rounded to float32; use precision = 'double' for such values)"
+                ) from None
+        return table
 
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
@@ -246,24 +279,30 @@ class World:
 
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
-        entity = self[name]
-        kind = component if isinstance(component, type) else type(component)
-        if kind in entity:
-            raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
-        table = kind.blank(len(entity), self.dtype) if component is kind else component
-        checked = self._checked_tables(name, (table,))[kind]
-        if kind.per_row and checked.rows != len(entity):
-            raise ComponentError(
-                f"entity {name!r}: {kind.__name__} has {checked.rows} rows, but the entity has {len(entity)}"
-            )
-        self._put(entity, checked)
-        self._schedule = None if not self._ticking else self._schedule
+        with self.active():
+            if self._ticking:
+                raise FluidError(f"entity {name!r}: nothing can be attached during a tick; do it between two")
+            entity = self[name]
+            kind = component if isinstance(component, type) else type(component)
+            if kind in entity:
+                raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
+            # The row names stand in for the entity's rows, so that a class gets as many.
+            names = (entity[RowId],) if RowId in entity else ()
+            checked = self._checked_tables(name, (*names, component))[kind]
+            if kind.per_row and not names:
+                self._put(entity, RowId(self._new_ids(checked.rows or 0)))
+            self._put(entity, checked)
+            self._schedule = None
 
     def spawn_rows(self, name: str, *components: Component) -> None:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
         Columns of components that are not given get their default; one without a default must be given.
         """
+        with self.active():
+            self._spawn_rows(name, components)
+
+    def _spawn_rows(self, name: str, components: tuple[Component, ...]) -> None:
         entity = self[name]
         tables = self._checked_tables(name, components)
         tables.pop(RowId, None)
@@ -281,14 +320,15 @@ class World:
             extra = next(iter(tables)).__name__
             raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
         self._commands.spawn(name, full, rows)
-        if not self._ticking:
+        if not (self._ticking or self._observing):
             self._commands.apply(self)
 
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
-        self._commands.kill(name, rows, len(self[name]))
-        if not self._ticking:
-            self._commands.apply(self)
+        with self.active():
+            self._commands.kill(name, rows, len(self[name]))
+            if not (self._ticking or self._observing):
+                self._commands.apply(self)
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
@@ -317,16 +357,27 @@ class World:
 
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; what they need of one another is taken from the list first."""
-        for system in systems:
+        for number, system in enumerate(systems):
             if not isinstance(system, System):
                 raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
-            if system._world is not None:
+            if "_world" not in vars(system):
+                raise ScheduleError(f"{type(system).__name__}.__init__ has to call super().__init__()")
+            if system._world is not None or any(system is other for other in systems[:number]):
                 raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
-            system._world = weakref.ref(self)
-            self._systems.append(system)
+        former = list(self._systems)
         self._schedule = None
         for system in systems:
-            system.added(self)
+            system._world = weakref.ref(self)
+            self._systems.append(system)
+        try:
+            for system in systems:
+                system.added(self)
+        except BaseException:
+            # A refused system must not run after all.
+            self._systems, self._schedule = former, None
+            for system in systems:
+                system._world = None
+            raise
 
     def require(self, kind: type[S], **parameters: Any) -> S:
         """The system of that class, added with `parameters` if there is none."""
@@ -347,8 +398,7 @@ class World:
 
     def _attach_derived(self) -> None:
         """Give every entity the derived tables that its systems fill, at the right length."""
-        schedule = self._schedule or build(self._systems)
-        filled = {kind for system in schedule.systems for kind in (*system.writes, *system.adds)}
+        filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
         for kind in sorted((k for k in filled if k.derived), key=lambda k: k.__name__):
             if not kind.per_row:
                 if kind not in self.fluid:
@@ -375,13 +425,21 @@ class World:
             DivergedError: a table became non-finite; the world is back at the start of that tick and the
                 message names the system that did it.
         """
+        if isinstance(ticks, bool) or not hasattr(ticks, "__index__") or ticks < 0:
+            raise FluidError(f"step: ticks = {ticks!r}; a whole number of at least 0 is needed")
         with self.active():
+            self._between_ticks("step")
             for _ in range(ticks):
                 self._tick()
+
+    def _between_ticks(self, what: str, observers: bool = False) -> None:
+        if self._ticking or (self._observing and not observers):
+            raise FluidError(f"{what} was called during a tick of the same world; call it between two ticks")
 
     def evaluate(self) -> None:
         """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
         with self.active():
+            self._between_ticks("evaluate")
             schedule = self.schedule
             self._ticking = True
             try:
@@ -409,8 +467,21 @@ class World:
             raise
         if bad is not None:
             self._guard.restore(self)
+            self._guard.check_start(self)
             self._replay(schedule, bad)
-        self._run(schedule.phases["observe"])
+        self._observe(schedule.phases["observe"])
+
+    def _observe(self, observers: list[System]) -> None:
+        """Run the observers on the finished tick; what they spawn and kill is applied after the last."""
+        self._observing = True
+        try:
+            for system in observers:
+                self._run([system])
+                self._guard.check_written(self, system)
+            self._commands.apply(self)
+        finally:
+            self._observing = False
+            self._commands.clear()
 
     def _advance(self, schedule: Schedule) -> None:
         self._ticking = True
@@ -538,9 +609,14 @@ class World:
 
     def timings(self) -> dict[str, Timing]:
         """Time of each system by name, in running order."""
-        return {
-            type(system).__name__: self._timings.get(id(system), Timing()) for system in self.schedule.systems
-        }
+        result: dict[str, Timing] = {}
+        for system in self.schedule.systems:
+            name, number = type(system).__name__, 1
+            while name in result:
+                number += 1
+                name = f"{type(system).__name__} {number}"
+            result[name] = self._timings.get(id(system), Timing())
+        return result
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import Literal
 
@@ -17,8 +18,8 @@ from ecs_fluid.components import (
     Strength,
     Volume,
 )
-from ecs_fluid.errors import FluidError
-from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name, Vector
 from ecs_fluid.system import Settings, System
 from ecs_fluid.world import Entity, World
@@ -53,11 +54,18 @@ class Emitter(Settings):
             raise ValueError(f"stop = {self.stop:g} s is before start = {self.start:g} s")
         if any(size < 0 for size in (*self.spread, *self.velocity_spread, *self.strength_spread)):
             raise ValueError("spread, velocity_spread and strength_spread need sizes of at least 0")
+        rates = [value for _, value in self.rate.keys] if isinstance(self.rate, Keyed) else [self.rate]
+        for rate in rates:
+            if not isinstance(rate, list) and rate < 0:
+                raise ValueError(f"rate = {rate:g} 1/s; at least 0 is needed")
         return self
 
 
 class EmissionSystem(System):
-    """Adds rate * dt particles per tick to an entity; the broken part is carried to the next tick.
+    """Adds particles to entities: in all, the whole part of the integral of the rate over time.
+
+    The count of a tick is the whole part of that integral at its end less the one at its start, so a rate of
+    90 1/s at dt = 1/60 s gives 1, 2, 1, 2, ... particles, with no drift over any number of ticks.
 
     Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the tick, so
     they do not depend on what else draws random numbers, nor on a resume. Rows appear when the tick ends.
@@ -72,38 +80,44 @@ class EmissionSystem(System):
 
     def added(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
+        names = [emitter.name for system in world.systems for emitter in getattr(system, "emitters", ())]
         for emitter in self.emitters:
+            if names.count(emitter.name) > 1:
+                raise RecipeError(f"two emitters are called {emitter.name!r}; every emitter needs its own name")
+            world[emitter.into][Position]
             if emitter.name not in world:
-                world.spawn(emitter.name, Emission())
+                world.spawn(emitter.name, Emission)
+            elif Emission not in world[emitter.name]:
+                world.attach(emitter.name, Emission)
 
     def process(self, dt: float) -> None:
         """Queue the particles that are due this tick."""
         for emitter in self.emitters:
-            count = self._due(emitter, self.world[emitter.name][Emission], dt)
+            count = self._due(emitter, self.world[emitter.name][Emission])
             if count:
                 target = self.world[emitter.into]
                 target.spawn(*self._particles(emitter, target, count, dt))
 
-    def _due(self, emitter: Emitter, state: Emission, dt: float) -> int:
-        world = self.world
-        begin = max(world.time, emitter.start)
-        end = world.time + dt if emitter.stop is None else min(world.time + dt, emitter.stop)
-        if end <= begin:
-            return 0
-        rate = float(value_at(emitter.rate, world.time))
-        if rate < 0:
-            raise FluidError(f"emitter {emitter.name!r}: rate {rate:g} at t = {world.time:g} s; 0 or more")
-        due = float(state.remainder[0]) + rate * (end - begin)
-        count = int(due)
+    def _due(self, emitter: Emitter, state: Emission) -> int:
+        tick = self.world.tick
+        count = self._due_until(emitter, tick + 1) - self._due_until(emitter, tick)
         if emitter.limit is not None:
             count = min(count, max(emitter.limit - int(state.emitted[0]), 0))
         if count > MAX_PER_TICK:
             raise FluidError(
                 f"emitter {emitter.name!r}: {count} particles in one tick; at most {MAX_PER_TICK} are allowed"
             )
-        state.remainder[0] = due - int(due)
         state.emitted[0] += count
         return count
+
+    def _due_until(self, emitter: Emitter, tick: int) -> int:
+        """Particles that an emitter without a limit has given off when `tick` begins."""
+        end = tick * self.world.dt
+        if emitter.stop is not None:
+            end = min(end, emitter.stop)
+        total = integral(emitter.rate, emitter.start, end) if end > emitter.start else 0.0
+        # Round-off must not hold back a particle that is due exactly at the end of a tick.
+        return math.floor(total * (1 + 1e-12) + 1e-9)
 
     def _particles(self, emitter: Emitter, target: Entity, count: int, dt: float) -> list[Component]:
         key = [self.world.seed, zlib.crc32(emitter.name.encode())]

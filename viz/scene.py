@@ -192,6 +192,8 @@ class Scene:
         self._surface("slice", False).update(mesh, values)
 
     def _streamlines(self, velocity: Velocity) -> None:
+        if self.options.color_by not in (None, "speed"):
+            raise choose("colour of streamlines", str(self.options.color_by), ("speed",))
         pad = 0.35 * float((self.view.hi - self.view.lo).max())
         lines = streamlines(velocity, (self.view.lo - pad, self.view.hi + pad), self.options.seeds)
         if not lines.n_points:

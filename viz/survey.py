@@ -132,8 +132,9 @@ class _Seen:
     def _colours(self, columns: Columns) -> list[str]:
         if self.options.color_by is not None:
             return [self.options.color_by] if has_scalar(columns, self.options.color_by) else []
-        names = ("speed",) if self.options.what == "streamlines" else ("vorticity", "strength")
-        return [name for name in names if is_vortons(columns) and has_scalar(columns, name)]
+        return [
+            name for name in ("vorticity", "strength") if is_vortons(columns) and has_scalar(columns, name)
+        ]
 
     def _widen(self, name: str, values: NDArray) -> None:
         finite = values[np.isfinite(values)]

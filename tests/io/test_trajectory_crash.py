@@ -236,16 +236,16 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_really_full_disk(tiny_disk: Path) -> None:
     """Not a byte is left for the sidecar either; leaving the block still reports the frame that failed."""
-    with pytest.raises(StorageError, match="write trajectory frame .* disk or quota is full"):
-        with TrajectoryWriter(tiny_disk / "t") as writer:
-            try:
-                for tick in range(100):
-                    writer.append(tick, tick * 0.1, example(tick))
-            finally:
-                stored = len(writer.ticks)
-                with open(tiny_disk / "filler", "wb", buffering=0) as filler, pytest.raises(OSError):
-                    while True:
-                        filler.write(bytes(512))
+    refused = pytest.raises(StorageError, match=r"write trajectory frame .* disk or quota is full")
+    with refused, TrajectoryWriter(tiny_disk / "t") as writer:
+        try:
+            for tick in range(100):
+                writer.append(tick, tick * 0.1, example(tick))
+        finally:
+            stored = len(writer.ticks)
+            with open(tiny_disk / "filler", "wb", buffering=0) as filler, pytest.raises(OSError):
+                while True:
+                    filler.write(bytes(512))
     assert stored >= 2
     assert_intact(tiny_disk / "t", stored, stored)
 

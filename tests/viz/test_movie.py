@@ -22,7 +22,7 @@ pytest.importorskip("imageio_ffmpeg")
 def rising(frame: Frame, count: int = 6) -> list[TimedFrame]:
     """The frame's smoke, 0.4 m higher every time."""
     x = frame["smoke"]["Position.x"]
-    return [(0.1 * k, {"smoke": {"Position.x": x + [0.0, 0.0, 0.4 * k]}}) for k in range(count)]
+    return [(0.1 * k, {"smoke": {"Position.x": x + np.array([0.0, 0.0, 0.4 * k])}}) for k in range(count)]
 
 
 def heights(film: np.ndarray) -> np.ndarray:
@@ -74,9 +74,8 @@ def test_slice_movie_asks_for_every_frames_velocity(frame: Frame, tmp_path: Path
         asked.append(1)
         return lambda points: np.tile([float(len(asked)), 0.0, 0.0], (len(points), 1)) * points[:, :1]
 
-    film = iio.imread(
-        movie(tmp_path / "a.mp4", rising(frame, 3), what="slice", velocity_of=velocity_of, size=(160, 120), resolution=20)
-    )  # fmt: skip
+    options = {"what": "slice", "size": (160, 120), "resolution": 20}
+    film = iio.imread(movie(tmp_path / "a.mp4", rising(frame, 3), velocity_of=velocity_of, **options))
     assert len(asked) == 3
     # The colour range is the first frame's, and the speed doubles and trebles: brighter and brighter.
     assert (np.diff(film[:, 30:80].astype(float).mean(axis=(1, 2, 3))) > 2.0).all()
@@ -98,8 +97,8 @@ def test_memory_does_not_grow(frame: Frame, tmp_path: Path) -> None:
     x = frame["smoke"]["Position.x"]
     frames = ((0.01 * k, {"smoke": {"Position.x": x + 0.001 * k}}) for k in range(120))
     movie(tmp_path / "long.mp4", frames, size=(160, 120), progress=watch)
-    # One frame's arrays are 4000 x (12 + 3) bytes and more on the way there: kept, 100 of them are > 6 MB, and
-    # 100 kept pictures are 5.8 MB. 4 MB are allowed for the allocator.
+    # One frame's arrays are 4000 x (12 + 3) bytes and more on the way there: kept, 100 of them are > 6 MB,
+    # and 100 kept pictures are 5.8 MB. 4 MB are allowed for the allocator.
     assert sizes[120] - sizes[20] < 4_000_000
 
 
