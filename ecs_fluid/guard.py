@@ -124,8 +124,8 @@ class Guard:
         bad = self.first_bad(world)
         if bad is not None:
             raise DivergedError(
-                f"tick {world.tick + 1} (t = {world.time:.6g} s): {bad} was not finite before the tick began; "
-                "no system did it, so look at what was assigned between two ticks"
+                f"tick {world.tick + 1} (t = {world.time:.6g} s): {bad} was not finite before the tick "
+                "began; no system did it, so look at what was assigned between two ticks"
             )
 
     def error(self, world: World, bad: str, who: str) -> DivergedError:

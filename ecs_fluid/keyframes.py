@@ -55,17 +55,20 @@ KeyedVector = Annotated[
 ]
 
 
-def value_at(parameter: Any, time: float) -> Array:
-    """Value of a constant or keyed parameter at `time` s; shape () or (k,)."""
+def value_at(parameter: Any, time: float | Array) -> Array:
+    """Value of a constant or keyed parameter at `time` s; shape () or (k,).
+
+    For a keyed parameter `time` may be an array (n,); the result is then (n,) or (n, k).
+    """
     if not isinstance(parameter, Keyed):
         return np.asarray(parameter, dtype=np.float64)
     times = np.array([key for key, _ in parameter.keys])
     values = np.array([value for _, value in parameter.keys], dtype=np.float64)
     if parameter.between == "step" or len(times) == 1:
-        return np.asarray(values[max(int(np.searchsorted(times, time, side="right")) - 1, 0)])
+        return np.asarray(values[np.maximum(np.searchsorted(times, time, side="right") - 1, 0)])
     if values.ndim == 1:
         return np.asarray(np.interp(time, times, values))
-    return np.array([np.interp(time, times, column) for column in values.T])
+    return np.stack([np.interp(time, times, column) for column in values.T], axis=-1)
 
 
 def integral(parameter: float | Keyed, begin: float, end: float) -> float:

@@ -143,7 +143,7 @@ def _sorted(phase: str, members: list[System], later: list[set[int]]) -> list[in
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
                 if type(members[i]) is type(members[j]):
-                    raise ScheduleError(f"the world has two {a}, which both touch {shared.__name__}; keep one")
+                    raise ScheduleError(f"two {a} both touch {shared.__name__}; keep one of them")
                 raise ScheduleError(
                     f"{a} and {b} both touch {shared.__name__} in the phase {phase!r} with no order between "
                     f"them; give one of them before or after, for example {b}.after = ({a},)"
@@ -210,8 +210,8 @@ def _check_rates(system: System) -> None:
     for kind in lost.get(system.phase, system.adds):
         if kind.rate_of is not None:
             raise ScheduleError(
-                f"{type(system).__name__} changes the rate {kind.__name__} in the phase {system.phase!r}, where "
-                f"it has no effect; set {type(system).__name__}.phase = 'rates'"
+                f"{type(system).__name__} changes the rate {kind.__name__} in the phase {system.phase!r}, "
+                f"where it has no effect; set {type(system).__name__}.phase = 'rates'"
             )
 
 

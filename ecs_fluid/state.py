@@ -41,7 +41,7 @@ def state_hash(world: World) -> str:
 
 def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     """Description and arrays of a world between two ticks, for a checkpoint."""
-    world._between_ticks("save", observers=True)
+    world._between_ticks("save")
     systems = []
     for system in world.systems:
         try:

@@ -250,7 +250,7 @@ class World:
             missing = [field for field in kind.columns.values() if field.default is None]
             if missing and rows:
                 raise ComponentError(
-                    f"entity {name!r}: {missing[0].label} has no default; pass {kind.__name__} with its values"
+                    f"entity {name!r}: {missing[0].label} has no default; pass a {kind.__name__} with values"
                 )
             tables[kind] = kind.blank(rows or 0, self.dtype)
         return tables
@@ -432,8 +432,8 @@ class World:
             for _ in range(ticks):
                 self._tick()
 
-    def _between_ticks(self, what: str, observers: bool = False) -> None:
-        if self._ticking or (self._observing and not observers):
+    def _between_ticks(self, what: str) -> None:
+        if self._ticking or self._observing:
             raise FluidError(f"{what} was called during a tick of the same world; call it between two ticks")
 
     def evaluate(self) -> None:

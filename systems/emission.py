@@ -80,10 +80,11 @@ class EmissionSystem(System):
 
     def added(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
-        names = [emitter.name for system in world.systems for emitter in getattr(system, "emitters", ())]
+        systems = [system for system in world.systems if isinstance(system, EmissionSystem)]
+        names = [emitter.name for system in systems for emitter in system.emitters]
         for emitter in self.emitters:
             if names.count(emitter.name) > 1:
-                raise RecipeError(f"two emitters are called {emitter.name!r}; every emitter needs its own name")
+                raise RecipeError(f"two emitters are called {emitter.name!r}; each needs a name of its own")
             world[emitter.into][Position]
             if emitter.name not in world:
                 world.spawn(emitter.name, Emission)
@@ -149,7 +150,7 @@ class EmissionSystem(System):
         if isinstance(emitter.center, tuple):
             centers = np.broadcast_to(np.array(emitter.center), (count, 3))
         else:
-            centers = np.array([value_at(emitter.center, moment) for moment in moments])
+            centers = value_at(emitter.center, moments)
         if emitter.shape == "box":
             offsets = draw.random((count, 3)) - 0.5
         else:

@@ -127,7 +127,9 @@ class _Seen:
                 self.rows[name] = len(x)
                 self.radii[name] = _radius(columns)
                 if not is_vortons(columns):
-                    self.puffs[name] = puff(x, self.look.depth, self.look.softness)
+                    # Few tracers show as lumps: their puffs overlap more, at the price of detail they lack.
+                    wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
+                    self.puffs[name] = puff(x, self.look.depth, wider * self.look.softness)
 
     def _colours(self, columns: Columns) -> list[str]:
         if self.options.color_by is not None:

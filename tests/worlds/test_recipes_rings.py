@@ -140,7 +140,7 @@ def test_gaussian_ring_made_of_blobs_has_the_speed_of_its_core() -> None:
 def test_layers_have_equal_cells_and_reach_six() -> None:
     # (2 L - 1)^2 cells on L layers: 121 for six; blobs of one circle are all equal.
     recipe = VortexRing(name="ring", core=0.2, spacing=0.064, profile="uniform", radius=1.0)
-    x, alpha, sigma, _ = made(recipe)
+    x, _, sigma, _ = made(recipe)
     circles = np.unique(np.round(np.stack([np.hypot(x[:, 0], x[:, 1]), x[:, 2]], 1), 9), axis=0)
     assert len(circles) == 49  # L = 4: sqrt(pi) 0.2/0.064 = 5.54 <= 2 L - 1 = 7
     fine = made(recipe.model_copy(update={"spacing": 0.033}))[0]

@@ -1,0 +1,202 @@
+"""Runs from the command line: what they store, how they stop, how they go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ecs_fluid.cli import main
+from ecs_fluid.io.runfolder import RunFolder
+
+COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
+
+WORLD = """
+[world]
+dt = 0.02
+duration = 0.4
+precision = "double"
+
+[fluid]
+viscosity = 1e-3
+diffusion = { method = "core_spreading" }
+diagnostics = { every = 3 }
+
+[[entity]]
+kind = "vortex_ring"
+name = "ring"
+radius = 1.0
+core = 0.2
+circulation = 5.0
+spacing = 0.1
+
+[[entity]]
+kind = "emitter"
+name = "nozzle"
+into = "smoke"
+population = "tracers"
+rate = 730.0
+spread = [1.0, 1.0, 0.1]
+
+[[system]]
+kind = "age_limit"
+seconds = 0.2
+on = ["smoke"]
+
+[output]
+every = 2
+checkpoint_seconds = 0
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A world with an emitter and an age limit, in an otherwise empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "puffs.toml"
+    path.write_text(WORLD, encoding="utf-8")
+    return path
+
+
+def final_hash(folder: Path) -> str:
+    """State hash that the run recorded at its end."""
+    return str(RunFolder.open(folder).read_info()["state_hash"])
+
+
+def test_run_stores_frames_records_and_recipe(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 ticks: frames at 0, 2, ..., 20; records at 3, ..., 18; the emitter gives 730 * 0.2 alive at the end."""
+    assert main(["run", str(world)]) == 0
+    run = RunFolder.open(Path("runs/puffs"))
+    stored = run.read_trajectory()
+    assert list(stored.ticks) == list(range(0, 21, 2))
+    assert [record["tick"] for record in run.records()] == list(range(3, 19, 3))
+    frame = stored.frame(-1)
+    # A particle emitted in tick k appears at its end and lives 10 ticks, so ticks 11 to 20 are alive.
+    alive = int(730 * 0.02 * 20) - int(730 * 0.02 * 10)
+    assert len(frame["smoke"]["Position.x"]) == alive
+    info = run.read_info()
+    assert info["status"] == "finished"
+    assert info["ticks"] == 20
+    assert "VelocitySystem" in info["systems"]
+    # The stored recipe is complete: it gives the same run.
+    assert main(["run", "runs/puffs/world.toml", "--out", "again"]) == 0
+    assert final_hash(Path("again")) == final_hash(Path("runs/puffs"))
+    assert main(["info", "runs/puffs"]) == 0
+    assert "VelocitySystem" in capsys.readouterr().out
+
+
+def test_a_second_run_does_not_touch_the_first(world: Path) -> None:
+    assert main(["run", str(world), "--frames", "2"]) == 0
+    assert main(["run", str(world), "--frames", "3"]) == 0
+    assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 2
+    assert RunFolder.open(Path("runs/puffs-2")).read_info()["ticks"] == 3
+    assert main(["run", str(world), "--out", "runs/puffs", "--frames", "4"]) == 2
+    assert main(["run", str(world), "--out", "runs/puffs", "--frames", "4", "--replace"]) == 0
+    assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 4
+
+
+def test_resume_continues_a_shorter_run(world: Path) -> None:
+    assert main(["run", str(world), "--frames", "7", "--out", "part"]) == 0
+    assert main(["resume", "part", "--frames", "20"]) == 0
+    assert main(["run", str(world), "--out", "whole"]) == 0
+    assert final_hash(Path("part")) == final_hash(Path("whole"))
+    part, whole = (RunFolder.open(Path(name)).read_trajectory() for name in ("part", "whole"))
+    assert (part.frame(-1)["smoke"]["Position.x"] == whole.frame(-1)["smoke"]["Position.x"]).all()
+
+
+def started(world: Path, out: str, frames: int, threads: int = 2) -> subprocess.Popen[bytes]:
+    """A run in a process of its own that has stored its first checkpoints."""
+    command = [*COMMAND, "run", str(world), "--frames", str(frames), "--out", out, "--threads", str(threads)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
+        found = sorted(Path(out).glob("checkpoints/checkpoint-*.npz"))
+        if found and int(found[-1].stem.split("-")[1]) >= 5:
+            return process
+        if process.poll() is not None:
+            break
+        time.sleep(0.002)
+    raise AssertionError(process.communicate())
+
+
+def test_sigkill_and_resume_on_another_thread_count(world: Path) -> None:
+    """Killed at an arbitrary tick and continued with another thread count, the end is the same bits."""
+    process = started(world, "killed", 400, threads=2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    reached = RunFolder.open(Path("killed")).newest_checkpoint().tick
+    assert 5 <= reached < 400, "the run ended before it was killed; make it longer"
+    end = reached + 12
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
+    resume = [*COMMAND, "resume", "killed", "--frames", str(end), "--threads", "1"]
+    subprocess.run(resume, check=True, env=environment, capture_output=True)
+    assert main(["run", str(world), "--frames", str(end), "--out", "whole"]) == 0
+    assert final_hash(Path("killed")) == final_hash(Path("whole"))
+    killed, whole = (RunFolder.open(Path(name)) for name in ("killed", "whole"))
+    assert list(killed.read_trajectory().ticks) == list(whole.read_trajectory().ticks)
+    assert killed.records() == whole.records()
+
+
+def test_ctrl_c_ends_after_the_tick_with_everything_stored(world: Path) -> None:
+    process = started(world, "stopped", 4000)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert b"ecs-fluid resume stopped" in output
+    assert b"Traceback" not in errors
+    info = RunFolder.open(Path("stopped")).read_info()
+    assert info["status"] == "stopped"
+    assert RunFolder.open(Path("stopped")).newest_checkpoint().tick == info["ticks"]
+
+
+def test_diverged_run_keeps_its_last_good_state(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A time step far beyond stability ends with the culprit named and a checkpoint of the last good tick."""
+    unstable = ["--set", "ring.circulation=1e18", "--set", "world.precision=single"]
+    assert main(["run", str(world), "--out", "bad", "--set", "world.dt=1e19", *unstable, "--frames", "9"]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "last good state" in said
+    assert "System" in said
+    run = RunFolder.open(Path("bad"))
+    assert run.read_info()["status"] == "diverged"
+    assert run.newest_checkpoint().tick == run.read_info()["ticks"]
+
+
+def test_worlds_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["worlds"]) == 0
+    listed = capsys.readouterr().out
+    for name in (
+        "vortex_ring",
+        "jet_ring",
+        "crossed_tubes",
+        "oblique_rings",
+        "leapfrog",
+        "hill_vortex",
+        "shear_layer",
+        "wavy_sheet",
+        "tube",
+        "wind_fountain",
+    ):
+        assert name in listed
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["properties"]["world"]["properties"]["dt"]["exclusiveMinimum"] == 0
+
+
+def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
+    """Checked by an independent validator, as an editor would."""
+    import tomllib
+
+    jsonschema = pytest.importorskip("jsonschema")
+    from ecs_fluid.worlds.world_recipe import schema, shipped
+
+    validator = jsonschema.Draft202012Validator(schema())
+    for path in shipped().values():
+        validator.validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate({"world": {"td": 0.1}})
