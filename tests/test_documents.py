@@ -37,7 +37,8 @@ def test_toml_block_is_a_valid_world(name: str, text: str) -> None:
 
     recipe = WorldRecipe.from_tables(tomllib.loads(text), name)
     assert recipe.frames == round(recipe.world.duration / recipe.world.dt)
-    assert len(recipe.build()["smoke"]) > 0
+    world = recipe.build()
+    assert len(world["smoke"]) > 0
 
 
 def test_readme_examples_are_as_short_as_it_says() -> None:

@@ -74,6 +74,8 @@ def read_npz(path: Path) -> dict[str, Array]:
 
 def refuse_not_finite(path: Path, column: str, array: Array) -> None:
     """Raise RecipeError naming the first row of `array` that holds NaN or infinity."""
+    if array.size == 0:
+        return
     rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):

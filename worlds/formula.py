@@ -67,9 +67,7 @@ def checked(text: str) -> str:
     if len(text) > LONGEST:
         raise ValueError(f"a formula of {len(text)} characters; at most {LONGEST} are allowed")
     try:
-        # The two-stage parse keeps line breaks inside a formula legal, as in TOML's long strings.
-        tree = ast.parse(f"({text.strip()}\n)", mode="eval")
-        _check(tree.body, DEEPEST)
+        _check(_parsed(text), DEEPEST)
     except SyntaxError:
         raise ValueError(
             f"{_short(text)!r} is not a formula; write for example '-0.5*y*exp(-r**2)'"
@@ -86,6 +84,11 @@ Formula = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked)]
 
 def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _parsed(text: str) -> ast.expr:
+    # Line breaks are spaces here, so that TOML's long strings can hold a formula.
+    return ast.parse(" ".join(text.split()), mode="eval").body
 
 
 def _check(node: ast.expr, depth: int) -> None:
@@ -144,11 +147,10 @@ def evaluate(text: str, points: Array, place: str) -> Array:
         checked(text)
     except ValueError as error:
         raise RecipeError(f"{place}: {error}") from None
-    tree = ast.parse(f"({text.strip()}\n)", mode="eval")
     x, y, z = (points[..., axis] for axis in range(3))
     names = {**CONSTANTS, "x": x, "y": y, "z": z, "r": np.sqrt(x**2 + y**2 + z**2)}
     with np.errstate(all="ignore"):
-        value = _value(tree.body, names)
+        value = _value(_parsed(text), names)
     out = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), x.shape))
     bad = ~np.isfinite(out)
     if bad.any():

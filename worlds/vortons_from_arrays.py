@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -146,7 +147,10 @@ def read_vtp(path: Path) -> dict[str, Array]:
     import pyvista
 
     try:
-        mesh = pyvista.read(path)
+        with warnings.catch_warnings():
+            # What VTK warns about a damaged file shows below as a mesh without points.
+            warnings.simplefilter("ignore")
+            mesh = pyvista.read(path)
         points = np.asarray(mesh.points, dtype=np.float64)
         table = {str(key): np.asarray(mesh.point_data[key], dtype=np.float64) for key in mesh.point_data}
     except Exception as error:  # VTK raises many kinds, and all mean the same to the user

@@ -187,7 +187,7 @@ class _Bar:
         self.progress.update(
             self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
         )
-        if not err.is_terminal and now - self.printed > 10:
+        if not err.is_terminal and now - self.printed > 10 and speed:
             self.printed = now
             left = (self.job.last_tick - world.tick) / max(rate, 1e-9)
             err.print(f"tick {world.tick}/{self.job.last_tick}, {speed}, {left:.0f} s left, {counts(world)}")

@@ -38,6 +38,9 @@ VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 12, 6
 """Rows of ``sums`` for each loop."""
 
 _TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+# Loops are inlined by numba, not by LLVM: LLVM would vectorise them by themselves, before it knows the
+# regularisation and with the narrow vectors of a function without ``wide_vectors``.
+_LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 
 
 @njit(**_TILE)
@@ -78,7 +81,7 @@ def _velocity_pair(code: int, px: Any, py: Any, pz: Any, source: Any) -> Any:
     return f * (ay * dz - az * dy), f * (az * dx - ax * dz), f * (ax * dy - ay * dx)
 
 
-@njit(**INLINE)
+@njit(**_LOOP)
 def _velocity_loop(code: int, pack: Any, groups: int, points: Any, quads: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     for q in range(0, 4 * quads, 4):
@@ -127,7 +130,7 @@ def add_velocity(code: int, pack: Any, groups: int, points: Any, count: int, sum
         _velocity_loop(ROSENHEAD_MOORE, pack, groups, points, quads, sums)
 
 
-@njit(**INLINE)
+@njit(**_LOOP)
 def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     for t in range(count):
@@ -179,7 +182,7 @@ def add_gradient(code: int, pack: Any, groups: int, points: Any, count: int, sum
         _gradient_loop(ROSENHEAD_MOORE, pack, groups, points, count, sums)
 
 
-@njit(**INLINE)
+@njit(**_LOOP)
 def _potential_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     for t in range(count):

@@ -228,7 +228,7 @@ def test_any_ring_is_whole(
         radius=radius,
         core=core,
         circulation=gamma,
-        spacing=max(core / resolution, radius / 60),
+        spacing=max(core / resolution, radius / 30),
         profile=profile,
         blobs="points",
         axis=axis,

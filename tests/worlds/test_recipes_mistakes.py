@@ -1,0 +1,176 @@
+"""Every bad parameter gives one sentence that names the entity, the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import ecs_fluid.worlds  # noqa: F401  (registers the kinds)
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import Recipe, entity_recipe
+
+SHIPPED = sorted(kind for kind, model in Recipe.registry.items() if "ecs_fluid.worlds" in model.__module__)
+
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "vortex_ring", "radius": -1.0}, "radius = -1.0"),
+    ({"kind": "vortex_ring", "radius": 0.0}, "radius = 0.0"),
+    ({"kind": "vortex_ring", "radius": float("nan")}, "radius = nan"),
+    ({"kind": "vortex_ring", "radius": "big"}, "radius = 'big'"),
+    ({"kind": "vortex_ring", "radius": 0.1}, "core 0.2 m is larger than radius 0.1 m"),
+    ({"kind": "vortex_ring", "raduis": 1.0}, "did you mean 'radius'"),
+    ({"kind": "vortex_ring", "profile": "fat"}, "profile = 'fat'; allowed: 'thin', 'gaussian'"),
+    ({"kind": "vortex_ring", "profile": "gaussian", "core": 0.6}, "a core of at most"),
+    ({"kind": "vortex_ring", "profile": "gaussian", "spacing": 0.2}, "use a finer spacing"),
+    ({"kind": "vortex_ring", "axis": [0, 0, 0]}, "not zero"),
+    ({"kind": "vortex_ring", "axis": [0, 1]}, "axis"),
+    ({"kind": "vortex_ring", "center": [0, 0, 1e9]}, "center"),
+    ({"kind": "vortex_ring", "amplitude": 0.1}, "both amplitude and wavenumber"),
+    ({"kind": "vortex_ring", "wavenumber": 3}, "both amplitude and wavenumber"),
+    ({"kind": "vortex_ring", "amplitude": 2.0, "wavenumber": 3}, "reaches the axis"),
+    ({"kind": "vortex_ring", "wavenumber": 2.5}, "wavenumber = 2.5"),
+    ({"kind": "vortex_ring", "overlap": 0.0}, "overlap = 0.0"),
+    ({"kind": "jet_ring", "thickness": 0}, "thickness = 0"),
+    ({"kind": "jet_ring", "half_length": -1}, "half_length = -1"),
+    ({"kind": "vortex_tube", "length": 0}, "length = 0"),
+    ({"kind": "vortex_tube", "variation": -0.1}, "variation = -0.1"),
+    ({"kind": "vortex_tube", "wavelength": 100.0}, "far longer than the tube"),
+    ({"kind": "vortex_sheet", "variation_wavelength": 1.0}, "variation is zero"),
+    ({"kind": "vortex_sheet", "ripple_wavelength": 1.0}, "ripple is zero"),
+    ({"kind": "noise_box", "size": [1, 0, 0]}, "at most one size may be 0"),
+    ({"kind": "noise_box", "size": [1, -1, 1]}, "size.1 = -1"),
+    ({"kind": "hill_vortex", "spacing": 2.0}, "larger than the radius"),
+    ({"kind": "vortons_from_velocity"}, "a velocity is needed"),
+    ({"kind": "vortons_from_velocity", "ux": "import os"}, "is not a formula"),
+    ({"kind": "vortons_from_velocity", "ux": "q"}, "unknown name 'q'"),
+    ({"kind": "vortons_from_velocity", "ux": "y", "high": [1, 1, -2]}, "must lie above low"),
+    ({"kind": "vortons_from_velocity", "ux": "y", "file": "u.npz"}, "cannot be given together with file"),
+    ({"kind": "vortons_from_velocity", "ux": "y", "threshold": 1.0}, "threshold = 1.0"),
+    ({"kind": "vortons_from_arrays"}, "'file' is missing"),
+    ({"kind": "vortons_from_arrays", "file": "a.csv", "core": 0}, "core = 0"),
+    ({"kind": "tracers"}, "none given; exactly one of fills, box"),
+    ({"kind": "tracers", "fills": "a", "points": [[0, 0, 0]]}, "fills and points given"),
+    ({"kind": "tracers", "sphere": {"radius": 1.0}}, "sphere needs 'cell'"),
+    ({"kind": "tracers", "sphere": {"radius": -1.0}, "cell": 1}, "sphere.radius = -1.0"),
+    ({"kind": "tracers", "box": {"low": [0, 0, 0], "high": [1, 1, -1]}, "cell": 1}, "lies below low"),
+    ({"kind": "tracers", "line": {"start": [0, 0, 0], "end": [0, 0, 0], "count": 3}}, "different points"),
+    ({"kind": "tracers", "line": {"start": [0, 0, 0], "end": [0, 0, 1], "count": 1}}, "line.count = 1"),
+    (
+        {
+            "kind": "tracers",
+            "plane": {"corner": [0, 0, 0], "first": [1, 0, 0], "second": [2, 0, 0], "counts": [2, 2]},
+        },
+        "parallel",
+    ),
+    ({"kind": "tracers", "points": []}, "points"),
+    ({"kind": "tracers", "fills": "a", "per_cell": 0}, "per_cell = 0"),
+    ({"kind": "tracers", "fills": "a", "jitter": 1.5}, "jitter = 1.5"),
+    ({"kind": "emitter"}, "'into' is missing"),
+    ({"kind": "emitter", "into": "a", "rate": -1.0}, "rate -1.0"),
+    ({"kind": "emitter", "into": "a", "rate": {"keys": [[0, 1], [1, -2]]}}, "rate -2.0"),
+    ({"kind": "emitter", "into": "a", "start": 2.0, "stop": 1.0}, "not after start"),
+    ({"kind": "emitter", "into": "a", "velocity": [0, 0, 1]}, "velocity is for population = 'inertial'"),
+    ({"kind": "emitter", "into": "a", "core": 0.2}, "core is for population = 'vortons'"),
+    ({"kind": "emitter", "into": "a b"}, "into = 'a b'"),
+    ({"kind": "emitter", "into": "a", "shape": "cone"}, "shape = 'cone'"),
+]
+
+
+@pytest.mark.parametrize(("table", "words"), MISTAKES, ids=[words for _, words in MISTAKES])
+def test_mistake_gives_one_sentence(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        entity_recipe({"name": "thing", **table}, "[[entity]] 1")
+    text = str(caught.value)
+    assert words in text
+    assert text.startswith("[[entity]] 1 'thing': ") and "\n" not in text and len(text) < 300
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"kind": "vortex_ring", "spacing": 1e-6, "core": 0.2, "profile": "uniform"},
+        {"kind": "vortex_ring", "radius": 1e6, "spacing": 1e-2},
+        {"kind": "jet_ring", "spacing": 1e-5},
+        {"kind": "vortex_tube", "spacing": 1e-5},
+        {"kind": "vortex_sheet", "spacing": 1e-5},
+        {"kind": "noise_box", "spacing": 1e-5},
+        {"kind": "hill_vortex", "spacing": 1e-5},
+        {"kind": "vortons_from_velocity", "ux": "y", "spacing": 1e-5},
+        {"kind": "tracers", "sphere": {"radius": 1.0}, "cell": 1e-5},
+        {"kind": "tracers", "slab": {"size": 1.0}, "cell": 1e-6},
+    ],
+    ids=lambda table: str(table["kind"]),
+)
+def test_too_many_particles_are_refused_before_memory_is_taken(table: dict[str, Any]) -> None:
+    from ecs_fluid.world import World
+
+    recipe = entity_recipe({"name": "thing", **table}, "[[entity]] 1")
+    with pytest.raises(RecipeError, match=r"at most [25]0,000,000 are allowed, use a") as caught:
+        recipe.build(World())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        # The sentence of design.md section 4.
+        (
+            {"kind": "vortex_ring", "spacing": 0.3},
+            "spacing 0.3 m with core 0.2 m: overlap 0.67 < 1.5, the ring will be noisy and its speed off; "
+            "use spacing <= 0.133 m",
+        ),
+        ({"kind": "vortex_ring", "profile": "uniform", "overlap": 1.0}, "overlap 1.00 < 1.5"),
+        ({"kind": "vortex_ring", "profile": "uniform", "spacing": 0.15}, "widen the core"),
+        ({"kind": "vortex_ring", "amplitude": 0.1, "wavenumber": 20}, "blobs per wave < 8"),
+        ({"kind": "jet_ring", "spacing": 0.5}, "blobs across the shear layer"),
+        ({"kind": "vortex_tube", "amplitude": 0.1, "wavelength": 0.3}, "blobs per wave < 8"),
+        ({"kind": "vortex_tube", "variation": 0.5}, "swells 2 times"),
+        ({"kind": "vortex_sheet", "thickness": 0.05}, "coarser than the thickness"),
+        ({"kind": "vortex_sheet", "ripple": 0.1, "ripple_wavelength": 0.5}, "blobs per wave < 8"),
+        ({"kind": "noise_box", "overlap": 1.0}, "overlap 1.00 < 1.5"),
+        ({"kind": "hill_vortex", "spacing": 0.4}, "cells per radius < 5"),
+        ({"kind": "vortons_from_velocity", "ux": "y", "overlap": 1.2}, "overlap 1.20 < 1.5"),
+        ({"kind": "emitter", "into": "a", "population": "vortons"}, "no strength"),
+    ],
+)
+def test_coarse_recipe_is_told_what_to_change(table: dict[str, Any], words: str) -> None:
+    sentences = entity_recipe({"name": "thing", **table}, "[[entity]] 1").lint()
+    assert any(words in text for text in sentences)
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_every_parameter_is_described_with_its_unit_and_bounded(kind: str) -> None:
+    model: type[BaseModel] = Recipe.registry[kind]
+    assert model.__doc__ and len(model.__doc__) > 100
+    schema = model.model_json_schema()
+    for owner in (schema, *schema.get("$defs", {}).values()):
+        for key, part in owner["properties"].items():
+            if key not in ("kind", "name", "keys", "between"):
+                assert "description" in part, f"{kind}.{key} has no description"
+            if part.get("type") in ("number", "integer"):
+                low = {"minimum", "exclusiveMinimum"} & set(part)
+                assert low, f"{kind}.{key} has no range"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"kind": "vortex_ring", "profile": "gaussian", "spacing": 0.1},
+        {"kind": "jet_ring"},
+        {"kind": "vortex_tube", "variation": 0.2},
+        {"kind": "vortex_sheet", "ripple": 0.1, "ripple_wavelength": 1.0},
+        {"kind": "noise_box"},
+        {"kind": "hill_vortex"},
+        {"kind": "vortons_from_velocity", "uz": "x*y"},
+        {"kind": "vortons_from_velocity", "file": "u.npz"},
+        {"kind": "vortons_from_arrays", "file": "a.csv"},
+        {"kind": "tracers", "torus": {"radius": 1.0, "core": 0.1}, "cell": 0.1},
+        {"kind": "tracers", "points": [[0, 0, 1]]},
+        {"kind": "emitter", "into": "a", "rate": {"keys": [[0.0, 1.0], [2.0, 5.0]]}},
+    ],
+    ids=lambda table: str(table["kind"]),
+)
+def test_recipe_reads_back_what_a_run_folder_stores(table: dict[str, Any]) -> None:
+    recipe = entity_recipe({"name": "thing", **table}, "file")
+    assert entity_recipe(recipe.model_dump(mode="json", exclude_none=True), "stored") == recipe
