@@ -12,11 +12,24 @@ from ecs_fluid.system import PHASES, System
 
 @dataclass
 class Timing:
-    """Wall-clock time of one system, summed over the stages of a tick."""
+    """Wall-clock time of one system, s, summed over the stages of a tick.
+
+    The very first call, which may compile kernels, is kept apart from `total` and `calls`.
+    """
 
     last: float = 0.0
     total: float = 0.0
     calls: int = 0
+    first: float | None = None
+
+    def add(self, seconds: float) -> None:
+        """Count one call."""
+        self.last += seconds
+        if self.first is None:
+            self.first = seconds
+        else:
+            self.total += seconds
+            self.calls += 1
 
 
 @dataclass

@@ -518,10 +518,7 @@ class World:
                     system.process(self.dt)
             else:
                 system.process(self.dt)
-            spent = time.perf_counter() - started
-            timing.last += spent
-            timing.total += spent
-            timing.calls += 1
+            timing.add(time.perf_counter() - started)
             self._guard.after_system(self, system)
             for watcher in watchers:
                 watcher.after_system(system)

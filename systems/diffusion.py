@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
+from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
@@ -80,8 +82,6 @@ class DiffusionSystem(System):
         add_spread(rate, [table.dalpha for *_, table in tables])
 
     def _exchange_in_index_space(self, dt: float) -> None:
-        import numpy as np
-
         from ecs_fluid.kernels.exchange import index_exchange
 
         # Each of about 27 neighbours takes 2 nu dt; together they must not take more than there is.
@@ -108,11 +108,34 @@ class DiffusionSystem(System):
         add_spread(rows, [table.dalpha for *_, table in tables])
 
     def lint(self, world: World) -> list[str]:
-        """Populations that exchange cannot see."""
+        """Populations that exchange cannot see, or in which it has nowhere to go."""
         if self.method != "pse" or self.viscosity == 0.0:
             return []
-        return [
+        found = [
             f"entity {entity.name!r} has no Volume, so DiffusionSystem leaves it as it is; give it one"
             for entity in world.entities
             if Strength in entity and Volume not in entity
         ]
+        x = joined([position.x for position, *_ in self.query(Position, Strength, Volume)], (3,), float)
+        if len(x) > 3 and _thinness(x, self.dimension) < 0.1:
+            found.append(
+                "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "
+                "vorticity across; use method = 'core_spreading', or fill the space around them with vortons"
+            )
+        return found
+
+
+def _thinness(x: Array, dimension: int) -> float:
+    """Median ratio of the least to the largest extent of vortons' neighbourhoods, 0 on a line or sheet.
+
+    The extents are the singular values of the offsets to the 26 nearest neighbours (8 in two dimensions), the
+    shell that surrounds a point of a lattice.
+    """
+    from scipy.spatial import cKDTree
+
+    some = x[:: max(1, len(x) // 100)].astype(np.float64)
+    count = min(26 if dimension == 3 else 8, len(x) - 1)
+    nearest = np.atleast_2d(cKDTree(x).query(some, k=count + 1)[1])
+    offsets = x[nearest[:, 1:]] - some[:, None, :]
+    extents = np.linalg.svd(offsets, compute_uv=False)
+    return float(np.median(extents[:, dimension - 1] / np.maximum(extents[:, 0], 1e-300)))

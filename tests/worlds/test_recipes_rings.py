@@ -188,6 +188,18 @@ def test_jet_ring_has_circulation_u_l_and_no_total_strength() -> None:
     assert rho.min() > 0.6 and rho.max() < 1.0 and np.abs(x[:, 0]).max() < 0.5
 
 
+def test_jet_ring_has_the_vorticity_of_its_jet() -> None:
+    # omega_phi = U g(z) (pi/(2 t)) sin(pi (rho - R)/t), g = (1 + cos(pi z/L))/2; averages over cells of edge
+    # h = t/16 = L/16 lower its peak by (pi h/t)^2/24 + (pi h/L)^2/24 = 0.3 %.
+    recipe = JetRing(name="jet", radius=0.5, thickness=0.4, half_length=0.4, speed=2.0, spacing=0.025)
+    x, alpha, _, volume = made(recipe)
+    rho = np.hypot(x[:, 0], x[:, 1])
+    omega = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / rho / volume
+    peak = 2.0 * np.pi / 0.8
+    expected = peak * (1 + np.cos(np.pi * x[:, 2] / 0.4)) / 2 * np.sin(np.pi * (rho - 0.5) / 0.4)
+    np.testing.assert_allclose(omega, expected, atol=0.004 * peak)
+
+
 def test_jet_ring_impulse_converges_to_second_order() -> None:
     # pi U L <rho^2>, <rho^2> = R^2 + R t + t^2 (1/2 - 2/pi^2) for the weight sin(pi tau/t) on 0 < tau < t.
     exact = np.pi * 2.0 * 0.5 * (0.25 + 0.2 + 0.16 * (0.5 - 2 / np.pi**2))

@@ -1,0 +1,291 @@
+"""The guard: who broke the state, the state put back, and undeclared access in debug worlds."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.component import Array, Component, column
+from ecs_fluid.errors import ComponentError, DivergedError, ScheduleError
+from ecs_fluid.system import System
+
+
+class Trace(Component, derived=True, given=(ef.Position,)):
+    """A derived table."""
+
+    t: Array = column("m", shape=(3,))
+
+
+class Tally(Component, per_row=False):
+    """One number for an entity."""
+
+    total: Array = column("1")
+
+
+def acting(title: str, action: Any, **declared: Any) -> System:
+    """A system whose process is `action(self)`."""
+    return type(title, (System,), {"process": lambda self, dt: action(self), **declared})()
+
+
+def breaks_at(tick: int, value: float, kind: type[Component] = ef.Position) -> Any:
+    def action(system: System) -> None:
+        if system.world.tick == tick:
+            for (table,) in system.query(kind):
+                next(iter(table.items()))[1][-1] = value
+
+    return action
+
+
+def world_of(debug: bool = True, **options: Any) -> ef.World:
+    world = ef.World(dt=0.25, integrator="rk3", debug=debug, **options)
+    world.spawn("a", ef.Position(np.arange(12.0).reshape(4, 3)), ef.Age)
+    world.add_system(ef.WindSystem(velocity=(1.0, 0.5, 0.25)))
+    world.add_system(ef.AdvectionSystem())
+    world.add_system(ef.LifetimeSystem())
+    source = {"name": "source", "into": "a", "rate": 8.0, "spread": (1.0, 1.0, 1.0)}
+    world.add_system(ef.EmissionSystem(emitters=[source]))
+    return world
+
+
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    ("phase", "kind", "listed"),
+    [
+        ("spawn", ef.Position, "writes"),
+        ("prepare", ef.Position, "writes"),
+        ("rates", ef.Velocity, "adds"),
+        ("move", ef.Position, "writes"),
+        ("constrain", ef.Age, "writes"),
+        ("observe", ef.Age, "writes"),
+    ],
+)
+def test_the_culprit_is_named_and_the_state_is_back(
+    debug: bool, value: float, phase: str, kind: type[Component], listed: str
+) -> None:
+    world = world_of(debug)
+    declared = {"phase": phase, listed: (kind,), "after": ("*",)}
+    world.add_system(acting("Culprit", breaks_at(3, value, kind), **declared))
+    world.step(3)
+    before, rows = world.state_hash(), len(world["a"])
+    label = next(iter(kind.columns.values())).label
+    with pytest.raises(DivergedError, match=rf"tick 4 \(t = 0.75 s\): Culprit made entity 'a': {label} row \d+"):
+        world.step()
+    assert (world.state_hash(), world.tick, len(world["a"])) == (before, 3, rows)
+    # Nothing was repaired, so it happens again, from the same state.
+    with pytest.raises(DivergedError, match="Culprit"):
+        world.step()
+    assert world.state_hash() == before
+
+
+def test_a_world_that_was_put_back_goes_on_as_if_nothing_had_happened() -> None:
+    world, straight = world_of(), world_of()
+    fuse = [True]
+
+    def action(system: System) -> None:
+        if system.world.tick == 2 and fuse:
+            fuse.clear()
+            raise RuntimeError("once")
+
+    world.add_system(acting("Once", action, phase="constrain"))
+    world.step(2)
+    with pytest.raises(RuntimeError, match="once"):
+        world.step()
+    world.step(3)
+    straight.step(5)
+    assert world.state_hash() == straight.state_hash()
+
+
+@pytest.mark.parametrize("phase", ["spawn", "prepare", "rates", "move", "constrain"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_inside_a_tick_puts_the_state_back(phase: str, error: type[BaseException]) -> None:
+    world = world_of()
+
+    def action(system: System) -> None:
+        for (position,) in system.query(ef.Position):
+            position.x += 1.0
+        system.world["a"].spawn(ef.Position([[9.0, 9.0, 9.0]]))
+        system.world["a"].kill([0])
+        if system.world.tick == 2:
+            raise error("no")
+
+    world.add_system(acting("Fails", action, phase=phase, writes=(ef.Position,), after=("*",)))
+    world.step(2)
+    before = world.state_hash()
+    with pytest.raises(error, match="no"):
+        world.step()
+    assert (world.state_hash(), world.tick, world.time) == (before, 2, 0.5)
+
+
+def test_an_exception_in_an_observer_leaves_the_finished_tick() -> None:
+    """The state is whole when observers run, and writers before it have stored this tick already."""
+    world, straight = world_of(), world_of()
+
+    def action(system: System) -> None:
+        system.world["a"].kill([0])
+        if system.world.tick == 1:
+            raise ValueError("disk full")
+
+    world.add_system(acting("Watcher", action, phase="observe"))
+    with pytest.raises(ValueError, match="disk full"):
+        world.step()
+    straight.step()
+    assert world.tick == 1
+    assert world.state_hash() == straight.state_hash()
+
+
+def test_what_was_broken_between_two_ticks_is_not_blamed_on_a_system() -> None:
+    world = world_of()
+    world.step()
+    world["a"][ef.Position].x[2, 1] = np.nan
+    with pytest.raises(DivergedError, match=r"Position.x row 2 was not finite before the tick began; no system"):
+        world.step()
+
+
+def test_one_number_of_an_entity_is_guarded_too() -> None:
+    world = world_of()
+    world.spawn("sum", Tally(1.0))
+
+    def action(system: System) -> None:
+        for (tally,) in system.query(Tally):
+            tally.total = tally.total * np.float32(1e30)
+
+    world.add_system(acting("Grows", action, writes=(Tally,)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        world.step()
+        with pytest.raises(DivergedError, match="tick 2 .* Grows made entity 'sum': Tally.total row 0"):
+            world.step()
+    assert world["sum"][Tally].total.shape == ()
+    assert world["sum"][Tally].total == np.float32(1e30)
+
+
+def test_large_finite_numbers_pass_without_a_word() -> None:
+    """Their sum overflows in float32, which must neither stop the run nor warn."""
+    world = ef.World(dt=0.1, debug=True)
+    world.spawn("a", ef.Position(np.full((4, 3), 3e38)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        world.step(2)
+    assert (world["a"][ef.Position].x == np.float32(3e38)).all()
+
+
+def test_a_huge_step_is_stopped_with_words() -> None:
+    world = ef.World(dt=1e38, debug=True)
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    world.add_system(ef.WindSystem(velocity=(1e3, 0.0, 0.0)))
+    world.add_system(ef.AdvectionSystem())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with pytest.raises(DivergedError, match="AdvectionSystem made entity 'a': Position.x row 0 .*smaller dt"):
+            world.step()
+
+
+def test_a_table_attached_by_an_observer_goes_when_the_tick_is_taken_back() -> None:
+    world = world_of()
+
+    def attach(system: System) -> None:
+        if ef.Species not in system.world["a"]:
+            system.world.attach("a", ef.Species)
+
+    def spoil(system: System) -> None:
+        for (age,) in system.query(ef.Age):
+            age.t[0] = np.nan
+
+    world.add_system(acting("Attaches", attach, phase="observe"))
+    world.add_system(acting("Spoils", spoil, phase="observe", writes=(ef.Age,), after=("Attaches",)))
+    before = world.state_hash()
+    with pytest.raises(DivergedError, match="Spoils"):
+        world.step()
+    assert world.state_hash() == before
+    assert ef.Species not in world["a"]
+
+
+# ------------------------------------------------------------------ debug worlds
+
+
+@pytest.mark.parametrize("phase", ["spawn", "prepare", "rates", "move", "constrain", "observe"])
+def test_an_undeclared_write_is_caught(phase: str) -> None:
+    def action(system: System) -> None:
+        for (position,) in system.query(ef.Position):
+            position.x[0, 2] += 1.0
+
+    world = world_of()
+    world.add_system(acting("Sneaks", action, phase=phase, reads=(ef.Position,)))
+    with pytest.raises(ScheduleError, match="Sneaks changed Position of entity 'a' without declaring it; add"):
+        world.step()
+    if phase != "observe":
+        assert world.tick == 0
+        assert world["a"][ef.Position].x[0, 2] == 2.0
+
+
+def test_an_undeclared_write_past_the_query_is_caught() -> None:
+    def action(system: System) -> None:
+        system.world["a"][ef.Age].t[1] = 5.0
+
+    world = world_of()
+    world.add_system(acting("Bypasses", action))
+    with pytest.raises(ScheduleError, match="Bypasses changed Age of entity 'a'"):
+        world.step()
+
+
+@pytest.mark.parametrize("listed", ["writes", "adds"])
+def test_a_declared_write_is_not_caught(listed: str) -> None:
+    def action(system: System) -> None:
+        for (age,) in system.query(ef.Age):
+            age.t += 1.0
+
+    world = world_of()
+    world.add_system(acting("Honest", action, phase="constrain", **{listed: (ef.Age,)}))
+    world.step()
+    assert world["a"][ef.Age].t[0] == 1.25  # 0.25 s by LifetimeSystem
+
+
+def test_poison_shows_a_table_that_was_declared_but_not_written() -> None:
+    seen = []
+
+    def look(system: System) -> None:
+        seen.extend(table.t.copy() for (table,) in system.query(Trace))
+
+    for debug in (True, False):
+        world = world_of(debug)
+        world.add_system(acting("Forgets", lambda system: None, phase="prepare", writes=(Trace,)))
+        world.add_system(acting("Looks", look, phase="constrain", reads=(Trace,)))
+        world.step()
+    assert np.isnan(seen[0]).all()
+    assert (seen[1] == 0.0).all()
+
+
+def test_poison_that_reaches_the_state_stops_the_tick() -> None:
+    def use(system: System) -> None:
+        for position, trace in system.query(ef.Position, Trace):
+            position.x += trace.t
+
+    world = world_of()
+    world.add_system(acting("ForgetsToo", lambda system: None, phase="prepare", writes=(Trace,)))
+    world.add_system(acting("Uses", use, phase="constrain", reads=(Trace,), writes=(ef.Position,)))
+    # The table that was left poisoned is found before the system that trusted it.
+    with pytest.raises(DivergedError, match="ForgetsToo made entity 'a': Trace.t row 0"):
+        world.step()
+
+
+def test_debug_changes_no_bit_of_the_result() -> None:
+    worlds = [world_of(debug) for debug in (True, False)]
+    for world in worlds:
+        world.step(4)
+    assert worlds[0].state_hash() == worlds[1].state_hash()
+
+
+def test_components_are_checked_in_systems_too() -> None:
+    def action(system: System) -> None:
+        for (position,) in system.query(ef.Position):
+            position.x = position.x[:1]
+
+    world = world_of()
+    world.add_system(acting("Cuts", action, writes=(ef.Position,), phase="constrain"))
+    with pytest.raises(ComponentError, match="Position.x has 1 rows, but this Position has 4"):
+        world.step()

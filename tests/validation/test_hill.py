@@ -1,0 +1,100 @@
+"""Hill's spherical vortex, a thick vortex with an exact solution: validation case 15."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from flows import axial_center, invariants
+from oracles import hill_velocity
+
+import ecs_fluid as ef
+
+
+def hill(spacing: float, dt: float = 0.05, integrator: str = "rk3") -> ef.World:
+    """The recipe's vortex of radius 1 and speed 1, sigma = 1.5 spacings, direct sum, double precision."""
+    return ef.WorldRecipe.from_tables(
+        {
+            "world": {"dt": dt, "integrator": integrator, "precision": "double"},
+            "fluid": {"velocity": {"solver": "direct"}},
+            "entity": [{"kind": "hill_vortex", "name": "hill", "spacing": spacing, "overlap": 1.5}],
+        }
+    ).build()
+
+
+def travel(spacing: float, ticks: int, integrator: str = "rk2") -> tuple[float, float]:
+    """Mean speed of the impulse centre over `ticks` of 0.05 s, and the relative drift of the impulse."""
+    world = hill(spacing, integrator=integrator)
+    before = invariants(world)["impulse"]
+    world.step(ticks)
+    drift = np.abs(invariants(world)["impulse"] - before).max() / before[2]
+    return axial_center(world) / world.time, float(drift)
+
+
+def test_speed_converges_to_one() -> None:
+    """Case 15: the speed falls short by less as h falls, and by less than 4 % at h = 0.1.
+
+    Blobs of 1.5 h take the edge off the vorticity, where it is largest; validation.md measured 0.920 at
+    h = 0.2, 0.953 at h = 1/7 and 0.970 at h = 0.1. The impulse drifts by 1e-5 there; 1e-4 allows for the
+    coarser lattices here.
+    """
+    found = {h: travel(h, 2) for h in (0.2, 1 / 7)}
+    found[0.1] = travel(0.1, 1)
+    shortfall = {h: 1.0 - speed for h, (speed, _) in found.items()}
+    assert shortfall[0.2] > shortfall[1 / 7] > shortfall[0.1] > 0.0
+    assert shortfall[0.1] < 0.04
+    assert max(drift for _, drift in found.values()) < 1e-4
+
+
+@pytest.mark.nightly
+def test_speed_of_fine_vortices() -> None:
+    """Case 15 at full length, ten RK3 ticks: within 4 % at h = 0.1, better at h = 0.08; drift 1e-5."""
+    speeds = []
+    for spacing in (0.1, 0.08):
+        speed, drift = travel(spacing, 10, "rk3")
+        assert drift < 2e-5
+        speeds.append(speed)
+    assert abs(1 - speeds[0]) < 0.04
+    assert abs(1 - speeds[1]) < abs(1 - speeds[0])
+
+
+def test_velocity_inside() -> None:
+    """Case 15: 2.5 U at the centre, and the whole inner field (s, z within 0.8) in the mean square.
+
+    The field error of 10 % at h = 0.2 to 3.6 % at h = 0.08 of validation.md is that of the mollified edge;
+    the centre only sees it through the far part of the sphere, (sigma/a)^2-like.
+    """
+    errors = []
+    for spacing in (0.2, 0.1):
+        world = hill(spacing)
+        points = []
+        for radius in (0.2, 0.5, 0.78):
+            for angle in np.linspace(0.05, math.pi - 0.05, 9):
+                turn = 2.4 * angle
+                s = radius * math.sin(angle)
+                points.append((s * math.cos(turn), s * math.sin(turn), radius * math.cos(angle)))
+        x = np.array([(0.0, 0.0, 0.0), *points])
+        u = world.velocity(x)
+        s = np.hypot(x[:, 0], x[:, 1])
+        u_s, u_z = hill_velocity(s, x[:, 2])
+        outward = np.where(s[:, None] > 0, x[:, :2] / np.maximum(s, 1e-30)[:, None], 0.0)
+        exact = np.column_stack([u_s[:, None] * outward, u_z])
+        errors.append((abs(u[0, 2] / 2.5 - 1), np.linalg.norm(u - exact) / np.linalg.norm(exact)))
+        assert np.abs(u[0, :2]).max() < 1e-12
+    (centre_coarse, field_coarse), (centre, field) = errors
+    assert centre < 0.02 and field < 0.05
+    assert centre < centre_coarse / 2 and field < field_coarse / 1.8
+
+
+def test_moments() -> None:
+    """Case 15: impulse 2 pi a^3 U and circulation 5 U a of the vortons that the recipe lays out.
+
+    The circulation is scaled to be exact; the lattice's impulse is second order in h: (h/a)^2/4 = 0.25 %.
+    """
+    world = hill(0.1)
+    x, alpha = world["hill"][ef.Position].x, world["hill"][ef.Strength].alpha
+    s = np.hypot(x[:, 0], x[:, 1])
+    around = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / s
+    assert (around / (2 * np.pi * s)).sum() == pytest.approx(5.0, rel=1e-12)
+    assert invariants(world)["impulse"][2] == pytest.approx(2 * np.pi, rel=0.0025)
