@@ -48,6 +48,18 @@ def _limits(context: dict[str, Any]) -> str:
     return " and ".join(f"{words[key]} {value}" for key, value in context.items() if key in words)
 
 
+def _alternative(part: Any) -> bool:
+    """Whether a part of a location is pydantic's name for one alternative of a union."""
+    return isinstance(part, str) and ("[" in part or part in ("float", "int", "str", "bool"))
+
+
+def _furthest(details: list[Any]) -> list[Any]:
+    """The details without an alternative of the wrong type whose neighbour got as far as a key inside."""
+    first = details[0]["loc"]
+    inner = [d for d in details if d["loc"][: len(first) - 1] == first[:-1] and len(d["loc"]) > len(first)]
+    return inner if inner and _alternative(first[-1]) else details
+
+
 def sentence(error: ValidationError, place: str, model: type[BaseModel] | None = None) -> str:
     """One sentence for the first thing wrong.
 
@@ -62,8 +74,8 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     telling = [
         item for kind in ("extra_forbidden", "value_error") for item in details if item["type"] == kind
     ]
-    first = (telling or details)[0]
-    path = tuple(part for part in first["loc"] if not (isinstance(part, str) and "[" in part))
+    first = (telling or _furthest(details))[0]
+    path = tuple(part for part in first["loc"] if not _alternative(part))
     key = ".".join(str(part) for part in path)
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:

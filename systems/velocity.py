@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -122,7 +122,7 @@ class VelocitySystem(System):
         if self.mollify:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
             sigma = np.maximum(sigma, sigma.dtype.type(floor))
-        self._sum(self.solver, sources, sigma, points, field.u.reshape(-1, 3), None)
+        self._sum(self.solver, sources, sigma, points, field.u.reshape(-1, 3), None, shape[:3])
 
     def _from_grid(self, x: Array, u: Array) -> None:
         from ecs_fluid.kernels.interpolation import interpolate
@@ -145,14 +145,42 @@ class VelocitySystem(System):
     # ------------------------------------------------------------------ sums
 
     def _sum(
-        self, solver: str, sources: Sources, sigma: Array, targets: Array, u: Array, du: Array | None
+        self,
+        solver: str,
+        sources: Sources,
+        sigma: Array,
+        targets: Array,
+        u: Array,
+        du: Array | None,
+        points: tuple[int, ...] | None = None,
     ) -> None:
-        """Velocity and, unless None, gradient at targets (m, 3), by the chosen solver."""
-        from ecs_fluid.kernels import direct, regularisation
+        """Velocity and, unless None, gradient at targets (m, 3), by the chosen solver.
+
+        `points` is the shape of the grid when the targets are all its points.
+        """
+        from ecs_fluid.kernels import blocks, direct, regularisation, supervortons, tree
 
         code = regularisation.CODES[self.kernel]
         if solver == "tree":
-            self._tree(sources, sigma).sum(code, targets, u, du)
+            nodes = supervortons.build(
+                sources.origin,
+                sources.spacing,
+                sources.cells,
+                sources.start,
+                sources.x,
+                sources.alpha,
+                sigma,
+            )
+            how: dict[str, Any] = {
+                "blocks": blocks.grid_blocks(points) if points else blocks.point_blocks(targets),
+                "criterion": tree.ANGLE if self.opening == "angle" else tree.BOX,
+                "opening": self.angle if self.opening == "angle" else self.margin,
+                "originals": self.leaf == "vortons",
+            }
+            if du is None:
+                tree.velocity(code, targets, nodes, u, **how)
+            else:
+                tree.velocity_gradient(code, targets, nodes, u, du, **how)
         elif du is None:
             direct.velocity(code, targets, sources.x, sources.alpha, sigma, u)
         else:

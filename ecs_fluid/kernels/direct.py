@@ -19,7 +19,6 @@ from ecs_fluid.kernels import FAST
 from ecs_fluid.kernels.pairwise import (
     BLOCK,
     GRADIENT_SUMS,
-    PACK,
     POTENTIAL_SUMS,
     SCALE,
     VELOCITY_SCALE,
@@ -44,11 +43,11 @@ def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> 
     for b in prange((m + BLOCK - 1) // BLOCK):
         first = b * BLOCK
         count = min(BLOCK, m - first)
-        pack, points, sums = block_arrays(ssigma.dtype, VELOCITY_SUMS)
+        pack, points, sums = block_arrays(ssigma, VELOCITY_SUMS)
         load_block(targets, order, first, count, points)
         sums[:] = 0.0
-        for j in range(0, n, PACK):
-            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + PACK, n))
+        for j in range(0, n, pack.shape[1]):
+            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
             add_velocity(code, pack, groups, points, count, sums)
         store_block(sums, 0, VELOCITY_SCALE, order, first, count, u)
 
@@ -62,11 +61,11 @@ def velocity_gradient(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u:
     for b in prange((m + BLOCK - 1) // BLOCK):
         first = b * BLOCK
         count = min(BLOCK, m - first)
-        pack, points, sums = block_arrays(ssigma.dtype, GRADIENT_SUMS)
+        pack, points, sums = block_arrays(ssigma, GRADIENT_SUMS)
         load_block(targets, order, first, count, points)
         sums[:] = 0.0
-        for j in range(0, n, PACK):
-            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + PACK, n))
+        for j in range(0, n, pack.shape[1]):
+            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
             add_gradient(code, pack, groups, points, count, sums)
         store_block(sums, 0, SCALE, order, first, count, u)
         store_block(sums, 3, SCALE, order, first, count, rows)
@@ -84,11 +83,11 @@ def potential_vorticity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, 
     for b in prange((m + BLOCK - 1) // BLOCK):
         first = b * BLOCK
         count = min(BLOCK, m - first)
-        pack, points, sums = block_arrays(ssigma.dtype, POTENTIAL_SUMS)
+        pack, points, sums = block_arrays(ssigma, POTENTIAL_SUMS)
         load_block(targets, order, first, count, points)
         sums[:] = 0.0
-        for j in range(0, n, PACK):
-            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + PACK, n))
+        for j in range(0, n, pack.shape[1]):
+            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
             add_potential(code, pack, groups, points, count, sums)
         store_block(sums, 0, SCALE, order, first, count, psi)
         store_block(sums, 3, SCALE, order, first, count, omega)

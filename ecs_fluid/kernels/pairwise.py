@@ -1,6 +1,6 @@
 """The pair loops: a packed list of sources acts on a small block of targets.
 
-Direct sum and tree differ only in the list they pack. A list lies in ``pack (8, PACK)``, rows x, y, z [m],
+Direct sum and tree differ only in the list they pack. A list lies in ``pack (8, width)``, rows x, y, z [m],
 alpha_x, alpha_y, alpha_z [m^3/s], sigma^2 [m^2] and the core constant; a block is ``points (3, BLOCK)`` and its
 sums ``sums (k, BLOCK)`` are added to. Vectors run along the sources; every loaded source serves four targets.
 All loops are compiled for each regularisation, chosen before the loop starts.
@@ -28,8 +28,9 @@ from ecs_fluid.kernels.regularisation import (
 )
 from ecs_fluid.kernels.vectors import INLINE, LANES, wide_vectors
 
-PACK = 512
-"""Sources in a packed list at most: it stays in the first-level cache, and partial sums stay short."""
+PACK_BYTES = 4096
+"""Bytes of a row of a packed list: 1024 float32 or 512 float64 sources stay in the first-level cache, and
+partial sums stay short."""
 
 BLOCK = 64
 """Targets in a block at most, a multiple of 4."""
@@ -45,7 +46,7 @@ _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 
 @njit(**_TILE)
 def fill_pack(code: int, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, last: int) -> int:
-    """Pack sources first:last (at most PACK of them) and return the number of LANES-wide groups."""
+    """Pack sources first:last (at most the width of the pack) and return the number of LANES-wide groups."""
     count = last - first
     for c in range(3):
         for j in range(count):
@@ -252,6 +253,11 @@ def store_block(sums: Any, row: int, scale: Any, order: Any, first: int, count: 
 
 
 @njit(**_TILE)
-def block_arrays(real: Any, rows: int) -> Any:
-    """Scratch of one chunk: an empty pack, block points and block sums of dtype ``real``."""
-    return np.empty((8, PACK), real), np.empty((3, BLOCK), real), np.empty((rows, BLOCK), real)
+def block_arrays(like: Any, rows: int) -> Any:
+    """Scratch of one chunk: an empty pack, block points and block sums of the dtype of the array ``like``."""
+    width = PACK_BYTES // like.itemsize
+    # Rows start on cache lines, or every vector load would touch two.
+    raw = np.empty(8 * width + 64 // like.itemsize, like.dtype)
+    skip = (-(raw.ctypes.data // like.itemsize)) % (64 // like.itemsize)
+    pack = raw[skip : skip + 8 * width].reshape(8, width)
+    return pack, np.empty((3, BLOCK), like.dtype), np.empty((rows, BLOCK), like.dtype)

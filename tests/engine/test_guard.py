@@ -69,7 +69,8 @@ def test_the_culprit_is_named_and_the_state_is_back(
 ) -> None:
     world = world_of(debug)
     declared = {"phase": phase, listed: (kind,), "after": ("*",)}
-    world.add_system(acting("Culprit", breaks_at(3, value, kind), **declared))
+    # Observers run when the clock has moved on.
+    world.add_system(acting("Culprit", breaks_at(4 if phase == "observe" else 3, value, kind), **declared))
     world.step(3)
     before, rows = world.state_hash(), len(world["a"])
     label = next(iter(kind.columns.values())).label

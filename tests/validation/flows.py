@@ -36,7 +36,7 @@ def ring(
     return x, alpha, np.full(count, sigma)
 
 
-def skew_rings(count: int = 60, sigma: float = 0.25, circulation: float = 1.0) -> list[Blobs]:
+def skew_rings(count: int = 100, sigma: float = 0.25, circulation: float = 1.0) -> list[Blobs]:
     """Two unit rings that lean towards each other, 1.4 apart: nothing of the flow is symmetric."""
     return [
         ring(count, sigma, 1.0, circulation, (0.0, 0.0, 0.0), (0.2, 0.1, 1.0)),

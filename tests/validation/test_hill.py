@@ -62,8 +62,9 @@ def test_speed_of_fine_vortices() -> None:
 def test_velocity_inside() -> None:
     """Case 15: 2.5 U at the centre, and the whole inner field (s, z within 0.8) in the mean square.
 
-    The field error of 10 % at h = 0.2 to 3.6 % at h = 0.08 of validation.md is that of the mollified edge;
-    the centre only sees it through the far part of the sphere, (sigma/a)^2-like.
+    Blobs smooth the field at second order in sigma = 1.5 h, so both errors fall to about a quarter from
+    h = 0.2 to 0.1; the gates at h = 0.1 are those of the speed, 4 %, and the 5 % between the 10 % and
+    3.6 % that validation.md measured for the field from h = 0.2 to 0.08.
     """
     errors = []
     for spacing in (0.2, 0.1):
@@ -83,18 +84,19 @@ def test_velocity_inside() -> None:
         errors.append((abs(u[0, 2] / 2.5 - 1), np.linalg.norm(u - exact) / np.linalg.norm(exact)))
         assert np.abs(u[0, :2]).max() < 1e-12
     (centre_coarse, field_coarse), (centre, field) = errors
-    assert centre < 0.02 and field < 0.05
-    assert centre < centre_coarse / 2 and field < field_coarse / 1.8
+    assert centre < 0.04 and field < 0.05
+    assert centre < centre_coarse / 3 and field < field_coarse / 2.5
 
 
 def test_moments() -> None:
     """Case 15: impulse 2 pi a^3 U and circulation 5 U a of the vortons that the recipe lays out.
 
-    The circulation is scaled to be exact; the lattice's impulse is second order in h: (h/a)^2/4 = 0.25 %.
+    The circulation is scaled to be exact. The impulse 1/2 int omega s dV misses each cell's own spread of
+    s^2, h^2/12 a lateral axis, of the sphere's mean 2 a^2/5: (h^2/6)/(2/5) = 0.42 % at h = 0.1.
     """
     world = hill(0.1)
     x, alpha = world["hill"][ef.Position].x, world["hill"][ef.Strength].alpha
     s = np.hypot(x[:, 0], x[:, 1])
     around = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / s
     assert (around / (2 * np.pi * s)).sum() == pytest.approx(5.0, rel=1e-12)
-    assert invariants(world)["impulse"][2] == pytest.approx(2 * np.pi, rel=0.0025)
+    assert invariants(world)["impulse"][2] / (2 * np.pi) == pytest.approx(1 - 0.0042, abs=0.001)

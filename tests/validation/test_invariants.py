@@ -11,27 +11,75 @@ from flows import Blobs, invariants, skew_rings, swirl_blob, vortons, world_of
 import ecs_fluid as ef
 
 
-@pytest.mark.parametrize("scheme", ["transposed", "classical", "mixed"])
-def test_two_skew_rings_keep_their_invariants(scheme: str) -> None:
+def drift(start: dict[str, np.ndarray], end: dict[str, np.ndarray], name: str) -> float:
+    """Change of an invariant over its size."""
+    return float(np.abs(end[name] - start[name]).max() / np.abs(start[name]).max())
+
+
+def test_two_skew_rings_keep_their_invariants() -> None:
     """Case 18, D5, D6: 100 RK3 ticks; strength 1e-12, impulse 1e-6, angular impulse 1e-4 relative.
 
-    Every scheme keeps strength and impulse of resolved closed lines; the angular impulse is kept by the
-    classical form to the error of the line's quadrature, by the transposed to 3e-5 a unit of turning.
-    The time step error is RK3's, dt |grad u| = 0.3.
+    With the classical form strengths stay alpha = dx of a material line, so all three are integrals along
+    closed lines, exact but for RK3's step (dt |grad u| = 0.2) and the lines' quadrature, which 200 blobs a
+    ring (overlap 8) bring to rounding.
     """
-    world = world_of(skew_rings(), dt=0.05, integrator="rk3", stretch=scheme)
+    world = world_of(skew_rings(200), dt=0.02, integrator="rk3", stretch="classical")
     start = invariants(world)
-    x0, alpha0 = vortons(world)
+    _, alpha0 = vortons(world)
     world.step(100)
     end = invariants(world)
     _, alpha = vortons(world)
     assert np.abs(end["strength"] - start["strength"]).max() < 1e-12 * np.abs(alpha0).sum()
-    for name, gate in (("impulse", 1e-6), ("angular_impulse", 1e-4)):
-        size = np.abs(start[name]).max()
-        assert np.abs(end[name] - start[name]).max() < gate * size, name
-    # It was a flow worth the name: lines are stretched by more than a tenth.
+    assert drift(start, end, "impulse") < 1e-6
+    assert drift(start, end, "angular_impulse") < 1e-4
+    # It was a flow worth the name: parts of the lines grow by a fifth, others shrink as much.
     change = np.linalg.norm(alpha, axis=1) / np.linalg.norm(alpha0, axis=1)
-    assert change.max() > 1.1 and change.min() < 0.95
+    assert change.max() > 1.2 and change.min() < 0.8
+
+
+def test_what_each_stretching_form_keeps_at_an_instant() -> None:
+    """Case 18, table of A3: rates of the invariants over sum |d(alpha)/dt|, for circles and random vortons.
+
+    Circles: all forms keep strength and impulse, the classical form also the angular impulse (to rounding);
+    the transposed one lets that drift at 3e-5 there (1e-3 here: the rings are closer). Random vortons: only
+    the transposed form keeps anything, the strength, since sum_pq alpha_p . grad K(x_p - x_q) is odd.
+    """
+    draw = np.random.default_rng(7)
+    cloud: Blobs = draw.uniform(-1, 1, (150, 3)), draw.standard_normal((150, 3)), np.full(150, 0.4)
+    for scheme in ("transposed", "classical", "mixed"):
+        for blobs, closed in ((skew_rings(200), True), ([cloud], False)):
+            world = world_of(blobs, ef.DiagnosticsSystem(every=0), dt=0.02, stretch=scheme)
+            world.evaluate()
+            rates = world.system(ef.DiagnosticsSystem)._totals(rates=True)  # type: ignore[union-attr]
+            size = sum(np.linalg.norm(rate.dalpha, axis=1).sum() for (rate,) in world.query(ef.StrengthRate))
+            relative = {name: np.abs(value).max() / size for name, value in rates.items()}
+            if closed:
+                assert relative["strength"] < 1e-13 and relative["impulse"] < 1e-13
+                assert relative["angular_impulse"] < (1e-13 if scheme == "classical" else 1e-3)
+            else:
+                assert (relative["strength"] < 1e-14) == (scheme == "transposed")
+                assert relative["impulse"] > 1e-4
+
+
+def test_transposed_stretching_keeps_strength_at_all_times() -> None:
+    """Case 18 for the default form: strength to 1e-12 whatever the flow does, rings or a random cloud.
+
+    Its impulse is not exactly kept once the lines have deformed, as its strengths stop being tangents: 1e-3
+    in these two turns, the same for any step and spacing. 2e-3 guards that figure.
+    """
+    world = world_of(skew_rings(), dt=0.02, integrator="rk3", stretch="transposed")
+    start = invariants(world)
+    world.step(100)
+    end = invariants(world)
+    assert np.abs(end["strength"]).max() < 1e-12 * np.abs(vortons(world)[1]).sum()
+    assert drift(start, end, "impulse") < 2e-3
+    draw = np.random.default_rng(8)
+    cloud: Blobs = draw.uniform(-1, 1, (150, 3)), 0.1 * draw.standard_normal((150, 3)), np.full(150, 0.4)
+    world = world_of(cloud, dt=0.02, integrator="rk3", stretch="transposed")
+    world.step(20)
+    changed = world["vortex0"][ef.Strength].alpha
+    assert np.abs(changed.sum(axis=0) - cloud[1].sum(axis=0)).max() < 1e-12 * np.abs(changed).sum()
+    assert np.abs(changed - cloud[1]).max() > 0.01
 
 
 def test_diagnostics_agree_with_sums_by_hand() -> None:
@@ -47,8 +95,8 @@ def test_diagnostics_agree_with_sums_by_hand() -> None:
 
 
 def test_inviscid_energy() -> None:
-    """Case 20: energy of the two rings within 0.5 % over 100 ticks, and likewise the helicity of none."""
-    world = world_of(skew_rings(), dt=0.05, integrator="rk3")
+    """Case 20: energy of the two rings within 0.5 % over 100 ticks of the default stretching."""
+    world = world_of(skew_rings(), dt=0.02, integrator="rk3")
     energies = [world.diagnostics()["energy"]]
     for _ in range(10):
         world.step(10)
@@ -73,7 +121,7 @@ def test_exchange_takes_energy_at_twice_nu_enstrophy() -> None:
     A swirling blob on a lattice, Re = u s/nu about 1, order 4. Exchange adds nu laplacian(omega) to the
     strengths, and sum psi . nu laplacian(omega) V = -nu sum alpha . omega exactly if the quadrature is.
     """
-    viscosity = 0.1
+    viscosity = 0.2
     x, alpha, volume = swirl_blob(0.5, 4.0)
     world = ef.World(dt=0.05, integrator="rk2", precision="double")
     world.spawn(
@@ -119,7 +167,7 @@ def test_core_spreading_takes_the_share_of_one_of_two_cores() -> None:
 
 def test_viscosity_slows_a_flow_without_touching_its_impulse() -> None:
     """Cases 20 and 22 on moving rings: core spreading lowers the energy each tick, the impulse stays (1e-6)."""
-    options: dict[str, Any] = {"dt": 0.05, "integrator": "rk3"}
+    options: dict[str, Any] = {"dt": 0.02, "integrator": "rk3", "stretch": "classical"}
     world = world_of(skew_rings(), ef.DiffusionSystem(viscosity=2e-3, method="core_spreading"), **options)
     start = invariants(world)
     energies = [world.diagnostics()["energy"]]

@@ -1,0 +1,55 @@
+"""Blocks of nearby targets, each of which walks the tree once.
+
+A grouping is a pair: ``order (m,) int64`` names the targets one after the other, and block b holds
+``order[starts[b] : starts[b + 1]]``, at most ``BLOCK`` of them. It depends on the targets alone, never on the
+number of threads. Compact blocks are fast; any grouping gives a right answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.pairwise import BLOCK
+
+Blocks = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+_EDGE = 4
+_BITS = 10
+
+
+def grid_blocks(points: Any) -> Blocks:
+    """Bricks of at most 4 x 4 x 4 points for the points of a grid, ``points`` = (nx + 1, ny + 1, nz + 1).
+
+    Targets are numbered in C order, as ``field.reshape(-1, 3)`` does. Every axis is cut evenly, so no brick is
+    much smaller than the others.
+    """
+    shape = [int(n) for n in points]
+    pieces = [-(-n // _EDGE) for n in shape]
+    brick_of = [np.arange(n) * p // n for n, p in zip(shape, pieces, strict=True)]
+    brick = (
+        brick_of[0][:, None, None] * pieces[1] + brick_of[1][None, :, None]
+    ) * pieces[2] + brick_of[2][None, None, :]
+    brick = brick.ravel()
+    starts = np.zeros(pieces[0] * pieces[1] * pieces[2] + 1, np.int64)
+    np.cumsum(np.bincount(brick, minlength=starts.size - 1), out=starts[1:])
+    return np.argsort(brick, kind="stable").astype(np.int64), starts
+
+
+def point_blocks(targets: NDArray[Any]) -> Blocks:
+    """Blocks for scattered points ``targets (m, 3)``: neighbours along the Z-order (Morton) curve."""
+    m = targets.shape[0]
+    starts = np.append(np.arange(0, m, BLOCK // 2, dtype=np.int64), m)
+    if m == 0:
+        return np.empty(0, np.int64), starts
+    low = targets.min(axis=0)
+    extent = float((targets.max(axis=0) - low).max())
+    cells = ((targets - low) * ((2**_BITS - 1) / extent if extent > 0.0 else 0.0)).astype(np.uint32)
+    # Two zero bits between each two of the ten bits, by table; then the axes interleave.
+    spread = np.zeros(2**_BITS, np.uint32)
+    for bit in range(_BITS):
+        spread |= ((np.arange(2**_BITS, dtype=np.uint32) >> bit) & 1) << (3 * bit)
+    key = (spread[cells[:, 0]] << 2) | (spread[cells[:, 1]] << 1) | spread[cells[:, 2]]
+    return np.argsort(key, kind="stable").astype(np.int64), starts

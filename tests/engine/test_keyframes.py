@@ -1,0 +1,94 @@
+"""Parameters over time: values between keys, integrals, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.explain import validated
+from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.system import Settings
+
+
+class Holder(Settings):
+    """Both kinds of parameters."""
+
+    number: KeyedNumber = 0.0
+    vector: KeyedVector = (0.0, 0.0, 0.0)
+
+
+RAMP = Keyed(keys=[(1.0, 2.0), (3.0, 6.0), (4.0, 0.0)])
+STEPS = Keyed(keys=[(1.0, 2.0), (3.0, 6.0)], between="step")
+TURN = Keyed(keys=[(0.0, [0.0, 1.0, 2.0]), (2.0, [4.0, 1.0, -2.0])])
+
+
+@pytest.mark.parametrize(
+    ("time", "value"), [(-5.0, 2.0), (1.0, 2.0), (1.5, 3.0), (3.0, 6.0), (3.75, 1.5), (4.0, 0.0), (9.0, 0.0)]
+)
+def test_linear(time: float, value: float) -> None:
+    assert value_at(RAMP, time) == value
+
+
+@pytest.mark.parametrize(("time", "value"), [(0.0, 2.0), (2.999, 2.0), (3.0, 6.0), (9.0, 6.0)])
+def test_step_takes_the_new_value_at_its_key(time: float, value: float) -> None:
+    assert value_at(STEPS, time) == value
+
+
+def test_vectors_and_arrays_of_times() -> None:
+    np.testing.assert_array_equal(value_at(TURN, 0.5), [1.0, 1.0, 1.0])
+    times = np.array([-1.0, 0.5, 1.0, 7.0])
+    np.testing.assert_array_equal(value_at(TURN, times), [value_at(TURN, t) for t in times])
+    np.testing.assert_array_equal(value_at(STEPS, times), [value_at(STEPS, t) for t in times])
+    np.testing.assert_array_equal(value_at(RAMP, times), [value_at(RAMP, t) for t in times])
+
+
+def test_constants_and_single_keys() -> None:
+    assert value_at(2.5, 7.0) == 2.5
+    np.testing.assert_array_equal(value_at((1.0, 2.0, 3.0), 7.0), [1.0, 2.0, 3.0])
+    for law in ("linear", "step"):
+        once = Keyed(keys=[(1.0, 4.0)], between=law)
+        assert [float(value_at(once, time)) for time in (0.0, 1.0, 2.0)] == [4.0, 4.0, 4.0]
+
+
+def test_integrals_by_hand() -> None:
+    """Trapezia of RAMP: before the first key 2 per second, then (2 + 6)/2 * 2, then (6 + 0)/2 * 1."""
+    assert integral(RAMP, 0.0, 1.0) == 2.0
+    assert integral(RAMP, 0.0, 10.0) == 2.0 + 8.0 + 3.0
+    assert integral(RAMP, 2.0, 3.5) == 5.0 + 2.25
+    assert integral(STEPS, 0.0, 4.0) == 3 * 2.0 + 6.0
+    assert integral(3.0, 1.0, 3.5) == 7.5
+    assert integral(RAMP, 2.0, 2.0) == 0.0
+
+
+@given(st.lists(st.floats(0, 5, allow_subnormal=False), min_size=3, max_size=3))
+def test_integrals_add_up(times: list[float]) -> None:
+    a, b, c = sorted(times)
+    whole = integral(RAMP, a, c)
+    # Values are at most 6 over 5 s: parts of 30 with a few roundings each.
+    assert integral(RAMP, a, b) + integral(RAMP, b, c) == pytest.approx(whole, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([], r"here: number.keys = \[\]; a value of length at least 1 is needed"),
+        ([[1.0, 1.0], [1.0, 2.0]], "the times of keys must increase"),
+        ([[2.0, 1.0], [1.0, 2.0]], "the times of keys must increase"),
+        ([[0.0, [1.0, 2.0, 3.0]], [1.0, 2.0]], "all keys need values of the same length"),
+        ([[0.0, float("nan")]], "here: number.keys.0.1 = nan; a finite number is needed"),
+        ([[0.0, [1.0, 2.0, 3.0]]], "keys of a number need one number each"),
+    ],
+)
+def test_bad_keys_of_a_number(keys: list[object], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        validated(Holder, {"number": {"keys": keys}}, "here")
+
+
+@pytest.mark.parametrize("value", [1.0, [1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
+def test_keys_of_a_vector_need_three_numbers(value: object) -> None:
+    with pytest.raises(RecipeError, match="keys of a vector need 3 numbers each"):
+        validated(Holder, {"vector": {"keys": [[0.0, value]]}}, "here")
+    assert isinstance(validated(Holder, {"vector": {"keys": [[0.0, [1.0, 2.0, 3.0]]]}}, "here").vector, Keyed)
