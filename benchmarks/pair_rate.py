@@ -1,9 +1,9 @@
 """Pairs per second of the direct sums beside a plain double loop: ``python benchmarks/pair_rate.py [n]``.
 
-The plain loop is what one writes first: structure-of-arrays sources, a parallel loop over targets, an inner loop
-over sources, ``fastmath=True``, all arithmetic in the precision of the arrays. Every kernel runs in turn with the
-others and its best time counts, so that a busy machine hurts all of them alike. Default: n = 4096 sources
-and as many targets.
+The plain loop is what one writes first: structure-of-arrays sources, a parallel loop over targets, an inner
+loop over sources, ``fastmath=True``, all arithmetic in the precision of the arrays. Every kernel runs in turn
+with the others and its best time counts, so that a busy machine hurts all of them alike. Default: n = 4096
+sources and as many targets.
 """
 
 from __future__ import annotations
@@ -24,9 +24,21 @@ ROUNDS = 25
 
 @njit(parallel=True, fastmath=True)
 def plain_velocity(
-    px: Any, py: Any, pz: Any, x: Any, y: Any, z: Any, ax: Any, ay: Any, az: Any, s: Any, half5: Any, scale: Any, u: Any
+    px: Any,
+    py: Any,
+    pz: Any,
+    x: Any,
+    y: Any,
+    z: Any,
+    ax: Any,
+    ay: Any,
+    az: Any,
+    s: Any,
+    half5: Any,
+    scale: Any,
+    u: Any,
 ) -> None:
-    """Winckelmans velocity by the plain loop; constants come as arguments so that nothing turns to float64."""
+    """Winckelmans velocity by the plain loop; constants are arguments so that nothing turns to float64."""
     for i in prange(px.size):
         zero = half5 - half5
         u0 = u1 = u2 = zero

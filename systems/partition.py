@@ -40,19 +40,29 @@ class PartitionSystem(System):
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
-        self.refresh()
+        x, alpha, sigma = self._vortons()
+        self._sort(self.world.fluid[Sources], x, alpha, sigma)
+        self._enclose(self.world.fluid[Grid], x, sigma)
 
-    def refresh(self) -> Sources:
-        """Refill Grid and Sources from the present positions and return the latter."""
-        sources = self.world.fluid[Sources]
+    def present_sources(self) -> Sources:
+        """A table of its own of the vortons as they are now, for questions between two ticks.
+
+        The world's own Sources and Grid stay those of the last stage, to which its fields belong.
+        """
+        sources = Sources.blank(0, self.world.dtype)
+        assert isinstance(sources, Sources)
+        self._sort(sources, *self._vortons())
+        return sources
+
+    def _vortons(self) -> tuple[Array, Array, Array]:
+        """Positions, strengths and core radii of all vortons, population after population."""
         vortons = list(self.query(Position, Strength, CoreRadius))
         number = self.world.dtype
-        x = joined([position.x for position, _, _ in vortons], (3,), number)
-        alpha = joined([strength.alpha for _, strength, _ in vortons], (3,), number)
-        sigma = joined([core.sigma for _, _, core in vortons], (), number)
-        self._sort(sources, x, alpha, sigma)
-        self._enclose(self.world.fluid[Grid], x, sigma)
-        return sources
+        return (
+            joined([position.x for position, _, _ in vortons], (3,), number),
+            joined([strength.alpha for _, strength, _ in vortons], (3,), number),
+            joined([core.sigma for _, _, core in vortons], (), number),
+        )
 
     def _sort(self, sources: Sources, x: Array, alpha: Array, sigma: Array) -> None:
         from ecs_fluid.kernels.grid import uniform_grid

@@ -195,7 +195,7 @@ class VelocitySystem(System):
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
         if solver is not None and solver not in SOLVERS:
             raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
-        sources = self.world.require(PartitionSystem).refresh()
+        sources = self.world.require(PartitionSystem).present_sources()
         return self._evaluate(sources, points.astype(self.world.dtype), solver)
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
@@ -203,7 +203,7 @@ class VelocitySystem(System):
         from ecs_fluid.kernels import direct, regularisation
 
         code = regularisation.CODES[self.kernel]
-        sources = self.world.require(PartitionSystem).refresh()
+        sources = self.world.require(PartitionSystem).present_sources()
         x = np.ascontiguousarray(x)
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype)

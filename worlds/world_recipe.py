@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 from ecs_fluid.components import InertialVelocity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.explain import nearest, validated
-from ecs_fluid.plugins import imported, searching
+from ecs_fluid.plugins import imported, refuse_hidden, searching
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
@@ -112,6 +112,14 @@ class WorldRecipe(Settings):
     output: OutputTable = Field(default_factory=OutputTable)
     _folder: Path | None = PrivateAttr(None)
 
+    @field_validator("entity")
+    @classmethod
+    def _recipes(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            item if isinstance(item, Recipe) else entity_recipe(item, f"[[entity]] {number}")
+            for number, item in enumerate(value, start=1)
+        )
+
     @classmethod
     def from_tables(
         cls,
@@ -135,7 +143,7 @@ class WorldRecipe(Settings):
             if key not in SECTIONS:
                 raise RecipeError(f"{place}: unknown table {key!r}; {nearest(key, SECTIONS)}")
         preset = tables.get("preset", "physical")
-        if preset not in PRESETS:
+        if preset not in list(PRESETS):
             raise RecipeError(f"{place}: preset = {preset!r}; allowed: {', '.join(map(repr, PRESETS))}")
         full = _merged(PRESETS[preset], tables, place)
         entities = _list(full, "entity", place)
@@ -262,6 +270,8 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         if kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
     }
     if ":" in name:
+        if allow_code:
+            refuse_hidden(name, place)
         kind = System.registry.get(name) or (imported(name, place) if allow_code else None)
         if kind is None:
             raise RecipeError(

@@ -38,7 +38,9 @@ def show(
     only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
     normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
     size: Annotated[tuple[int, int], Parameter(help="width and height in pixels")] = (1280, 720),
-    fps: Annotated[float, Parameter(help="frames per second of a movie")] = 30.0,
+    fps: Annotated[
+        float | None, Parameter(help="frames per second of a movie; default as fast as it happens")
+    ] = None,
     save: Annotated[Path | None, Parameter(help="write a picture: file.png")] = None,
     movie: Annotated[Path | None, Parameter(help="write a movie of all frames: file.mp4 or .gif")] = None,
     set_: Settings = (),
@@ -101,7 +103,7 @@ def render_run(
     movie: Path | None = None,
     save: Path | None = None,
     frame: int = -1,
-    fps: float = 30.0,
+    fps: float | None = None,
     **options: Any,
 ) -> None:
     """Picture of one stored frame and movie of all of them."""
@@ -113,17 +115,26 @@ def render_run(
         from ecs_fluid.viz.survey import Recording
 
         run = RunFolder.open(folder)
-        frames = Recording(cast("Any", run.read_trajectory()))
+        stored = run.read_trajectory()
+        frames = Recording(cast("Any", stored))
         with err.status(f"rendering {len(frames)} frames") as status:
             write(
                 movie,
                 frames,
-                fps=fps,
+                fps=fps or _real_time(stored.times),
                 velocity_of=_velocity_of(run),
                 progress=lambda done: status.update(f"rendering frame {done} of {len(frames)}"),
                 **options,
             )
         out.print(f"movie: {movie}", markup=False)
+
+
+def _real_time(times: Any) -> float:
+    """Frames per second at which a movie takes as long as what it shows, from 5 to 60."""
+    if len(times) < 2:
+        return 30.0
+    spacing = float(times[-1] - times[0]) / (len(times) - 1)
+    return round(min(max(1.0 / spacing, 5.0), 60.0), 3)
 
 
 def _frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Any]:

@@ -23,15 +23,15 @@ _BITS = 10
 def grid_blocks(points: Any) -> Blocks:
     """Bricks of at most 4 x 4 x 4 points for the points of a grid, ``points`` = (nx + 1, ny + 1, nz + 1).
 
-    Targets are numbered in C order, as ``field.reshape(-1, 3)`` does. Every axis is cut evenly, so no brick is
-    much smaller than the others.
+    Targets are numbered in C order, as ``field.reshape(-1, 3)`` does. Every axis is cut evenly, so no brick
+    is much smaller than the others.
     """
     shape = [int(n) for n in points]
     pieces = [-(-n // _EDGE) for n in shape]
     brick_of = [np.arange(n) * p // n for n, p in zip(shape, pieces, strict=True)]
-    brick = (
-        brick_of[0][:, None, None] * pieces[1] + brick_of[1][None, :, None]
-    ) * pieces[2] + brick_of[2][None, None, :]
+    brick = (brick_of[0][:, None, None] * pieces[1] + brick_of[1][None, :, None]) * pieces[2] + brick_of[2][
+        None, None, :
+    ]
     brick = brick.ravel()
     starts = np.zeros(pieces[0] * pieces[1] * pieces[2] + 1, np.int64)
     np.cumsum(np.bincount(brick, minlength=starts.size - 1), out=starts[1:])

@@ -1,7 +1,7 @@
 """Direct summation over all pairs, the reference of every other solver: N sources, M targets, N M pairs.
 
-u(x) = sum_i q(|x - x_i|/sigma_i) alpha_i x (x - x_i) / (4 pi |x - x_i|^3); a vorton does not move itself (its own
-term is exactly zero). Source: Gourlay, part 3 and part 12; blobs as in ``regularisation``.
+u(x) = sum_i q(|x - x_i|/sigma_i) alpha_i x (x - x_i) / (4 pi |x - x_i|^3); a vorton does not move itself (its
+own term is exactly zero). Source: Gourlay, part 3 and part 12; blobs as in ``regularisation``.
 
 All functions take ``code`` (regularisation), ``targets (m, 3)`` [m], the sources as ``sx (3, n)`` [m],
 ``sa (3, n)`` [m^3/s] and ``ssigma (n,)`` [m] (positive), all of one dtype, and overwrite their results.

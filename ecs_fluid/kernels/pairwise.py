@@ -1,9 +1,9 @@
 """The pair loops: a packed list of sources acts on a small block of targets.
 
 Direct sum and tree differ only in the list they pack. A list lies in ``pack (8, width)``, rows x, y, z [m],
-alpha_x, alpha_y, alpha_z [m^3/s], sigma^2 [m^2] and the core constant; a block is ``points (3, BLOCK)`` and its
-sums ``sums (k, BLOCK)`` are added to. Vectors run along the sources; every loaded source serves four targets.
-All loops are compiled for each regularisation, chosen before the loop starts.
+alpha_x, alpha_y, alpha_z [m^3/s], sigma^2 [m^2] and the core constant; a block is ``points (3, BLOCK)`` and
+its sums ``sums (k, BLOCK)`` are added to. Vectors run along the sources; every loaded source serves four
+targets (velocity). All loops are compiled for each regularisation, chosen before the loop starts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 @njit(**_TILE)
 def fill_pack(code: int, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, last: int) -> int:
     """Pack sources first:last (at most the width of the pack) and return the number of LANES-wide groups."""
-    count = last - first
+    count = int(last - first)
     for c in range(3):
         for j in range(count):
             pack[c, j] = sx[c, first + j]
@@ -56,11 +56,11 @@ def fill_pack(code: int, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, l
         s2 = ssigma[first + j] * ssigma[first + j]
         pack[6, j] = s2
         pack[7, j] = core_constant(code, s2)
-    return pad_pack(code, pack, count)
+    return int(pad_pack(pack, count))
 
 
 @njit(**_TILE)
-def pad_pack(code: int, pack: Any, count: int) -> int:
+def pad_pack(pack: Any, count: int) -> int:
     """Fill up the last group with sources of no strength and return the number of groups."""
     groups = (count + LANES - 1) // LANES
     for j in range(count, groups * LANES):

@@ -18,9 +18,9 @@ code name            q(rho)                                    zeta(rho)
 Sources: Winckelmans and Leonard 1993 (high-order algebraic blob); Rosenhead 1930, Moore 1972; ``rankine`` is
 the vorton of Gourlay's articles (part 12: solid-body rotation inside the core).
 
-The functions of this file are small pieces for compiled loops. They return values times 4 pi, take the squared
-distance as ``d = r^2 + core_shift(code, s2)`` (s2 = sigma^2: the algebraic blobs never need r^2 alone), and
-``k = core_constant(code, s2)``, whatever can be computed once per source. sigma must be positive.
+The functions of this file are small pieces for compiled loops. They return values times 4 pi, take the
+squared distance as ``d = r^2 + core_shift(code, s2)`` (s2 = sigma^2: the algebraic blobs never need r^2
+alone), and ``k = core_constant(code, s2)``, whatever can be computed once per source. sigma must be positive.
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 @njit(**INLINE)
 def core_shift(code: int, s2: Any) -> Any:
     """What is added to r^2 before the factors see it: sigma^2 for the algebraic blobs, else 0 [m^2]."""
-    if code == WINCKELMANS or code == ROSENHEAD_MOORE:
-        return s2
-    return type(s2)(0.0)
+    if code == GAUSSIAN:
+        return type(s2)(0.0)
+    if code == RANKINE:
+        return type(s2)(0.0)
+    return s2
 
 
 @njit(**INLINE)
@@ -200,7 +202,9 @@ def gradient_factors(code: int, d: Any, s2: Any, k: Any) -> Any:
     y2 = y * y
     y3 = y2 * y
     if code == WINCKELMANS:
-        return y3 * (real(1.0) + real(1.5) * s2 * y2), real(-3.0) * (y3 * y2) * (real(1.0) + real(2.5) * s2 * y2)
+        return y3 * (real(1.0) + real(1.5) * s2 * y2), real(-3.0) * (y3 * y2) * (
+            real(1.0) + real(2.5) * s2 * y2
+        )
     return y3, real(-3.0) * (y3 * y2)
 
 

@@ -1,8 +1,8 @@
-"""Influence tree over cell-sorted vortons: layers of supervortons, each grid of half the cells of the one below.
+"""Influence tree over cell-sorted vortons: layers of supervortons, each with half the cells of the one below.
 
-Source: Gourlay, part 3 (nested grid, supervortons) and part 12 (original vortons at the leaves). Layer 0 is the
-uniform grid; a parent covers 2 x 2 x 2 children, or fewer at a far face: cell counts are halved rounding up,
-so any count works. The supervorton of a node carries
+Source: Gourlay, part 3 (nested grid, supervortons) and part 12 (original vortons at the leaves). Layer 0 is
+the uniform grid; a parent covers 2 x 2 x 2 children, or fewer at a far face: cell counts are halved rounding
+up, so any count works. The supervorton of a node carries
 
     strength  sum alpha_i          centre  sum |alpha_i| x_i / sum |alpha_i|
     sigma^2   sum |alpha_i| sigma_i^2 / sum |alpha_i|   (core radius weighted like the centre)
@@ -24,7 +24,7 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 
 
 class Tree(NamedTuple):
-    """Nodes of all layers in one set of arrays; layer l has rows first[l] : first[l + 1], the root is last."""
+    """Nodes of all layers in one set of arrays; layer l has rows first[l] : first[l + 1], the root last."""
 
     origin: NDArray[np.float64]
     """(3,) m"""
@@ -42,7 +42,7 @@ class Tree(NamedTuple):
     """(nodes,) core radius, m"""
     radius: NDArray[Any]
     """(nodes,) from the centre to the farthest corner of the cell, m; 0 for a single vorton"""
-    count: NDArray[np.int64]
+    vortons: NDArray[np.int64]
     """(nodes,) vortons below the node"""
     start: NDArray[np.int64]
     """(cells of layer 0 + 1,) first sorted source of each leaf"""
@@ -156,7 +156,9 @@ def _fill_parents(
 
 
 @njit(**_OPTIONS)
-def _fill_radii(layer: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any, radius: Any) -> None:
+def _fill_radii(
+    layer: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any, radius: Any
+) -> None:
     """Distance from the centre to the farthest corner of the cell (where it lies in the grid)."""
     nodes = cells[layer, 0] * cells[layer, 1] * cells[layer, 2]
     ny, nz = cells[layer, 1], cells[layer, 2]
@@ -187,8 +189,9 @@ def build(
 ) -> Tree:
     """Tree over sources ``sx, sa (3, n)``, ``ssigma (n,)`` sorted by the cells of a uniform grid.
 
-    ``origin, spacing (3,)`` [m] and ``cells (3,)`` are the grid; cell c holds sources start[c] : start[c + 1].
-    Node arrays have the dtype of the sources; sums run in float64.
+    ``origin, spacing (3,)`` [m] and ``cells (3,)`` are the grid; its cell c holds the sources
+    start[c] : start[c + 1], which lie in the cell. Node arrays have the dtype of the sources; sums run in
+    float64.
     """
     layers = [np.asarray(cells, np.int64)]
     while layers[-1].max() > 1:

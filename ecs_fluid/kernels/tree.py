@@ -1,17 +1,18 @@
 """Velocity and its gradient by the influence tree, one walk per block of targets.
 
 A walk starts at the root and collects a list: a node far enough from the whole block gives its supervorton, a
-nearer one is opened, and a near leaf gives its supervorton or, with ``originals``, its vortons (Gourlay, part 12:
-then a vorton moves itself by exactly nothing). The list is summed by the loops of the direct sum. "Far enough" is
+nearer one is opened, and a near leaf gives its supervorton or, with ``originals``, its vortons (Gourlay, part
+12: then a vorton moves itself by exactly nothing). The list is summed by the loops of the direct sum. "Far
+enough" is
 
-* ``BOX`` (Gourlay, part 3): the block does not touch the box of the node, grown on each side by ``opening`` times
-  the cell size of its layer. Useful values are 1e-4 (fast, per cent errors) to 4; infinity with ``originals``
-  is the direct sum. The root is always opened, and a tree of one cell is the direct sum.
-* ``ANGLE`` (Barnes and Hut 1986): radius < opening x distance, with the distance from the centre of the node to
-  the nearest point of the block and the radius to the farthest corner of its cell; useful values are 0.3 to 1.
+* ``BOX`` (Gourlay, part 3): the block does not touch the box of the node, grown on each side by ``opening``
+  times the cell size of its layer. Useful values are 1e-4 (fast, rough) to 4; infinity with ``originals`` is
+  the direct sum. The root is always opened, and a tree of one cell is the direct sum.
+* ``ANGLE`` (Barnes and Hut 1986): radius < opening x distance, with the distance from the centre of the node
+  to the nearest point of the block and the radius to the farthest corner of its cell; 0 < opening <= 1.
 
-Supervortons act with the regularised kernel at every distance. The singular far field is not used anywhere, so a
-node inside a few core radii needs no guard: it is smoother than the point for which the criteria are made.
+Supervortons act with the regularised kernel at every distance. The singular far field is not used anywhere,
+so a node inside a few core radii needs no guard of its own.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ BOX, ANGLE = 0, 1
 
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 _PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
-_STACK = 512  # a walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count
+_STACK = (
+    512  # a walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count
+)
 
 
 @njit(**_PART)
@@ -63,13 +66,13 @@ def _touches(tree: Any, layer: int, index: Any, low: Any, high: Any, margin: flo
 @njit(**_PART)
 def _far(tree: Any, node: Any, low: Any, high: Any, theta: float) -> bool:
     """Is the radius of the node smaller than theta x the distance of its centre from the block?"""
-    if tree.count[node] == 1:
+    if tree.vortons[node] == 1:
         return True
     d2 = 0.0
     for a in range(3):
         x = np.float64(tree.x[a, node])
         d2 += max(low[a] - x, x - high[a], 0.0) ** 2
-    return np.float64(tree.radius[node]) ** 2 < theta * theta * d2
+    return bool(np.float64(tree.radius[node]) ** 2 < theta * theta * d2)
 
 
 @njit(**_PART)
@@ -92,7 +95,7 @@ def _push_children(tree: Any, layer: int, index: Any, stack: Any, depth: int) ->
         for j in range(min(j0 + 1, cy - 1), j0 - 1, -1):
             for k in range(min(k0 + 1, cz - 1), k0 - 1, -1):
                 child = (i * cy + j) * cz + k
-                if tree.count[tree.first[layer - 1] + child] > 0:
+                if tree.vortons[tree.first[layer - 1] + child] > 0:
                     stack[depth, 0] = layer - 1
                     stack[depth, 1] = child
                     depth += 1
@@ -155,7 +158,15 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
 
 @njit(**_OPTIONS)
 def _velocity(
-    code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float, originals: bool, u: Any
+    code: int,
+    targets: Any,
+    order: Any,
+    starts: Any,
+    tree: Any,
+    criterion: int,
+    opening: float,
+    originals: bool,
+    u: Any,
 ) -> None:
     blocks = starts.size - 1
     chunks = min(blocks, 4 * CHUNKS)
@@ -173,13 +184,14 @@ def _velocity(
                 filled, depth, resume = _walk(
                     code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack
                 )
-                add_velocity(code, pack, pad_pack(code, pack, filled), points, count, sums)
+                add_velocity(code, pack, pad_pack(pack, filled), points, count, sums)
             store_block(sums, 0, VELOCITY_SCALE, order, first, count, u)
 
 
 @njit(**_OPTIONS)
 def _velocity_gradient(
-    code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float, originals: bool,
+    code: int, targets: Any, order: Any, starts: Any, tree: Any,
+    criterion: int, opening: float, originals: bool,
     u: Any, du: Any,
 ) -> None:  # fmt: skip
     blocks = starts.size - 1
@@ -198,7 +210,7 @@ def _velocity_gradient(
                 filled, depth, resume = _walk(
                     code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack
                 )
-                add_gradient(code, pack, pad_pack(code, pack, filled), points, count, sums)
+                add_gradient(code, pack, pad_pack(pack, filled), points, count, sums)
             store_block(sums, 0, SCALE, order, first, count, u)
             store_block(sums, 3, SCALE, order, first, count, du)
 
@@ -243,4 +255,6 @@ def velocity_gradient(
     """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
     order, starts = point_blocks(targets) if blocks is None else blocks
     rows = du.reshape(targets.shape[0], 9)
-    _velocity_gradient(code, targets, order, starts, tree, criterion, float(opening), _at_leaves(tree, originals), u, rows)
+    _velocity_gradient(
+        code, targets, order, starts, tree, criterion, float(opening), _at_leaves(tree, originals), u, rows
+    )

@@ -60,8 +60,8 @@ def _double_inverse_root(d: Any) -> Any:
         return single
 
     def double(d: Any) -> Any:
-        # sqrt and division of float64 vectors take 40 cycles; an estimate out of the exponent bits
-        # (relative error 3.5e-2) and three steps take 7: 1.8e-3 (Newton), 1.4e-8 (third order), 3e-16 (Newton).
+        # sqrt and division of a float64 vector take some 40 cycles; an estimate out of the exponent bits
+        # (relative error 3.5e-2) and three steps take 7: Newton 1.8e-3, third order 1.4e-8, Newton 3e-16.
         bits = np.float64(d).view(np.int64)
         y = np.int64(np.int64(0x5FE6EB50C7B537A9) - (bits >> np.int64(1))).view(np.float64)
         y = y * (1.5 - (0.5 * d * y) * y)

@@ -69,7 +69,9 @@ def test_scalar_columns_say_their_shape_as_python_does() -> None:
         ef.CoreRadius(np.ones((2, 1)))
 
 
-@pytest.mark.parametrize("value", [["a"], [True], [1j], [None], np.zeros(1, np.float16), [np.datetime64("now")]])
+@pytest.mark.parametrize(
+    "value", [["a"], [True], [1j], [None], np.zeros(1, np.float16), [np.datetime64("now")]]
+)
 def test_wrong_dtype(value: object) -> None:
     with refused(r"CoreRadius.sigma has dtype .*; float32, float64 or whole numbers are allowed"):
         ef.CoreRadius(value)

@@ -74,7 +74,9 @@ def test_the_culprit_is_named_and_the_state_is_back(
     world.step(3)
     before, rows = world.state_hash(), len(world["a"])
     label = next(iter(kind.columns.values())).label
-    with pytest.raises(DivergedError, match=rf"tick 4 \(t = 0.75 s\): Culprit made entity 'a': {label} row \d+"):
+    with pytest.raises(
+        DivergedError, match=rf"tick 4 \(t = 0.75 s\): Culprit made entity 'a': {label} row \d+"
+    ):
         world.step()
     assert (world.state_hash(), world.tick, len(world["a"])) == (before, 3, rows)
     # Nothing was repaired, so it happens again, from the same state.
@@ -143,7 +145,9 @@ def test_what_was_broken_between_two_ticks_is_not_blamed_on_a_system() -> None:
     world = world_of()
     world.step()
     world["a"][ef.Position].x[2, 1] = np.nan
-    with pytest.raises(DivergedError, match=r"Position.x row 2 was not finite before the tick began; no system"):
+    with pytest.raises(
+        DivergedError, match=r"Position.x row 2 was not finite before the tick began; no system"
+    ):
         world.step()
 
 
@@ -159,7 +163,7 @@ def test_one_number_of_an_entity_is_guarded_too() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         world.step()
-        with pytest.raises(DivergedError, match="tick 2 .* Grows made entity 'sum': Tally.total row 0"):
+        with pytest.raises(DivergedError, match=r"tick 2 .* Grows made entity 'sum': Tally.total row 0"):
             world.step()
     assert world["sum"][Tally].total.shape == ()
     assert world["sum"][Tally].total == np.float32(1e30)
@@ -182,7 +186,9 @@ def test_a_huge_step_is_stopped_with_words() -> None:
     world.add_system(ef.AdvectionSystem())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        with pytest.raises(DivergedError, match="AdvectionSystem made entity 'a': Position.x row 0 .*smaller dt"):
+        with pytest.raises(
+            DivergedError, match=r"AdvectionSystem made entity 'a': Position.x row 0 .*smaller dt"
+        ):
             world.step()
 
 
@@ -217,7 +223,9 @@ def test_an_undeclared_write_is_caught(phase: str) -> None:
 
     world = world_of()
     world.add_system(acting("Sneaks", action, phase=phase, reads=(ef.Position,)))
-    with pytest.raises(ScheduleError, match="Sneaks changed Position of entity 'a' without declaring it; add"):
+    with pytest.raises(
+        ScheduleError, match="Sneaks changed Position of entity 'a' without declaring it; add"
+    ):
         world.step()
     if phase != "observe":
         assert world.tick == 0
@@ -270,7 +278,7 @@ def test_poison_that_reaches_the_state_stops_the_tick() -> None:
     world.add_system(acting("ForgetsToo", lambda system: None, phase="prepare", writes=(Trace,)))
     world.add_system(acting("Uses", use, phase="constrain", reads=(Trace,), writes=(ef.Position,)))
     # The table that was left poisoned is found before the system that trusted it.
-    with pytest.raises(DivergedError, match="ForgetsToo made entity 'a': Trace.t row 0"):
+    with pytest.raises(DivergedError, match=r"ForgetsToo made entity 'a': Trace.t row 0"):
         world.step()
 
 
@@ -288,5 +296,5 @@ def test_components_are_checked_in_systems_too() -> None:
 
     world = world_of()
     world.add_system(acting("Cuts", action, writes=(ef.Position,), phase="constrain"))
-    with pytest.raises(ComponentError, match="Position.x has 1 rows, but this Position has 4"):
+    with pytest.raises(ComponentError, match=r"Position.x has 1 rows, but this Position has 4"):
         world.step()

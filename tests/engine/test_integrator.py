@@ -146,7 +146,9 @@ def test_squared_rates_are_exact_in_time(integrator: str) -> None:
     world.add_system(Spread(viscosity=0.01))
     world.add_system(ef.AdvectionSystem())
     world.step(50)
-    np.testing.assert_allclose(world["a"][ef.CoreRadius].sigma, np.sqrt(start**2 + 2 * 0.01 * 35.0), rtol=1e-12)
+    np.testing.assert_allclose(
+        world["a"][ef.CoreRadius].sigma, np.sqrt(start**2 + 2 * 0.01 * 35.0), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("integrator", ORDERS)

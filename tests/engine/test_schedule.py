@@ -129,7 +129,9 @@ def test_a_circle_with_the_data_flow() -> None:
         names(write, read)
 
 
-@pytest.mark.parametrize(("first", "second"), [("writes", "writes"), ("writes", "reads"), ("reads", "writes")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("writes", "writes"), ("writes", "reads"), ("reads", "writes")]
+)
 def test_an_undecided_order_names_both_and_the_fix(first: str, second: str) -> None:
     a, b = make("Undecided1", **{first: (ef.Position,)}), make("Undecided2", **{second: (ef.Position,)})
     with refused(
@@ -187,7 +189,8 @@ def test_a_rate_is_zero_without_adders_but_stale_before_the_rates() -> None:
 @pytest.mark.parametrize("phase", ["spawn", "move", "constrain", "observe"])
 def test_adding_to_a_rate_where_it_is_lost(phase: str) -> None:
     with refused(
-        f"Lost changes the rate Velocity in the phase '{phase}', where it has no effect; set Lost.phase = 'rates'"
+        f"Lost changes the rate Velocity in the phase '{phase}', where it has no effect; "
+        "set Lost.phase = 'rates'"
     ):
         names(make("Lost", adds=(ef.Velocity,), phase=phase))
 
@@ -209,7 +212,10 @@ def test_before_and_after_order_one_phase_only(listed: str) -> None:
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
-        ({"phase": "later"}, "Bad.phase is 'later'; the phases are spawn, prepare, rates, move, constrain, observe"),
+        (
+            {"phase": "later"},
+            "Bad.phase is 'later'; the phases are spawn, prepare, rates, move, constrain, observe",
+        ),
         ({"reads": (int,)}, "Bad.reads holds <class 'int'>; component classes are allowed"),
         ({"writes": "Position"}, "Bad.writes holds 'Position'; component classes are allowed"),
         ({"before": (3,)}, "Bad.before holds 3; system classes or their names are allowed"),
@@ -256,4 +262,3 @@ def test_systems_of_one_kind_keep_their_own_timings() -> None:
     assert list(timings) == ["WindSystem", "WindSystem 2", "AdvectionSystem"]
     # rk2, the default, has two stages a tick.
     assert [timing.calls for timing in timings.values()] == [6, 6, 6]
-

@@ -45,9 +45,9 @@ def place(world: ef.World) -> float:
 
 
 def test_parameters_are_checked_by_name_and_range() -> None:
-    with pytest.raises(RecipeError, match="Push: unknown key 'sped'; did you mean 'speed'?"):
+    with pytest.raises(RecipeError, match=r"Push: unknown key 'sped'; did you mean 'speed'?"):
         Push(sped=1.0)
-    with pytest.raises(RecipeError, match="Push: speed = 11.0; a number at most 10.0 is needed"):
+    with pytest.raises(RecipeError, match=r"Push: speed = 11.0; a number at most 10.0 is needed"):
         Push(speed=11.0)
     with pytest.raises(RecipeError, match="Push: way = 'up'; allowed: 'there' or 'back'"):
         Push(way="up")
@@ -105,7 +105,7 @@ def test_a_system_without_process() -> None:
 
 
 def test_a_system_without_a_world() -> None:
-    with pytest.raises(ScheduleError, match="Push belongs to no world yet; use world.add_system"):
+    with pytest.raises(ScheduleError, match=r"Push belongs to no world yet; use world.add_system"):
         Push().process(0.1)
 
 
@@ -178,7 +178,9 @@ def test_undeclared_queries_are_refused() -> None:
 
     world = ef.World()
     world.add_system(Curious())
-    with pytest.raises(ScheduleError, match="Curious asks for Age but does not declare it; add Age to its reads"):
+    with pytest.raises(
+        ScheduleError, match="Curious asks for Age but does not declare it; add Age to its reads"
+    ):
         world.step()
 
 

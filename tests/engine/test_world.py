@@ -66,7 +66,7 @@ def test_taken_names() -> None:
 def test_unknown_names_come_with_the_nearest() -> None:
     world = ef.World()
     world.spawn("smoke", points(1))
-    with pytest.raises(FluidError, match="the world has no entity 'smok'; did you mean 'smoke'?"):
+    with pytest.raises(FluidError, match=r"the world has no entity 'smok'; did you mean 'smoke'?"):
         world["smok"]
     with pytest.raises(ComponentError, match="entity 'smoke' has no Age; it has Position, RowId"):
         world["smoke"][ef.Age]

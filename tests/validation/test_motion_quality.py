@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flows import Blobs, axial_center, invariants, ring, vortons, world_of
+from flows import Blobs, axial_center, invariants, ring, skew_rings, vortons, world_of
 from oracles import circling_jerk, ring_speed
 
 import ecs_fluid as ef
@@ -16,8 +16,8 @@ import ecs_fluid as ef
 def test_jerk_of_two_circling_vortons() -> None:
     """Case 106: alpha = d = 1, sigma = 0.3 circle at u = 0.078589, jerk 4 u^3/d^2 = 1.942e-3, to 1 %.
 
-    The second difference of velocities over dt = 0.2 turns the path by (2 u/d) dt = 0.03 rad, so it is
-    (0.03)^2/12 = 1e-4 off.
+    The second difference of velocities over dt = 0.05 turns the path by (2 u/d) dt = 0.008 rad, so it is
+    about 0.008^2 off.
     """
     assert circling_jerk(1.0, 1.0, 0.3) == pytest.approx(1.942e-3, rel=3e-4)
     pair = (
@@ -26,7 +26,7 @@ def test_jerk_of_two_circling_vortons() -> None:
         np.full(2, 0.3),
     )
     system = ef.DiagnosticsSystem(every=1, jerk=True)
-    world = world_of(pair, system, dt=0.2, integrator="rk3", debug=True)
+    world = world_of(pair, system, dt=0.05, integrator="rk3", debug=True)
     with pytest.warns(ef.FluidWarning, match="overlap"):
         world.step(6)
     jerks = [record["jerk"] for record in world.history]
@@ -126,17 +126,27 @@ def smooth_ring(**velocity: Any) -> tuple[float, float]:
 
 @pytest.mark.parametrize("at", ["vortons", "grid"])
 def test_tree_ring_travels_like_the_direct_one(at: str) -> None:
-    """D1, V9 and case 19: tree and direct ring within 1 %, the tree's impulse kept to 1e-3.
+    """D1 and V3: at angle 0.3 the tree's ring is within 1 % of the direct one's speed.
 
-    On the grid (20 cells a vorton, h about sigma/2) both sample the same points, where trilinear
-    interpolation across the core loses h^2/8 times the curvature of u: within 5 % of the quadrature value.
+    The RMS error of the field there is 4.1e-3 (case 54), and a ring's own speed is about half the RMS
+    velocity it makes around itself. On the grid (20 cells a vorton, h about sigma/2) both sample the same
+    points; trilinear interpolation across the core loses h^2/8 times the curvature of u, within 5 %.
     """
     direct, _ = smooth_ring(solver="direct", at=at)
-    tree, drift = smooth_ring(solver="tree", at=at, angle=0.5)
+    tree, _ = smooth_ring(solver="tree", at=at, angle=0.3)
     exact = ring_speed("winckelmans", 0.25)
     assert tree == pytest.approx(direct, rel=0.01)
     assert direct == pytest.approx(exact, rel=1e-3 if at == "vortons" else 0.05)
-    assert at == "grid" or drift < 1e-3
+
+
+def test_tree_keeps_the_impulse() -> None:
+    """Case 19: the two skew rings for 100 RK3 ticks with the tree at angle 0.5; impulse to 1e-3."""
+    world = world_of(
+        skew_rings(), dt=0.02, integrator="rk3", stretch="classical", velocity={"solver": "tree", "angle": 0.5}
+    )
+    before = invariants(world)["impulse"]
+    world.step(100)
+    assert np.abs(invariants(world)["impulse"] - before).max() < 1e-3 * np.abs(before).max()
 
 
 def test_article_preset() -> None:

@@ -1,0 +1,170 @@
+"""A system in a file of the user's own: in Python, in a world file, as an entry point."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.system import System
+
+SWIRL = '''
+import ecs_fluid as ef
+
+
+class Swirl(ef.System):
+    """Everything turns about the z axis."""
+    reads, adds = ef.Position, ef.Velocity
+    phase = "rates"
+    spin: float = 1.0  # rad/s
+
+    def process(self, dt: float) -> None:
+        for position, velocity in self.query(ef.Position, ef.Velocity):
+            velocity.u[:, 0] -= self.spin * position.x[:, 1]
+            velocity.u[:, 1] += self.spin * position.x[:, 0]
+'''
+
+WORLD = """
+[world]
+dt = 0.01
+integrator = "rk4"
+precision = "double"
+debug = true
+
+[[entity]]
+kind = "tracers"
+name = "dust"
+points = [[1.0, 0.0, 0.0], [0.0, -2.0, 5.0]]
+
+[[system]]
+kind = "swirl:Swirl"
+spin = 2.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "swirl.py").write_text(SWIRL)
+    (tmp_path / "world.toml").write_text(WORLD)
+    registry = dict(System.registry)
+    yield tmp_path
+    sys.modules.pop("swirl", None)
+    System.registry.clear()
+    System.registry.update(registry)
+
+
+def turned(angle: float) -> np.ndarray:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return np.array([[cos, sin, 0.0], [2 * sin, -2 * cos, 5.0]])
+
+
+def test_the_file_is_short() -> None:
+    assert len([line for line in SWIRL.splitlines() if line.strip()]) < 15
+
+
+def test_a_world_file_names_it_by_its_import_path(folder: Path) -> None:
+    """After 1 s at 2 rad/s everything has turned by 2 rad; rk4 leaves (2 dt)^4 2/100 < 4e-9."""
+    world = ef.load(folder / "world.toml", allow_code=True)
+    world.step(100)
+    np.testing.assert_allclose(world["dust"][ef.Position].x, turned(2.0), atol=1e-8)
+    assert "Swirl" in str(world.schedule)
+    assert str(folder) not in sys.path
+
+
+def test_without_leave_no_code_runs(folder: Path) -> None:
+    (folder / "swirl.py").write_text("open('ran', 'w')\n" + SWIRL)
+    with pytest.raises(RecipeError, match="kind = 'swirl:Swirl' would run code of yours; allow it with"):
+        ef.load(folder / "world.toml")
+    assert "swirl" not in sys.modules
+
+
+def test_its_parameters_are_checked_in_the_file(folder: Path) -> None:
+    path = folder / "world.toml"
+    path.write_text(WORLD.replace("spin = 2.0", "spn = 2.0"))
+    with pytest.raises(
+        RecipeError, match=r"\[\[system\]\] 1 'swirl:Swirl': unknown key 'spn'; did you mean 'spin'?"
+    ):
+        ef.load(path, allow_code=True)
+    path.write_text(WORLD.replace("spin = 2.0", "spin = 'fast'"))
+    with pytest.raises(RecipeError, match="spin = 'fast'; a valid number"):
+        ef.load(path, allow_code=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("swirl:Swril", "module 'swirl' has no 'Swril'"),
+        ("swrl:Swirl", "module 'swrl' cannot be imported: No module named 'swrl'"),
+        ("math:pi", "'math:pi' is not a subclass of ecs_fluid.System"),
+        ("swirl:ef", "'swirl:ef' is not a subclass of ecs_fluid.System"),
+        (":Swirl", "module '' fails: ValueError"),
+        ("swirl:", "module 'swirl' has no ''"),
+    ],
+)
+def test_paths_that_lead_nowhere(folder: Path, kind: str, words: str) -> None:
+    path = folder / "world.toml"
+    path.write_text(WORLD.replace("swirl:Swirl", kind))
+    with pytest.raises(RecipeError, match=words):
+        ef.load(path, allow_code=True)
+
+
+def test_a_module_that_fails_says_how(folder: Path) -> None:
+    (folder / "swirl.py").write_text("None.nothing\n")
+    with pytest.raises(
+        RecipeError, match="module 'swirl' fails: AttributeError: 'NoneType' object"
+    ) as caught:
+        ef.load(folder / "world.toml", allow_code=True)
+    assert isinstance(caught.value.__cause__, AttributeError)
+
+
+def test_a_second_folder_with_a_module_of_the_same_name(folder: Path, tmp_path: Path) -> None:
+    """Python keeps one module per name; taking the first world's code for the second would go unnoticed."""
+    ef.load(folder / "world.toml", allow_code=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "swirl.py").write_text(SWIRL.replace("-=", "+="))
+    (other / "world.toml").write_text(WORLD)
+    with pytest.raises(
+        RecipeError, match=r"module 'swirl' .* is hidden by .*, which was loaded before; rename"
+    ):
+        ef.load(other / "world.toml", allow_code=True)
+    # The same folder again is no problem.
+    ef.load(folder / "world.toml", allow_code=True)
+
+
+def test_in_python(folder: Path) -> None:
+    code = (
+        "import ecs_fluid as ef\nfrom swirl import Swirl\n"
+        "w = ef.World(dt=0.01, integrator='rk4', precision='double', debug=True)\n"
+        "w.spawn('dust', ef.Position([[1.0, 0.0, 0.0]]))\n"
+        "w.add_system(Swirl(spin=0.5))\nw.add_system(ef.AdvectionSystem())\nw.step(100)\n"
+        "print(*w['dust'][ef.Position].x[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    found = [float(word) for word in done.stdout.split()]
+    assert found == pytest.approx([math.cos(0.5), math.sin(0.5), 0.0], abs=1e-9)
+
+
+def test_installed_as_an_entry_point(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed distribution may offer systems by a plain name, without leave to run code of the file."""
+    info = folder / "swirls-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: swirls\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ecs_fluid.systems]\nwhirl = swirl:Swirl\n")
+    (folder / "world.toml").write_text(WORLD.replace("swirl:Swirl", "whirl"))
+    with pytest.raises(RecipeError, match="kind = 'whirl' is not known"):
+        ef.load(folder / "world.toml")
+    monkeypatch.syspath_prepend(str(folder))
+    world = ef.load(folder / "world.toml")
+    world.step(100)
+    np.testing.assert_allclose(world["dust"][ef.Position].x, turned(2.0), atol=1e-8)

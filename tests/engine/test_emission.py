@@ -1,0 +1,238 @@
+"""Emitters: how many, where, and the same every time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ecs_fluid as ef
+from ecs_fluid.errors import ComponentError, FluidError, RecipeError
+
+
+def world_of(*emitters: dict[str, Any], dt: float = 0.1, seed: int = 1) -> ef.World:
+    """A world of empty populations with the emitters, all into `a` unless they say otherwise."""
+    world = ef.World(dt=dt, precision="double", debug=True, seed=seed)
+    world.spawn("a", ef.Position)
+    world.spawn("b", ef.Position)
+    world.spawn("vortons", ef.Position, ef.Strength, ef.CoreRadius, ef.Volume)
+    world.spawn("sparks", ef.Position, ef.InertialVelocity, ef.Age)
+    if emitters:
+        world.add_system(ef.EmissionSystem(emitters=[{"into": "a", **emitter} for emitter in emitters]))
+    return world
+
+
+def births(world: ef.World, ticks: int) -> list[int]:
+    counts = []
+    for _ in range(ticks):
+        before = len(world["a"])
+        world.step()
+        counts.append(len(world["a"]) - before)
+    return counts
+
+
+def test_whole_particles_per_tick() -> None:
+    """60 1/s at 1/30 s is 2 a tick, although 1/30 is not a binary number."""
+    assert births(world_of({"name": "e", "rate": 60.0}, dt=1 / 30), 300) == [2] * 300
+
+
+def test_the_fraction_is_carried() -> None:
+    assert births(world_of({"name": "e", "rate": 25.0}), 6) == [2, 3, 2, 3, 2, 3]
+    assert births(world_of({"name": "e", "rate": 3.0}), 11) == [0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0]
+
+
+@given(st.floats(0.0, 500.0), st.sampled_from([0.01, 0.1, 1 / 30, 1 / 7]))
+def test_the_total_is_the_whole_part_of_rate_times_time(rate: float, dt: float) -> None:
+    world = world_of({"name": "e", "rate": rate}, dt=dt)
+    world.step(30)
+    exact = rate * 30 * dt
+    # A total within a billionth of a whole number counts as that number.
+    assert len(world["a"]) in {int(exact * (1 - 1e-12)), int(exact * (1 + 1e-12) + 1e-9)}
+
+
+def test_no_drift_in_single_precision_worlds() -> None:
+    """A fraction kept as float32 would lose a particle in some ten million; the count is of the total."""
+    world = ef.World(dt=1 / 30, precision="single")
+    world.spawn("a", ef.Position)
+    world.add_system(ef.EmissionSystem(emitters=[{"name": "e", "into": "a", "rate": 10.0}]))
+    system = world.system(ef.EmissionSystem)
+    assert system is not None
+    emitter = system.emitters[0]
+    for ticks in (3_000_000, 3_000_001, 3_000_002, 3_000_003):
+        assert system._due_until(emitter, ticks) == ticks // 3
+
+
+@pytest.mark.parametrize("dt", [0.1, 0.05, 0.3])
+def test_a_keyed_rate_gives_its_integral_whatever_the_step(dt: float) -> None:
+    """From 0 to 60 1/s in 1.5 s, then constant: 45 by 1.5 s, 135 by 3 s; exact between whole particles."""
+    world = world_of({"name": "e", "rate": {"keys": [[0.0, 0.0], [1.5, 60.0]]}}, dt=dt)
+    world.step(round(1.5 / dt))
+    assert len(world["a"]) == 45
+    world.step(round(1.5 / dt))
+    assert len(world["a"]) == 135
+
+
+def test_a_rate_keyed_in_steps() -> None:
+    keyed = {"keys": [[0.0, 10.0], [0.25, 100.0], [0.5, 0.0]], "between": "step"}
+    # Tick 3 spans 0.2 to 0.3 s: 0.05 s at 10 and 0.05 s at 100 1/s; totals 1, 2, 7.5, 17.5, 27.5.
+    assert births(world_of({"name": "e", "rate": keyed}), 7) == [1, 1, 5, 10, 10, 0, 0]
+
+
+def test_start_and_stop_within_a_tick() -> None:
+    """From 0.25 to 0.58 s at 100 1/s: 5 in the third tick, 10, 10, and 8 in the sixth."""
+    world = world_of({"name": "e", "rate": 100.0, "start": 0.25, "stop": 0.58})
+    assert births(world, 8) == [0, 0, 5, 10, 10, 8, 0, 0]
+
+
+def test_limit() -> None:
+    world = world_of({"name": "e", "rate": 30.0, "limit": 7})
+    assert births(world, 5) == [3, 3, 1, 0, 0]
+    assert world["e"][ef.Emission].emitted.tolist() == [7]
+    # The limit is on what was given off, not on what is there.
+    world["a"].kill([0, 1])
+    assert births(world, 3) == [0, 0, 0]
+
+
+def test_a_rate_of_nothing() -> None:
+    assert births(world_of({"name": "e", "rate": 0.0}), 5) == [0] * 5
+
+
+def test_an_emitter_that_joins_late_makes_up_for_nothing() -> None:
+    world = world_of()
+    world.step(10)
+    world.add_system(ef.EmissionSystem(emitters=[{"name": "late", "into": "a", "rate": 20.0}]))
+    assert births(world, 3) == [2, 2, 2]
+
+
+FIRST = {"name": "first", "rate": 70.0, "spread": (1.0, 2.0, 3.0), "center": (5.0, 0.0, 0.0)}
+SECOND = {"name": "second", "rate": 45.0, "spread": (1.0, 1.0, 1.0), "into": "b"}
+
+
+def placed(*emitters: dict[str, Any], seed: int = 1, ticks: int = 6) -> bytes:
+    world = world_of(*emitters, seed=seed)
+    world.step(ticks)
+    return world["a"][ef.Position].x.tobytes()
+
+
+def test_random_numbers_depend_on_seed_and_name_alone() -> None:
+    alone = placed(FIRST)
+    assert placed(FIRST, SECOND) == alone
+    assert placed(SECOND, FIRST) == alone
+    assert placed(FIRST, seed=2) != alone
+    assert placed({**FIRST, "name": "other"}) != alone
+
+
+def test_ticks_draw_different_numbers() -> None:
+    world = world_of(FIRST)
+    world.step(5)
+    x = world["a"][ef.Position].x
+    assert len(np.unique(x.round(12), axis=0)) == 35
+
+
+def test_places_fill_the_body_and_nothing_else() -> None:
+    """Uniform filling, by second moments: box L^2/12, ball (L/2)^2/5, disc (L/2)^2/4 along an axis.
+
+    With 40,000 particles the variance estimate scatters by sqrt(2/40000) = 0.7 % at most; 3 % is 4 sigma.
+    """
+    size = np.array([1.0, 2.0, 4.0])
+    for shape, divisor in (("box", 12.0), ("sphere", 20.0), ("disc", 16.0)):
+        emitter = {
+            "name": "e",
+            "rate": 400_000.0,
+            "shape": shape,
+            "spread": tuple(size),
+            "center": (1, -1, 2),
+        }
+        world = world_of(emitter)
+        world.step()
+        x = world["a"][ef.Position].x - np.array([1.0, -1.0, 2.0])
+        scaled = 2 * x / size
+        if shape == "box":
+            assert np.abs(scaled).max() <= 1.0
+        else:
+            assert np.linalg.norm(scaled, axis=1).max() <= 1.0 + 1e-12
+        axes = [0, 1] if shape == "disc" else [0, 1, 2]
+        np.testing.assert_allclose(x[:, axes].var(axis=0), size[axes] ** 2 / divisor, rtol=0.03)
+        assert np.abs(x.mean(axis=0) / size).max() < 0.01
+        if shape == "disc":
+            assert (x[:, 2] == 0.0).all()
+
+
+def test_a_moving_emitter_leaves_a_streak() -> None:
+    """Each particle is born at its own moment of the tick, at the centre of that moment."""
+    path = {"keys": [[0.0, [0.0, 0.0, 0.0]], [1.0, [10.0, 0.0, 0.0]]]}
+    world = world_of({"name": "e", "rate": 1000.0, "center": path})
+    world.step(3)
+    x = world["a"][ef.Position].x[:, 0]
+    for tick in range(3):
+        part = x[100 * tick : 100 * (tick + 1)]
+        assert tick <= part.min() < tick + 0.1
+        assert tick + 0.9 < part.max() <= tick + 1
+    assert (world["a"][ef.Position].x[:, 1:] == 0.0).all()
+
+
+def test_vortons_and_sparks_get_what_belongs_to_them() -> None:
+    vorton = {"name": "v", "into": "vortons", "rate": 20.0, "core": 0.5, "strength": (1.0, 2.0, 3.0)}
+    spark = {"name": "s", "into": "sparks", "rate": 3e4, "velocity": (0, 0, 4), "velocity_spread": (2, 0, 0)}
+    world = world_of(vorton, spark)
+    world.step()
+    vortons, sparks = world["vortons"], world["sparks"]
+    np.testing.assert_array_equal(vortons[ef.Strength].alpha, [[1.0, 2.0, 3.0]] * 2)
+    np.testing.assert_array_equal(vortons[ef.CoreRadius].sigma, [0.5, 0.5])
+    np.testing.assert_allclose(vortons[ef.Volume].volume, 4 / 3 * np.pi * 0.125, rtol=1e-15)
+    v = sparks[ef.InertialVelocity].v
+    assert (v[:, 1:] == [0.0, 4.0]).all()
+    assert np.abs(v[:, 0]).max() <= 1.0  # the full width is 2 m/s
+    # A uniform law of width 2 has the variance 1/3; 3000 draws scatter by about 2 %.
+    assert v[:, 0].var() == pytest.approx(1 / 3, rel=0.08)
+    assert (sparks[ef.Age].t == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("emitter", "words"),
+    [
+        ({"rate": -1.0}, "rate = -1 1/s; at least 0 is needed"),
+        ({"rate": {"keys": [[0.0, 1.0], [1.0, -2.0]]}}, "rate = -2 1/s; at least 0 is needed"),
+        ({"rate": {"keys": [[0.0, [1.0, 2.0, 3.0]]]}}, "keys of a number need one number each"),
+        ({"center": {"keys": [[0.0, 1.0]]}}, "keys of a vector need 3 numbers each"),
+        ({"start": 2.0, "stop": 1.0}, "stop = 1 s is before start = 2 s"),
+        ({"spread": (1, -1, 1)}, "need sizes of at least 0"),
+        ({"core": 0.0}, "core = 0.0; a number above 0.0 is needed"),
+        ({"shape": "cube"}, "shape = 'cube'; allowed: 'box', 'sphere' or 'disc'"),
+        ({"rat": 1.0}, "unknown key 'emitters.0.rat'"),
+    ],
+)
+def test_emitters_that_make_no_sense(emitter: dict[str, Any], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        world_of({"name": "e", **emitter})
+
+
+def test_emitters_without_a_place_to_go() -> None:
+    with pytest.raises(FluidError, match="the world has no entity 'smok'"):
+        world_of({"name": "e", "into": "smok"})
+    with pytest.raises(ComponentError, match="entity 'fluid' has no Position"):
+        world_of({"name": "e", "into": "fluid"})
+
+
+def test_two_emitters_of_one_name() -> None:
+    words = "two emitters are called 'e'; each needs a name of its own"
+    with pytest.raises(RecipeError, match=words):
+        world_of({"name": "e"}, {"name": "e"})
+    world = world_of({"name": "e", "rate": 10.0})
+    with pytest.raises(RecipeError, match=words):
+        world.add_system(ef.EmissionSystem(emitters=[{"name": "e", "into": "a"}]))
+    assert births(world, 2) == [1, 1]
+
+
+def test_an_emitter_may_be_called_like_its_population() -> None:
+    assert births(world_of({"name": "a", "rate": 20.0}), 2) == [2, 2]
+
+
+def test_an_emitter_without_bounds_is_stopped() -> None:
+    with pytest.raises(
+        FluidError, match=r"emitter 'e': .* particles in one tick; at most 10000000 are allowed"
+    ):
+        world_of({"name": "e", "rate": 1e12}).step()

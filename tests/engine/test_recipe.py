@@ -1,0 +1,297 @@
+"""World files: overrides, presets, round trips and hints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.explain import nearest
+from ecs_fluid.recipe import override, read_tables
+from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read
+
+RING = {"kind": "vortex_ring", "name": "ring", "spacing": 0.5, "core": 0.75}
+
+
+def tables() -> dict[str, Any]:
+    return {
+        "world": {"dt": 0.1},
+        "fluid": {"velocity": {"solver": "direct"}},
+        "entity": [dict(RING), {"kind": "vortex_ring", "name": "other"}],
+    }
+
+
+# ------------------------------------------------------------------ --set
+
+
+@pytest.mark.parametrize(
+    ("assignment", "path", "value"),
+    [
+        ("world.dt=0.01", ("world", "dt"), 0.01),
+        ("world.dt = 1e-3 ", ("world", "dt"), 1e-3),
+        ("world.integrator=rk3", ("world", "integrator"), "rk3"),
+        ('world.integrator="rk3"', ("world", "integrator"), "rk3"),
+        ("world.debug=true", ("world", "debug"), True),
+        ("fluid.velocity.solver=tree", ("fluid", "velocity", "solver"), "tree"),
+        ("fluid.stretch.rate=0.5", ("fluid", "stretch", "rate"), 0.5),
+        (
+            "fluid.velocity={solver='tree', angle=0.3}",
+            ("fluid", "velocity"),
+            {"solver": "tree", "angle": 0.3},
+        ),
+        ("ring.radius=2", ("entity", 0, "radius"), 2),
+        ("other.axis=[0, 1, 0]", ("entity", 1, "axis"), [0, 1, 0]),
+        ("entity.1.core=0.1", ("entity", 1, "core"), 0.1),
+        ("output.every=5", ("output", "every"), 5),
+        ("preset=article", ("preset",), "article"),
+        ("ring.name=a=b", ("entity", 0, "name"), "a=b"),
+        ("other.axis=[0, 1", ("entity", 1, "axis"), "[0, 1"),
+    ],
+)
+def test_override(assignment: str, path: tuple[Any, ...], value: Any) -> None:
+    changed = tables()
+    override(changed, assignment)
+    found: Any = changed
+    for part in path:
+        found = found[part]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_override_changes_nothing_else() -> None:
+    changed = tables()
+    override(changed, "ring.radius=2")
+    del changed["entity"][0]["radius"]
+    assert changed == tables()
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("world.dt", "path=value is needed, for example"),
+        ("=3", "path=value is needed"),
+        ("world..dt=3", "path=value is needed"),
+        ("rnig.radius=3", "'rnig' is no section and no entity; did you mean 'ring'?"),
+        ("entity.2.core=1", "'2'; a number from 0 to 1 is needed"),
+        ("entity.x.core=1", "'x'; a number from 0 to 1 is needed"),
+        ("entity.-1.core=1", "'-1'; a number from 0 to 1 is needed"),
+        ("entity.2=1", "'2'; a number from 0 to 1 is needed"),
+        ("world.dt.more=1", "world.dt is a value, not a table"),
+    ],
+)
+def test_override_refuses(assignment: str, words: str) -> None:
+    with pytest.raises(RecipeError, match=rf"--set '{assignment}'.*{words}"):
+        override(tables(), assignment)
+
+
+@pytest.mark.parametrize("first", ["entity=5", "entity=[1, 2]", "entity=[{name=3}]"])
+def test_override_after_an_override_that_broke_the_entities(first: str) -> None:
+    broken = tables()
+    override(broken, first)
+    with pytest.raises(RecipeError, match="'ring' is no section and no entity"):
+        override(broken, "ring.radius=2")
+
+
+def test_overrides_reach_the_world() -> None:
+    world = ef.load("vortex_ring", "world.dt=0.125", "ring.circulation=-2", "world.precision=double")
+    assert (world.dt, world.dtype) == (0.125, np.float64)
+    assert world.recipe is not None
+    assert world.recipe["entity"][0]["circulation"] == -2.0
+    with pytest.raises(RecipeError, match=r"'ring': unknown key 'radus'; did you mean 'radius'?"):
+        ef.load("vortex_ring", "ring.radus=1")
+
+
+# ------------------------------------------------------------------ reading
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.toml", "[world\n", "not valid TOML"),
+        ("a.toml", "a = " + "1" * 5000, "not valid TOML"),
+        ("a.toml", "a = " + "[" * 100_000, "not valid TOML"),
+        ("a.json", "{", "not valid JSON"),
+        ("a.json", "[" * 100_000, "not valid JSON"),
+        ("a.json", '{"a": ' + "1" * 5000 + "}", "not valid JSON"),
+        ("a.json", "[]", "a table of tables is needed, not list"),
+    ],
+)
+def test_unreadable_files(tmp_path: Path, name: str, text: str, words: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RecipeError, match=words):
+        read_tables(tmp_path / name)
+
+
+def test_not_text_missing_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RecipeError, match="it is not UTF-8 text"):
+        ef.load(tmp_path / "a.toml")
+    with pytest.raises(
+        RecipeError, match="there is no world 'vortex_rin', and no such file; did you mean 'vor"
+    ):
+        ef.load("vortex_rin")
+    with pytest.raises(RecipeError, match="is a folder; a world file"):
+        ef.load(tmp_path)
+
+
+def test_toml_json_and_python_give_the_same_world(tmp_path: Path) -> None:
+    toml = (
+        '[world]\ndt = 0.1\n\n[[entity]]\nkind = "vortex_ring"\nname = "ring"\nspacing = 0.5\ncore = 0.75\n'
+    )
+    (tmp_path / "a.toml").write_text(toml)
+    (tmp_path / "a.json").write_text(json.dumps({"world": {"dt": 0.1}, "entity": [RING]}))
+    from ecs_fluid.worlds import VortexRing
+
+    ring = VortexRing(name="ring", spacing=0.5, core=0.75)
+    worlds = [
+        ef.load(tmp_path / "a.toml"),
+        ef.load(str(tmp_path / "a.json")),
+        ef.load(ef.WorldRecipe(world={"dt": 0.1}, entity=[ring])),
+        ef.load(ef.WorldRecipe(world={"dt": 0.1}, entity=[RING])),
+    ]
+    assert len({world.state_hash() for world in worlds}) == 1
+    assert len({json.dumps(world.recipe, sort_keys=True) for world in worlds}) == 1
+    assert len(worlds[0]["ring"]) == 13  # ceil(2 pi 1 m / 0.5 m)
+
+
+# ------------------------------------------------------------------ the whole recipe
+
+FULL = {
+    "preset": "article",
+    "world": {"dt": 0.05, "duration": 2.0, "seed": 7},
+    "fluid": {"viscosity": 0.01, "velocity": {"mollify": 1.0}, "diagnostics": {"every": 5}},
+    "entity": [
+        RING,
+        {"kind": "tracers", "name": "smoke", "fills": "ring", "per_cell": 8},
+        {
+            "kind": "emitter",
+            "name": "torch",
+            "into": "sparks",
+            "population": "inertial",
+            "rate": {"keys": [[0.0, 0.0], [1.0, 50.0]]},
+        },
+    ],
+    "system": [
+        {"kind": "wind", "velocity": [1.0, 0.0, 0.0], "on": ["smoke"]},
+        {"kind": "age_limit", "seconds": 0.5, "on": ["sparks"]},
+    ],
+    "output": {"every": 2},
+}
+
+
+@pytest.mark.parametrize("source", [{}, tables(), FULL], ids=["empty", "small", "full"])
+def test_tables_and_back(source: dict[str, Any]) -> None:
+    first = WorldRecipe.from_tables(source)
+    second = WorldRecipe.from_tables(first.tables())
+    assert second == first
+    assert second.tables() == first.tables()
+    assert json.loads(json.dumps(first.tables())) == first.tables()
+    assert second.build().state_hash() == first.build().state_hash()
+
+
+def test_reading_does_not_change_the_tables() -> None:
+    source = json.loads(json.dumps(FULL))
+    WorldRecipe.from_tables(source).build()
+    assert source == FULL
+
+
+def test_a_world_from_its_own_record_is_the_same_world() -> None:
+    world = WorldRecipe.from_tables(FULL).build()
+    assert world.recipe is not None
+    again = WorldRecipe.from_tables(world.recipe).build()
+    assert again.state_hash() == world.state_hash()
+    assert [repr(system) for system in again.systems] == [repr(system) for system in world.systems]
+
+
+def test_shipped_recipes_survive_the_round_trip() -> None:
+    for name in ("vortex_ring", "wind_fountain", "leapfrog"):
+        recipe = read(name)
+        assert WorldRecipe.from_tables(recipe.tables(), folder=SHIPPED.resolve()) == recipe
+
+
+def parameters(world: ef.World, kind: type[ef.System]) -> dict[str, Any]:
+    system = world.system(kind)
+    assert system is not None
+    return dict(system.parameters)
+
+
+def test_preset_article() -> None:
+    """Half-rate stretching, grid velocity by the nested-grid tree, Euler; the file has the last word."""
+    world = WorldRecipe.from_tables(FULL).build()
+    velocity = parameters(world, ef.VelocitySystem)
+    assert (velocity["solver"], velocity["at"], velocity["opening"]) == ("tree", "grid", "box")
+    assert (velocity["kernel"], velocity["leaf"]) == ("rankine", "supervortons")
+    assert velocity["mollify"] == 1.0  # the file's own, over the preset's 2
+    assert parameters(world, ef.StretchSystem)["rate"] == 0.5
+    assert parameters(world, ef.DiffusionSystem)["method"] == "index_space"
+    assert parameters(world, ef.DiffusionSystem)["viscosity"] == 0.01
+    assert world.options.integrator == "euler"
+    physical = WorldRecipe.from_tables({**FULL, "preset": "physical"}).build()
+    assert parameters(physical, ef.StretchSystem)["rate"] == 1.0
+    assert physical.options.integrator == "rk2"
+    over = WorldRecipe.from_tables({"preset": "article", "world": {"integrator": "rk4"}, "entity": [RING]})
+    assert over.build().options.integrator == "rk4"
+    assert PRESETS["article"]["world"] == {"integrator": "euler"}  # merging left the preset alone
+
+
+def test_no_viscosity_no_diffusion() -> None:
+    world = WorldRecipe.from_tables({"entity": [RING]}).build()
+    assert world.system(ef.DiffusionSystem) is None
+
+
+@pytest.mark.parametrize(
+    ("duration", "dt", "frames"), [(1.0, 0.1, 10), (1.05, 0.1, 11), (0.01, 0.1, 1), (8.0, 1 / 30, 240)]
+)
+def test_frames(duration: float, dt: float, frames: int) -> None:
+    assert WorldRecipe.from_tables({"world": {"duration": duration, "dt": dt}}).frames == frames
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"wrold": {}}, "unknown table 'wrold'; did you mean 'world'?"),
+        ({"preset": "articl"}, "preset = 'articl'; allowed: 'physical', 'article'"),
+        ({"preset": ["article"]}, "preset = "),
+        ({"world": {"dtt": 1}}, r"\[world\]: unknown key 'dtt'; did you mean 'dt'?"),
+        ({"fluid": {"velocty": {}}}, r"\[fluid\]: unknown key 'velocty'; did you mean 'velocity'?"),
+        (
+            {"fluid": {"velocity": {"slover": "tree"}}},
+            r"\[fluid\] velocity: unknown key 'slover'; did you mean",
+        ),
+        ({"fluid": {"diffusion": {"viscosity": 1.0}}}, r"the viscosity belongs to \[fluid\] itself"),
+        ({"entity": {"kind": "vortex_ring"}}, r"\[entity\] is one table; write \[\[entity\]\]"),
+        (
+            {"entity": [{"kind": "vortex_rng"}]},
+            r"\[\[entity\]\] 1: kind = 'vortex_rng' is not known; did you mean",
+        ),
+        ({"entity": [{"name": "a"}]}, r"\[\[entity\]\] 1: 'kind' is missing; known: "),
+        ({"entity": [{"kind": ["tracers"]}]}, r"kind = \['tracers'\] is not known"),
+        ({"entity": ["ring"]}, r"\[\[entity\]\] 1: 'ring'; a table with a 'kind' is needed"),
+        ({"entity": [RING, RING]}, "name = 'ring' is taken"),
+        ({"entity": [{**RING, "name": "fluid"}]}, "name = 'fluid' is taken"),
+        ({"entity": [{**RING, "name": "a b"}]}, "name = 'a b'"),
+        ({"system": [{"kind": "wnd"}]}, r"\[\[system\]\] 1: kind = 'wnd' is not known; did you mean 'wind'?"),
+        ({"system": [{"kind": "wind"}]}, r"\[\[system\]\] 1 'wind': 'velocity' is missing"),
+        ({"system": [{"kind": "wind", "velocity": [1, 2, 3], "n": 1}]}, "unknown key 'n'"),
+        ({"system": [{"kind": "velocity"}]}, "kind = 'velocity' is not known"),
+        ({"system": [{"velocity": [1, 2, 3]}]}, "a table with a 'kind' is needed"),
+        ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
+    ],
+)
+def test_mistakes(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        WorldRecipe.from_tables({**tables(), **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("rign", "did you mean 'ring'?"), ("zzz", "known: ring, smoke"), ("smok", "did you mean 'smoke'?")],
+)
+def test_nearest(name: str, hint: str) -> None:
+    assert nearest(name, ["smoke", "ring"]) == hint
+    assert nearest(name, []) == "nothing is known here"

@@ -1,0 +1,217 @@
+"""Imports point one way, and `import ecs_fluid` is light."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ecs_fluid
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {
+    "kernels": ROOT / "ecs_fluid" / "kernels",
+    "io": ROOT / "ecs_fluid" / "io",
+    "cli": ROOT / "ecs_fluid" / "cli",
+    "components": ROOT / "components",
+    "systems": ROOT / "systems",
+    "worlds": ROOT / "worlds",
+    "viz": ROOT / "viz",
+}
+ENGINE = sorted((ROOT / "ecs_fluid").glob("*.py"))
+COMMANDS = {"runner", "warmup"}
+"""Modules beside the engine that serve the command line."""
+
+
+def files(part: str) -> list[Path]:
+    return ENGINE if part == "engine" else sorted(FOLDERS[part].rglob("*.py"))
+
+
+def for_types_only(tree: ast.Module) -> set[ast.AST]:
+    """Imports under ``if TYPE_CHECKING``: they never run."""
+    return {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+
+
+def imports(path: Path, running_only: bool = True) -> Iterator[tuple[str, str]]:
+    """(module, name or "") of every import in a file, inside functions too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = for_types_only(tree) if running_only else set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def ours(module: str, name: str) -> str | None:
+    """The part of the package that an import reaches: kernels, systems, ..., or engine; None if foreign."""
+    words = module.split(".")
+    if words[0] != "ecs_fluid":
+        return None
+    second = words[1] if len(words) > 1 else name
+    return second if second in FOLDERS else "engine"
+
+
+def foreign(module: str) -> str | None:
+    top = module.split(".")[0]
+    return None if top in sys.stdlib_module_names or top in ("ecs_fluid", "__future__") else top
+
+
+ALLOWED = {
+    "kernels": {"kernels"},
+    "components": {"engine", "components"},
+    "systems": {"engine", "components", "systems", "kernels"},
+    "worlds": {"engine", "components", "systems", "kernels", "worlds"},
+    "viz": {"engine", "components", "systems", "kernels", "io", "viz"},
+    # The engine reaches kernels (the integrator), what ships (resume registers it) and files lazily.
+    "engine": {"engine", "components", "systems", "kernels", "io"},
+    "io": {"engine", "io", "components"},
+    "cli": {"engine", "components", "systems", "kernels", "io", "worlds", "viz", "cli"},
+}
+
+
+@pytest.mark.parametrize("part", ALLOWED)
+def test_imports_point_one_way(part: str) -> None:
+    checked = 0
+    for path in files(part):
+        if part == "engine" and path.stem in (*COMMANDS, "__init__"):
+            continue
+        for module, name in imports(path):
+            reached = ours(module, name)
+            assert reached is None or reached in ALLOWED[part], f"{path}: {part} imports {module} {name}"
+            checked += reached is not None
+    assert checked > 0
+
+
+def test_kernels_need_numpy_and_numba_only() -> None:
+    for path in files("kernels"):
+        found = {foreign(module) for module, _ in imports(path, running_only=False)} - {None}
+        assert found <= {"numpy", "numba"}, f"{path}: {found}"
+
+
+def test_components_hold_no_numerics() -> None:
+    for path in files("components"):
+        found = {foreign(module) for module, _ in imports(path)} - {None}
+        assert found <= {"numpy"}, f"{path}: {found}"
+
+
+def test_no_module_uses_private_names_of_another() -> None:
+    """Across parts of the package; inside kernels and io, files of one part may share helpers."""
+    for part in ("systems", "worlds", "viz", "components", "cli"):
+        for path in files(part):
+            for module, name in imports(path, running_only=False):
+                private = [word for word in (*module.split("."), name) if word.startswith("_")]
+                private = [word for word in private if not word.startswith("__")]
+                assert not (ours(module, name) and private), f"{path} imports {module}.{name}"
+
+
+def test_only_world_and_system_import_esper() -> None:
+    users = {
+        path.name
+        for part in (*FOLDERS, "engine")
+        for path in files(part)
+        if any(foreign(module) == "esper" for module, _ in imports(path, running_only=False))
+    }
+    assert users == {"world.py", "system.py"}
+
+
+def test_pictures_and_shipped_worlds_are_imported_by_the_command_line_only() -> None:
+    for part in ("kernels", "components", "systems", "io", "engine"):
+        for path in files(part):
+            if part == "engine" and path.stem in (*COMMANDS, "__init__"):
+                continue
+            reached = {ours(module, name) for module, name in imports(path)}
+            assert not reached & {"worlds", "viz", "cli"}, path
+
+
+def loaded_by(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+HEAVY = {
+    "numba",
+    "llvmlite",
+    "pyvista",
+    "vtk",
+    "vtkmodules",
+    "scipy",
+    "h5py",
+    "matplotlib",
+    "rich",
+    "cyclopts",
+}
+
+
+def test_import_is_light() -> None:
+    found = loaded_by("import ecs_fluid")
+    assert not found & (HEAVY | {"numpy", "pydantic", "esper"})
+
+
+def test_making_a_world_is_light_too() -> None:
+    """Numba comes with the first tick, PyVista with the first picture."""
+    code = (
+        "import ecs_fluid as ef\nw = ef.World()\nw.spawn('a', ef.Position([[0., 0., 0.]]))\n"
+        "w.add_system(ef.VelocitySystem())"
+    )
+    assert not loaded_by(code) & HEAVY
+
+
+def test_a_tick_loads_no_pictures() -> None:
+    code = (
+        "import ecs_fluid as ef\nw = ef.World(dt=0.1)\nw.spawn('a', ef.Position([[0., 0., 0.]]))\n"
+        "w.add_system(ef.WindSystem(velocity=(1, 0, 0)))\nw.add_system(ef.AdvectionSystem())\nw.step()"
+    )
+    found = loaded_by(code)
+    assert "numba" in found
+    assert not found & (HEAVY - {"numba", "llvmlite", "scipy"})
+
+
+# ------------------------------------------------------------------ public names
+
+
+def test_stub_and_module_list_the_same_names() -> None:
+    tree = ast.parse((ROOT / "ecs_fluid" / "__init__.pyi").read_text(encoding="utf-8"))
+    stub: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                # `X as X` is what makes a name of a stub public.
+                assert alias.asname == alias.name
+                stub[alias.name] = node.module or ""
+    assert stub == ecs_fluid._HOME
+
+
+def test_every_public_name_is_there() -> None:
+    assert sorted(set(ecs_fluid.__all__)) == sorted(ecs_fluid.__all__)
+    for name in ecs_fluid.__all__:
+        assert getattr(ecs_fluid, name) is not None
+    assert set(ecs_fluid.__all__) <= set(dir(ecs_fluid))
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="module 'ecs_fluid' has no attribute 'Vorton'"):
+        ecs_fluid.Vorton  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("part", ["components", "systems"])
+def test_all_components_and_systems_are_public(part: str) -> None:
+    """What is in ``__all__`` of the part is a public name of the package, so that each has one short path."""
+    names = importlib.import_module(f"ecs_fluid.{part}").__all__
+    assert names == sorted(names)
+    assert set(names) <= set(ecs_fluid.__all__)

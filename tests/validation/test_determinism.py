@@ -1,0 +1,126 @@
+"""Same bits for any number of threads, in any process, and after any interruption.
+
+Validation cases 109, 110 and 111; articles P1 and P2.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flows import skew_rings, vortons, world_of
+from threads_worker import SOME, busy_world
+
+import ecs_fluid as ef
+from ecs_fluid.worlds.world_recipe import shipped
+
+WORKER = Path(__file__).with_name("threads_worker.py")
+
+
+def hashes(threads: int, which: str) -> dict[str, str]:
+    """State hashes of the worker's worlds in a process of its own with that many threads."""
+    environment = {**os.environ, "NUMBA_NUM_THREADS": str(threads)}
+    done = subprocess.run(
+        [sys.executable, str(WORKER), which],
+        env=environment, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check_threads(which: str, counts: tuple[int, ...]) -> dict[str, str]:
+    """Assert that all thread counts give the hashes of one thread; return those."""
+    alone = hashes(1, which)
+    # Every combination is a flow of its own: a hash that saw nothing of it would be the same twice.
+    assert len(set(alone.values())) == len(alone)
+    for threads in counts:
+        assert hashes(threads, which) == alone, f"{threads} threads"
+    return alone
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_threads_and_processes_do_not_matter() -> None:
+    """Cases 109, 110, P1, P2: processes with 1, 4 and 8 threads, and this one, agree on every bit."""
+    alone = check_threads("some", (4, 8))
+    for combination in SOME[:2]:
+        world = busy_world(*combination)
+        world.step(4)
+        assert world.state_hash() == alone["/".join(combination)]
+
+
+@pytest.mark.nightly
+def test_threads_do_not_matter_for_any_choice() -> None:
+    """Case 109 in full: 1, 2, 4, 8 threads for solver x place x precision x integrator, 32 worlds."""
+    assert len(check_threads("all", (2, 4, 8))) == 32
+
+
+def test_hash_sees_the_last_bit_and_the_seed() -> None:
+    """The hash is worth comparing: one last bit of one strength, or another seed of the emitter, changes it."""
+    world = world_of(skew_rings(20), dt=0.02)
+    before = world.state_hash()
+    alpha = world["vortex0"][ef.Strength].alpha
+    alpha[3, 1] = np.nextafter(alpha[3, 1], 1.0)
+    assert world.state_hash() != before
+
+
+def test_order_of_insertion_changes_only_rounding() -> None:
+    """Case 110: permuted rows and populations take the same paths.
+
+    Sums are taken in another order, so paths part by rounding, 1e-16 times the growth of differences over
+    1 s; |grad u| is about 1.4/s. 1e-11 leaves five decades for it.
+    """
+    rings = skew_rings(50)
+    draw = np.random.default_rng(1)
+    orders = [draw.permutation(50) for _ in rings]
+    shuffled = [tuple(part[order] for part in blobs) for blobs, order in zip(rings, orders, strict=True)]
+    straight = world_of(rings, dt=0.02, integrator="rk3")
+    turned = world_of(shuffled[::-1], dt=0.02, integrator="rk3")
+    straight.step(50)
+    turned.step(50)
+    x, alpha = vortons(straight)
+    y, beta = vortons(turned)
+    back = np.concatenate([50 + np.argsort(orders[0]), np.argsort(orders[1])])
+    assert np.abs(y[back] - x).max() < 1e-11
+    assert np.abs(beta[back] - alpha).max() < 1e-11
+    assert straight.state_hash() != turned.state_hash()
+
+
+def resumed_equals_straight(world: ef.World, path: Path, ticks: int = 6) -> None:
+    """Save at the middle, go on, and compare with a resumed world at the end and once more after that."""
+    world.step(ticks // 2)
+    world.save(path)
+    again = ef.resume(path)
+    assert again.state_hash() == world.state_hash()
+    for _ in range(2):
+        world.step(ticks - ticks // 2)
+        again.step(ticks - ticks // 2)
+        assert again.state_hash() == world.state_hash()
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+@pytest.mark.parametrize("combination", SOME, ids="/".join)
+def test_resume_equals_a_straight_run(combination: tuple[str, str, str, str], tmp_path: Path) -> None:
+    """Case 111: emitter, ageing, jerk history and row numbers included, to the last bit."""
+    world = busy_world(*combination, count=150)
+    resumed_equals_straight(world, tmp_path / "middle.npz")
+    assert len(world["few"]) > 13 and len(world["smoke"]) == 0
+
+
+SMALLER = {
+    "vortex_ring": ["entity.ring.spacing=0.12"],
+}
+"""Settings that make a shipped world quick to step, where it needs that."""
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_shipped_worlds_resume_exactly(name: str, tmp_path: Path) -> None:
+    """Case 111 for every shipped world: 3 ticks, saved, 3 and 3 more, bit for bit."""
+    world = ef.load(name)
+    resumed_equals_straight(world, tmp_path / "middle.npz")
+    assert all(np.isfinite(x.x).all() for (x,) in world.query(ef.Position))

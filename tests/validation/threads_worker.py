@@ -1,0 +1,77 @@
+"""Prints the state hash of small worlds after some ticks, as JSON; run by test_determinism.
+
+Usage: python threads_worker.py all|some
+The number of threads is NUMBA_NUM_THREADS of the environment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import warnings
+
+import numpy as np
+
+import ecs_fluid as ef
+
+SOLVERS = ("direct", "tree")
+PLACES = ("vortons", "grid")
+PRECISIONS = ("single", "double")
+INTEGRATORS = ("euler", "rk2", "rk3", "rk4")
+
+SOME = (
+    ("direct", "vortons", "double", "rk3"),
+    ("direct", "grid", "single", "euler"),
+    ("tree", "vortons", "single", "rk2"),
+    ("tree", "grid", "double", "rk4"),
+)
+"""One of each in the quick test; the nightly test takes the whole product."""
+
+
+def busy_world(solver: str, at: str, precision: str, integrator: str, count: int = 700) -> ef.World:
+    """Vortons in two populations, an emitter of more, tracers, viscosity, ageing: every system has work."""
+    draw = np.random.default_rng(9)
+    world = ef.World(dt=0.02, integrator=integrator, precision=precision, seed=12)
+    for name, n in (("cloud", count), ("few", 13)):
+        world.spawn(
+            name,
+            ef.Position(draw.uniform(-1, 1, (n, 3))),
+            ef.Strength(0.01 * draw.standard_normal((n, 3))),
+            ef.CoreRadius(draw.uniform(0.15, 0.25, n)),
+            ef.Volume(draw.uniform(0.005, 0.01, n)),
+        )
+    world.spawn("smoke", ef.Position(draw.uniform(-1, 1, (300, 3))), ef.Age)
+    emitter = ef.Emitter(
+        name="tap", into="few", rate=170.0, spread=(0.5, 0.5, 0.5), strength_spread=(0.01, 0.01, 0.01), core=0.2
+    )
+    world.add_systems(
+        [
+            ef.VelocitySystem(solver=solver, at=at, mollify=1.0),
+            ef.StretchSystem(),
+            ef.DiffusionSystem(viscosity=1e-3),
+            ef.EmissionSystem(emitters=[emitter]),
+            ef.AgeLimitSystem(seconds=0.06, on=("smoke",)),
+            ef.DiagnosticsSystem(every=2, jerk=True),
+            ef.AdvectionSystem(),
+        ]
+    )
+    return world
+
+
+def main() -> None:
+    """Run the chosen combinations and print {combination: hash}."""
+    warnings.simplefilter("ignore")
+    chosen = SOME
+    if sys.argv[1] == "all":
+        chosen = tuple(itertools.product(SOLVERS, PLACES, PRECISIONS, INTEGRATORS))
+    result = {}
+    for combination in chosen:
+        world = busy_world(*combination)
+        world.step(4)
+        result["/".join(combination)] = world.state_hash()
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
