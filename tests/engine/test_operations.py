@@ -114,8 +114,12 @@ def test_constant_wind_is_exact(integrator: str) -> None:
     world.step(16)
     # rk4's weights are rounded decimals, so its sum of weights is 1 to round-off only.
     tolerance = 1e-14 if integrator == "rk4" else 4e-15
-    np.testing.assert_allclose(world["a"][ef.Position].x, x + np.array([2.0, 1.0, 0.5]), rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(world["b"][ef.Position].x, x + np.array([0.0, 2.0, 0.0]), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        world["a"][ef.Position].x, x + np.array([2.0, 1.0, 0.5]), rtol=tolerance, atol=tolerance
+    )
+    np.testing.assert_allclose(
+        world["b"][ef.Position].x, x + np.array([0.0, 2.0, 0.0]), rtol=tolerance, atol=tolerance
+    )
 
 
 @pytest.mark.parametrize("integrator", ["rk2", "rk3", "rk4"])

@@ -89,9 +89,12 @@ def test_thin_ring_law(name: str, sigma: float, constant: float) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_thin_ring_limit_is_the_ring_constant(name: str) -> None:
-    """The same at sigma = 0.01 R: C up to O(sigma^2 ln sigma) ~ 5e-4; overlap 8 also for the discontinuous zeta."""
-    measured = 4.0 * np.pi * ring_speed(name, 0.01, 5000) - np.log(800.0)
-    assert measured == pytest.approx(RING_CONSTANTS[CODES[name]], abs=2e-3)
+    """The same at sigma = 0.01 R: C up to O(sigma^2 ln sigma) ~ 5e-4.
+
+    Overlap 64: the kink of the rankine blob makes its sum converge slowly.
+    """
+    measured = 4.0 * np.pi * ring_speed(name, 0.01, 40_000) - np.log(800.0)
+    assert measured == pytest.approx(RING_CONSTANTS[CODES[name]], abs=1e-3)
 
 
 def cloud(m: int, n: int, real: type) -> tuple[NDArray[Any], ...]:
@@ -133,7 +136,9 @@ def test_sizes_around_blocks_and_packs(m: int, n: int, real: type) -> None:
     exact = by_numpy(x, sx, sa, sigma)
     # Sums of n terms of either sign: the rounding of a sum is bounded by the sum of magnitudes, so it is
     # measured against that of the largest velocity times 10.
-    tolerance = (1e-13 if real is np.float64 else 2e-6) * max(1.0, float(np.abs(exact).max(initial=0.0)) * 10.0)
+    tolerance = (1e-13 if real is np.float64 else 2e-6) * max(
+        1.0, float(np.abs(exact).max(initial=0.0)) * 10.0
+    )
     assert np.allclose(u, exact, rtol=0.0, atol=tolerance)
     assert np.allclose(v, exact, rtol=0.0, atol=tolerance)
     if n == 0:

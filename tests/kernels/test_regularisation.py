@@ -104,9 +104,7 @@ def test_potential_and_vorticity_of_one_blob(name: str) -> None:
     rho = np.array([0.0, 0.05, 0.3, 0.9, 1.7, 1.999, 2.001, 3.0, 6.0])
     psi, omega = np.empty((rho.size, 3)), np.empty((rho.size, 3))
     alpha = np.array([[0.0], [0.0], [1.0]])
-    direct.potential_vorticity(
-        CODES[name], equator(rho), np.zeros((3, 1)), alpha, np.ones(1), psi, omega
-    )
+    direct.potential_vorticity(CODES[name], equator(rho), np.zeros((3, 1)), alpha, np.ones(1), psi, omega)
     assert np.allclose(omega[:, 2], ZETA[name](rho), rtol=1e-12, atol=1e-17)
 
     def integral(start: float) -> float:
