@@ -109,6 +109,7 @@ class System(esper.Processor):
         self.parameters = validated(type(self).Parameters, parameters, type(self).__name__)
         for name in type(self).Parameters.model_fields:
             setattr(self, name, getattr(self.parameters, name))
+        self._implied = False
         self._world: weakref.ref[World] | None = None
         self.watching = False
 

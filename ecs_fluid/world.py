@@ -73,7 +73,8 @@ class Entity:
         tables = self.tables
         if kind not in tables:
             names = (other.__name__ for other in tables)
-            raise ComponentError(f"entity {self.name!r} has no {kind.__name__}; it has {', '.join(names)}")
+            wanted = getattr(kind, "__name__", repr(kind))
+            raise ComponentError(f"entity {self.name!r} has no {wanted}; it has {', '.join(names)}")
         return tables[kind]  # type: ignore[return-value]
 
     def __contains__(self, kind: type[Component]) -> bool:
@@ -130,7 +131,7 @@ class World:
         self._guard = Guard()
         self._integrator = Integrator(self.options.integrator)
         self._stage, self._stage_offset = 0, 0.0
-        self._ticking = self._observing = self._warned = False
+        self._ticking = self._observing = self._adding = self._warned = False
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
 
@@ -186,7 +187,7 @@ class World:
 
     def __getitem__(self, name: str) -> Entity:
         if name not in self._entities:
-            raise FluidError(f"the world has no entity {name!r}; {nearest(name, self._entities)}")
+            raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
         return self._entities[name]
 
     def __contains__(self, name: str) -> bool:
@@ -364,11 +365,13 @@ class World:
                 raise ScheduleError(f"{type(system).__name__}.__init__ has to call super().__init__()")
             if system._world is not None or any(system is other for other in systems[:number]):
                 raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
-        former = list(self._systems)
-        self._schedule = None
+        former, implied = self._systems, self._adding
+        given = {type(system) for system in systems}
+        # A system that another one brought along gives way to one of its kind that the user chose.
+        kept = [other for other in former if implied or not (other._implied and type(other) in given)]
+        self._systems, self._schedule, self._adding = [*kept, *systems], None, True
         for system in systems:
-            system._world = weakref.ref(self)
-            self._systems.append(system)
+            system._world, system._implied = weakref.ref(self), implied
         try:
             for system in systems:
                 system.added(self)
@@ -378,6 +381,8 @@ class World:
             for system in systems:
                 system._world = None
             raise
+        finally:
+            self._adding = implied
 
     def require(self, kind: type[S], **parameters: Any) -> S:
         """The system of that class, added with `parameters` if there is none."""
@@ -562,7 +567,10 @@ class World:
 
     def velocity(self, points: Any, solver: str | None = None) -> Array:
         """Fluid velocity (m, 3) in m/s at points (m, 3) in m, by the world's velocity system."""
-        array = np.asarray(points, dtype=np.float64)
+        try:
+            array = np.asarray(points, dtype=np.float64)
+        except (ValueError, TypeError):
+            raise FluidError("points need to be numbers of shape (m, 3)") from None
         if array.ndim != 2 or array.shape[1] != 3:
             raise FluidError(f"points have shape {array.shape}; shape (m, 3) is needed")
         if not np.isfinite(array).all():
@@ -614,6 +622,9 @@ class World:
                 name = f"{type(system).__name__} {number}"
             result[name] = self._timings.get(id(system), Timing())
         return result
+
+    def __reduce__(self) -> Any:
+        raise FluidError("a world cannot be copied or pickled; use world.save and ecs_fluid.resume")
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))

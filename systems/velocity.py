@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,9 +22,10 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.summation import Summation
 from ecs_fluid.world import World
 
-SOLVERS = ("direct", "tree")
+SOLVERS = ("direct", "tree", "auto")
 
 
 class VelocitySystem(System):
@@ -51,7 +52,12 @@ class VelocitySystem(System):
     writes = (Velocity, VelocityGradient, VelocityField)
     phase = "rates"
 
-    solver: Literal["direct", "tree"] = Field("direct", description="direct sum, or tree of clusters")
+    solver: Literal["direct", "tree", "auto"] = Field(
+        "direct", description="direct sum, tree of clusters, or what keeps the tolerance"
+    )
+    tolerance: float = Field(
+        1e-3, gt=0, le=1, description="auto: largest RMS error relative to the RMS velocity"
+    )
     at: Literal["vortons", "grid"] = Field("vortons", description="where vortons get their velocity")
     tracers: Literal["grid", "solver"] = Field(
         "grid", description="where everything but vortons gets its velocity"
@@ -78,6 +84,7 @@ class VelocitySystem(System):
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
         sources = self.field(Sources)
+        summation = self._summation(sources)
         vortons = list(self.query(Position, Strength, CoreRadius, Velocity, VelocityGradient))
         others = [
             (position, velocity)
@@ -85,22 +92,22 @@ class VelocitySystem(System):
             if not (Strength in entity and CoreRadius in entity) and len(entity)
         ]
         if self.at == "grid" or (others and self.tracers == "grid"):
-            self._evaluate_grid(sources)
+            self._evaluate_grid(sources, summation)
         if self.at == "vortons":
-            self._at_vortons(sources, [(u.u, du.du) for *_, u, du in vortons])
+            self._at_vortons(sources, summation, [(u.u, du.du) for *_, u, du in vortons])
         else:
             self._vortons_from_grid([(x.x, u.u, du.du) for x, _, _, u, du in vortons])
         for position, velocity in others:
             if self.tracers == "grid":
                 self._from_grid(position.x, velocity.u)
             else:
-                velocity.u[...] = self._evaluate(sources, position.x)
+                summation.velocity(self.solver, position.x, velocity.u)
 
-    def _at_vortons(self, sources: Sources, tables: list[tuple[Array, Array]]) -> None:
+    def _at_vortons(self, sources: Sources, summation: Summation, tables: list[tuple[Array, Array]]) -> None:
         order = sources.order
         x = np.ascontiguousarray(sources.x.T)
         u, du = np.empty_like(x), np.empty((len(x), 3, 3), x.dtype)
-        self._sum(self.solver, sources, sources.sigma, x, u, du)
+        summation.velocity(self.solver, x, u, du)
         first = 0
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -110,7 +117,7 @@ class VelocitySystem(System):
             np.take(du, rows, axis=0, out=gradient)
             first += len(velocity)
 
-    def _evaluate_grid(self, sources: Sources) -> None:
+    def _evaluate_grid(self, sources: Sources, summation: Summation) -> None:
         from ecs_fluid.kernels.grid import grid_points
 
         grid, field = self.field(Grid), self.field(VelocityField)
@@ -118,11 +125,11 @@ class VelocitySystem(System):
         if field.u.shape != shape:
             field.u = np.empty(shape, self.world.dtype)
         points = grid_points((grid.origin, grid.spacing, grid.cells), self.world.dtype).reshape(-1, 3)
-        sigma = sources.sigma
         if self.mollify:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
-            sigma = np.maximum(sigma, sigma.dtype.type(floor))
-        self._sum(self.solver, sources, sigma, points, field.u.reshape(-1, 3), None, shape[:3])
+            widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))
+            summation = self._summation(sources, widened)
+        summation.velocity(self.solver, points, field.u.reshape(-1, 3), points=shape[:3])
 
     def _from_grid(self, x: Array, u: Array) -> None:
         from ecs_fluid.kernels.interpolation import interpolate
@@ -144,59 +151,30 @@ class VelocitySystem(System):
 
     # ------------------------------------------------------------------ sums
 
-    def _sum(
-        self,
-        solver: str,
-        sources: Sources,
-        sigma: Array,
-        targets: Array,
-        u: Array,
-        du: Array | None,
-        points: tuple[int, ...] | None = None,
-    ) -> None:
-        """Velocity and, unless None, gradient at targets (m, 3), by the chosen solver.
+    def _summation(self, sources: Sources, sigma: Array | None = None) -> Summation:
+        """The sum over the sources, with other core radii if given."""
+        from ecs_fluid.kernels import regularisation, tree
 
-        `points` is the shape of the grid when the targets are all its points.
-        """
-        from ecs_fluid.kernels import blocks, direct, regularisation, supervortons, tree
-
-        code = regularisation.CODES[self.kernel]
-        if solver == "tree":
-            nodes = supervortons.build(
-                sources.origin,
-                sources.spacing,
-                sources.cells,
-                sources.start,
-                sources.x,
-                sources.alpha,
-                sigma,
-            )
-            how: dict[str, Any] = {
-                "blocks": blocks.grid_blocks(points) if points else blocks.point_blocks(targets),
-                "criterion": tree.ANGLE if self.opening == "angle" else tree.BOX,
-                "opening": self.angle if self.opening == "angle" else self.margin,
-                "originals": self.leaf == "vortons",
-            }
-            if du is None:
-                tree.velocity(code, targets, nodes, u, **how)
-            else:
-                tree.velocity_gradient(code, targets, nodes, u, du, **how)
-        elif du is None:
-            direct.velocity(code, targets, sources.x, sources.alpha, sigma, u)
-        else:
-            direct.velocity_gradient(code, targets, sources.x, sources.alpha, sigma, u, du)
-
-    def _evaluate(self, sources: Sources, points: Array, solver: str | None = None) -> Array:
-        u = np.empty_like(points)
-        self._sum(solver or self.solver, sources, sources.sigma, points, u, None)
-        return u
+        by_angle = self.opening == "angle"
+        return Summation(
+            sources,
+            sources.sigma if sigma is None else sigma,
+            regularisation.CODES[self.kernel],
+            tree.ANGLE if by_angle else tree.BOX,
+            self.angle if by_angle else self.margin,
+            self.leaf == "vortons",
+            self.tolerance,
+        )
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
         if solver is not None and solver not in SOLVERS:
             raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
-        sources = self.world.require(PartitionSystem).present_sources()
-        return self._evaluate(sources, points.astype(self.world.dtype), solver)
+        x = points.astype(self.world.dtype)
+        u = np.empty_like(x)
+        summation = self._summation(self.world.require(PartitionSystem).present_sources())
+        summation.velocity(solver or self.solver, x, u)
+        return u
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""

@@ -1,7 +1,7 @@
 """Blocks of nearby targets, each of which walks the tree once.
 
 A grouping is a pair: ``order (m,) int64`` names the targets one after the other, and block b holds
-``order[starts[b] : starts[b + 1]]``, at most ``BLOCK`` of them. It depends on the targets alone, never on the
+``order[starts[b] : starts[b + 1]]``, at most ``pairwise.BLOCK`` of them. It depends on the targets alone, never on the
 number of threads. Compact blocks are fast; any grouping gives a right answer.
 """
 
@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.pairwise import BLOCK
-
 Blocks = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _EDGE = 4
 _BITS = 10
+_POINTS = 32
 
 
 def grid_blocks(points: Any) -> Blocks:
@@ -41,7 +40,7 @@ def grid_blocks(points: Any) -> Blocks:
 def point_blocks(targets: NDArray[Any]) -> Blocks:
     """Blocks for scattered points ``targets (m, 3)``: neighbours along the Z-order (Morton) curve."""
     m = targets.shape[0]
-    starts = np.append(np.arange(0, m, BLOCK // 2, dtype=np.int64), m)
+    starts = np.append(np.arange(0, m, _POINTS, dtype=np.int64), m)
     if m == 0:
         return np.empty(0, np.int64), starts
     low = targets.min(axis=0)

@@ -32,7 +32,7 @@ PACK_BYTES = 4096
 """Bytes of a row of a packed list: 1024 float32 or 512 float64 sources stay in the first-level cache, and
 partial sums stay short."""
 
-BLOCK = 64
+BLOCK = 128
 """Targets in a block at most, a multiple of 4."""
 
 VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 12, 6

@@ -168,6 +168,20 @@ def test_require_adds_what_is_missing_once() -> None:
     assert isinstance(world.require(ef.InertiaSystem), ef.InertiaSystem)
 
 
+def test_a_chosen_system_takes_the_place_of_one_brought_along() -> None:
+    """VelocitySystem brings a PartitionSystem and a DiagnosticsSystem; the user's own count, in any order."""
+    chosen = [ef.PartitionSystem(padding=2.0), ef.DiagnosticsSystem(every=1), ef.VelocitySystem()]
+    for order in (chosen, chosen[::-1]):
+        world = one_particle()
+        systems = [type(system)(**dict(system.parameters)) for system in order]
+        for system in systems:
+            world.add_system(system)
+        assert set(world.schedule.systems) == set(systems)
+    with pytest.raises(ScheduleError, match="two PartitionSystem both touch Grid; keep one of them"):
+        world.add_system(ef.PartitionSystem())
+        world.step()
+
+
 def test_undeclared_queries_are_refused() -> None:
     class Curious(System):
         reads = (ef.Position,)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
+from collections.abc import Callable
 
 import esper
 import numpy as np
@@ -210,6 +213,47 @@ def test_a_snapshot_is_read_only_and_does_not_follow_the_world() -> None:
     with pytest.raises(ValueError, match="read-only"):
         snapshot["a"]["Position.x"][0] = 1.0
     assert "source" not in snapshot  # it has no rows
+
+
+@pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_worlds_are_not_copied_behind_espers_back(copying: Callable[[object], object]) -> None:
+    """A copy would share its tables with the original."""
+    with pytest.raises(FluidError, match=r"a world cannot be copied or pickled; use world.save"):
+        copying(orbiting(1))
+
+
+def test_wrong_kinds_of_keys_and_points() -> None:
+    world = orbiting(1)
+    with pytest.raises(FluidError, match="the world has no entity 3; known: a, fluid, source"):
+        world[3]  # type: ignore[index]
+    with pytest.raises(ComponentError, match="entity 'a' has no 'Position'; it has"):
+        world["a"]["Position"]  # type: ignore[index]
+    for points, words in (
+        ("abc", "points need to be numbers"),
+        ([0.0, 0.0, 0.0], r"points have shape \(3,\); shape \(m, 3\) is needed"),
+        ([[0.0, np.nan, 0.0]], "points hold a value that is not finite"),
+        ([[0.0, 0.0, 0.0]], "the world has no VelocitySystem; add one with world.add_system"),
+    ):
+        with pytest.raises(FluidError, match=words):
+            world.velocity(points)
+
+
+def test_rows_spawned_by_another_thread_come_between_two_ticks() -> None:
+    """The calls of one thread wait for the tick of another, so none is lost or lands inside it."""
+    world = orbiting(1)
+    world.spawn("b", ef.Position)
+
+    def spawn() -> None:
+        for k in range(200):
+            world["b"].spawn(points(1, k))
+
+    thread = threading.Thread(target=spawn)
+    thread.start()
+    while thread.is_alive():
+        world.step()
+    thread.join()
+    # The heights, which Orbit leaves alone: row k was spawned at z = k + 2.
+    np.testing.assert_array_equal(world["b"][ef.Position].x[:, 2], np.arange(200) + 2)
 
 
 # ------------------------------------------------------------------ several worlds

@@ -244,6 +244,24 @@ def test_exchange_conserves_the_total_and_leaves_uniform_fields_alone() -> None:
     assert np.abs(uniform).max() < 1e-14 * np.abs(rate).max()
 
 
+def test_heat_diffuses_as_temperature_on_top_of_a_uniform_one() -> None:
+    """Case 34: T = 300 K + 50 K times a Gaussian, as V T per particle; the uniform part exchanges nothing.
+
+    So the deviation has the error of the vorticity of case 26 at h = 1/4 m, 1.08e-2, and sum m c T stays.
+    """
+    h, kappa_t = 0.25, 0.5
+    x = lattice(2, h, 5.0 * math.sqrt(2.0))
+    r2, volume = (x * x).sum(axis=1), h * h
+    heat = volume * (300.0 + 50.0 * gaussian(r2, 1.0, 2))
+    after = march(x, heat, h, 1.5, 1.0, kappa_t, 2, 2)
+    deviation, exact = after / volume - 300.0, 50.0 * gaussian(r2, 1.0 + 2 * kappa_t, 2)
+    error = np.linalg.norm(deviation - exact) / np.linalg.norm(exact)
+    assert error == pytest.approx(1.08e-2, rel=0.05)
+    assert after.sum() == pytest.approx(heat.sum(), rel=1e-12)
+    assert after.max() <= heat.max()
+    assert after.min() >= heat.min() - 1e-9 * heat.min()
+
+
 def test_explicit_euler_is_stable_up_to_half_eps_squared_over_nu() -> None:
     """Case 31. White noise on a lattice, 60 steps: bounded at 0.98 of the limit, growing at 1.04 of it.
 

@@ -1,4 +1,4 @@
-"""Blobs by their defining formulas: single-blob cases 1 to 6 of the validation list, and the ring constants."""
+"""Blobs by their defining formulas: cases 1 to 6 of the validation list, V1, and the ring constants."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ZETA: dict[str, Callable[[Array], Array]] = {
     "rankine": lambda r: np.where(r < 1.0, 3.0 / (4.0 * np.pi), 0.0),
     "rosenhead_moore": lambda r: 3.0 / (4.0 * np.pi) * (r**2 + 1.0) ** -2.5,
 }
-# Position and height of the largest speed (times alpha/sigma^2) and slope at the centre (times alpha/sigma^3),
+# Position and height of the largest speed (times alpha/sigma^2), slope at the centre (times alpha/sigma^3):
 # table A1 of the validation list, six digits.
 PEAKS = {
     "winckelmans": (0.571538, 0.0634180, 0.198943),
@@ -151,8 +151,8 @@ def test_gradient_is_the_derivative_of_the_velocity(name: str) -> None:
 def test_vorton_of_the_articles_and_its_mollification(real: type) -> None:
     """Cases 5, 6 and V1: size 0.2 and Omega = 1, spread 1, 2 and 5 times (part 12, figure 3).
 
-    u = (2/3) a^3 Omega x d/d^3 outside and (2/3) Omega x d inside, a = 0.1; spreading by k takes sigma = k a at
-    the same alpha = omega V = 2 Omega (4 pi/3) a^3, so the outside does not change.
+    u = (2/3) a^3 Omega x d/d^3 outside and (2/3) Omega x d inside, a = 0.1; spreading by k takes sigma = k a
+    at the same alpha = omega V = 2 Omega (4 pi/3) a^3, so the outside does not change.
     """
     a = 0.1
     alpha = np.array([[0.0], [0.0], [2.0 * 4.0 / 3.0 * np.pi * a**3]], real)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -23,7 +24,7 @@ def sorted_tree(x: Array, alpha: Array, sigma: Array, per_cell: float = 1.0) -> 
     """Tree over vortons in rows, with about ``per_cell`` of them in a cell."""
     count = max(1, int(len(x) / per_cell))
     grid = uniform_grid(x.min(axis=0).astype(float), x.max(axis=0).astype(float), count)
-    order, start = partition(x, *grid)
+    start, order = partition(x, *grid)
     columns = [np.ascontiguousarray(a[order].T) for a in (x, alpha)]
     return supervortons.build(*grid, start, *columns, sigma[order])
 
@@ -57,7 +58,7 @@ def rows(columns: Array) -> Array:
     return np.ascontiguousarray(columns.T)
 
 
-# -- V5: the nodes ---------------------------------------------------------------------------------------------
+# V5: the nodes
 
 
 @pytest.mark.parametrize("real", REALS)
@@ -67,7 +68,7 @@ def test_every_node_sums_its_leaves_and_has_its_centre_in_its_box(real: type) ->
     t = sorted_tree(x.astype(real), alpha.astype(real), np.full(700, 0.1, real))
     eps = float(np.finfo(real).eps)
     cell = np.repeat(np.arange(t.start.size - 1), np.diff(t.start))
-    nx, ny, nz = t.cells[0]
+    _, ny, nz = t.cells[0]
     ijk = np.stack([cell // (ny * nz), (cell // nz) % ny, cell % nz], axis=1)
     strength, position = t.sa.T.astype(float), t.sx.T.astype(float)
     weight = np.linalg.norm(strength, axis=1)
@@ -119,7 +120,7 @@ def test_cells_without_strength_do_no_harm() -> None:
     assert np.all(u == 0.0)
 
 
-# -- V3: the margin of the articles ----------------------------------------------------------------------------
+# V3: the margin of the articles
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -165,12 +166,17 @@ def test_error_falls_with_the_margin(originals: bool) -> None:
         for m in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
     ]
     assert rms[0] > 0.05
-    assert all(b < a for a, b in zip(rms, rms[1:], strict=False))
     if originals:
+        assert all(b < a for a, b in pairwise(rms))
         assert rms[3] < 0.01 and rms[-1] < 1e-3
+    else:
+        # The error of the leaf supervortons themselves is left over (2.5 % here); a margin of 0.5 reaches it.
+        floor = errors(t, targets, opening=np.inf, originals=False)[0]
+        assert rms[0] > 3.0 * floor > 2.0 * rms[1]
+        assert rms[2:] == pytest.approx([floor] * 4, rel=0.1)
 
 
-# -- V2: self-velocity -----------------------------------------------------------------------------------------
+# V2: self-velocity
 
 
 @pytest.mark.parametrize("real", REALS)
@@ -194,12 +200,12 @@ def test_a_lone_vorton_does_not_move(real: type, how: dict[str, Any]) -> None:
 def test_only_supervortons_make_vortons_push_themselves(real: type) -> None:
     """One strong vorton beside one without strength in a cell: nothing should move the strong one.
 
-    The weak one gets 1e-3 of the strength, so that the supervorton lies 1e-4 off and its own velocity there is
+    The weak one gets 1e-3 of the strength: the supervorton lies 1e-4 off and its own velocity there is
     not zero; with the originals what is left is the velocity of the weak one, as in the direct sum.
     """
     x = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [4.0, 4.0, 4.0]], real)
     alpha = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1e-3], [0.0, 0.0, 0.0]], real)
-    t = sorted_tree(x, alpha, np.full(3, 0.05, real))
+    t = sorted_tree(x, alpha, np.full(3, 0.05, real), per_cell=0.05)
     assert 2 in np.diff(t.start)
     first = np.flatnonzero(t.sa[2] == 1.0)
     target = np.ascontiguousarray(t.sx[:, first].T)
@@ -211,14 +217,14 @@ def test_only_supervortons_make_vortons_push_themselves(real: type) -> None:
     assert np.linalg.norm(u - exact) > np.linalg.norm(exact)
 
 
-# -- cases 54 and 55: the angle --------------------------------------------------------------------------------
+# cases 54 and 55: the angle
 
 # RMS and largest error by theta, |alpha|-weighted monopole, table A7 of the validation list.
 LIMITS = {0.3: (4.1e-3, 1.0e-2), 0.5: (1.0e-2, 2.5e-2), 0.7: (2.3e-2, 8e-2), 1.0: (4.1e-2, 0.17)}
 
 
 def test_thick_ring_by_angle() -> None:
-    """Case 54: N = 10^4, sigma = 0.02; every level below its row, monotone, worst point within 15 RMS (55)."""
+    """Case 54: N = 10^4, sigma = 0.02; each level below its row, monotone, worst point within 15 RMS."""
     x, alpha = thick_ring(10_000)
     t = sorted_tree(x, alpha, np.full(10_000, 0.02))
     targets = rows(t.sx)
@@ -261,7 +267,7 @@ def test_near_core_is_kept_right(strengths: str, sigma: float, per_cell: float) 
         assert worst < 1.0
 
 
-# -- targets, blocks, threads ----------------------------------------------------------------------------------
+# targets, blocks, threads
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 5, 9), (4, 4, 4), (17, 3, 33)])
@@ -271,7 +277,7 @@ def test_grid_blocks_are_small_bricks_that_hold_every_point_once(shape: tuple[in
     assert np.array_equal(np.sort(order), np.arange(total))
     assert starts[0] == 0 and starts[-1] == total
     index = np.stack(np.unravel_index(order, shape))
-    for first, last in zip(starts, starts[1:], strict=False):
+    for first, last in pairwise(starts):
         brick = index[:, first:last]
         extent = brick.max(axis=1) - brick.min(axis=1) + 1
         assert extent.max() <= 4
@@ -279,12 +285,12 @@ def test_grid_blocks_are_small_bricks_that_hold_every_point_once(shape: tuple[in
 
 
 def test_point_blocks_are_compact() -> None:
-    """Blocks of 32 out of 32,768 points in the unit cube: 1/1024 of the volume, edge 0.1 if it were a cube."""
+    """Blocks of 32 out of 32,768 points in the unit cube: 1/1024 of the volume, edge 0.1 as a cube."""
     x = np.random.default_rng(2).random((32_768, 3))
     order, starts = blocks.point_blocks(x)
     assert np.array_equal(np.sort(order), np.arange(len(x)))
     assert np.diff(starts).max() <= 64
-    edges = [np.ptp(x[order[a:b]], axis=0).max() for a, b in zip(starts, starts[1:], strict=False)]
+    edges = [np.ptp(x[order[a:b]], axis=0).max() for a, b in pairwise(starts)]
     assert np.median(edges) < 0.2
 
 
@@ -308,7 +314,7 @@ def test_one_cell_is_the_direct_sum_without_asking() -> None:
 
 
 def test_blocks_do_not_change_the_answer_of_a_full_walk() -> None:
-    """Three groupings of the same targets; full walks sum the same list, so only the lanes' order may differ."""
+    """Three groupings of the same targets: full walks sum the same list in the same order."""
     x, alpha = cloud(400)
     t = sorted_tree(x, alpha, np.full(400, 0.1))
     single = np.arange(400), np.arange(401)

@@ -22,7 +22,7 @@ def ring(
     center: tuple[float, float, float] = (0.0, 0.0, 0.0),
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0),
 ) -> Blobs:
-    """A circle of blobs alpha = circulation dx, that travels along `axis` when the circulation is positive."""
+    """A circle of blobs alpha = circulation dx; positive circulation travels along `axis`."""
     e3 = np.asarray(axis) / np.linalg.norm(axis)
     e1 = np.cross(e3, (1.0, 0.0, 0.0) if abs(e3[0]) < 0.9 else (0.0, 1.0, 0.0))
     e1 /= np.linalg.norm(e1)

@@ -77,7 +77,9 @@ def filament_velocity(radius: float, height: float, r: float, z: float, circulat
     return np.array((u_r, u_z))
 
 
-def thin_rings(radii: Array, heights: Array, sigma: float, constant: float, time: float) -> tuple[Array, Array]:
+def thin_rings(
+    radii: Array, heights: Array, sigma: float, constant: float, time: float
+) -> tuple[Array, Array]:
     """Radii and heights at `time` of coaxial thin rings of circulation 1 and fixed core radius.
 
     dR_i/dt and dZ_i/dt are the line-vortex velocities of the others, plus (ln(8 R_i/sigma) + C)/(4 pi R_i)

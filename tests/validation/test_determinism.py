@@ -22,50 +22,75 @@ from ecs_fluid.worlds.world_recipe import shipped
 WORKER = Path(__file__).with_name("threads_worker.py")
 
 
-def hashes(threads: int, which: str) -> dict[str, str]:
-    """State hashes of the worker's worlds in a process of its own with that many threads."""
-    environment = {**os.environ, "NUMBA_NUM_THREADS": str(threads)}
+def hashes(threads: str, which: str, **variables: str) -> dict[str, dict[str, str]]:
+    """State hashes of the worker's worlds by thread count ("1,8"), in a process of its own."""
+    most = max(int(count) for count in threads.split(","))
+    environment = {**os.environ, "NUMBA_NUM_THREADS": str(most), **variables}
     done = subprocess.run(
-        [sys.executable, str(WORKER), which],
-        env=environment, capture_output=True, text=True, check=False, timeout=600,
+        [sys.executable, str(WORKER), which, threads],
+        env=environment, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def check_threads(which: str, counts: tuple[int, ...]) -> dict[str, str]:
-    """Assert that all thread counts give the hashes of one thread; return those."""
-    alone = hashes(1, which)
+def check_threads(which: str) -> dict[str, str]:
+    """Assert that 2, 4 and 8 threads, and a process that has only one, give the hashes of 1; return those."""
+    by_count = hashes("1,2,4,8", which)
+    alone = by_count["1"]
     # Every combination is a flow of its own: a hash that saw nothing of it would be the same twice.
     assert len(set(alone.values())) == len(alone)
-    for threads in counts:
-        assert hashes(threads, which) == alone, f"{threads} threads"
+    for threads, found in by_count.items():
+        assert found == alone, f"{threads} threads"
+    assert hashes("1", which) == {"1": alone}
     return alone
 
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_threads_and_processes_do_not_matter() -> None:
-    """Cases 109, 110, P1, P2: processes with 1, 4 and 8 threads, and this one, agree on every bit."""
-    alone = check_threads("some", (4, 8))
+    """Cases 109, 110, P1, P2: 1, 2, 4 and 8 threads, other processes, and this one, agree on every bit."""
+    alone = check_threads("some")
     for combination in SOME[:2]:
         world = busy_world(*combination)
-        world.step(4)
+        world.step(3)
         assert world.state_hash() == alone["/".join(combination)]
 
 
 @pytest.mark.nightly
 def test_threads_do_not_matter_for_any_choice() -> None:
     """Case 109 in full: 1, 2, 4, 8 threads for solver x place x precision x integrator, 32 worlds."""
-    assert len(check_threads("all", (2, 4, 8))) == 32
+    assert len(check_threads("all")) == 32
+
+
+@pytest.mark.nightly
+def test_fresh_and_cached_kernels_agree(tmp_path: Path) -> None:
+    """P1 across installations: the run that compiles the kernels has the bits of those that load them.
+
+    They differ when a kernel calls a compiled function that is not inlined: the compiling process then
+    has two copies of it, optimised apart, and the linker may take the other one.
+    """
+    first = hashes("2", "some", NUMBA_CACHE_DIR=str(tmp_path))
+    assert hashes("2", "some", NUMBA_CACHE_DIR=str(tmp_path)) == first
 
 
 def test_hash_sees_the_last_bit_and_the_seed() -> None:
-    """The hash is worth comparing: one last bit of one strength, or another seed of the emitter, changes it."""
+    """The hash is worth comparing: one last bit of a strength, or an emitter's other seed, changes it."""
     world = world_of(skew_rings(20), dt=0.02)
     before = world.state_hash()
     alpha = world["vortex0"][ef.Strength].alpha
     alpha[3, 1] = np.nextafter(alpha[3, 1], 1.0)
     assert world.state_hash() != before
+
+    def emitted(seed: int) -> str:
+        world = ef.World(dt=0.1, seed=seed)
+        world.spawn("dust", ef.Position(np.zeros((1, 3))))
+        tap = ef.Emitter(name="tap", into="dust", rate=100.0, spread=(1.0, 1.0, 1.0))
+        world.add_system(ef.EmissionSystem(emitters=[tap]))
+        world.step(2)
+        assert len(world["dust"]) == 21
+        return world.state_hash()
+
+    assert emitted(3) == emitted(3) != emitted(4)
 
 
 def test_order_of_insertion_changes_only_rounding() -> None:
@@ -109,12 +134,6 @@ def test_resume_equals_a_straight_run(combination: tuple[str, str, str, str], tm
     world = busy_world(*combination, count=150)
     resumed_equals_straight(world, tmp_path / "middle.npz")
     assert len(world["few"]) > 13 and len(world["smoke"]) == 0
-
-
-SMALLER = {
-    "vortex_ring": ["entity.ring.spacing=0.12"],
-}
-"""Settings that make a shipped world quick to step, where it needs that."""
 
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")

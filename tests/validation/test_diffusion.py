@@ -117,9 +117,8 @@ def test_exchange_keeps_strength_of_scattered_vortons() -> None:
 
 def test_core_spreading_keeps_strength_and_impulse_of_a_ring() -> None:
     """Case 22, core spreading: a ring that widens and slows keeps both to 1e-10 (it has no stretch)."""
-    world = world_of(
-        ring(100, 0.15), ef.DiffusionSystem(viscosity=2e-3, method="core_spreading"), dt=0.05, integrator="rk3"
-    )
+    spreading = ef.DiffusionSystem(viscosity=2e-3, method="core_spreading")
+    world = world_of(ring(100, 0.15), spreading, dt=0.05, integrator="rk3")
     before = invariants(world)
     world.step(40)
     after = invariants(world)
@@ -189,7 +188,14 @@ def test_viscosity_does_not_depend_on_the_spacing(cells: float) -> None:
     """
     x, alpha, volume = swirl_blob(1 / cells, 6.0)
     world = diffusing(
-        x, alpha, 1.5 / cells, volume, ef.DiffusionSystem(viscosity=0.2), dt=0.05, integrator="rk2", debug=False
+        x,
+        alpha,
+        1.5 / cells,
+        volume,
+        ef.DiffusionSystem(viscosity=0.2),
+        dt=0.05,
+        integrator="rk2",
+        debug=False,
     )
     start = second_moment(x, alpha)
     world.step(4)

@@ -83,7 +83,7 @@ def test_transposed_stretching_keeps_strength_at_all_times() -> None:
 
 
 def test_diagnostics_agree_with_sums_by_hand() -> None:
-    """The recorded integrals are those of numpy's sums, in float64; helicity of mirror-free rings is not 0."""
+    """The recorded integrals are those of numpy's sums, in float64, in a debug world."""
     world = world_of(skew_rings(), dt=0.05, debug=True)
     world.step(3)
     record, by_hand = world.diagnostics(), invariants(world)
@@ -146,7 +146,7 @@ def test_exchange_takes_energy_at_twice_nu_enstrophy() -> None:
 
 
 def test_core_spreading_takes_the_share_of_one_of_two_cores() -> None:
-    """With core spreading the recorded energy of Gaussian blobs falls at nu times the enstrophy, half of that.
+    """With core spreading the recorded energy of Gaussian blobs falls at nu times the enstrophy, not 2 nu.
 
     The record's pair energy 1/2 sum alpha . alpha G_sigma smooths one of the two fields of 1/2 int u^2, so
     its blobs have the variance sigma^2/2 each, of which d(sigma^2)/dt = 2 nu makes nu, not 2 nu. (dG/dt =
@@ -166,7 +166,7 @@ def test_core_spreading_takes_the_share_of_one_of_two_cores() -> None:
 
 
 def test_viscosity_slows_a_flow_without_touching_its_impulse() -> None:
-    """Cases 20 and 22 on moving rings: core spreading lowers the energy each tick, the impulse stays (1e-6)."""
+    """Cases 20, 22 on moving rings: core spreading lowers the energy, the impulse stays (case 18: 1e-6)."""
     options: dict[str, Any] = {"dt": 0.02, "integrator": "rk3", "stretch": "classical"}
     world = world_of(skew_rings(), ef.DiffusionSystem(viscosity=2e-3, method="core_spreading"), **options)
     start = invariants(world)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from flows import Blobs, axial_center, invariants, ring, skew_rings, vortons, world_of
+from flows import Blobs, axial_center, invariants, lattice, ring, skew_rings, vortons, world_of
 from oracles import circling_jerk, ring_speed
 
 import ecs_fluid as ef
@@ -35,32 +36,43 @@ def test_jerk_of_two_circling_vortons() -> None:
     assert world.history[-1]["speed"] == pytest.approx(0.078589, rel=1e-3)
 
 
-def scattered_ring(n: int = 400) -> Blobs:
-    """A ring thickened by scattering its blobs, so that they meet grid points at random."""
-    draw = np.random.default_rng(2)
-    x, alpha, _ = ring(n, 0.1, circulation=5.0)
-    return x + 0.15 * draw.standard_normal((n, 3)), alpha, np.full(n, 0.08)
+def lattice_ring(h: float = 0.14) -> Blobs:
+    """A thick ring as the articles fill it: vortons on a lattice, one a cell, radius half the cell."""
+    x = lattice((-1.5,) * 3, (1.5,) * 3, h) + h * np.array((0.31, 0.17, 0.23))
+    rho = np.hypot(x[:, 0], x[:, 1])
+    s = np.hypot(rho - 1, x[:, 2])
+    x, rho, s = x[s < 0.35], rho[s < 0.35], s[s < 0.35]
+    omega = 10 * (1 + np.cos(np.pi * s / 0.35)) / rho
+    alpha = h**3 * omega[:, None] * np.stack([-x[:, 1], x[:, 0], np.zeros(len(x))], axis=1)
+    return x, alpha, np.full(len(x), h / 2)
 
 
 def mean_jerk(**velocity: Any) -> float:
-    """Mean jerk over ticks 3 to 40 of the scattered ring."""
+    """Mean jerk over ticks 3 to 40 of the lattice ring with the articles' cores."""
     system = ef.DiagnosticsSystem(every=1, jerk=True, pair_limit=0)
-    world = world_of(scattered_ring(), system, dt=0.01, integrator="rk2", velocity=velocity)
+    velocity = {"kernel": "rankine", **velocity}
+    world = world_of(lattice_ring(), system, dt=1 / 60, integrator="rk2", velocity=velocity)
     world.step(40)
     return float(np.mean([record["jerk"] for record in world.history[3:]]))
 
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-@pytest.mark.parametrize("solver", ["direct", "tree"])
-def test_mollifying_takes_the_jerk_out_of_grid_velocities(solver: str) -> None:
-    """J5 and J1: jerk falls with the length scale of auto-mollification, and is far above that of the direct sum without it.
+def test_mollifying_takes_the_jerk_out_of_grid_velocities() -> None:
+    """J1, J2, J3 and J5: order of the jerks of part 12, figures 4 to 10, on a ring of 891 vortons.
 
-    The articles' plots show factors of 10 and more between unmollified grid sampling and the direct sum
-    at the vortons, and about 1 at a length scale of 2; here only the order is asserted, with a factor 2.
+    Sampled on the grid, paths are jerkier than by the direct sum at the vortons, by the tree (leaf
+    supervortons, box margin) more so: J2 gives 7 to 10 times, of an unnamed scene, here at least 5. Jerk
+    falls monotonically with the length scale (J5), and a scale of 2 is within 50 % of the direct sum (J3).
     """
-    grid = [mean_jerk(solver=solver, at="grid", mollify=scale) for scale in (0.0, 1.0, 2.0, 5.0)]
-    assert all(after < before for before, after in zip(grid, grid[1:], strict=False))
-    assert grid[0] > 2 * grid[2]
+    smooth = mean_jerk(solver="direct", at="vortons")
+    direct = [mean_jerk(solver="direct", at="grid", mollify=scale) for scale in (0.0, 1.0, 2.0, 5.0)]
+    article = {"solver": "tree", "at": "grid", "opening": "box", "leaf": "supervortons"}
+    tree = [mean_jerk(**article, mollify=scale) for scale in (0.0, 1.0, 2.0, 5.0)]
+    for jerks in (direct, tree):
+        assert all(after < before for before, after in pairwise(jerks))
+    assert direct[0] > 2 * smooth and tree[0] > 5 * smooth
+    assert direct[1] > smooth > direct[3] and smooth > tree[3]
+    assert direct[2] == pytest.approx(smooth, rel=0.5)
 
 
 def field_error(points: np.ndarray, exact: np.ndarray, blobs: Blobs, **velocity: Any) -> float:
@@ -94,12 +106,12 @@ def test_tree_converges_to_the_direct_sum() -> None:
     exact = world_of(blobs).velocity(points)
     angles = [field_error(points, exact, blobs, angle=angle) for angle in (1.0, 0.7, 0.5, 0.3)]
     assert angles[1] < 2.3e-2 and angles[2] < 1.0e-2 and angles[3] < 4.1e-3
-    assert all(after < before for before, after in zip(angles, angles[1:], strict=False))
+    assert all(after < before for before, after in pairwise(angles))
     margins = [field_error(points, exact, blobs, opening="box", margin=m) for m in (1e-4, 0.5, 1.0, 2.0, 1e3)]
-    assert all(after < before for before, after in zip(margins, margins[1:], strict=False))
+    assert all(after < before for before, after in pairwise(margins))
     assert margins[-1] < 1e-13
     assert margins[0] > 10 * margins[3]
-    # Single precision tree against double precision sums: its rounding is far below the tree's own error.
+    # Clusters at the leaves too: a point 0.02 from a vorton then sees its cell's vortons lumped elsewhere.
     supervortons = field_error(points, exact, blobs, leaf="supervortons")
     assert supervortons > angles[2]
 
@@ -142,7 +154,11 @@ def test_tree_ring_travels_like_the_direct_one(at: str) -> None:
 def test_tree_keeps_the_impulse() -> None:
     """Case 19: the two skew rings for 100 RK3 ticks with the tree at angle 0.5; impulse to 1e-3."""
     world = world_of(
-        skew_rings(), dt=0.02, integrator="rk3", stretch="classical", velocity={"solver": "tree", "angle": 0.5}
+        skew_rings(),
+        dt=0.02,
+        integrator="rk3",
+        stretch="classical",
+        velocity={"solver": "tree", "angle": 0.5},
     )
     before = invariants(world)["impulse"]
     world.step(100)
@@ -155,9 +171,8 @@ def test_article_preset() -> None:
     A ring of the preset travels up its axis without turning aside, slower than the direct sum (whose cores
     are not widened), and its strengths stay those of a ring: total zero to single precision.
     """
-    ring_table = {
-        "kind": "vortex_ring", "name": "ring", "radius": 1.0, "core": 0.25, "circulation": 5.0, "spacing": 0.1,
-    }  # fmt: skip
+    shape = {"radius": 1.0, "core": 0.25, "circulation": 5.0, "spacing": 0.1}
+    ring_table = {"kind": "vortex_ring", "name": "ring", **shape}
     tables = {"preset": "article", "world": {"dt": 1 / 30}, "entity": [ring_table]}
     world = ef.WorldRecipe.from_tables(tables).build()
     solver = next(system for system in world.systems if isinstance(system, ef.VelocitySystem))
@@ -179,7 +194,7 @@ def test_half_rate_of_stretching_is_half() -> None:
     rates = []
     for rate in (1.0, 0.5):
         world = ef.World(precision="double")
-        x, alpha, sigma = scattered_ring(60)
+        x, alpha, sigma = lattice_ring(0.3)
         world.spawn("v", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
         world.add_systems([ef.VelocitySystem(), ef.StretchSystem(rate=rate), ef.AdvectionSystem()])
         world.evaluate()

@@ -79,7 +79,9 @@ def test_ring_marched_two_radii() -> None:
     assert (rise > 0).all() and np.ptp(rise) < 1e-9 * rise.mean()
     assert heights[-1] / world.time == pytest.approx(speed, rel=1e-4)
     # D1 also asks for the speed of thin-ring theory: here with the C of the blobs and O(sigma^2) left out.
-    assert speed == pytest.approx((math.log(8 / 0.15) + RING_CONSTANT["winckelmans"]) / (4 * math.pi), rel=2e-3)
+    assert speed == pytest.approx(
+        (math.log(8 / 0.15) + RING_CONSTANT["winckelmans"]) / (4 * math.pi), rel=2e-3
+    )
     radius = np.hypot(x[:, 0], x[:, 1])
     assert np.ptp(radius) < 1e-12 and radius.mean() == pytest.approx(1.0, abs=1e-12)
     assert np.abs(x[:, :2].mean(axis=0)).max() < 1e-13
@@ -122,12 +124,14 @@ def thick_ring(core: float, spacing: float, dt: float, integrator: str = "rk3") 
 
 
 def saffman_speed(core: float) -> float:
-    """U = Gamma/(4 pi R) (ln(8 R/a) - (1 - gamma + ln 2)/2) of a Gaussian core exp(-s^2/a^2) (Saffman 1970)."""
+    """U = Gamma/(4 pi R) (ln(8 R/a) - (1 - gamma + ln 2)/2) of a core exp(-s^2/a^2) (Saffman 1970)."""
     return (math.log(8 / core) - (1 - np.euler_gamma + math.log(2)) / 2) / (4 * math.pi)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("core", "spacing", "dt", "distance"), [(0.2, 0.088, 0.1, 2.0), (0.1, 0.044, 0.025, 0.3)])
+@pytest.mark.parametrize(
+    ("core", "spacing", "dt", "distance"), [(0.2, 0.088, 0.1, 2.0), (0.1, 0.044, 0.025, 0.3)]
+)
 def test_thick_ring(core: float, spacing: float, dt: float, distance: float) -> None:
     """Case 13: a resolved Gaussian core of at least 6 layers travels as Saffman's, within 2 %.
 

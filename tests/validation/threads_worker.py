@@ -1,7 +1,7 @@
 """Prints the state hash of small worlds after some ticks, as JSON; run by test_determinism.
 
-Usage: python threads_worker.py all|some
-The number of threads is NUMBA_NUM_THREADS of the environment.
+Usage: python threads_worker.py all|some 1,2,4,8
+The environment's NUMBA_NUM_THREADS must be at least the largest of the thread counts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import sys
 import warnings
 
+import numba
 import numpy as np
 
 import ecs_fluid as ef
@@ -29,7 +30,7 @@ SOME = (
 """One of each in the quick test; the nightly test takes the whole product."""
 
 
-def busy_world(solver: str, at: str, precision: str, integrator: str, count: int = 700) -> ef.World:
+def busy_world(solver: str, at: str, precision: str, integrator: str, count: int = 400) -> ef.World:
     """Vortons in two populations, an emitter of more, tracers, viscosity, ageing: every system has work."""
     draw = np.random.default_rng(9)
     world = ef.World(dt=0.02, integrator=integrator, precision=precision, seed=12)
@@ -43,7 +44,12 @@ def busy_world(solver: str, at: str, precision: str, integrator: str, count: int
         )
     world.spawn("smoke", ef.Position(draw.uniform(-1, 1, (300, 3))), ef.Age)
     emitter = ef.Emitter(
-        name="tap", into="few", rate=170.0, spread=(0.5, 0.5, 0.5), strength_spread=(0.01, 0.01, 0.01), core=0.2
+        name="tap",
+        into="few",
+        rate=170.0,
+        spread=(0.5, 0.5, 0.5),
+        strength_spread=(0.01, 0.01, 0.01),
+        core=0.2,
     )
     world.add_systems(
         [
@@ -51,7 +57,7 @@ def busy_world(solver: str, at: str, precision: str, integrator: str, count: int
             ef.StretchSystem(),
             ef.DiffusionSystem(viscosity=1e-3),
             ef.EmissionSystem(emitters=[emitter]),
-            ef.AgeLimitSystem(seconds=0.06, on=("smoke",)),
+            ef.AgeLimitSystem(seconds=0.05, on=("smoke",)),
             ef.DiagnosticsSystem(every=2, jerk=True),
             ef.AdvectionSystem(),
         ]
@@ -60,16 +66,19 @@ def busy_world(solver: str, at: str, precision: str, integrator: str, count: int
 
 
 def main() -> None:
-    """Run the chosen combinations and print {combination: hash}."""
+    """Run the chosen combinations and print {threads: {combination: hash}}."""
     warnings.simplefilter("ignore")
     chosen = SOME
     if sys.argv[1] == "all":
         chosen = tuple(itertools.product(SOLVERS, PLACES, PRECISIONS, INTEGRATORS))
-    result = {}
-    for combination in chosen:
-        world = busy_world(*combination)
-        world.step(4)
-        result["/".join(combination)] = world.state_hash()
+    result: dict[str, dict[str, str]] = {}
+    for threads in sys.argv[2].split(","):
+        numba.set_num_threads(int(threads))
+        result[threads] = {}
+        for combination in chosen:
+            world = busy_world(*combination)
+            world.step(3)
+            result[threads]["/".join(combination)] = world.state_hash()
     print(json.dumps(result))
 
 
