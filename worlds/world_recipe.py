@@ -351,6 +351,8 @@ def schema() -> dict[str, Any]:
     for key, kind in FLUID.items():
         inner = kind.Parameters.model_json_schema()
         inner.get("properties", {}).pop("viscosity", None)
+        # It stands in [fluid] itself, so the sub-table must not ask for it.
+        inner["required"] = [name for name in inner.get("required", []) if name != "viscosity"]
         fluid["properties"][key] = inner
     definitions: dict[str, Any] = {}
     tables = {

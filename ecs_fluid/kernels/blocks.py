@@ -1,8 +1,8 @@
 """Blocks of nearby targets, each of which walks the tree once.
 
 A grouping is a pair: ``order (m,) int64`` names the targets one after the other, and block b holds
-``order[starts[b] : starts[b + 1]]``, at most ``pairwise.BLOCK`` of them. It depends on the targets alone, never on the
-number of threads. Compact blocks are fast; any grouping gives a right answer.
+``order[starts[b] : starts[b + 1]]``, at most ``pairwise.BLOCK`` of them. It depends on the targets alone,
+never on the number of threads. Compact blocks are fast; any grouping gives a right answer.
 """
 
 from __future__ import annotations

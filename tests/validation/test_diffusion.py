@@ -55,7 +55,7 @@ def test_lamb_oseen() -> None:
     h, viscosity, time = 1 / 8, 0.25, 1.0
     x, alpha, area = vortex_2d(h, 7.0)
     system = ef.DiffusionSystem(viscosity=viscosity, order=4, dimension=2)
-    world = diffusing(x, alpha, 1.5 * h, area, system, dt=time / 40, integrator="rk2")
+    world = diffusing(x, alpha, 1.5 * h, area, system, dt=time / 40, integrator="rk2", debug=False)
     world.step(40)
     gamma = world["gas"][ef.Strength].alpha[:, 2]
     spread = 1.0 + 2 * viscosity * world.time

@@ -77,7 +77,7 @@ def main() -> None:
         result[threads] = {}
         for combination in chosen:
             world = busy_world(*combination)
-            world.step(3)
+            world.step(2)
             result[threads]["/".join(combination)] = world.state_hash()
     print(json.dumps(result))
 
