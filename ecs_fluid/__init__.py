@@ -37,7 +37,8 @@ _HOMES = {
         "EmissionSystem Emitter InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem "
         "StretchSystem VelocitySystem WindSystem"
     ),
-    "ecs_fluid.world": "Entity Snapshot World",
+    "ecs_fluid.entity": "Entity Snapshot",
+    "ecs_fluid.world": "World",
     "ecs_fluid.worlds": "WorldRecipe load",
 }
 """Public names by the module that defines them; type checkers read the same list in __init__.pyi."""

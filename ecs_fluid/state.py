@@ -11,6 +11,7 @@ from ecs_fluid.component import Component
 from ecs_fluid.errors import StorageError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System
+from ecs_fluid.tables import checked_tables
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -41,7 +42,7 @@ def state_hash(world: World) -> str:
 
 def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     """Description and arrays of a world between two ticks, for a checkpoint."""
-    world._between_ticks("save")
+    world._ticker.between_ticks("save")
     systems = []
     for system in world.systems:
         try:
@@ -124,7 +125,7 @@ def resume(path: Any, allow_code: bool = False) -> World:
                 raise StorageError(f"{path} has no column {name}.{missing[0]} of entity {item['name']!r}")
             columns = {key: arrays[f"{item['name']}/{name}.{key}"] for key in kind.columns}
             tables.append(kind(**columns))
-        checked = world._checked_tables(item["name"], tuple(tables))
+        checked = checked_tables(item["name"], tuple(tables), world.dtype)
         if item["name"] == "fluid":
             for table in checked.values():
                 world._put(world.fluid, table)

@@ -34,7 +34,8 @@ from ecs_fluid.errors import ScheduleError
 from ecs_fluid.explain import validated
 
 if TYPE_CHECKING:
-    from ecs_fluid.world import Entity, World
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.world import World
 
 PHASES = ("spawn", "prepare", "rates", "move", "constrain", "observe")
 """Order of a tick; prepare and rates are repeated for every stage of the integrator."""

@@ -9,11 +9,9 @@ apart, which numba's simplest threading layer cannot bear.
 from __future__ import annotations
 
 import threading
-import time
 import uuid
-import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
 
@@ -21,14 +19,15 @@ import esper
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.commands import Commands
 from ecs_fluid.component import Array, Component, RowId
-from ecs_fluid.errors import ComponentError, FluidError, FluidWarning, ScheduleError
+from ecs_fluid.entity import Entity, Snapshot, frozen
+from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
 from ecs_fluid.explain import nearest, validated
-from ecs_fluid.guard import Guard
-from ecs_fluid.integrator import Integrator, Tables
+from ecs_fluid.integrator import Tables
 from ecs_fluid.schedule import Schedule, Timing, build
 from ecs_fluid.system import Settings, System
+from ecs_fluid.tables import checked_tables
+from ecs_fluid.ticker import Ticker
 
 _LOCK = threading.RLock()
 
@@ -48,60 +47,6 @@ class WorldOptions(Settings):
     debug: bool = Field(
         False, description="poison derived tables each tick and catch undeclared writes (slow)"
     )
-
-
-class Entity:
-    """Handle of one entity of a world: ``entity[Position].x``, ``len(entity)``, ``entity.name``."""
-
-    def __init__(self, world: World, number: int, name: str) -> None:
-        self._world, self.number, self.name = weakref.ref(world), number, name
-
-    @property
-    def world(self) -> World:
-        """The world the entity lives in."""
-        world = self._world()
-        if world is None:
-            raise FluidError(f"the world of entity {self.name!r} no longer exists")
-        return world
-
-    @property
-    def tables(self) -> Tables:
-        """All component tables by type."""
-        return self.world._tables(self.number)
-
-    def __getitem__(self, kind: type[C]) -> C:
-        tables = self.tables
-        if kind not in tables:
-            names = (other.__name__ for other in tables)
-            wanted = getattr(kind, "__name__", repr(kind))
-            raise ComponentError(f"entity {self.name!r} has no {wanted}; it has {', '.join(names)}")
-        return tables[kind]  # type: ignore[return-value]
-
-    def __contains__(self, kind: type[Component]) -> bool:
-        return kind in self.tables
-
-    def __len__(self) -> int:
-        return next((table.rows or 0 for kind, table in self.tables.items() if kind.per_row), 0)
-
-    def spawn(self, *components: Component) -> None:
-        """Add rows; during a tick they appear when it ends. See `World.spawn_rows`."""
-        self.world.spawn_rows(self.name, *components)
-
-    def kill(self, rows: Any) -> None:
-        """Remove rows, given as a mask or as row numbers; during a tick when it ends."""
-        self.world.kill_rows(self.name, rows)
-
-    def columns(self, state_only: bool = False) -> dict[str, Array]:
-        """Per-row columns by their label ``Component.column``; views, not copies."""
-        return {
-            field.label: array
-            for kind, table in sorted(self.tables.items(), key=lambda item: item[0].__name__)
-            if kind.per_row and not (state_only and kind.derived)
-            for field, array in table.items()
-        }
-
-    def __repr__(self) -> str:
-        return f"Entity({self.name!r}, rows={len(self)}, {', '.join(k.__name__ for k in self.tables)})"
 
 
 class World:
@@ -126,12 +71,8 @@ class World:
         self._entities: dict[str, Entity] = {}
         self._systems: list[System] = []
         self._schedule: Schedule | None = None
-        self._timings: dict[int, Timing] = {}
-        self._commands = Commands()
-        self._guard = Guard()
-        self._integrator = Integrator(self.options.integrator)
-        self._stage, self._stage_offset = 0, 0.0
-        self._ticking = self._observing = self._adding = self._warned = False
+        self._ticker = Ticker(self.options.integrator, self.options.debug)
+        self._adding = False
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
 
@@ -188,7 +129,7 @@ class World:
     def __getitem__(self, name: str) -> Entity:
         if name not in self._entities:
             raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
-        return self._entities[name]
+        return Entity(self, self._entities[name].number, name, keep=True)
 
     def __contains__(self, name: str) -> bool:
         return name in self._entities
@@ -204,7 +145,7 @@ class World:
             ComponentError: lengths differ, a component comes twice or is derived, the name is taken.
         """
         with self.active():
-            if self._ticking or self._observing:
+            if self._ticker.busy:
                 raise FluidError(f"entity {name!r} cannot be made during a tick; make it between two ticks")
             if not (isinstance(name, str) and name[:1].isascii() and name[:1].isalpha() and _plain(name)):
                 raise ComponentError(
@@ -212,66 +153,15 @@ class World:
                 )
             if name in self._entities:
                 raise ComponentError(f"the world already has an entity {name!r}; choose another name")
-            tables = self._checked_tables(name, components)
+            tables = checked_tables(name, components, self.dtype)
             if RowId in tables:
                 raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
             rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
             if rows is not None:
                 tables[RowId] = RowId(self._new_ids(rows))
             self._schedule = None
-            return self._create(name, tables)
-
-    def _checked_tables(self, name: str, components: tuple[Component | type[Component], ...]) -> Tables:
-        tables: Tables = {}
-        rows: int | None = None
-        first = ""
-        blanks: list[type[Component]] = []
-        for item in components:
-            kind = item if isinstance(item, type) else type(item)
-            if not issubclass(kind, Component):
-                raise ComponentError(f"entity {name!r}: {item!r} is not a component")
-            if kind.derived:
-                raise ComponentError(
-                    f"entity {name!r}: {kind.__name__} is derived; systems fill it, so it cannot be spawned"
-                )
-            if kind in tables or kind in blanks:
-                raise ComponentError(f"entity {name!r}: {kind.__name__} was given twice")
-            if isinstance(item, type):
-                blanks.append(kind)
-                continue
-            if kind.per_row:
-                if rows is not None and item.rows != rows:
-                    raise ComponentError(
-                        f"entity {name!r}: {kind.__name__} has {item.rows} rows, but {first} has {rows}; "
-                        "all components of an entity need the same number of rows"
-                    )
-                rows, first = item.rows, first or kind.__name__
-            tables[kind] = self._cast_copy(name, item)
-        for kind in blanks:
-            missing = [field for field in kind.columns.values() if field.default is None]
-            if missing and rows:
-                raise ComponentError(
-                    f"entity {name!r}: {missing[0].label} has no default; pass a {kind.__name__} with values"
-                )
-            tables[kind] = kind.blank(rows or 0, self.dtype)
-        return tables
-
-    def _cast_copy(self, name: str, item: Component) -> Component:
-        """A copy in the world's precision, checked before and after."""
-        place = f"entity {name!r}"
-        for field, array in item.items():
-            field.check_values(array, place)
-        table = item.copy()
-        with np.errstate(over="ignore", under="ignore"):
-            table.cast(self.dtype)
-        for field, array in table.items():
-            try:
-                field.check_values(array, place)
-            except ComponentError as error:
-                raise ComponentError(
-                    f"{error} (rounded to float32; use precision = 'double' for such values)"
-                ) from None
-        return table
+            self._create(name, tables)
+        return self[name]
 
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
@@ -281,7 +171,7 @@ class World:
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self.active():
-            if self._ticking:
+            if self._ticker.advancing:
                 raise FluidError(f"entity {name!r}: nothing can be attached during a tick; do it between two")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
@@ -289,7 +179,7 @@ class World:
                 raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
             # The row names stand in for the entity's rows, so that a class gets as many.
             names = (entity[RowId],) if RowId in entity else ()
-            checked = self._checked_tables(name, (*names, component))[kind]
+            checked = checked_tables(name, (*names, component), self.dtype)[kind]
             if kind.per_row and not names:
                 self._put(entity, RowId(self._new_ids(checked.rows or 0)))
             self._put(entity, checked)
@@ -305,7 +195,7 @@ class World:
 
     def _spawn_rows(self, name: str, components: tuple[Component, ...]) -> None:
         entity = self[name]
-        tables = self._checked_tables(name, components)
+        tables = checked_tables(name, components, self.dtype)
         tables.pop(RowId, None)
         rows = next((t.rows or 0 for t in tables.values()), 0)
         full: Tables = {}
@@ -320,16 +210,16 @@ class World:
         if tables:
             extra = next(iter(tables)).__name__
             raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
-        self._commands.spawn(name, full, rows)
-        if not (self._ticking or self._observing):
-            self._commands.apply(self)
+        self._ticker.commands.spawn(name, full, rows)
+        if not self._ticker.busy:
+            self._ticker.commands.apply(self)
 
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self.active():
-            self._commands.kill(name, rows, len(self[name]))
-            if not (self._ticking or self._observing):
-                self._commands.apply(self)
+            self._ticker.commands.kill(name, rows, len(self[name]))
+            if not self._ticker.busy:
+                self._ticker.commands.apply(self)
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
@@ -397,7 +287,7 @@ class World:
         """Systems in running order; printing it shows phases, access and times."""
         if self._schedule is None:
             self._schedule = build(self._systems)
-            self._schedule.timings = self._timings
+            self._schedule.timings = self._ticker.timings
             self._attach_derived()
         return self._schedule
 
@@ -421,7 +311,7 @@ class World:
     @property
     def time(self) -> float:
         """Simulated time, s: tick times dt, plus the offset of the integrator's stage during a tick."""
-        return (self.tick + self._stage_offset) * self.dt
+        return (self.tick + self._ticker.offset) * self.dt
 
     def step(self, ticks: int = 1) -> None:
         """Advance by whole ticks of `dt`.
@@ -433,131 +323,29 @@ class World:
         if isinstance(ticks, bool) or not hasattr(ticks, "__index__") or ticks < 0:
             raise FluidError(f"step: ticks = {ticks!r}; a whole number of at least 0 is needed")
         with self.active():
-            self._between_ticks("step")
+            self._ticker.between_ticks("step")
             for _ in range(ticks):
-                self._tick()
-
-    def _between_ticks(self, what: str) -> None:
-        if self._ticking or self._observing:
-            raise FluidError(f"{what} was called during a tick of the same world; call it between two ticks")
+                self._ticker.tick(self)
 
     def evaluate(self) -> None:
         """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
         with self.active():
-            self._between_ticks("evaluate")
-            schedule = self.schedule
-            self._ticking = True
-            try:
-                self._clear_rates()
-                self._run(schedule.phases["prepare"])
-                self._run(schedule.phases["rates"])
-            finally:
-                self._ticking = False
-                self._commands.clear()
-
-    def _tick(self) -> None:
-        schedule = self.schedule
-        if not self._warned:
-            self._warned = True
-            for text in self.lint():
-                warnings.warn(text, FluidWarning, stacklevel=4)
-        for timing in self._timings.values():
-            timing.last = 0.0
-        self._guard.keep(self)
-        try:
-            self._advance(schedule)
-            bad = self._guard.first_bad(self)
-        except BaseException:
-            self._guard.restore(self)
-            raise
-        if bad is not None:
-            self._guard.restore(self)
-            self._guard.check_start(self)
-            self._replay(schedule, bad)
-        self._observe(schedule.phases["observe"])
-
-    def _observe(self, observers: list[System]) -> None:
-        """Run the observers on the finished tick; what they spawn and kill is applied after the last."""
-        self._observing = True
-        try:
-            for system in observers:
-                self._run([system])
-                self._guard.check_written(self, system)
-            self._commands.apply(self)
-        finally:
-            self._observing = False
-            self._commands.clear()
-
-    def _advance(self, schedule: Schedule) -> None:
-        self._ticking = True
-        try:
-            if self.options.debug:
-                self._guard.poison(self)
-            self._run(schedule.phases["spawn"])
-            integrators = [s for s in schedule.phases["move"] if s.integrates]
-            for stage in range(self.stages):
-                self._stage_offset = self._integrator.method.c[stage] if integrators else 0.0
-                self._stage = stage
-                self._clear_rates()
-                self._run(schedule.phases["prepare"])
-                self._run(schedule.phases["rates"])
-                self._run(integrators)
-            self._stage_offset = 0.0
-            self._run([s for s in schedule.phases["move"] if not s.integrates])
-            self._run(schedule.phases["constrain"])
-            self._commands.apply(self)
-            self.tick += 1
-        finally:
-            self._ticking, self._stage_offset = False, 0.0
-            self._commands.clear()
-
-    def _run(self, systems: list[System]) -> None:
-        for system in systems:
-            timing = self._timings.setdefault(id(system), Timing())
-            watchers = [other for other in self._systems if other.watching]
-            for watcher in watchers:
-                watcher.before_system(system)
-            started = time.perf_counter()
-            if self.options.debug:
-                with self._guard.watch(self, system):
-                    system.process(self.dt)
-            else:
-                system.process(self.dt)
-            timing.add(time.perf_counter() - started)
-            self._guard.after_system(self, system)
-            for watcher in watchers:
-                watcher.after_system(system)
+            self._ticker.between_ticks("evaluate")
+            self._ticker.evaluate(self)
 
     def integrate_stage(self) -> None:
         """Advance every state that has a rate by the present stage; called by the integrating system."""
-        pairs = ((entity.number, entity.tables) for entity in self._entities.values())
-        self._integrator.advance(pairs, self._stage, self.dt)
+        self._ticker.integrate(self)
 
     @property
     def stages(self) -> int:
         """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
-        return self._integrator.method.stages if any(s.integrates for s in self._systems) else 1
+        return self._ticker.stages(self._systems)
 
     @property
     def stage_weight(self) -> float:
         """Weight of the present stage's rates in the tick."""
-        return self._integrator.method.weights[self._stage] if self.stages > 1 else 1.0
-
-    def _clear_rates(self) -> None:
-        for entity in self._entities.values():
-            for kind, table in entity.tables.items():
-                if kind.rate_of is not None:
-                    for _, array in table.items():
-                        array.fill(0.0)
-
-    def _replay(self, schedule: Schedule, bad: str) -> None:
-        """Run the failed tick again with a check after every system, to name the one that broke it."""
-        with self._guard.naming(bad):
-            try:
-                self._advance(schedule)
-            finally:
-                self._guard.restore(self)
-        raise self._guard.error(self, bad, "the end of the tick")
+        return self._ticker.stage_weight(self._systems)
 
     # ------------------------------------------------------------------ looking
 
@@ -594,7 +382,7 @@ class World:
         """Read-only copies of every per-row column, safe to hand to another thread."""
         with self.active():
             populations = {
-                entity.name: {label: _frozen(array) for label, array in entity.columns().items()}
+                entity.name: {label: frozen(array) for label, array in entity.columns().items()}
                 for entity in self._entities.values()
                 if any(kind.per_row for kind in entity.tables)
             }
@@ -620,7 +408,7 @@ class World:
             while name in result:
                 number += 1
                 name = f"{type(system).__name__} {number}"
-            result[name] = self._timings.get(id(system), Timing())
+            result[name] = self._ticker.timings.get(id(system), Timing())
         return result
 
     def __reduce__(self) -> Any:
@@ -629,28 +417,6 @@ class World:
     def __repr__(self) -> str:
         rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))
         return f"World(tick={self.tick}, time={self.time:.6g} s, {rows})"
-
-
-class Snapshot(Mapping[str, dict[str, Array]]):
-    """Columns by population name and label, at one tick."""
-
-    def __init__(self, tick: int, time: float, populations: dict[str, dict[str, Array]]) -> None:
-        self.tick, self.time, self._populations = tick, time, populations
-
-    def __getitem__(self, name: str) -> dict[str, Array]:
-        return self._populations[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._populations)
-
-    def __len__(self) -> int:
-        return len(self._populations)
-
-
-def _frozen(array: Array) -> Array:
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
 
 
 def _plain(name: str) -> bool:

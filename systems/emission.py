@@ -18,11 +18,12 @@ from ecs_fluid.components import (
     Strength,
     Volume,
 )
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name, Vector
 from ecs_fluid.system import Settings, System
-from ecs_fluid.world import Entity, World
+from ecs_fluid.world import World
 
 MAX_PER_TICK = 10_000_000
 

@@ -19,6 +19,7 @@ Camera = str | Sequence[Sequence[float]]
 
 VIEW_ANGLE = 28.0  # degrees, vertical: a mild perspective, far particles still look near their true size
 MARGIN = 1.12  # room left around the box, so that smoke splats and the scalar bar do not touch it
+ROOM = (1.12, 1.2)  # the same around particles, across and upwards: the clock and the scalar bar need some
 
 # name: (from the scene towards the camera, up); x, -x, ... are the sides on which the camera stands
 CAMERAS: dict[str, tuple[Triple, Triple]] = {
@@ -58,12 +59,13 @@ def check_camera(camera: Camera) -> None:
         raise FluidError(f"camera {camera!r} looks along its own up direction, or nowhere")
 
 
-def place(camera: Camera, lo: Vector, hi: Vector, aspect: float) -> Placement:
+def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector | None = None) -> Placement:
     """Position, focal point and up of the camera, for a box from `lo` to `hi` (3,) m.
 
     A named camera stands at the smallest distance at which every corner of the box is inside the picture:
     a corner at (a, b) across and d towards the camera, seen from the box's centre, needs
     D >= d + max(|a| / tan(h/2), |b| / tan(v/2)), with the opening angles v and h of the picture.
+    With `points` (n, 3) m the picture is filled by these, not by the corners of their box.
     `auto` looks down a thin axis, if the box has one, and else from the right, in front and above.
     """
     check_camera(camera)
@@ -84,12 +86,33 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float) -> Placement:
     )
     tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
     tan_h = tan_v * aspect
+    if points is not None and len(points) and extent.max() > 0.0:
+        axes = np.stack((right, up_true, towards))
+        position, focal_point = _fitted((points - centre) @ axes.T, tan_h / ROOM[0], tan_v / ROOM[1])
+        return _triple(centre + position @ axes), _triple(centre + focal_point @ axes), _triple(up_hint)
     distance = 0.0
     for signs in itertools.product((-1.0, 1.0), repeat=3):
         corner = half * np.array(signs)
         across = max(abs(corner @ right) / tan_h, abs(corner @ up_true) / tan_v)
         distance = max(distance, float(corner @ towards + across))
     return _triple(centre + distance * towards), _triple(centre), _triple(up_hint)
+
+
+def _fitted(points: Vector, tan_h: float, tan_v: float) -> tuple[Vector, Vector]:
+    """Nearest position (and focal point) that sees all points, in axes right, up and towards the camera.
+
+    A camera at (x, y, z) sees a point at (a, b, c) if |a - x| <= (z - c) tan_h and |b - y| <= (z - c) tan_v.
+    So z tan_h >= max(a + c tan_h) - x and z tan_h >= x - min(a - c tan_h): the best x balances the two, and
+    so does the best y.
+    """
+    place_of = np.zeros(3)
+    for axis, tangent in ((0, tan_h), (1, tan_v)):
+        most = float((points[:, axis] + points[:, 2] * tangent).max())
+        least = float((points[:, axis] - points[:, 2] * tangent).min())
+        place_of[axis] = 0.5 * (most + least)
+        place_of[2] = max(place_of[2], 0.5 * (most - least) / tangent)
+    focal = np.array([place_of[0], place_of[1], min(0.0, place_of[2] - 1e-6)])
+    return place_of, focal
 
 
 def _triple(vector: Vector) -> Triple:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyvista as pv
 from numpy.typing import NDArray
@@ -9,14 +11,18 @@ from vtkmodules.vtkRenderingCore import vtkActor, vtkPointGaussianMapper, vtkPol
 from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSphereMapper
 
 from ecs_fluid.viz.columns import Array
-from ecs_fluid.viz.look import Colour, Look
+from ecs_fluid.viz.look import Colour, Look, Tint
 from ecs_fluid.viz.smoke import Puff, back_to_front, illumination
 
 VALUES = "values"
+SIZES = "sizes"
 
 
 class Smoke:
-    """Tracers as translucent puffs, lit from one side, blended from back to front."""
+    """All tracers as translucent puffs, lit from one side, blended from back to front.
+
+    One layer for all populations: puffs of two clouds can only be sorted, and shade each other, together.
+    """
 
     def __init__(self, look: Look, puff: Puff) -> None:
         self._look, self._puff = look, puff
@@ -33,13 +39,16 @@ class Smoke:
         self.actor.GetProperty().SetOpacity(puff.opacity)
         self.actor.ForceTranslucentOn()
 
-    def update(self, x: Array, camera: Array, focal: Array) -> None:
-        """Draw tracers at `x` (n, 3) m for a camera at `camera` that looks at `focal`."""
-        x = np.asarray(x, dtype=np.float64)
+    def update(self, clouds: Sequence[tuple[Array, Tint]], camera: Array, focal: Array) -> None:
+        """Draw clouds of tracers at (n, 3) m, each in its tint, for a camera at `camera` that looks at
+        `focal`."""
+        x = np.concatenate([np.asarray(points, dtype=np.float64) for points, _ in clouds])
+        sizes = [len(points) for points, _ in clouds]
+        lit, shade = (np.repeat([tint[k] for _, tint in clouds], sizes, axis=0) for k in (0, 1))
         look = self._look
         # Half the cross-section: smoke scatters most light onwards, so its shadow is softer than its cover.
         light = illumination(x, np.array(look.light), self._puff.spacing, 0.5 * self._puff.cross_section)
-        colour = np.array(look.shade) + light[:, None] * (np.array(look.lit) - np.array(look.shade))
+        colour = shade + light[:, None] * (lit - shade)
         order = back_to_front(x, camera, focal)
         fresh = pv.PolyData(x[order].astype(np.float32))
         fresh.point_data[VALUES] = np.rint(255.0 * colour[order]).astype(np.uint8)
@@ -56,11 +65,18 @@ class Spheres:
         mapper = vtkOpenGLSphereMapper()
         mapper.SetInputData(self._data)
         mapper.SetRadius(radius)
+        self._radius, self._mapper = radius, mapper
         self.actor = _coloured(mapper, table, plain, opacity)
 
-    def update(self, x: Array, values: Array | None) -> None:
-        """Draw particles at `x` (n, 3) m with `values` (n,), if they have a colour."""
+    def update(self, x: Array, values: Array | None, sizes: Array | None = None) -> None:
+        """Draw particles at `x` (n, 3) m with `values` (n,), if they have a colour.
+
+        `sizes` (n,) are shares of the radius.
+        """
         fresh = pv.PolyData(np.array(x, dtype=np.float32))
+        if sizes is not None:
+            fresh.point_data[SIZES] = np.array(self._radius * sizes, dtype=np.float32)
+            self._mapper.SetScaleArray(SIZES)
         if values is not None:
             fresh.point_data[VALUES] = np.array(values, dtype=np.float32)
         self._data.copy_from(fresh, deep=False)

@@ -10,6 +10,8 @@ from ecs_fluid.viz.camera import Camera, check_camera
 from ecs_fluid.viz.columns import AXES, choose
 
 Colour = tuple[float, float, float]
+Tint = tuple[Colour, Colour]  # lit, shade
+TINTS = ("red", "blue", "yellow", "green")
 KINDS = ("particles", "glyphs", "slice", "streamlines")
 
 
@@ -29,6 +31,26 @@ class Look:
     depth: float = 2.5  # optical depth of the smoke, on average over the picture of the first frame
     softness: float = 0.8  # radius of a puff in spacings between tracers
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
+    # Several clouds of tracers are told apart by these, in the order red, blue, yellow, green.
+    tints: tuple[Tint, Tint, Tint, Tint] = (
+        ((1.0, 0.56, 0.42), (0.31, 0.09, 0.09)),
+        ((0.46, 0.73, 1.0), (0.07, 0.14, 0.34)),
+        ((1.0, 0.87, 0.46), (0.3, 0.2, 0.05)),
+        ((0.55, 0.92, 0.62), (0.07, 0.25, 0.14)),
+    )
+
+    def tint(self, name: str, clouds: Sequence[str]) -> Tint:
+        """Colours in light and in shade of a cloud of tracers; a single one is plain smoke.
+
+        Of several, one that is called by a tint's name (red, say) gets that tint, the others those left.
+        """
+        if len(clouds) < 2 or name not in clouds:
+            return self.lit, self.shade
+        if name in TINTS:
+            return self.tints[TINTS.index(name)]
+        others = [cloud for cloud in clouds if cloud not in TINTS]
+        free = [tint for tint, called in zip(self.tints, TINTS, strict=True) if called not in clouds]
+        return (free or self.tints)[others.index(name) % len(free or self.tints)]
 
 
 LOOKS = {
@@ -42,6 +64,12 @@ LOOKS = {
         (0.35, 0.4, 0.47),
         colours="viridis",
         part=(0.0, 0.92),
+        tints=(
+            ((0.86, 0.34, 0.26), (0.36, 0.06, 0.06)),
+            ((0.25, 0.5, 0.86), (0.05, 0.12, 0.32)),
+            ((0.85, 0.62, 0.15), (0.4, 0.25, 0.03)),
+            ((0.25, 0.6, 0.35), (0.05, 0.22, 0.1)),
+        ),
     ),
 }
 

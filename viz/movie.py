@@ -60,7 +60,7 @@ def movie(
     if view is None:
         view, frames = _view(frames, chosen)
     if chosen.smooth is None:  # smoke has no edges to smooth, and is what takes long to draw
-        chosen = replace(chosen, smooth=not view.puffs)
+        chosen = replace(chosen, smooth=view.puff is None)
     part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
     try:
         count = _write(encoder, part, frames, view, chosen, fps, quality, velocity_of, progress)

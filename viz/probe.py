@@ -112,11 +112,14 @@ def _note() -> Path:
     libraries = 0.0
     with contextlib.suppress(OSError):  # rewritten by ldconfig whenever a library comes or goes
         libraries = os.stat("/etc/ld.so.cache").st_mtime
+    # Mesa's drivers are loaded by path, so ldconfig does not hear of them.
+    drivers = sorted(f"{path} {path.stat().st_mtime}" for path in Path("/usr").glob("lib*/**/dri"))
     facts = (
         importlib.metadata.version("vtk"),
         read("/proc/sys/kernel/random/boot_id"),
         platform.node(),
         str(libraries),
+        *drivers,
         sys.prefix,
         os.environ.get("DISPLAY", ""),
         os.environ.get("LD_LIBRARY_PATH", ""),

@@ -17,20 +17,21 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, place
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, Placement, place
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
 from ecs_fluid.viz.layers import Smoke, Spheres, Surface
-from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.look import LOOKS, Options, Tint
 from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.survey import View, is_signed, is_vortons, kept, limits, survey
+from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, limits, survey
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
 L = TypeVar("L", Smoke, Spheres, Surface)
+SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
 
@@ -113,13 +114,21 @@ class Scene:
         camera = options.camera
         if camera == "auto" and options.what == "slice":
             camera = FACING[options.normal]
-        self._camera = place(camera, view.lo, view.hi, width / height)
+        self._camera = self._place(camera, width / height)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
         self._layers: dict[str, Smoke | Spheres | Surface] = {}
         self._table: pv.LookupTable | None = None
         self._clock: pv.Text | None = None
         self._passes()
+
+    def _place(self, camera: Camera, aspect: float) -> Placement:
+        """The camera, close to the particles; slices and lines reach beyond them."""
+        view, what = self.view, self.options.what
+        if what in ("particles", "glyphs"):
+            return place(camera, view.lo, view.hi, aspect, view.points)
+        pad = 0.15 * float((view.hi - view.lo).max()) if what == "streamlines" else 0.0
+        return place(camera, view.lo - pad, view.hi + pad, aspect)
 
     def _passes(self) -> None:
         """Blend smoke in floating point: thousands of puffs of opacity 0.01 are lost in 8 bits per colour."""
@@ -141,8 +150,14 @@ class Scene:
         else:
             if what == "streamlines" and velocity is not None:
                 self._streamlines(velocity)
-            for name, columns, x in drawable(kept(frame, self.options)):
-                self._population(name, columns, x)
+            clouds = [
+                (x, self._tint(name))
+                for name, columns, x in drawable(kept(frame, self.options))
+                if not self._population(name, columns, x)
+            ]
+            if clouds:
+                camera, focal, _ = (np.array(point) for point in self._camera)
+                self._layer("smoke", self._smoke).update(clouds, camera, focal)
         if time is not None:
             self._tell(time)
         self.plotter.renderer.ResetCameraClippingRange()
@@ -151,7 +166,15 @@ class Scene:
         """Free the window and its buffers."""
         self.plotter.close()
 
-    def _population(self, name: str, columns: Columns, x: NDArray) -> None:
+    def _smoke(self) -> Smoke:
+        assert self.view.puff is not None
+        return Smoke(self.look, self.view.puff)
+
+    def _tint(self, name: str) -> Tint:
+        return self.look.tint(name, self.view.clouds)
+
+    def _population(self, name: str, columns: Columns, x: NDArray) -> bool:
+        """Draw a population, unless it is to be part of the smoke; whether it was drawn."""
         what, colour = self.options.what, self.view.color_by
         coloured = what != "streamlines" and colour is not None and has_scalar(columns, colour)
         if coloured and self.options.color_by is None and not is_vortons(columns):
@@ -159,12 +182,9 @@ class Scene:
         if what == "glyphs" and is_vortons(columns):
             mesh = glyphs(columns, color_by=colour, longest=5.0 * self.view.radii.get(name, 0.1))
             self._surface(name, True).update(mesh, mesh.point_data["color"])
-            return
-        if not coloured and name in self.view.puffs:
-            smoke = self._layer(f"{name} smoke", lambda: Smoke(self.look, self.view.puffs[name]))
-            camera, focal, _ = (np.array(point) for point in self._camera)
-            smoke.update(x, camera, focal)
-            return
+            return True
+        if not coloured and is_cloud(columns) and self.view.puff is not None:
+            return False
         if coloured and colour is not None:
             table, values = self._colours(colour, self.view.limits), scalar(columns, colour)
         else:
@@ -172,7 +192,15 @@ class Scene:
         opacity = 0.25 if what == "streamlines" else 1.0
         radius = self.view.radii.get(name, 0.02)
         key = f"{name} {'coloured' if coloured else 'plain'}"
-        self._layer(key, lambda: Spheres(radius, table, self.look.plain, opacity)).update(x, values)
+        layer = self._layer(key, lambda: Spheres(radius, table, self.look.plain, opacity))
+        layer.update(x, values, self._sizes(columns, values))
+        return True
+
+    def _sizes(self, columns: Columns, values: NDArray | None) -> NDArray | None:
+        """Within smoke, vortons are beads as small as they are weak, so that they do not hide it."""
+        if self.options.color_by is not None or values is None or self.view.puff is None:
+            return None
+        return SMALL * np.cbrt(np.clip(values / self.view.limits[1], 0.0, 1.0))
 
     def _slice(self, velocity: Velocity) -> None:
         colour = self.options.color_by or "speed"

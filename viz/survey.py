@@ -19,18 +19,22 @@ from ecs_fluid.viz.smoke import Puff, mean_spacing, puff
 
 TimedFrame = tuple[float, Frame]
 SAMPLES = 48  # frames that a survey of a long run looks at
+OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
 
 
 @dataclass(frozen=True)
 class View:
-    """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puffs` and `radii` [m] by population."""
+    """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
+    the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
     color_by: str | None
     limits: tuple[float, float]
-    puffs: dict[str, Puff] = field(default_factory=dict)
+    puff: Puff | None = None
+    clouds: tuple[str, ...] = ()
     radii: dict[str, float] = field(default_factory=dict)
+    points: NDArray[np.float64] | None = None
 
 
 class Stored(Protocol):
@@ -68,6 +72,11 @@ def is_vortons(columns: Columns) -> bool:
     return "Strength.alpha" in columns
 
 
+def is_cloud(columns: Columns) -> bool:
+    """Tracers, which are drawn as smoke."""
+    return "Position.x" in columns and not is_vortons(columns)
+
+
 def kept(frame: Frame, options: Options) -> Frame:
     """The populations of `frame` that the options ask for."""
     if options.populations is None:
@@ -90,7 +99,7 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
         frames = _picked(frames, rows.tolist())
     seen = _Seen(options)
     for _, frame in frames:
-        seen.add(kept(frame, options))
+        seen.add(frame)
     return seen.view()
 
 
@@ -108,28 +117,39 @@ class _Seen:
         self.names: set[str] = set()
         self.ranges: dict[str, tuple[float, float]] = {}
         self.rows: dict[str, int] = {}
-        self.puffs: dict[str, Puff] = {}
+        self.puff: Puff | None = None
+        self.most = 0
+        self.clouds: dict[str, None] = {}
         self.radii: dict[str, float] = {}
+        self.points: list[NDArray] = []
 
     def add(self, frame: Frame) -> None:
-        for name, columns, x in drawable(frame):
+        # Of all populations, drawn or not: a cloud keeps its tint when it is drawn alone.
+        self.clouds |= {name: None for name, columns in frame.items() if is_cloud(columns)}
+        tracers = []
+        for name, columns, x in drawable(kept(frame, self.options)):
             if not np.isfinite(x).all():
                 raise FluidError(
                     f"population {name} has a position that is not a finite number; it cannot be drawn"
                 )
             lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
             self.lo, self.hi = np.minimum(self.lo, lo), np.maximum(self.hi, hi)
+            self.points.append(np.asarray(x[:: -(-len(x) // OUTLINE)], dtype=np.float64))
             self.names.update(known_scalars(columns))
             for colour in self._colours(columns):
                 self._widen(colour, scalar(columns, colour))
-            # The fullest frame sets a puff's size: a fountain starts with a handful of tracers.
+            # The fullest frame sets the sizes: a fountain starts with a handful of tracers.
             if len(x) > self.rows.get(name, 0):
                 self.rows[name] = len(x)
                 self.radii[name] = _radius(columns)
-                if not is_vortons(columns):
-                    # Few tracers show as lumps: their puffs overlap more, at the price of detail they lack.
-                    wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
-                    self.puffs[name] = puff(x, self.look.depth, wider * self.look.softness)
+            if is_cloud(columns):
+                tracers.append(x)
+        if sum(map(len, tracers)) > self.most:
+            x = np.concatenate(tracers)
+            self.most = len(x)
+            # Few tracers show as lumps: their puffs overlap more, at the price of detail they lack.
+            wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
+            self.puff = puff(x, self.look.depth, wider * self.look.softness)
 
     def _colours(self, columns: Columns) -> list[str]:
         if self.options.color_by is not None:
@@ -156,7 +176,8 @@ class _Seen:
             color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
         return View(
             self.lo, self.hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
-            self.puffs, self.radii,
+            self.puff, tuple(self.clouds), self.radii,
+            np.clip(np.concatenate(self.points), self.lo, self.hi),
         )  # fmt: skip
 
 

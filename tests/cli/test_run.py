@@ -70,7 +70,7 @@ def final_hash(folder: Path) -> str:
 
 
 def test_run_stores_frames_records_and_recipe(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """20 ticks: frames at 0, 2, ..., 20; records at 3, ..., 18; the emitter gives 730 * 0.2 alive at the end."""
+    """20 ticks: frames at 0, 2, ..., 20; records at 3, ..., 18; particles of the last 10 ticks are alive."""
     assert main(["run", str(world)]) == 0
     run = RunFolder.open(Path("runs/puffs"))
     stored = run.read_trajectory()

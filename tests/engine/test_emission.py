@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidError, RecipeError

@@ -347,13 +347,18 @@ def test_a_world_leaves_nothing_behind() -> None:
     assert set(esper.list_worlds()) == contexts
 
 
-def test_handles_of_a_dead_world_say_so() -> None:
+def test_a_handle_keeps_its_world_but_a_system_and_the_world_itself_do_not() -> None:
     world = orbiting(1)
-    entity, system = world["a"], world.systems[0]
+    entity, own, system = world["a"], world.fluid, world.systems[0]
+    rows = len(entity)
     del world
     gc.collect()
-    with pytest.raises(FluidError, match="the world of entity 'a' no longer exists"):
-        len(entity)
+    assert len(entity) == rows
+    assert system.world is entity.world
+    del entity
+    gc.collect()
+    with pytest.raises(FluidError, match="the world of entity 'fluid' no longer exists"):
+        len(own)
     with pytest.raises(FluidError, match="Orbit belongs to no world yet"):
         system.process(0.1)
 

@@ -1,0 +1,96 @@
+"""Handles of entities, and read-only copies of their tables."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.integrator import Tables
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+C = TypeVar("C", bound=Component)
+
+
+class Entity:
+    """Handle of one entity of a world: ``entity[Position].x``, ``len(entity)``, ``entity.name``."""
+
+    def __init__(self, world: World, number: int, name: str, keep: bool = False) -> None:
+        # The world's own handles must not keep it alive; those it gives away may, so that
+        # ``load("ring")["ring"]`` works on a world that nobody else holds.
+        self._world, self._kept = weakref.ref(world), world if keep else None
+        self.number, self.name = number, name
+
+    @property
+    def world(self) -> World:
+        """The world the entity lives in."""
+        world = self._world()
+        if world is None:
+            raise FluidError(f"the world of entity {self.name!r} no longer exists")
+        return world
+
+    @property
+    def tables(self) -> Tables:
+        """All component tables by type."""
+        return self.world._tables(self.number)
+
+    def __getitem__(self, kind: type[C]) -> C:
+        tables = self.tables
+        if kind not in tables:
+            names = (other.__name__ for other in tables)
+            wanted = getattr(kind, "__name__", repr(kind))
+            raise ComponentError(f"entity {self.name!r} has no {wanted}; it has {', '.join(names)}")
+        return tables[kind]  # type: ignore[return-value]
+
+    def __contains__(self, kind: type[Component]) -> bool:
+        return kind in self.tables
+
+    def __len__(self) -> int:
+        return next((table.rows or 0 for kind, table in self.tables.items() if kind.per_row), 0)
+
+    def spawn(self, *components: Component) -> None:
+        """Add rows; during a tick they appear when it ends. See `World.spawn_rows`."""
+        self.world.spawn_rows(self.name, *components)
+
+    def kill(self, rows: Any) -> None:
+        """Remove rows, given as a mask or as row numbers; during a tick when it ends."""
+        self.world.kill_rows(self.name, rows)
+
+    def columns(self, state_only: bool = False) -> dict[str, Array]:
+        """Per-row columns by their label ``Component.column``; views, not copies."""
+        return {
+            field.label: array
+            for kind, table in sorted(self.tables.items(), key=lambda item: item[0].__name__)
+            if kind.per_row and not (state_only and kind.derived)
+            for field, array in table.items()
+        }
+
+    def __repr__(self) -> str:
+        return f"Entity({self.name!r}, rows={len(self)}, {', '.join(k.__name__ for k in self.tables)})"
+
+
+class Snapshot(Mapping[str, dict[str, Array]]):
+    """Columns by population name and label, at one tick."""
+
+    def __init__(self, tick: int, time: float, populations: dict[str, dict[str, Array]]) -> None:
+        self.tick, self.time, self._populations = tick, time, populations
+
+    def __getitem__(self, name: str) -> dict[str, Array]:
+        return self._populations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._populations)
+
+    def __len__(self) -> int:
+        return len(self._populations)
+
+
+def frozen(array: Array) -> Array:
+    """A read-only copy."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,70 @@
+"""Checks on the tables that are to become, or to join, an entity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import ComponentError
+from ecs_fluid.integrator import Tables
+
+
+def checked_tables(
+    name: str, components: tuple[Component | type[Component], ...], dtype: type[np.floating]
+) -> Tables:
+    """Copies of the tables for entity `name` in precision `dtype`; a class stands for its default values.
+
+    Raises ComponentError when a table is derived, comes twice, has another length than the first, or holds
+    what the precision cannot.
+    """
+    tables: Tables = {}
+    rows: int | None = None
+    first = ""
+    blanks: list[type[Component]] = []
+    for item in components:
+        kind = item if isinstance(item, type) else type(item)
+        if not issubclass(kind, Component):
+            raise ComponentError(f"entity {name!r}: {item!r} is not a component")
+        if kind.derived:
+            raise ComponentError(
+                f"entity {name!r}: {kind.__name__} is derived; systems fill it, so it cannot be spawned"
+            )
+        if kind in tables or kind in blanks:
+            raise ComponentError(f"entity {name!r}: {kind.__name__} was given twice")
+        if isinstance(item, type):
+            blanks.append(kind)
+            continue
+        if kind.per_row:
+            if rows is not None and item.rows != rows:
+                raise ComponentError(
+                    f"entity {name!r}: {kind.__name__} has {item.rows} rows, but {first} has {rows}; "
+                    "all components of an entity need the same number of rows"
+                )
+            rows, first = item.rows, first or kind.__name__
+        tables[kind] = _cast_copy(name, item, dtype)
+    for kind in blanks:
+        missing = [field for field in kind.columns.values() if field.default is None]
+        if missing and rows:
+            raise ComponentError(
+                f"entity {name!r}: {missing[0].label} has no default; pass a {kind.__name__} with values"
+            )
+        tables[kind] = kind.blank(rows or 0, dtype)
+    return tables
+
+
+def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:
+    """A copy in the world's precision, checked before and after."""
+    place = f"entity {name!r}"
+    for field, array in item.items():
+        field.check_values(array, place)
+    table = item.copy()
+    with np.errstate(over="ignore", under="ignore"):
+        table.cast(dtype)
+    for field, array in table.items():
+        try:
+            field.check_values(array, place)
+        except ComponentError as error:
+            raise ComponentError(
+                f"{error} (rounded to float32; use precision = 'double' for such values)"
+            ) from None
+    return table

@@ -1,0 +1,159 @@
+"""One tick: phases in order, stages of the integrator, structural changes, and the guard around them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+from ecs_fluid.commands import Commands
+from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.guard import Guard
+from ecs_fluid.integrator import Integrator
+from ecs_fluid.schedule import Schedule, Timing
+from ecs_fluid.system import System
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class Ticker:
+    """Runs the ticks of one world; holds what is needed only while a tick runs, and the times of systems.
+
+    Args:
+        integrator: name of the Runge-Kutta method.
+        debug: whether derived tables are poisoned and undeclared writes caught.
+    """
+
+    def __init__(self, integrator: str, debug: bool) -> None:
+        self.debug = debug
+        self.commands = Commands()
+        self.timings: dict[int, Timing] = {}
+        self.stage, self.offset = 0, 0.0
+        self.advancing = self.observing = False
+        self._integrator = Integrator(integrator)
+        self._guard = Guard()
+        self._warned = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a tick is running."""
+        return self.advancing or self.observing
+
+    def between_ticks(self, what: str) -> None:
+        """Raise FluidError when called from within a tick."""
+        if self.busy:
+            raise FluidError(f"{what} was called during a tick of the same world; call it between two ticks")
+
+    def stages(self, systems: list[System]) -> int:
+        """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
+        return self._integrator.method.stages if any(s.integrates for s in systems) else 1
+
+    def stage_weight(self, systems: list[System]) -> float:
+        """Weight of the present stage's rates in the tick."""
+        return self._integrator.method.weights[self.stage] if self.stages(systems) > 1 else 1.0
+
+    def integrate(self, world: World) -> None:
+        """Advance every state that has a rate by the present stage."""
+        pairs = ((entity.number, entity.tables) for entity in world.entities)
+        self._integrator.advance(pairs, self.stage, world.dt)
+
+    def tick(self, world: World) -> None:
+        """One whole tick; on any error the state is that of its start."""
+        schedule = world.schedule
+        if not self._warned:
+            self._warned = True
+            for text in world.lint():
+                warnings.warn(text, FluidWarning, stacklevel=4)
+        for timing in self.timings.values():
+            timing.last = 0.0
+        self._guard.keep(world)
+        try:
+            self._advance(world, schedule)
+            bad = self._guard.first_bad(world)
+        except BaseException:
+            self._guard.restore(world)
+            raise
+        if bad is not None:
+            self._guard.restore(world)
+            self._guard.check_start(world)
+            self._replay(world, schedule, bad)
+        self._observe(world, schedule.phases["observe"])
+
+    def evaluate(self, world: World) -> None:
+        """Run the phases prepare and rates alone."""
+        schedule = world.schedule
+        self.advancing = True
+        try:
+            self._rates(world, schedule)
+        finally:
+            self.advancing = False
+            self.commands.clear()
+
+    def _advance(self, world: World, schedule: Schedule) -> None:
+        self.advancing = True
+        try:
+            if self.debug:
+                self._guard.poison(world)
+            self._run(world, schedule.phases["spawn"])
+            integrators = [s for s in schedule.phases["move"] if s.integrates]
+            for stage in range(self.stages(integrators)):
+                self.offset = self._integrator.method.c[stage] if integrators else 0.0
+                self.stage = stage
+                self._rates(world, schedule)
+                self._run(world, integrators)
+            self.offset = 0.0
+            self._run(world, [s for s in schedule.phases["move"] if not s.integrates])
+            self._run(world, schedule.phases["constrain"])
+            self.commands.apply(world)
+            world.tick += 1
+        finally:
+            self.advancing, self.offset = False, 0.0
+            self.commands.clear()
+
+    def _rates(self, world: World, schedule: Schedule) -> None:
+        for entity in world.entities:
+            for kind, table in entity.tables.items():
+                if kind.rate_of is not None:
+                    for _, array in table.items():
+                        array.fill(0.0)
+        self._run(world, schedule.phases["prepare"])
+        self._run(world, schedule.phases["rates"])
+
+    def _observe(self, world: World, observers: list[System]) -> None:
+        """Run the observers on the finished tick; what they spawn and kill is applied after the last."""
+        self.observing = True
+        try:
+            for system in observers:
+                self._run(world, [system])
+                self._guard.check_written(world, system)
+            self.commands.apply(world)
+        finally:
+            self.observing = False
+            self.commands.clear()
+
+    def _run(self, world: World, systems: list[System]) -> None:
+        for system in systems:
+            timing = self.timings.setdefault(id(system), Timing())
+            watchers = [other for other in world.systems if other.watching]
+            for watcher in watchers:
+                watcher.before_system(system)
+            started = time.perf_counter()
+            if self.debug:
+                with self._guard.watch(world, system):
+                    system.process(world.dt)
+            else:
+                system.process(world.dt)
+            timing.add(time.perf_counter() - started)
+            self._guard.after_system(world, system)
+            for watcher in watchers:
+                watcher.after_system(system)
+
+    def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
+        """Run the failed tick again with a check after every system, to name the one that broke it."""
+        with self._guard.naming(bad):
+            try:
+                self._advance(world, schedule)
+            finally:
+                self._guard.restore(world)
+        raise self._guard.error(world, bad, "the end of the tick")
