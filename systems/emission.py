@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -21,11 +21,17 @@ from ecs_fluid.components import (
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
-from ecs_fluid.recipe import Name, Vector
+from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.world import World
 
 MAX_PER_TICK = 10_000_000
+
+
+Place = Annotated[float, Field(ge=-1e9, le=1e9)]
+Width = Annotated[float, Field(ge=0, le=1e9)]
+Point = tuple[Place, Place, Place]
+Widths = tuple[Width, Width, Width]
 
 
 class Emitter(Settings):
@@ -33,32 +39,34 @@ class Emitter(Settings):
 
     name: Name
     into: Name = Field(description="entity that gets the particles")
-    rate: KeyedNumber = Field(60.0, description="particles per second, 1/s; may be keyed in time")
+    rate: KeyedNumber = Field(60.0, description="particles per second, 1/s, 0 to 1e9; may be keyed in time")
     center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the emitter, m; may be keyed in time")
     shape: Literal["box", "sphere", "disc"] = Field(
         "box", description="region of birth: box or ellipsoid of the size `spread`, disc across z"
     )
-    spread: Vector = Field((0.0, 0.0, 0.0), description="full size of the region along x, y, z, m")
-    velocity: Vector = Field((0.0, 0.0, 0.0), description="own velocity of inertial particles, m/s")
-    velocity_spread: Vector = Field((0.0, 0.0, 0.0), description="full width of its random part, m/s")
-    strength: Vector = Field((0.0, 0.0, 0.0), description="strength of a vorton, m^3/s")
-    strength_spread: Vector = Field((0.0, 0.0, 0.0), description="full width of its random part, m^3/s")
-    core: float = Field(0.1, gt=0, description="core radius of a vorton, m")
-    volume: float | None = Field(None, gt=0, description="volume of a vorton, m^3; default 4/3 pi core^3")
-    start: float = Field(0.0, ge=0, description="time of the first particle, s")
-    stop: float | None = Field(None, ge=0, description="time of the last particle, s; default never")
-    limit: int | None = Field(None, ge=0, description="most particles given off in all; default no limit")
+    spread: Widths = Field((0.0, 0.0, 0.0), description="full widths of the region along x, y, z, m")
+    velocity: Point = Field((0.0, 0.0, 0.0), description="own velocity of inertial particles, m/s")
+    velocity_spread: Widths = Field((0.0, 0.0, 0.0), description="full widths of its random part, m/s")
+    strength: Point = Field((0.0, 0.0, 0.0), description="strength of a vorton, m^3/s")
+    strength_spread: Widths = Field((0.0, 0.0, 0.0), description="full widths of its random part, m^3/s")
+    core: float = Field(0.1, ge=1e-6, le=1e6, description="core radius of a vorton, m")
+    volume: float | None = Field(
+        None, gt=0, le=1e18, description="volume of a vorton, m^3; default 4/3 pi core^3"
+    )
+    start: float = Field(0.0, ge=0, le=1e9, description="time of the first particle, s")
+    stop: float | None = Field(None, gt=0, le=1e9, description="time of the last particle, s; default never")
+    limit: int | None = Field(
+        None, ge=0, le=50_000_000, description="most particles given off in all; default no limit"
+    )
 
     @model_validator(mode="after")
-    def _ordered(self) -> Emitter:
-        if self.stop is not None and self.stop < self.start:
-            raise ValueError(f"stop = {self.stop:g} s is before start = {self.start:g} s")
-        if any(size < 0 for size in (*self.spread, *self.velocity_spread, *self.strength_spread)):
-            raise ValueError("spread, velocity_spread and strength_spread need sizes of at least 0")
+    def _consistent(self) -> Self:
         rates = [value for _, value in self.rate.keys] if isinstance(self.rate, Keyed) else [self.rate]
         for rate in rates:
-            if not isinstance(rate, list) and rate < 0:
-                raise ValueError(f"rate = {rate:g} 1/s; at least 0 is needed")
+            if not isinstance(rate, list) and not 0 <= rate <= 1e9:
+                raise ValueError(f"rate {rate}; a number from 0 to 1e9 per second is needed")
+        if self.stop is not None and self.stop <= self.start:
+            raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
         return self
 
 

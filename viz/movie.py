@@ -52,7 +52,7 @@ def movie(
     chosen = Options.of(options)
     width, height = (int(length) + int(length) % 2 for length in chosen.size)
     chosen = replace(chosen, size=(width, height), off_screen=True)
-    encoder = _encoder()
+    encoder = require_encoder()
     if not os.access(target.parent, os.W_OK):
         raise FluidError(
             f"cannot write the movie {target}: its folder does not exist or may not be written to"
@@ -135,7 +135,7 @@ def _write(
     return count
 
 
-def _encoder() -> Any:
+def require_encoder() -> Any:
     """imageio-ffmpeg, or the sentence that says how to get it."""
     try:
         import imageio_ffmpeg

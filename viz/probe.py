@@ -113,7 +113,8 @@ def _note() -> Path:
     with contextlib.suppress(OSError):  # rewritten by ldconfig whenever a library comes or goes
         libraries = os.stat("/etc/ld.so.cache").st_mtime
     # Mesa's drivers are loaded by path, so ldconfig does not hear of them.
-    drivers = sorted(f"{path} {path.stat().st_mtime}" for path in Path("/usr").glob("lib*/**/dri"))
+    folders = [*Path("/usr").glob("lib*/dri"), *Path("/usr").glob("lib*/*/dri")]
+    drivers = sorted(f"{path} {path.stat().st_mtime}" for path in folders)
     facts = (
         importlib.metadata.version("vtk"),
         read("/proc/sys/kernel/random/boot_id"),

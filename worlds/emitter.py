@@ -10,10 +10,8 @@ from pydantic import Field, model_validator
 from ecs_fluid.component import Component
 from ecs_fluid.components import CoreRadius, InertialVelocity, Position, Strength, Volume
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector
-from ecs_fluid.recipe import Name, Recipe
+from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.emission import Emitter
-from ecs_fluid.worlds.parameters import MOST_TRACERS, Amount, Extent, Length, Point
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -25,7 +23,7 @@ POPULATIONS: dict[str, tuple[type[Component], ...]] = {
 }
 
 
-class EmitterRecipe(Recipe):
+class EmitterRecipe(Recipe, Emitter):
     """Emits particles into a population: vortons, tracers, or inertial particles such as droplets.
 
     Each tick dt adds rate x dt particles; the fraction is carried to the next tick (articles, part 7). A
@@ -38,46 +36,10 @@ class EmitterRecipe(Recipe):
     """
 
     kind: Literal["emitter"] = "emitter"
-    into: Name = Field(description="name of the entity that receives the particles")
     population: Literal["vortons", "tracers", "inertial"] = Field("tracers", description="what is emitted")
-    rate: KeyedNumber = Field(60.0, description="particles per second, 1/s, at least 0")
-    center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the emitter, m")
-    spread: tuple[Extent, Extent, Extent] = Field(
-        (0.1, 0.1, 0.1), description="full widths of the emitter, m"
-    )
-    shape: Literal["box", "sphere", "disc"] = Field("box", description="body that the particles appear in")
-    velocity: Point = Field((0.0, 0.0, 0.0), description="first velocity of inertial particles, m/s")
-    velocity_spread: tuple[Extent, Extent, Extent] = Field(
-        (0.0, 0.0, 0.0), description="full width of the random part of the velocity, m/s"
-    )
-    strength: tuple[Amount, Amount, Amount] = Field((0.0, 0.0, 0.0), description="strength of vortons, m^3/s")
-    strength_spread: tuple[Extent, Extent, Extent] = Field(
-        (0.0, 0.0, 0.0), description="full width of the random part of the strength, m^3/s"
-    )
-    core: Length = Field(0.1, description="core radius of vortons, m")
-    volume: float | None = Field(
-        None, gt=0, le=1e18, description="fluid volume of a vorton, m^3; 4/3 pi core^3 if left out"
-    )
-    start: float = Field(0.0, ge=0, le=1e9, description="time of the first particle, s")
-    stop: float | None = Field(
-        None, gt=0, le=1e9, description="time after which none comes, s; never if left out"
-    )
-    limit: int | None = Field(
-        None, ge=0, le=MOST_TRACERS, description="most particles given off in all; no limit if left out"
-    )
 
     @model_validator(mode="after")
-    def _consistent(self) -> EmitterRecipe:
-        rates = [value for _, value in self.rate.keys] if isinstance(self.rate, Keyed) else [self.rate]
-        for rate in rates:
-            if isinstance(rate, list) or not 0 <= rate <= 1e9:
-                raise ValueError(f"rate {rate}; a number from 0 to 1e9 per second is needed")
-        if isinstance(self.center, Keyed):
-            for _, place in self.center.keys:
-                if not isinstance(place, list) or len(place) != 3:
-                    raise ValueError(f"center {place}; keys of a centre need 3 numbers each")
-        if self.stop is not None and self.stop <= self.start:
-            raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
+    def _fits_the_population(self) -> EmitterRecipe:
         special = {
             "inertial": ("velocity", "velocity_spread"),
             "vortons": ("strength", "strength_spread", "core", "volume"),

@@ -24,8 +24,17 @@ app = cyclopts.App(
     print_error=False,
     exit_on_error=False,
 )
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe (``| head``) to `main`; rich would end with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+out = _Console(highlight=False, soft_wrap=True)
+err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def use_threads(threads: int | None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ecs_fluid.cli import app, err, out
@@ -93,6 +95,10 @@ def check_pictures(movie: Path | None, save: Path | None) -> None:
             raise FluidError(f"{flag} {path}: a file ending in {' or '.join(endings)} is needed")
         if not path.resolve().parent.is_dir():
             raise FluidError(f"{flag} {path}: the folder {path.parent} does not exist")
+    if movie is not None:
+        from ecs_fluid.viz.movie import require_encoder
+
+        require_encoder()
     if movie is not None or save is not None:
         require_gl()
 
@@ -121,7 +127,7 @@ def render_run(
             write(
                 movie,
                 frames,
-                fps=fps or _real_time(stored.times),
+                fps=_real_time(stored.times) if fps is None else fps,
                 velocity_of=_velocity_of(run),
                 progress=lambda done: status.update(f"rendering frame {done} of {len(frames)}"),
                 **options,
@@ -244,7 +250,10 @@ def _records(records: list[dict[str, Any]]) -> None:
     if not records:
         return
     names = ("tick", "strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u")
-    table = Table(*names, title="diagnostics", title_justify="left")
+    # Vectors by their magnitude: three numbers each would not fit into 80 columns.
+    vectors = [name for name in names if isinstance(records[-1].get(name), list)]
+    heads = (f"|{name.removesuffix('_impulse')}|" if name in vectors else name for name in names)
+    table = Table(*heads, title="diagnostics", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     step = max(1, (len(records) - 1) // 8)
     chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
     for record in chosen:
@@ -254,7 +263,7 @@ def _records(records: list[dict[str, Any]]) -> None:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(f"{part:.4g}" for part in value)
+        return f"{math.hypot(*value):.4g}"
     if isinstance(value, float):
         return f"{value:.4g}"
     return "-" if value is None else str(value)

@@ -156,6 +156,7 @@ class _Bar:
             TextColumn("{task.fields[counts]}"),
             console=err,
             transient=True,
+            disable=not err.is_terminal,
         )
         self.task: TaskID = self.progress.add_task(
             "simulating", total=job.last_tick, completed=job.world.tick, rate="", counts=counts(job.world)

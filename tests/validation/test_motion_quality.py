@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from flows import Blobs, axial_center, invariants, lattice, ring, skew_rings, vortons, world_of
@@ -82,10 +83,9 @@ def field_error(points: np.ndarray, exact: np.ndarray, blobs: Blobs, **velocity:
     return float(np.linalg.norm(error) / np.linalg.norm(exact))
 
 
-def torus_of_blobs() -> Blobs:
-    """1500 blobs that fill a thick ring at random, sigma = 0.06, all of one direction of turning."""
+def torus_of_blobs(n: int = 1500) -> Blobs:
+    """Blobs that fill a thick ring at random, sigma = 0.06, all of one direction of turning."""
     draw = np.random.default_rng(11)
-    n = 1500
     phi, psi = draw.uniform(0, 2 * math.pi, (2, n))
     s = 0.3 * np.sqrt(draw.random(n))
     rho = 1 + s * np.cos(psi)
@@ -114,6 +114,28 @@ def test_tree_converges_to_the_direct_sum() -> None:
     # Clusters at the leaves too: a point 0.02 from a vorton then sees its cell's vortons lumped elsewhere.
     supervortons = field_error(points, exact, blobs, leaf="supervortons")
     assert supervortons > angles[2]
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3])
+def test_auto_keeps_its_tolerance(tolerance: float) -> None:
+    """solver = "auto" stays within its RMS tolerance of the direct sum, with the same bits on more threads.
+
+    6000 vortons at 6000 points are beyond the pairs that it sums directly without looking at the tree.
+    """
+    blobs = torus_of_blobs(6000)
+    points = blobs[0] + 0.005
+    exact = world_of(blobs).velocity(points)
+    auto = world_of(blobs, velocity={"solver": "auto", "tolerance": tolerance})
+    found = auto.velocity(points)
+    assert np.linalg.norm(found - exact) < tolerance * np.linalg.norm(exact)
+    # it did take the tree: the direct sum would have given the very same numbers
+    assert not np.array_equal(found, exact) or tolerance < 1e-2
+    threads = numba.get_num_threads()
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    try:
+        assert np.array_equal(auto.velocity(points), found)
+    finally:
+        numba.set_num_threads(threads)
 
 
 def test_tree_moves_a_lone_vorton_nowhere() -> None:
