@@ -88,8 +88,8 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
     tan_h = tan_v * aspect
     if points is not None and len(points) and extent.max() > 0.0:
         axes = np.stack((right, up_true, towards))
-        position, focal_point = _fitted((points - centre) @ axes.T, tan_h / ROOM[0], tan_v / ROOM[1])
-        return _triple(centre + position @ axes), _triple(centre + focal_point @ axes), _triple(up_hint)
+        eye, target = _fitted((points - centre) @ axes.T, tan_h / ROOM[0], tan_v / ROOM[1])
+        return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
     distance = 0.0
     for signs in itertools.product((-1.0, 1.0), repeat=3):
         corner = half * np.array(signs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import weakref
 from collections.abc import Callable
@@ -127,8 +128,9 @@ class Scene:
         view, what = self.view, self.options.what
         if what in ("particles", "glyphs"):
             return place(camera, view.lo, view.hi, aspect, view.points)
-        pad = 0.15 * float((view.hi - view.lo).max()) if what == "streamlines" else 0.0
-        return place(camera, view.lo - pad, view.hi + pad, aspect)
+        pad = 0.15 * float((view.hi - view.lo).max())
+        lo, hi = view.lo - pad, view.hi + pad
+        return place(camera, lo, hi, aspect, np.array(list(itertools.product(*zip(lo, hi, strict=True)))))
 
     def _passes(self) -> None:
         """Blend smoke in floating point: thousands of puffs of opacity 0.01 are lost in 8 bits per colour."""
