@@ -24,6 +24,7 @@ def world_of(vortons, tracers):
     world.spawn("v", ef.Position(x), ef.Strength(1e-9 * x), ef.CoreRadius(core), ef.Volume(volume))
     if tracers:
         world.spawn("t", ef.Position(draw.random((tracers, 3), dtype=np.float32)))
+    world.add_system(ef.PartitionSystem(cells_per_core=0.0))
     velocity = dict(solver="tree", at="grid", leaf="supervortons", opening="box", kernel="rankine")
     world.add_system(ef.VelocitySystem(**velocity))
     world.add_system(ef.StretchSystem())

@@ -36,6 +36,7 @@ def ring_world(vortons: int, tracers: int) -> ef.World:
         ef.Volume(np.full(vortons, volume)),
     )
     world.spawn("smoke", ef.Position(draw.uniform(-1.5, 1.5, (tracers, 3)) * [1, 1, 0.35]))
+    world.add_system(ef.PartitionSystem(cells_per_core=0.0))
     world.add_system(
         ef.VelocitySystem(
             solver="tree", at="grid", leaf="supervortons", opening="box", mollify=2.0, kernel="rankine"

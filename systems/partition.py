@@ -12,13 +12,16 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.populations import joined
 
 MAX_CELLS = 2**27
+MOST_FINE_CELLS = 2**17
+"""Cells that `cells_per_core` may ask for; a thin core in a wide world stays unresolved beyond."""
 
 
 class PartitionSystem(System):
     """Two uniform grids and one sorted table of vortons.
 
-    The Grid encloses vortons and tracers, has about `cells_per_vorton` cells per vorton and carries the
-    velocity field. The Sources are all vortons in one structure of arrays, sorted by the cells of a second
+    The Grid encloses vortons and tracers and carries the velocity field. It has about `cells_per_vorton`
+    cells per vorton, as in the articles, and more where few vortons with small cores would leave it coarser
+    than `cells_per_core` cells per core radius. The Sources are all vortons in one structure of arrays, sorted by the cells of a second
     grid that encloses the vortons alone; the tree is built on it. Both are remade in each stage, so no
     particle ever leaves the domain. Source: Fluid Simulation for Video Games, part 3.
     """
@@ -27,7 +30,15 @@ class PartitionSystem(System):
     writes = (Grid, Sources)
     phase = "prepare"
 
-    cells_per_vorton: float = Field(1.0, gt=0, le=1000, description="cells of the field grid per vorton")
+    cells_per_vorton: float = Field(
+        1.0, gt=0, le=1000, description="least cells of the field grid per vorton"
+    )
+    cells_per_core: float = Field(
+        2.0,
+        ge=0,
+        le=16,
+        description="cells of the field grid per mean core radius, up to 131,072 cells; 0 counts vortons alone",
+    )
     vortons_per_cell: float = Field(
         1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree"
     )
@@ -42,7 +53,7 @@ class PartitionSystem(System):
         """Refill Grid and Sources."""
         x, alpha, sigma = self._vortons()
         self._sort(self.world.fluid[Sources], x, alpha, sigma)
-        self._enclose(self.world.fluid[Grid], x, sigma)
+        self._enclose(self.world.fluid[Grid], x, alpha, sigma)
 
     def present_sources(self) -> Sources:
         """A table of its own of the vortons as they are now, for questions between two ticks.
@@ -79,24 +90,35 @@ class PartitionSystem(System):
         sources.alpha = gather_sorted(alpha, order)
         sources.sigma = gather_sorted(sigma, order)
 
-    def _enclose(self, grid: Grid, x: Array, sigma: Array) -> None:
+    def _enclose(self, grid: Grid, x: Array, alpha: Array, sigma: Array) -> None:
         from ecs_fluid.kernels.grid import flat_axes, uniform_grid
         from ecs_fluid.kernels.reduce import bounds
 
         lo, hi = bounds(x)
         pad = self.padding * float(sigma.max()) if len(sigma) else 0.0
-        lo, hi = np.where(flat_axes(lo, hi), lo, lo - pad), np.where(flat_axes(lo, hi), hi, hi + pad)
+        # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
+        across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
+        plane = flat_axes(lo, hi) & across
+        lo, hi = np.where(plane, lo, lo - pad), np.where(plane, hi, hi + pad)
         for (position,) in self.query(Position):
             low, high = bounds(position.x)
             lo, hi = np.minimum(lo, low), np.maximum(hi, high)
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
-        wanted = round(len(x) * self.cells_per_vorton)
+        grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, self._count(hi - lo, sigma))
+        grid.flat = (flat_axes(lo, hi) & across).astype(np.int64)
+
+    def _count(self, extent: Array, sigma: Array) -> int:
+        """Cells wanted for a field grid of that extent (3,) m."""
+        wanted = round(len(sigma) * self.cells_per_vorton)
         if wanted > MAX_CELLS:
             raise FluidError(
-                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(x)} vortons asks "
+                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(sigma)} vortons asks "
                 f"for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
-        grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, max(1, wanted))
-        grid.flat = flat_axes(lo, hi).astype(np.int64)
+        if self.cells_per_core and len(sigma) and np.isfinite(extent).all():
+            edge = float(sigma.mean(dtype=np.float64)) / self.cells_per_core
+            fine = float(np.prod(np.maximum(extent / edge, 1.0)))
+            wanted = max(wanted, round(min(fine, MOST_FINE_CELLS)))
+        return max(1, wanted)

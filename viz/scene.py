@@ -128,9 +128,14 @@ class Scene:
         view, what = self.view, self.options.what
         if what in ("particles", "glyphs"):
             return place(camera, view.lo, view.hi, aspect, view.points)
-        pad = 0.15 * float((view.hi - view.lo).max())
-        lo, hi = view.lo - pad, view.hi + pad
+        lo, hi = self._box(0.15)
         return place(camera, lo, hi, aspect, np.array(list(itertools.product(*zip(lo, hi, strict=True)))))
+
+    def _box(self, share: float) -> tuple[NDArray, NDArray]:
+        """The view's box, wider by a share of its longest side; around a single particle, by its size."""
+        view = self.view
+        pad = share * float((view.hi - view.lo).max()) or 5.0 * max(view.radii.values(), default=0.1)
+        return view.lo - pad, view.hi + pad
 
     def _passes(self) -> None:
         """Blend smoke in floating point: thousands of puffs of opacity 0.01 are lost in 8 bits per colour."""
@@ -208,10 +213,8 @@ class Scene:
         colour = self.options.color_by or "speed"
         if colour not in SLICE_COLOURS:
             raise choose("colour of a slice", colour, SLICE_COLOURS)
-        pad = 0.15 * float((self.view.hi - self.view.lo).max())
-        box = (self.view.lo - pad, self.view.hi + pad)
         plane = velocity_slice(
-            velocity, box, self.options.normal, self.options.origin, self.options.resolution
+            velocity, self._box(0.15), self.options.normal, self.options.origin, self.options.resolution
         )
         mesh = plane.extract_surface(algorithm="dataset_surface")  # which may order the points in its own way
         if colour.startswith("u."):
@@ -224,8 +227,7 @@ class Scene:
     def _streamlines(self, velocity: Velocity) -> None:
         if self.options.color_by not in (None, "speed"):
             raise choose("colour of streamlines", str(self.options.color_by), ("speed",))
-        pad = 0.35 * float((self.view.hi - self.view.lo).max())
-        lines = streamlines(velocity, (self.view.lo - pad, self.view.hi + pad), self.options.seeds)
+        lines = streamlines(velocity, self._box(0.35), self.options.seeds)
         if not lines.n_points:
             return
         self._first_limits("speed", lines.point_data["speed"])

@@ -43,6 +43,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "article": {
         "world": {"integrator": "euler"},
         "fluid": {
+            "partition": {"cells_per_core": 0.0},
             "velocity": {
                 "solver": "tree",
                 "at": "grid",

@@ -60,6 +60,10 @@ def show(
         "size": size,
     }
     if (Path(source) / "run.json").is_file():
+        if ticks or set_:
+            raise FluidError(
+                f"--ticks and --set are for worlds, and {source} is a run; --frame chooses its time"
+            )
         if movie is None and save is None:
             _window(_frame_of_run(Path(source), frame), options, needs_display=True)
             return
@@ -71,6 +75,8 @@ def show(
         raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
     if ticks < 0:
         raise FluidError(f"--ticks {ticks}: 0 or more are needed")
+    if frame != -1:
+        raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
     from ecs_fluid.worlds.world_recipe import read
 
     world = read(source, set_, allow_code).build()
@@ -148,6 +154,8 @@ def _frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Any]:
 
     run = RunFolder.open(folder)
     stored = run.read_trajectory()
+    if not len(stored):
+        raise StorageError(f"{folder} has no stored frames: its world held no particles")
     if not -len(stored) <= number < len(stored):
         raise StorageError(
             f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last"
@@ -258,7 +266,7 @@ def _records(records: list[dict[str, Any]]) -> None:
     chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
     for record in chosen:
         table.add_row(*(_text(record.get(name)) for name in names))
-    out.print(table)
+    out.print(table, width=max(out.width, 110))  # of a diverged run the numbers are long
 
 
 def _text(value: Any) -> str:

@@ -14,7 +14,7 @@ from ecs_fluid.kernels import FAST
 from ecs_fluid.kernels.partition import view_as
 
 
-@njit(cache=True)
+@njit(forceinline=True)
 def _inverse(spacing: np.ndarray, points: tuple[int, int, int]) -> tuple[float, float, float]:
     """1 / spacing per axis, 0 where the axis is flat or has a single point."""
     inv0 = 1.0 / spacing[0] if spacing[0] > 0.0 and points[0] > 1 else 0.0
@@ -23,7 +23,7 @@ def _inverse(spacing: np.ndarray, points: tuple[int, int, int]) -> tuple[float, 
     return inv0, inv1, inv2
 
 
-@njit(cache=True)
+@njit(forceinline=True)
 def _stencil(i: int, points: int, inverse: float) -> tuple[int, int, float]:
     """Lower point, upper point and 1 / their distance: central inside, one-sided at both ends."""
     lower, upper = max(i - 1, 0), min(i + 1, points - 1)

@@ -54,7 +54,7 @@ def _exponential_constants(dtype: np.dtype) -> tuple[float, ...]:
     return tuple(dtype.type(v) for v in (*_TAYLOR, 2.0**-_SQUARINGS, _CENTRE))
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _exp_minus(t: float, e: tuple[float, ...]) -> float:
     """exp(-t) for 0 <= t <= 20.48."""
     y = t * e[9] - e[10]
@@ -73,7 +73,7 @@ def _exp_minus(t: float, e: tuple[float, ...]) -> float:
     return p * p
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _run_weights(
     px: float, py: float, pz: float, pe: float, x: np.ndarray, y: np.ndarray, z: np.ndarray, e2: np.ndarray,
     limit: float, a: float, b: float, planar: bool, uniform: bool, exp: tuple, w: np.ndarray,

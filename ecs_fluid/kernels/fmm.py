@@ -58,6 +58,7 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 _PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 POTENTIAL, VELOCITY, GRADIENT = 0, 1, 2
+_LEAST_ORDER = 2  # the gradient of the velocity is a second derivative
 _TASK_LEVEL = 7
 """Target nodes of this level are the pieces that threads share out."""
 
@@ -89,41 +90,55 @@ class Work(NamedTuple):
 
 
 @njit(**_PART)
-def _is_far(code: int, how: Any, t: Any, target: Any, s: Any, tree: Any, s2: Any) -> bool:
+def _order_needed(code: int, how: Any, reach: Any, t: Any, target: Any, s: Any, tree: Any, s2: Any) -> int:
+    """Order of expansion that target node t and source node s need to meet, 0 if they are too close for any.
+
+    The series converges like (a + b)/distance to the power of the order, so pairs at less than the opening
+    keep the error with fewer terms: ``reach[p]`` is the square of the ratio that order p can do.
+    """
     r2 = 0.0
     for a in range(3):
         r2 += (target.centre[t, a] - tree.centre[s, a]) ** 2
     extent = target.radius[t] + tree.radius[s]
     least, largest = s2[s, 1], s2[s, 2]
+    square = r2
+    if code != GAUSSIAN and code != RANKINE:
+        square += least
+    if extent * extent >= how.opening * how.opening * square:
+        return 0
     if code == GAUSSIAN or code == RANKINE:
-        if extent * extent >= how.opening * how.opening * r2:
-            return False
         clearance = how.clearance if largest - least <= how.spread * largest else how.mixed_clearance
-        return bool(np.sqrt(r2) - extent >= clearance * np.sqrt(largest))
-    if extent * extent >= how.opening * how.opening * (r2 + least):
-        return False
-    # Change of 1 - q by that of sigma^2, from the leading terms -15/8 rho^-4 and -3/2 rho^-2 of the tails.
-    d = r2 + s2[s, 0]
-    if code == ROSENHEAD_MOORE:
-        return bool(1.5 * (largest - least) <= how.spread * d)
-    return bool(3.75 * largest * (largest - least) <= how.spread * d * d)
+        far = np.sqrt(r2) - extent >= clearance * np.sqrt(largest)
+    else:
+        # Change of 1 - q by that of sigma^2, from the leading terms -15/8 rho^-4 and -3/2 rho^-2 of the tails.
+        d = r2 + s2[s, 0]
+        if code == ROSENHEAD_MOORE:
+            far = 1.5 * (largest - least) <= how.spread * d
+        else:
+            far = 3.75 * largest * (largest - least) <= how.spread * d * d
+    if not far:
+        return 0
+    order = _LEAST_ORDER
+    while order < how.order and extent * extent > reach[order] * square:
+        order += 1
+    return order
 
 
 @njit(**_PART)
 def _expand(
-    code: int, o: Any, t: Any, target: Any, tree: Any, moments: Any, s2: Any, batch: Any, count: int,
-    direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any,
+    code: int, o: Any, order: int, t: Any, target: Any, tree: Any, moments: Any, s2: Any, nodes: Any,
+    direction: Any, f: Any, ratios: Any, gathered: Any, powers: Any, d: Any, local: Any,
 ) -> None:  # fmt: skip
-    """A batch of source nodes, one per lane, acts on the local expansion of target node t."""
+    """Source ``nodes``, one per lane, act on the local expansion of target node t."""
     for lane in range(d.shape[1]):
-        if lane >= count:
+        if lane >= nodes.size:
             for a in range(3):
                 direction[a, lane] = 0.0
-            for k in range(o.order + 1):
+            for k in range(order + 1):
                 f[k, lane] = 0.0
                 powers[k, lane] = 0.0
             continue
-        s = batch[lane]
+        s = nodes[lane]
         x = target.centre[t, 0] - tree.centre[s, 0]
         y = target.centre[t, 1] - tree.centre[s, 1]
         z = target.centre[t, 2] - tree.centre[s, 2]
@@ -134,22 +149,39 @@ def _expand(
         direction[0, lane] = x * inverse
         direction[1, lane] = y * inverse
         direction[2, lane] = z * inverse
-        radial_derivatives(code, o.order, 1.0 / inverse, s2[s, 0], f, lane)
-        gather_moments(o, moments, s, tree.scale[s] * inverse, lane, gathered)
-        power = inverse
-        for k in range(o.order + 1):
+        radial_derivatives(code, order, 1.0 / inverse, s2[s, 0], f, lane)
+        power, ratio = inverse, 1.0
+        for k in range(order + 1):
+            ratios[k, lane] = ratio
             powers[k, lane] = power
+            ratio *= tree.scale[s] * inverse
             power *= target.scale[t] * inverse
-    add_local(o, direction, f, gathered, powers, d, local)
+    gather_moments(o, order, moments, nodes, ratios, gathered)
+    add_local(o, order, direction, f, gathered, powers, d, local)
+
+
+@njit(**_PART)
+def _by_order(far: Any, count: int, highest: int, sorted_far: Any) -> None:
+    """Rows (node, order) of ``far[:count]`` into ``sorted_far``, highest order first, otherwise as they were."""
+    place = np.zeros(highest + 2, np.int64)
+    for i in range(count):
+        place[highest - far[i, 1] + 1] += 1
+    for q in range(highest + 1):
+        place[q + 1] += place[q]
+    for i in range(count):
+        at = highest - far[i, 1]
+        sorted_far[place[at], 0] = far[i, 0]
+        sorted_far[place[at], 1] = far[i, 1]
+        place[at] += 1
 
 
 @njit(**_PART)
 def _room(pending: Any, used: Any) -> Any:
     """The list, copied to twice its length if it is full."""
-    if used < pending.size:
+    if used < pending.shape[0]:
         return pending
-    longer = np.empty(2 * pending.size, pending.dtype)
-    longer[: pending.size] = pending
+    longer = np.empty((2 * pending.shape[0], pending.shape[1]), pending.dtype)
+    longer[: pending.shape[0]] = pending
     return longer
 
 
@@ -222,36 +254,40 @@ def _add_far(
 
 
 @njit(**_PART)
-def _split(
-    code: int, how: Any, t: Any, target: Any, leaf: bool, targets: int, tree: Any, n: int, s2: Any, s: Any, stack: Any,
-    batch: Any, count: int, pending: Any, used: Any,
+def _sort_out(
+    code: int, how: Any, reach: Any, t: Any, target: Any, leaf: bool, targets: int, tree: Any, n: int, s2: Any,
+    pending: Any, first: Any, last: Any, far: Any, stack: Any,
 ) -> Any:  # fmt: skip
-    """Deal with the source nodes on the stack until it is empty or the batch is full.
+    """Share the inherited source nodes ``pending[first:last]`` between expansion and what is handed down.
 
-    ``s`` is the depth of the stack. Returns it, the length of the batch, the list handed down and its end.
+    Appends (node, order) to ``far`` and what is left to ``pending``; returns both lists and their ends.
     """
     leaves = (np.int64(1) << np.int64(tree.depth)) - 1
-    while s > 0 and count < batch.size:
-        s -= 1
-        node = stack[s]
-        below = node < leaves
-        near = leaf and not below
-        if near and targets * ((n >> tree.depth) + 1) <= how.pairs:
-            far = False
-        else:
-            far = _is_far(code, how, t, target, node, tree, s2)
-        if far:
-            batch[count] = node
-            count += 1
-        elif below and (leaf or tree.radius[node] > target.radius[t]):
-            stack[s] = 2 * node + 2
-            stack[s + 1] = 2 * node + 1
-            s += 2
-        else:
-            pending = _room(pending, used)
-            pending[used] = node
-            used += 1
-    return s, count, pending, used
+    used, count = last, 0
+    direct = leaf and targets * ((n >> tree.depth) + 1) <= how.pairs
+    for at in range(first, last):
+        stack[0] = pending[at, 0]
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            node = stack[depth]
+            order = 0
+            if not direct or node < leaves:
+                order = _order_needed(code, how, reach, t, target, node, tree, s2)
+            if order > 0:
+                far = _room(far, count)
+                far[count, 0] = node
+                far[count, 1] = order
+                count += 1
+            elif node < leaves and (leaf or tree.radius[node] > target.radius[t]):
+                stack[depth] = 2 * node + 2
+                stack[depth + 1] = 2 * node + 1
+                depth += 2
+            else:
+                pending = _room(pending, used)
+                pending[used, 0] = node
+                used += 1
+    return far, count, pending, used
 
 
 @njit(**_OPTIONS)
@@ -262,9 +298,12 @@ def _sweep(
     n, m, c = ssigma.size, target.order.size, o.degree.size
     levels = target.depth - task_level
     tasks = np.int64(1) << np.int64(task_level)
+    reach = np.zeros(o.order + 1)
+    for q in range(1, o.order + 1):
+        reach[q] = how.opening ** (2.0 * how.order / q)
     for task in prange(tasks):
         pack, points, sums = block_arrays(ssigma, GRADIENT_SUMS)
-        direction, offsets = rows_of_lanes(3, ssigma), rows_of_lanes(3, ssigma)
+        direction, offsets, ratios = rows_of_lanes(3, ssigma), rows_of_lanes(3, ssigma), rows_of_lanes(o.order + 1, ssigma)
         f, powers = rows_of_lanes(o.order + 1, ssigma), rows_of_lanes(o.order + 1, ssigma)
         d, out = rows_of_lanes(c, ssigma), rows_of_lanes(12, ssigma)
         gathered, lanes_local = rows_of_lanes(3 * c, ssigma), rows_of_lanes(3 * c, ssigma)
@@ -272,9 +311,9 @@ def _sweep(
         lanes_local[:] = 0.0
         local = np.zeros((levels + 1, c, 3), ssigma.dtype)
         shift_powers, curl = np.empty(c, ssigma.dtype), np.empty((c, 3), ssigma.dtype)
-        shift = np.empty(3)
-        batch, stack = np.empty(d.shape[1], np.int64), np.empty(2 * tree.depth + 8, np.int64)
-        pending = np.zeros(1024, np.int64)
+        shift, width = np.empty(3), d.shape[1]
+        stack = np.empty(2 * tree.depth + 8, np.int64)
+        far, pending = np.zeros((512, 2), np.int64), np.zeros((1024, 1), np.int64)
         start = np.zeros(levels + 3, np.int64)
         start[1] = 1  # level 0 inherits the root
         expansions = pairs = 0
@@ -295,35 +334,25 @@ def _sweep(
                     for a in range(3):
                         shift[a] = target.centre[t, a] - target.centre[above, a]
                     local_down(o, shift, local[l - 1], target.scale[above], target.scale[t], shift_powers, local[l])
-                used, collected, met = start[l + 1], 0, 0
-                for at in range(start[l], start[l + 1]):
-                    stack[0], depth = pending[at], 1
-                    while depth > 0:
-                        depth, collected, pending, used = _split(
-                            code, how, t, target, leaf, count, tree, n, s2, depth, stack, batch, collected, pending, used
-                        )  # fmt: skip
-                        if collected == batch.size:
-                            _expand(
-                                code, o, t, target, tree, moments, s2, batch, collected,
-                                direction, f, gathered, powers, d, lanes_local,
-                            )  # fmt: skip
-                            met += collected
-                            collected = 0
-                if collected > 0:
-                    _expand(
-                        code, o, t, target, tree, moments, s2, batch, collected,
-                        direction, f, gathered, powers, d, lanes_local,
-                    )  # fmt: skip
-                    met += collected
+                far, met, pending, used = _sort_out(
+                    code, how, reach, t, target, leaf, count, tree, n, s2, pending, start[l], start[l + 1], far, stack
+                )  # fmt: skip
+                start[l + 2] = used
                 if met > 0:
+                    ranked = np.empty((met, 2), np.int64)
+                    _by_order(far, met, o.order, ranked)
+                    for low in range(0, met, width):
+                        _expand(
+                            code, o, ranked[low, 1], t, target, tree, moments, s2, ranked[low : min(low + width, met), 0],
+                            direction, f, ratios, gathered, powers, d, lanes_local,
+                        )  # fmt: skip
                     collect_lanes(lanes_local, local[l])
                 expansions += met
-                start[l + 2] = used
                 if not leaf:
                     continue
                 if mode != POTENTIAL:
                     local_curl(o, local[l], target.scale[t], curl)
-                near = pending[start[l + 1] : used]
+                near = pending[start[l + 1] : used, 0]
                 for low in range(first, first + count, BLOCK):
                     block = min(BLOCK, first + count - low)
                     for i in range(4 * ((block + 3) // 4)):

@@ -167,27 +167,28 @@ def radial_derivatives(code: int, order: int, distance: float, s2: float, f: Any
 
 
 @njit(**_PART)
-def gather_moments(o: Any, m: Any, node: Any, ratio: float, lane: int, gathered: Any) -> None:
-    """One source node's moments into a lane, in units of the distance."""
-    factor = type(m[0, 0, 0])(1.0)
-    step = type(m[0, 0, 0])(ratio)
-    for q in range(o.order + 1):
-        for n in range(o.size[q], o.size[q + 1]):
-            gathered[3 * n, lane] = m[node, n, 0] * factor
-            gathered[3 * n + 1, lane] = m[node, n, 1] * factor
-            gathered[3 * n + 2, lane] = m[node, n, 2] * factor
-        factor *= step
+def gather_moments(o: Any, order: int, m: Any, nodes: Any, ratios: Any, gathered: Any) -> None:
+    """Moments of the source ``nodes``, one per lane, times ratios[|n|, lane] (to units of the distance).
+
+    One total order at a time, so that the rows being filled stay in the first-level cache.
+    """
+    for q in range(order + 1):
+        for lane in range(nodes.size):
+            node, factor = nodes[lane], ratios[q, lane]
+            for n in range(o.size[q], o.size[q + 1]):
+                gathered[3 * n, lane] = m[node, n, 0] * factor
+                gathered[3 * n + 1, lane] = m[node, n, 1] * factor
+                gathered[3 * n + 2, lane] = m[node, n, 2] * factor
 
 
 @njit(**_PART)
-def add_local(o: Any, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any) -> None:
-    """local[m] += powers[|m|] sum_n D_(m+n) M_n, one source node per lane.
+def add_local(o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any) -> None:
+    """local[m] += powers[|m|] sum_n D_(m+n) M_n over |m| + |n| <= order, one source node per lane.
 
     Rows of lanes: ``direction (3,)`` is R in units of the distance, ``f (order + 1,)``, ``gathered (3 c,)`` and
     ``local (3 c,)`` (index and axis), ``powers (order + 1,)``, ``d (c,)`` scratch.
     """
     wide_vectors()
-    order = o.order
     x, y, z = load(direction, 0), load(direction, 1), load(direction, 2)
     store(d, 0, load(f, order))
     for k in range(order - 1, -1, -1):
@@ -205,10 +206,10 @@ def add_local(o: Any, direction: Any, f: Any, gathered: Any, powers: Any, d: Any
                 value = multiply_add(same(d.dtype.type(o.entry[m] - 1), d), load(d, o.second[m]), value)
             store(d, m, value)
         store(d, 0, load(f, k))
-    for m in range(o.degree.size):
+    for m in range(o.size[order + 1]):
         base = o.start[m]
         u = v = w = same(d.dtype.type(0.0), d)
-        for n in range(o.start[m + 1] - base):
+        for n in range(o.size[order - o.degree[m] + 1]):
             derivative = load(d, o.sums[base + n])
             u = multiply_add(derivative, load(gathered, 3 * n), u)
             v = multiply_add(derivative, load(gathered, 3 * n + 1), v)

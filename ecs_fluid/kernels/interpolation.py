@@ -15,7 +15,7 @@ from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.partition import axis_cell, view_as
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(fastmath=FAST, forceinline=True)
 def axis_weight(x: float, origin: float, inverse: float, cell: int) -> float:
     """Weight of the upper point of ``cell`` along one axis, clamped to [0, 1]; NaN stays NaN."""
     f = (x - origin) * inverse - cell

@@ -32,7 +32,6 @@ OMEGA = 1.2
 """Relaxation factor inside a V-cycle. Measured on 5 to 64 cells per edge, cubes, boxes and stretched cells: a cycle
 leaves at most 0.11 of the error on cubes and 0.13 elsewhere with 1.2, but 0.21 and 0.33 with 1."""
 
-_COARSEST_SWEEPS = 8
 _STALLED = 0.7
 """A cycle that leaves more than this part of the residual has met round-off."""
 
@@ -101,9 +100,9 @@ def _cycle(grids: list[Level], at: int) -> float:
     """One V-cycle from level ``at`` down; returns the residual (RMS) found after the first relaxation."""
     level = grids[at]
     if at == len(grids) - 1:
-        sweeps = 1 if level.laplacian.rows * level.points <= 1 else _COARSEST_SWEEPS
-        relax(level.field, level.rhs, level.laplacian, 1.0, sweeps)
-        return residual_rows(level.field, level.rhs, level.laplacian, level.residual) if at == 0 else 0.0
+        # No two inner points are neighbours here, so one sweep is the solution.
+        relax(level.field, level.rhs, level.laplacian, 1.0, 1)
+        return 0.0
     relax(level.field, level.rhs, level.laplacian, OMEGA, PRE)
     left = residual_rows(level.field, level.rhs, level.laplacian, level.residual)
     _correct(grids, at)

@@ -15,7 +15,7 @@ from ecs_fluid.kernels import CHUNKS
 _BUCKETS = 512
 
 
-@njit(cache=True)
+@njit(forceinline=True)
 def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     """Cell of coordinate ``x`` [m] along one axis; ``inverse`` is 1 / spacing [1/m]."""
     cell = int((x - origin) * inverse)
@@ -160,7 +160,7 @@ def scatter_sorted(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> n
     return out
 
 
-@njit(cache=True)
+@njit(forceinline=True)
 def gap(x: float, origin: float, spacing: float, cell: int, cells: int) -> float:
     """Distance [m] along one axis from ``x`` to a cell; the outermost cells reach to infinity.
 
