@@ -60,6 +60,7 @@ class Run:
         self.every, self.checkpoint_seconds = every, checkpoint_seconds
         self._recorded = len(world.history)
         self._saved_at = -1
+        self._continues = False
 
     @classmethod
     def resume(
@@ -80,6 +81,7 @@ class Run:
             folder.close()
             raise
         run = cls(world, folder, last_tick or plan["last_tick"], plan["every"], plan["checkpoint_seconds"])
+        run._continues = True
         return run, list(found.skipped)
 
     def execute(self, watch: Watcher) -> str:
@@ -100,7 +102,8 @@ class Run:
         status = "failed"
         try:
             self._checkpoint()
-            with folder.write_trajectory(world.tick or None) as frames:
+            # Also at tick 0: a run that was killed before its second checkpoint has frames already.
+            with folder.write_trajectory(world.tick if self._continues else None) as frames:
                 if world.tick == 0 and not frames.ticks:
                     world.evaluate()
                     frames.append(0, 0.0, stored_columns(world))

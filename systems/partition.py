@@ -21,9 +21,11 @@ class PartitionSystem(System):
 
     The Grid encloses vortons and tracers and carries the velocity field. It has about `cells_per_vorton`
     cells per vorton, as in the articles, and more where few vortons with small cores would leave it coarser
-    than `cells_per_core` cells per core radius. The Sources are all vortons in one structure of arrays, sorted by the cells of a second
-    grid that encloses the vortons alone; the tree is built on it. Both are remade in each stage, so no
-    particle ever leaves the domain. Source: Fluid Simulation for Video Games, part 3.
+    than `cells_per_core` cells per core radius. The Sources are all vortons in one structure of arrays,
+    sorted by the cells of a second grid that encloses the vortons alone; the tree is built on it. Both are
+    remade in each stage, so no particle ever leaves the domain.
+
+    Source: Fluid Simulation for Video Games, part 3.
     """
 
     reads = (Position, Strength, CoreRadius)
@@ -37,7 +39,7 @@ class PartitionSystem(System):
         2.0,
         ge=0,
         le=16,
-        description="cells of the field grid per mean core radius, up to 131,072 cells; 0 counts vortons alone",
+        description="field cells per mean core radius, up to 131,072 cells in all; 0 counts vortons alone",
     )
     vortons_per_cell: float = Field(
         1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree"
@@ -114,8 +116,8 @@ class PartitionSystem(System):
         wanted = round(len(sigma) * self.cells_per_vorton)
         if wanted > MAX_CELLS:
             raise FluidError(
-                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(sigma)} vortons asks "
-                f"for {wanted} grid cells; at most {MAX_CELLS} are allowed"
+                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(sigma)} vortons "
+                f"asks for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
         if self.cells_per_core and len(sigma) and np.isfinite(extent).all():
             edge = float(sigma.mean(dtype=np.float64)) / self.cells_per_core

@@ -66,6 +66,7 @@ def movie(
         count = _write(encoder, part, frames, view, chosen, fps, quality, velocity_of, progress)
         if not count:
             raise FluidError("there are no frames to make a movie of")
+        _check(encoder, part, target, count)
         os.replace(part, target)
     except OSError as error:
         raise FluidError(f"cannot write the movie {target}: {error.strerror or error}") from None
@@ -133,6 +134,19 @@ def _write(
         writer.close()
         scene.close()
     return count
+
+
+def _check(encoder: Any, part: Path, target: Path, count: int) -> None:
+    """The encoder says nothing of a full disk, so count the frames that the file holds."""
+    try:
+        found = encoder.count_frames_and_secs(str(part))[0]
+    except RuntimeError:
+        found = 0
+    if found != count:
+        raise FluidError(
+            f"cannot write the movie {target}: the encoder stored {found} of {count} frames; "
+            "is the disk full?"
+        )
 
 
 def require_encoder() -> Any:

@@ -231,7 +231,8 @@ class Scene:
         if not lines.n_points:
             return
         self._first_limits("speed", lines.point_data["speed"])
-        tubes = lines.tube(radius=0.0016 * float(np.linalg.norm(self.view.hi - self.view.lo)), n_sides=8)
+        size = np.linalg.norm(self.view.hi - self.view.lo) or np.linalg.norm(np.ptp(self._box(0.35), axis=0))
+        tubes = lines.tube(radius=0.0016 * float(size), n_sides=8)
         self._surface("streamlines", True).update(tubes, tubes.point_data["speed"])
 
     def _first_limits(self, colour: str, values: NDArray) -> None:

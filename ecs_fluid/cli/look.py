@@ -101,6 +101,8 @@ def check_pictures(movie: Path | None, save: Path | None) -> None:
             raise FluidError(f"{flag} {path}: a file ending in {' or '.join(endings)} is needed")
         if not path.resolve().parent.is_dir():
             raise FluidError(f"{flag} {path}: the folder {path.parent} does not exist")
+        if not os.access(path.resolve().parent, os.W_OK):
+            raise FluidError(f"{flag} {path}: the folder {path.parent} cannot be written to")
     if movie is not None:
         from ecs_fluid.viz.movie import require_encoder
 
@@ -134,7 +136,7 @@ def render_run(
                 movie,
                 frames,
                 fps=_real_time(stored.times) if fps is None else fps,
-                velocity_of=_velocity_of(run),
+                velocity_of=_velocity_of(run) if options.get("what") in ("slice", "streamlines") else None,
                 progress=lambda done: status.update(f"rendering frame {done} of {len(frames)}"),
                 **options,
             )
@@ -155,13 +157,13 @@ def _frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Any]:
     run = RunFolder.open(folder)
     stored = run.read_trajectory()
     if not len(stored):
-        raise StorageError(f"{folder} has no stored frames: its world held no particles")
+        raise StorageError(f"{folder} has no stored frames")
     if not -len(stored) <= number < len(stored):
         raise StorageError(
             f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last"
         )
     columns = stored.frame(number)
-    return float(stored.times[number]), columns, _velocity_of(run)(columns)
+    return float(stored.times[number]), columns, lambda points: _velocity_of(run)(columns)(points)
 
 
 def _velocity_of(run: RunFolder) -> Callable[[Any], Any]:
@@ -170,7 +172,11 @@ def _velocity_of(run: RunFolder) -> Callable[[Any], Any]:
 
     from ecs_fluid.worlds.world_recipe import WorldRecipe
 
-    recipe = WorldRecipe.from_tables(tomllib.loads(run.recipe), "world.toml", allow_code=True)
+    try:
+        tables = tomllib.loads(run.recipe)
+    except tomllib.TOMLDecodeError as error:
+        raise StorageError(f"{run.path / 'world.toml'} is damaged: {error}") from None
+    recipe = WorldRecipe.from_tables(tables, "world.toml", allow_code=True)
 
     def velocity(frame: Frame) -> Any:
         from ecs_fluid.components import CoreRadius, Position, Strength
@@ -224,12 +230,15 @@ def info(folder: Path, /) -> None:
     run = RunFolder.open(folder)
     about = run.read_info()
     stored = run.read_trajectory()
+    # A run under way, or killed, has not told how far it came: its stored frames do.
+    ticks = about.get("ticks", int(stored.ticks[-1]) if len(stored) else 0)
+    simulated = about.get("time", float(stored.times[-1]) if len(stored) else 0.0)
     lines = {
         "world": about.get("world"),
         "command": about.get("command"),
-        "status": about.get("status"),
-        "ticks": f"{about.get('ticks', '?')} of {about.get('plan', {}).get('last_tick', '?')}",
-        "simulated time": f"{about.get('time', 0.0):.6g} s",
+        "status": _status(run, str(about.get("status"))),
+        "ticks": f"{ticks} of {about.get('plan', {}).get('last_tick', '?')}",
+        "simulated time": f"{simulated:.6g} s",
         "wall time": f"{about.get('wall_seconds', 0.0):.1f} s",
         "speed": f"{about.get('ticks_per_second', 0.0):.1f} ticks/s in the last stretch",
         "stored frames": str(len(stored)),
@@ -240,6 +249,19 @@ def info(folder: Path, /) -> None:
         out.print(f"{key:<15} {value}", markup=False)
     _systems(about.get("systems", {}))
     _records(run.records())
+
+
+def _status(run: RunFolder, status: str) -> str:
+    """The stored status; of a run that says that it is running, whether anything still writes it."""
+    from ecs_fluid.io.lock import WriterLock
+
+    if status != "running":
+        return status
+    try:
+        WriterLock(run.path / "writer.lock").release()
+    except StorageError:
+        return status
+    return f"killed; continue with: ecs-fluid resume {run.path}"
 
 
 def _systems(systems: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Cartesian Taylor expansions of the regularised vector potential, and their translations.
 
-With G the potential of a blob (``regularisation``), s the centre of a source node and t that of a target node,
+With G the potential of a blob (``regularisation``), s the centre of a source node, t that of a target node,
 R = t - s, x = t + e and x_i = s + d_i,
 
     4 pi psi(x) = sum_i alpha_i G(R + e - d_i) = sum_m L_m e^m / m!
@@ -10,11 +10,11 @@ R = t - s, x = t + e and x_i = s + d_i,
 source node, so core size and node size are free of each other; the series of 1/sqrt(r^2 + sigma^2) converges
 even faster than that of 1/r, like ((a + b)/sqrt(R^2 + sigma^2))^order for node radii a and b.
 
-D comes from f_k = (1/r d/dr)^k G by the recurrence of McMurchie and Davidson 1978 (their R_tuv), which needs a
-kernel for nothing but f_0 ... f_order. Everything is scaled: M by powers of the source node's scale, L by the target
-node's, D by the distance, so that float32 has room for any size of a flow.
+D comes from f_k = (1/r d/dr)^k G by the recurrence of McMurchie and Davidson 1978 (their R_tuv), which
+needs a kernel for nothing but f_0 ... f_order. Everything is scaled: M by powers of the source node's
+scale, L by the target node's, D by the distance, so that float32 has room for any size of a flow.
 
-Source: Dehnen 2002 (J. Comput. Phys. 179, 27) for the truncation by total order and the mutual node criterion.
+Source: Dehnen 2002 (J. Comput. Phys. 179, 27) for the truncation by total order and the criterion.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ def monomials(o: Any, order: int, x: float, y: float, z: float, out: Any) -> Non
     for m in range(1, o.size[order + 1]):
         a = o.axis[m]
         d = x if a == 0 else (y if a == 1 else z)
-        out[m] = out[o.first[m]] * d / o.entry[m]
+        out[m] = out[o.first[m]] * (d * o.inverse[m])
 
 
 @njit(**_OPTIONS)
-def fill_moments(o: Any, depth: int, centre: Any, scale: Any, x: Any, alpha: Any, sigma: Any, m: Any, s2: Any) -> None:
+def fill_moments(
+    o: Any, depth: int, centre: Any, scale: Any, x: Any, alpha: Any, sigma: Any, m: Any, s2: Any
+) -> None:
     """Moments ``m (nodes, c, 3)`` of all nodes and ``s2 (nodes, 3)``: mean, least and largest sigma^2 [m^2].
 
     The mean is weighted by |alpha|: it makes the error of one common core radius second order.
@@ -89,10 +91,10 @@ def fill_moments(o: Any, depth: int, centre: Any, scale: Any, x: Any, alpha: Any
         for k in prange(nodes):
             node = nodes - 1 + k
             left, right = 2 * node + 1, 2 * node + 2
-            powers, shrunk = np.empty(c, m.dtype), np.empty((c, 3), m.dtype)
+            shift, moved = np.empty(3), np.empty((c, 3), m.dtype)
             m[node] = 0.0
             for child in (left, right):
-                _moments_up(o, child, node, centre, scale, m, powers, shrunk)
+                _moments_up(o, child, node, centre, scale, m, shift, moved)
             total = weight[left] + weight[right]
             weight[node] = total
             share = weight[left] / total if total > 0.0 else 0.5
@@ -102,50 +104,65 @@ def fill_moments(o: Any, depth: int, centre: Any, scale: Any, x: Any, alpha: Any
 
 
 @njit(**_PART)
-def _moments_up(o: Any, child: Any, node: Any, centre: Any, scale: Any, m: Any, powers: Any, shrunk: Any) -> None:
-    """m[node, k + j] += (shift)^j / j! m[child, k], in the units of both."""
-    unit = scale[node]
-    monomials(
-        o, o.order, (centre[node, 0] - centre[child, 0]) / unit, (centre[node, 1] - centre[child, 1]) / unit,
-        (centre[node, 2] - centre[child, 2]) / unit, powers,
-    )  # fmt: skip
-    ratio = scale[child] / unit
-    for k in range(powers.size):
-        factor = ratio ** o.degree[k]
+def _shift(table: Any, order: int, shift: Any, unit: float, rows: Any, backwards: bool) -> None:
+    """rows[m] = sum_n rows[m +- n] shift^n / n!, in place, one axis after the other.
+
+    ``table`` steps to the neighbour; going through m away from it, no row is read after it was changed.
+    """
+    real = rows.dtype.type
+    c = rows.shape[0]
+    powers = np.empty(order + 1, rows.dtype)
+    for a in range(3):
+        powers[0] = 1.0
+        for q in range(1, order + 1):
+            powers[q] = powers[q - 1] * real(shift[a] / (unit * q))
+        for i in range(c):
+            m = c - 1 - i if backwards else i
+            x = y = z = real(0.0)
+            at, q = m, 0
+            while at >= 0:
+                x += powers[q] * rows[at, 0]
+                y += powers[q] * rows[at, 1]
+                z += powers[q] * rows[at, 2]
+                at = table[at, a]
+                q += 1
+            rows[m, 0], rows[m, 1], rows[m, 2] = x, y, z
+
+
+@njit(**_PART)
+def _moments_up(
+    o: Any, child: Any, node: Any, centre: Any, scale: Any, m: Any, shift: Any, moved: Any
+) -> None:
+    """Add the moments of a child to those of its parent, about the parent's centre and in its units."""
+    for a in range(3):
+        shift[a] = centre[node, a] - centre[child, a]
+    factor, ratio = m.dtype.type(1.0), m.dtype.type(scale[child] / scale[node])
+    for q in range(o.order + 1):
+        for k in range(o.size[q], o.size[q + 1]):
+            for a in range(3):
+                moved[k, a] = m[child, k, a] * factor
+        factor *= ratio
+    _shift(o.down, o.order, shift, scale[node], moved, True)
+    for k in range(moved.shape[0]):
         for a in range(3):
-            shrunk[k, a] = m[child, k, a] * factor
-    for k in range(powers.size):
-        x, y, z = shrunk[k, 0], shrunk[k, 1], shrunk[k, 2]
-        base = o.start[k]
-        for j in range(o.start[k + 1] - base):
-            row = o.sums[base + j]
-            m[node, row, 0] += powers[j] * x
-            m[node, row, 1] += powers[j] * y
-            m[node, row, 2] += powers[j] * z
+            m[node, k, a] += moved[k, a]
 
 
 @njit(**_PART)
-def local_down(o: Any, shift: Any, above: Any, scale_above: float, scale: float, powers: Any, below: Any) -> None:
-    """below[m] = sum_n above[m + n] shift^n / n!: a local expansion about a centre moved by ``shift`` [m]."""
-    unit = scale_above
-    monomials(o, o.order, shift[0] / unit, shift[1] / unit, shift[2] / unit, powers)
-    ratio = scale / scale_above
-    for m in range(powers.size):
-        base = o.start[m]
-        x = y = z = type(below[0, 0])(0.0)
-        for n in range(o.start[m + 1] - base):
-            row = o.sums[base + n]
-            x += above[row, 0] * powers[n]
-            y += above[row, 1] * powers[n]
-            z += above[row, 2] * powers[n]
-        factor = ratio ** o.degree[m]
-        below[m, 0] = x * factor
-        below[m, 1] = y * factor
-        below[m, 2] = z * factor
+def local_down(o: Any, shift: Any, above: Any, scale_above: float, scale: float, below: Any) -> None:
+    """Local expansion ``below`` about a centre moved by ``shift`` [m] from that of ``above``."""
+    below[:] = above
+    _shift(o.up, o.order, shift, scale_above, below, False)
+    factor, ratio = below.dtype.type(1.0), below.dtype.type(scale / scale_above)
+    for q in range(o.order + 1):
+        for k in range(o.size[q], o.size[q + 1]):
+            for a in range(3):
+                below[k, a] *= factor
+        factor *= ratio
 
 
 @njit(**_PART)
-def radial_derivatives(code: int, order: int, distance: float, s2: float, f: Any, lane: int) -> None:
+def _radial_derivatives(code: int, order: int, distance: float, s2: float, f: Any, lane: int) -> None:
     """f[k, lane] = (1/r d/dr)^k G in units of the distance: sqrt(r^2 + s2) for algebraic blobs, else r."""
     w = s2 / (distance * distance)
     if code == GAUSSIAN:
@@ -167,6 +184,37 @@ def radial_derivatives(code: int, order: int, distance: float, s2: float, f: Any
 
 
 @njit(**_PART)
+def prepare_lanes(s: Any, order: int, target: Any, t: Any, nodes: Any, w: Any) -> None:
+    """Directions, radial derivatives and scale factors of the source ``nodes``, one per lane."""
+    centre, algebraic = s.tree.centre, s.code not in (GAUSSIAN, RANKINE)
+    for lane in range(w.d.shape[1]):
+        if lane >= nodes.size:
+            for a in range(3):
+                w.direction[a, lane] = 0.0
+            for k in range(order + 1):
+                w.f[k, lane] = 0.0
+                w.powers[k, lane] = 0.0
+            continue
+        node = nodes[lane]
+        x, y = target.centre[t, 0] - centre[node, 0], target.centre[t, 1] - centre[node, 1]
+        z = target.centre[t, 2] - centre[node, 2]
+        square = x * x + y * y + z * z
+        if algebraic:
+            square += s.s2[node, 0]
+        inverse = 1.0 / np.sqrt(square)
+        w.direction[0, lane] = x * inverse
+        w.direction[1, lane] = y * inverse
+        w.direction[2, lane] = z * inverse
+        _radial_derivatives(s.code, order, 1.0 / inverse, s.s2[node, 0], w.f, lane)
+        power, ratio = inverse, 1.0
+        for k in range(order + 1):
+            w.ratios[k, lane] = ratio
+            w.powers[k, lane] = power
+            ratio *= s.tree.scale[node] * inverse
+            power *= target.scale[t] * inverse
+
+
+@njit(**_PART)
 def gather_moments(o: Any, order: int, m: Any, nodes: Any, ratios: Any, gathered: Any) -> None:
     """Moments of the source ``nodes``, one per lane, times ratios[|n|, lane] (to units of the distance).
 
@@ -182,11 +230,13 @@ def gather_moments(o: Any, order: int, m: Any, nodes: Any, ratios: Any, gathered
 
 
 @njit(**_PART)
-def add_local(o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any) -> None:
+def add_local(
+    o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any
+) -> None:
     """local[m] += powers[|m|] sum_n D_(m+n) M_n over |m| + |n| <= order, one source node per lane.
 
-    Rows of lanes: ``direction (3,)`` is R in units of the distance, ``f (order + 1,)``, ``gathered (3 c,)`` and
-    ``local (3 c,)`` (index and axis), ``powers (order + 1,)``, ``d (c,)`` scratch.
+    Rows of lanes: ``direction (3,)`` is R in units of the distance, ``f (order + 1,)``, ``gathered (3 c,)``
+    and ``local (3 c,)`` (index and axis), ``powers (order + 1,)``, ``d (c,)`` scratch.
     """
     wide_vectors()
     x, y, z = load(direction, 0), load(direction, 1), load(direction, 2)
@@ -248,7 +298,7 @@ def _lane_monomials(o: Any, order: int, offsets: Any, powers: Any) -> None:
     store(powers, 0, same(offsets.dtype.type(1.0), offsets))
     for m in range(1, o.size[order + 1]):
         a = o.axis[m]
-        value = multiply(load(powers, o.first[m]), same(offsets.dtype.type(1.0 / o.entry[m]), offsets))
+        value = multiply(load(powers, o.first[m]), same(offsets.dtype.type(o.inverse[m]), offsets))
         if a == 0:
             value = multiply(x, value)
         elif a == 1:
@@ -275,7 +325,9 @@ def evaluate(o: Any, order: int, local: Any, offsets: Any, powers: Any, out: Any
 
 
 @njit(**_PART)
-def evaluate_gradient(o: Any, order: int, local: Any, scale: float, offsets: Any, powers: Any, out: Any) -> None:
+def evaluate_gradient(
+    o: Any, order: int, local: Any, scale: float, offsets: Any, powers: Any, out: Any
+) -> None:
     """Like ``evaluate``, with the gradient in out[3 + 3 i + j] = d out[i]/dx_j."""
     wide_vectors()
     evaluate(o, order, local, offsets, powers, out)

@@ -1,9 +1,9 @@
-"""A vector of lanes for compiled code: one value for each of 32 (float32) or 16 (float64) neighbours in memory.
+"""A vector of lanes for compiled code: 32 float32 or 16 float64 numbers that are neighbours in memory.
 
 The loops of the fast multipole method are short sums of products whose operands lie in rows picked by a
 table, and no compiler finds the vectors in them. Here the vectors are written down: a row of an array
-``(rows, lanes(dtype))`` is loaded, multiplied and stored as a whole. 128 bytes are two vectors of AVX-512, four
-of AVX2 and eight of NEON, so three running sums hide the latency of the multiply-adds.
+``(rows, lanes(dtype))`` is loaded, multiplied and stored as a whole. 128 bytes are two vectors of AVX-512,
+four of AVX2 and eight of NEON, so three running sums hide the latency of the multiply-adds.
 
 All functions but ``lanes`` and ``rows_of_lanes`` exist in compiled code only.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.datamodel import models
@@ -78,7 +78,9 @@ def same(typingctx: Any, number: Any, array: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = ir.VectorType(args[0].type, kind.count)
-        first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[0], ir.Constant(ir.IntType(32), 0))
+        first = builder.insert_element(
+            ir.Constant(vector, ir.Undefined), args[0], ir.Constant(ir.IntType(32), 0)
+        )
         mask = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
         return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), mask)
 

@@ -1,4 +1,4 @@
-"""Tables of multi-indices m = (i, j, k) up to a total order, in the sequence 0; then order 1; then order 2; ...
+"""Tables of multi-indices m = (i, j, k) up to a total order, order after order.
 
 A multi-index has the same place for every highest order, so the indices of lower orders are a prefix. These
 tables turn the recurrences and the sums of ``fmm_expansions`` into plain loops.
@@ -25,10 +25,14 @@ class Orders(NamedTuple):
     """(c,) axis a of the smallest positive entry of m"""
     entry: NDArray[np.int64]
     """(c,) m_a, that entry"""
+    inverse: NDArray[np.float64]
+    """(c,) 1/m_a"""
     first: NDArray[np.int64]
     """(c,) place of m - e_a"""
     second: NDArray[np.int64]
     """(c,) place of m - 2 e_a, or -1"""
+    down: NDArray[np.int64]
+    """(c, 3) place of m - e_b, or -1"""
     up: NDArray[np.int64]
     """(c, 3) place of m + e_b, or -1 beyond the highest order"""
     start: NDArray[np.int64]
@@ -40,23 +44,25 @@ class Orders(NamedTuple):
 @cache
 def orders(order: int) -> Orders:
     """The tables for one highest order (kept for the next call)."""
-    indices = [(i, j, q - i - j) for q in range(order + 1) for i in range(q, -1, -1) for j in range(q - i, -1, -1)]
+    indices = [
+        (i, j, q - i - j) for q in range(order + 1) for i in range(q, -1, -1) for j in range(q - i, -1, -1)
+    ]
     place = {m: at for at, m in enumerate(indices)}
     c = len(indices)
     size = np.array([q * (q + 1) * (q + 2) // 6 for q in range(order + 2)])
     degree = np.array([sum(m) for m in indices])
     axis, entry, first = np.zeros(c, np.int64), np.zeros(c, np.int64), np.zeros(c, np.int64)
-    second, up = np.full(c, -1), np.full((c, 3), -1)
+    second, down, up = np.full(c, -1), np.full((c, 3), -1), np.full((c, 3), -1)
     for at, m in enumerate(indices):
         for b in range(3):
+            down[at, b] = place.get((m[0] - (b == 0), m[1] - (b == 1), m[2] - (b == 2)), -1)
             up[at, b] = place.get((m[0] + (b == 0), m[1] + (b == 1), m[2] + (b == 2)), -1)
         if at == 0:
             continue
         a = min((value, b) for b, value in enumerate(m) if value > 0)[1]
-        below = [value - (b == a) for b, value in enumerate(m)]
         twice = (m[0] - 2 * (a == 0), m[1] - 2 * (a == 1), m[2] - 2 * (a == 2))
         axis[at], entry[at] = a, m[a]
-        first[at] = place[below[0], below[1], below[2]]
+        first[at] = down[at, a]
         second[at] = place.get(twice, -1)
     cube = np.full((order + 1,) * 3, -1, np.int32)
     grid = np.array(indices)
@@ -65,4 +71,6 @@ def orders(order: int) -> Orders:
     start = np.zeros(c + 1, np.int64)
     np.cumsum(counts, out=start[1:])
     sums = np.concatenate([cube[tuple((grid[m] + grid[: counts[m]]).T)] for m in range(c)])
-    return Orders(order, size, degree, axis, entry, first, second, up, start, sums)
+    return Orders(
+        order, size, degree, axis, entry, 1.0 / np.maximum(entry, 1), first, second, down, up, start, sums
+    )

@@ -1,8 +1,8 @@
 """Balanced binary tree over points: every node is cut at the median of its longest side.
 
 Node k of level l holds rows (k n) >> l up to ((k + 1) n) >> l of the sorted points and stands at 2^l - 1 + k
-in the node arrays, so the tree needs no pointers, all leaves are of nearly one size, and a ring, a plane or two
-clusters a thousand diameters apart are cut as well as a full cube. Coincident points do no harm.
+in the node arrays, so the tree needs no pointers, all leaves are of nearly one size, and a ring, a plane or
+two clusters a thousand diameters apart are cut as well as a full cube. Coincident points do no harm.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _grow(depth: int, x: Any, order: Any, centre: Any, radius: Any, scale: Any) 
 
 
 def build(x: NDArray[Any], leaf: int) -> PointTree:
-    """Tree over the points ``x (3, n)`` [m], n >= 1, with at most ``leaf`` points in a leaf; ``x`` is kept."""
+    """Tree over the points ``x (3, n)`` [m], n >= 1, at most ``leaf`` in a leaf; ``x`` is not changed."""
     n = x.shape[1]
     depth = 0
     while (n + (1 << depth) - 1) >> depth > leaf:

@@ -5,15 +5,15 @@ padded with zeros, the periodic one of the FFT is the same (Hockney and Eastwood
 Particles, section 6-5-4). G is even, so its transform is real and an eighth of it is kept. The transforms
 leave out what is known to be zero or not wanted, about 40 % of the work. Green's functions:
 
-``lattice``   1/(4 pi r), and at r = 0 the value that makes the sum over the lattice equal to the integral up to
-              O(h^4): -v/(4 pi) with v the potential of a lattice of unit charges in a neutral background at one
-              of its points (for cubes v = -2.837297/h). The average over the cell, often used, is O(h^2).
+``lattice``   1/(4 pi r), and at r = 0 the value that makes the sum over the lattice equal to the integral up
+              to O(h^4): -v/(4 pi) with v the potential of a lattice of unit charges in a neutral background
+              at one of its points (for cubes v = -2.837297/h). The mean over the cell, often used, is O(h^2).
 ``spectral``  1/(4 pi r) cut off beyond the diagonal L of the box, which changes nothing inside: its transform
-              2 sin^2(L k/2)/k^2 is smooth, and the error is that of the trapezoidal rule for omega: below every
-              power of h for smooth vorticity that ends inside the box (Vico, Greengard, Ferrando,
+              2 sin^2(L k/2)/k^2 is smooth, and the error is that of the trapezoidal rule for omega: below
+              every power of h for smooth vorticity that ends inside the box (Vico, Greengard, Ferrando,
               J. Comput. Phys. 323 (2016)).
-``blob``      that of a regularised vorton of core radius sigma: what all solvers would give for vortons of that
-              one radius at the grid points.
+``blob``      that of a regularised vorton of core radius sigma: what all solvers would give for vortons of
+              that one radius at the grid points.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Array = NDArray[Any]
 Sizes = tuple[int, int, int]
 Steps = tuple[float, float, float]
 
-_BLOCK = 8
-"""Planes along y that are transformed at a time along x: small enough for the cache."""
+_BLOCK_BYTES = 2**20
+"""Size of the piece that a thread transforms at a time: it stays in the second-level cache."""
 
 
 def lattice_potential(spacing: Steps) -> float:
@@ -82,8 +82,9 @@ def _spectral(sizes: Sizes, spacing: Steps) -> Array:
     extent = np.array(sizes) * np.array(spacing)
     cut = 1.0001 * float(np.sqrt((extent**2).sum()))
     # The period must hold the cut-off sphere and the box, or copies of it reach inside.
-    wide = [fft.next_fast_len(int(np.ceil((cut + e) / (2.0 * h))) + 1) for e, h in zip(extent, spacing)]
-    k = np.sqrt(_squares([np.pi / (n * h) * np.arange(n + 1) for n, h in zip(wide, spacing)]))
+    h = np.array(spacing)
+    wide = [fft.next_fast_len(int(n) + 1) for n in np.ceil((cut + extent) / (2.0 * h))]
+    k = np.sqrt(_squares([np.pi / (wide[a] * h[a]) * np.arange(wide[a] + 1) for a in range(3)]))
     k[0, 0, 0] = 1.0
     transform = 2.0 * (np.sin(0.5 * cut * k) / k) ** 2
     transform[0, 0, 0] = 0.5 * cut * cut
@@ -114,25 +115,49 @@ def _transformed(half: Sizes, spacing: Steps, kind: str, code: int, sigma: float
     return np.asarray(fft.dctn(green, type=1, workers=numba.get_num_threads()).astype(dtype))
 
 
-def _convolve(values: Array, half: Sizes, green: Array, pool: ThreadPoolExecutor, workers: int) -> Array:
-    """Convolution of one component (px, py, pz) with the Green's function whose transform is ``green``."""
-    px, py, pz = values.shape
-    mx, my, mz = (2 * n for n in half)
-    waves = fft.rfft(values, mz, axis=2, workers=workers)
-    waves = fft.fft(waves, my, axis=1, workers=workers)
+def _blocks(count: int, bytes_each: int) -> list[slice]:
+    """``count`` planes in runs of about ``_BLOCK_BYTES``, whatever the number of threads."""
+    step = max(1, _BLOCK_BYTES // bytes_each)
+    return [slice(first, min(first + step, count)) for first in range(0, count, step)]
 
-    def along_x(first: int) -> None:
-        planes = slice(first, min(first + _BLOCK, my))
-        folded = np.minimum(np.arange(planes.start, planes.stop), my - np.arange(planes.start, planes.stop))
-        factor = green[:, folded]
-        block = fft.fft(waves[:, planes], mx, axis=0)
+
+def _convolve(omega: Array, half: Sizes, green: Array, out: Array, pool: ThreadPoolExecutor) -> None:
+    """Convolve one component (px, py, pz) with the Green's function whose transform is ``green``.
+
+    The padding with zeros is done where it is needed and cut off as soon as it can be, block by block, so the
+    field of waves is doubled along y and z only.
+    """
+    px, py, pz = omega.shape
+    mx, my, mz = (2 * n for n in half)
+    kz = half[2] + 1
+    waves = np.empty((px, my, kz), np.result_type(omega.dtype, np.complex64))
+
+    def forward(planes: slice) -> None:
+        count = planes.stop - planes.start
+        rows = np.zeros((count, py, mz), omega.dtype)
+        rows[:, :, :pz] = omega[planes]
+        wide = np.zeros((count, my, kz), waves.dtype)
+        wide[:, :py] = fft.rfft(rows, axis=2)
+        waves[planes] = fft.fft(wide, axis=1, overwrite_x=True)
+
+    def multiply(planes: slice) -> None:
+        index = np.arange(planes.start, planes.stop)
+        factor = green[:, np.minimum(index, my - index)]
+        block: Array = np.zeros((mx, len(index), kz), waves.dtype)
+        block[:px] = waves[:, planes]
+        block = fft.fft(block, axis=0, overwrite_x=True)
         block[: half[0] + 1] *= factor
         block[half[0] + 1 :] *= factor[half[0] - 1 : 0 : -1]
         waves[:, planes] = fft.ifft(block, axis=0, overwrite_x=True)[:px]
 
-    list(pool.map(along_x, range(0, my, _BLOCK)))
-    waves = fft.ifft(waves, axis=1, overwrite_x=True, workers=workers)[:, :py]
-    return np.asarray(fft.irfft(waves, mz, axis=2, workers=workers)[:, :, :pz])
+    def backward(planes: slice) -> None:
+        narrow = fft.ifft(waves[planes], axis=1)[:, :py]
+        out[planes] = fft.irfft(narrow, mz, axis=2)[:, :, :pz]
+
+    along_x = _blocks(px, my * kz * waves.itemsize)
+    list(pool.map(forward, along_x))
+    list(pool.map(multiply, _blocks(my, mx * kz * waves.itemsize)))
+    list(pool.map(backward, along_x))
 
 
 def hockney(
@@ -157,11 +182,12 @@ def hockney(
         raise ValueError(f"hockney: green = 'blob' needs sigma > 0, but it is {sigma}")
     threads = numba.get_num_threads() if workers is None else workers
     # Offsets run from 1 - p to p - 1, and the two ends fall together: G is even, so 2 (p - 1) points do.
-    half = tuple(fft.next_fast_len(n - 1) for n in omega.shape[:3])
-    steps = tuple(float(h) for h in spacing)
+    px, py, pz = omega.shape[:3]
+    half = fft.next_fast_len(px - 1), fft.next_fast_len(py - 1), fft.next_fast_len(pz - 1)
+    steps = float(spacing[0]), float(spacing[1]), float(spacing[2])
     table = _transformed(half, steps, green, int(code), float(sigma), omega.dtype.name)
     out = np.empty_like(omega)
     with ThreadPoolExecutor(threads) as pool:
         for c in range(omega.shape[3]):
-            out[..., c] = _convolve(np.ascontiguousarray(omega[..., c]), half, table, pool, threads)
+            _convolve(omega[..., c], half, table, out[..., c], pool)
     return out

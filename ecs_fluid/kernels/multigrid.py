@@ -29,8 +29,9 @@ PRE, POST = 1, 1
 """Sweeps before and after the coarse correction."""
 
 OMEGA = 1.2
-"""Relaxation factor inside a V-cycle. Measured on 5 to 64 cells per edge, cubes, boxes and stretched cells: a cycle
-leaves at most 0.11 of the error on cubes and 0.13 elsewhere with 1.2, but 0.21 and 0.33 with 1."""
+"""Relaxation factor inside a V-cycle. Measured on 5 to 64 cells per edge, cubes, boxes and stretched cells: a
+cycle leaves at most 0.11 of the error on cubes and 0.13 elsewhere with 1.2, but 0.21 and 0.33 with 1. (1500
+random boxes of 2 to 25 cells, spacings of 1 : 400: 0.132 at worst.)"""
 
 _STALLED = 0.7
 """A cycle that leaves more than this part of the residual has met round-off."""
@@ -104,7 +105,7 @@ def _cycle(grids: list[Level], at: int) -> float:
         relax(level.field, level.rhs, level.laplacian, 1.0, 1)
         return 0.0
     relax(level.field, level.rhs, level.laplacian, OMEGA, PRE)
-    left = residual_rows(level.field, level.rhs, level.laplacian, level.residual)
+    left, _ = residual_rows(level.field, level.rhs, level.laplacian, level.residual)
     _correct(grids, at)
     relax(level.field, level.rhs, level.laplacian, OMEGA, POST)
     return left
@@ -150,9 +151,8 @@ def solve(
     finest = grids[0]
     if finest.laplacian.inner == 0:
         return [0.0]
-    history = [residual_rows(finest.field, finest.rhs, finest.laplacian, finest.residual)]
-    inner = tuple(slice(*ends) for ends in finest.laplacian.span)
-    reference = max(history[0], math.sqrt(float(np.mean(np.square(rhs[inner], dtype=np.float64)))))
+    left, source = residual_rows(finest.field, finest.rhs, finest.laplacian, finest.residual)
+    history, reference = [left], max(left, source)
     if history[0] <= tolerance * reference:
         return history
     if full:

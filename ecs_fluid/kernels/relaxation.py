@@ -161,13 +161,13 @@ def _residual_rows(
     out: Array,
     first: int,
     last: int,
-) -> float:
-    """rhs - lap A of the inner rows first:last into ``out``; returns the sum of its squares."""
+) -> tuple[float, float]:
+    """rhs - lap A of the inner rows first:last into ``out``; returns the sums of its and of rhs's squares."""
     wide_vectors()
     wx, wy, wz, centre = weight[0], weight[1], weight[2], weight[3]
     di, dj, dk = step[0], step[1], step[2]
     length, across = even.size, span[1, 1] - span[1, 0]
-    total = 0.0
+    total = source = 0.0
     for r in range(first, last):
         i, j = span[0, 0] + r // across, span[1, 0] + r % across
         whole, result = field[i, j], out[i, j, dk : dk + length]
@@ -175,14 +175,16 @@ def _residual_rows(
         x0, x1 = field[i - di, j, dk : dk + length], field[i + di, j, dk : dk + length]
         y0, y1 = field[i, j - dj, dk : dk + length], field[i, j + dj, dk : dk + length]
         low, high = whole[:length], whole[2 * dk : 2 * dk + length]
-        squares = field.dtype.type(0)
+        squares = given = field.dtype.type(0)
         for k in range(length):
             around = wx * (x0[k] + x1[k]) + wy * (y0[k] + y1[k]) + wz * (low[k] + high[k])
             left = f[k] - (around - centre * here[k])
             result[k] = left
             squares += left * left
+            given += f[k] * f[k]
         total += np.float64(squares)
-    return total
+        source += np.float64(given)
+    return total, source
 
 
 @njit(**_OPTIONS)
@@ -199,20 +201,23 @@ def _residual_parallel(
 ) -> None:
     for chunk in prange(CHUNKS):
         first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        squares[chunk] = _residual_rows(field, rhs, span, step, weight, even, out, first, last)
+        squares[0, chunk], squares[1, chunk] = _residual_rows(
+            field, rhs, span, step, weight, even, out, first, last
+        )
 
 
-def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> float:
-    """``residual`` for fields as rows: fills the inner points of ``out``, returns the root mean square."""
+def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> tuple[float, float]:
+    """``residual`` for fields as rows: fills ``out`` inside, returns the RMS of the residual and of rhs."""
     if laplacian.inner == 0:
-        return 0.0
+        return 0.0, 0.0
     if field.size < SERIAL:
-        total = _residual_rows(field, rhs, *laplacian, out, 0, laplacian.rows)
+        total, source = _residual_rows(field, rhs, *laplacian, out, 0, laplacian.rows)
     else:
-        squares = np.empty(CHUNKS)
+        squares = np.empty((2, CHUNKS))
         _residual_parallel(field, rhs, *laplacian, out, laplacian.rows, squares)
-        total = float(squares.cumsum()[-1])
-    return math.sqrt(total / laplacian.inner)
+        # cumsum adds strictly in order, np.sum does not promise to.
+        total, source = (float(total) for total in squares.cumsum(axis=1)[:, -1])
+    return math.sqrt(total / laplacian.inner), math.sqrt(source / laplacian.inner)
 
 
 def residual(field: Array, rhs: Array, spacing: Any, out: Array | None = None) -> float:
@@ -223,7 +228,7 @@ def residual(field: Array, rhs: Array, spacing: Any, out: Array | None = None) -
     """
     laplacian = stencil(field.shape, spacing, field.dtype)
     out = np.empty_like(field) if out is None else out
-    return residual_rows(as_rows(field), as_rows(rhs), laplacian, as_rows(out))
+    return residual_rows(as_rows(field), as_rows(rhs), laplacian, as_rows(out))[0]
 
 
 def optimal_omega(shape: tuple[int, ...], spacing: Any) -> float:

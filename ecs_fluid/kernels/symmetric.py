@@ -1,18 +1,17 @@
 """Direct summation at the vortons themselves, each pair met once.
 
 Where the targets are the sources and all have one core radius sigma, the partners i, j of a pair share the
-factors g and h of ``regularisation.gradient_factors``. With r = x_i - x_j, and alpha_j for alpha in the term of i,
+factors g and h of ``regularisation.gradient_factors``. With r = x_i - x_j, i gets from j
 
-    u_i += alpha_j x (g r) / 4 pi                   u_j -= alpha_i x (g r) / 4 pi
-    du_i/dx += (g [alpha_j x] + (alpha_j x r) (h r)^T) / 4 pi,  the same for j with alpha_i
+    u += alpha_j x (g r) / 4 pi,   du/dx += (g [alpha_j x] + (alpha_j x r) (h r)^T) / 4 pi
 
-and what ``direct`` does twice for a pair is done once. Same equations and accuracy; the sum of u_i x alpha_i,
-the rate of the linear impulse, is zero pair by pair.
+and j from i the same with -r and alpha_i; what ``direct`` does twice for a pair is done once. Same equations,
+same accuracy. Source: as ``direct``; the rest is Newton's third law, as used in molecular dynamics.
 
 Vortons lie in blocks of LANES around a circle: a block meets itself and the half circle after it. A task owns
 a run of blocks and adds up, in arrays of its own, what it gives to all it meets; then every vorton collects
-its parts in the order of the tasks. The tasks depend on the number of vortons alone, so the bits do not depend
-on the threads.
+its parts in the order of the tasks. The tasks depend on the number of vortons alone, so the bits are the same
+for any number of threads.
 """
 
 from __future__ import annotations
@@ -43,60 +42,62 @@ and other solvers are faster than any sum over all pairs."""
 MAX_TASKS, MIN_BLOCKS = 32, 4
 """Tasks at most, and blocks of a task at least."""
 
-WIDTH = 1024
-"""Vortons of a list: for float32 velocities it stays in the first-level cache."""
+WIDTH, NARROW = 1040, 528
+"""Vortons of a list, for velocities and for gradients: float32 lists stay in the first-level cache (or near).
+Odd numbers of cache lines, for rows a power of two apart would fall upon the same lines of the cache."""
 
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 _TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 # Loops are inlined by numba, not by LLVM: see ``pairwise``.
 _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 
-# A list is one flat array of rows x, y, z, alpha_x, alpha_y, alpha_z and sums, each WIDTH long: with constant
-# distances the compiler knows that the sums it writes are not the sources it reads.
+# A list is one flat array of rows x, y, z, alpha_x, alpha_y, alpha_z, the sums and two spare ones, each WIDTH
+# or NARROW long: with constant distances the compiler knows that what it writes is not what it reads.
 _VELOCITY_SUMS, _GRADIENT_SUMS = 3, 14
 
 
 def applies(ssigma: Any) -> bool:
-    """Whether the functions here can serve sources with core radii ``ssigma (n,)``: all equal, not too many."""
+    """Whether core radii ``ssigma (n,)`` can be served here: all equal, 1 to MAX_VORTONS of them."""
     return bool(0 < ssigma.size <= MAX_VORTONS and ssigma.min() == ssigma.max())
 
 
-@njit(**_TILE)
+@njit(**INLINE)
 def _partners(block: int, blocks: int) -> int:
-    """Blocks after it that a block meets: half the circle, and of two opposite blocks the first the second."""
+    """Blocks after it that a block meets: half the circle; two opposite blocks meet once."""
     if blocks % 2 == 0 and block < blocks // 2:
         return blocks // 2
     return (blocks - 1) // 2
 
 
-@njit(**_TILE)
-def _aligned(rows: int, like: Any) -> Any:
+@njit(**INLINE)
+def _aligned(size: int, like: Any) -> Any:
     # Rows start on cache lines, or every vector load would touch two.
-    raw = np.empty(rows * WIDTH + 64 // like.itemsize, like.dtype)
+    raw = np.empty(size + 64 // like.itemsize, like.dtype)
     skip = (-(raw.ctypes.data // like.itemsize)) % (64 // like.itemsize)
-    return raw[skip : skip + rows * WIDTH]
+    return raw[skip : skip + size]
 
 
-@njit(**_TILE)
-def _fill(flat: Any, rows: int, sx: Any, sa: Any, first: int, count: int) -> None:
+@njit(**INLINE)
+def _fill(flat: Any, width: int, rows: int, sx: Any, sa: Any, first: int, count: int) -> None:
     """A list of ``count`` blocks from block ``first`` on, around the circle, with ``rows`` sums at zero.
 
-    The last block is filled up with vortons of no strength."""
+    The last block is filled up with vortons of no strength.
+    """
     n = sx.shape[1]
     blocks = (n + LANES - 1) // LANES
     for b in range(count):
         row = ((first + b) % blocks) * LANES
         real = min(LANES, n - row)
         for c in range(3):
-            at = c * WIDTH + b * LANES
+            at = c * width + b * LANES
             for e in range(real):
                 flat[at + e] = sx[c, row + e]
-                flat[at + 3 * WIDTH + e] = sa[c, row + e]
+                flat[at + 3 * width + e] = sa[c, row + e]
             for e in range(real, LANES):
                 flat[at + e] = 0.0
-                flat[at + 3 * WIDTH + e] = 0.0
+                flat[at + 3 * width + e] = 0.0
     for c in range(6, 6 + rows):
-        flat[c * WIDTH : c * WIDTH + count * LANES] = 0.0
+        flat[c * width : c * width + count * LANES] = 0.0
 
 
 @njit(**INLINE)
@@ -117,33 +118,26 @@ def _vorton(own: Any, i: int) -> Any:
 @njit(**_LOOP)
 def _velocity_loop(code: int, flat: Any, count: int, own: Any, sums: Any, s2: Any) -> None:
     k, shift = core_constant(code, s2), core_shift(code, s2)
-    for i in range(0, LANES, 2):
-        a, b = _vorton(own, i), _vorton(own, i + 1)
-        ua = va = wa = ub = vb = wb = type(s2)(0.0)
+    # One vorton at a time: with two, the compiler may order the sums of the list in several ways, and fresh
+    # and cached code had different bits.
+    for i in range(LANES):
+        own_vorton = _vorton(own, i)
+        _, _, _, a, b, c = own_vorton
+        u = v = w = type(s2)(0.0)
         for j in range(LANES * count):
             x, y, z = flat[j], flat[WIDTH + j], flat[2 * WIDTH + j]
             ax, ay, az = flat[3 * WIDTH + j], flat[4 * WIDTH + j], flat[5 * WIDTH + j]
-            u, v, w = flat[6 * WIDTH + j], flat[7 * WIDTH + j], flat[8 * WIDTH + j]
-            dx, dy, dz = _arm(code, a, x, y, z, s2, k, shift)
-            ua += ay * dz - az * dy
-            va += az * dx - ax * dz
-            wa += ax * dy - ay * dx
-            u -= a[4] * dz - a[5] * dy
-            v -= a[5] * dx - a[3] * dz
-            w -= a[3] * dy - a[4] * dx
-            dx, dy, dz = _arm(code, b, x, y, z, s2, k, shift)
-            ub += ay * dz - az * dy
-            vb += az * dx - ax * dz
-            wb += ax * dy - ay * dx
-            u -= b[4] * dz - b[5] * dy
-            v -= b[5] * dx - b[3] * dz
-            w -= b[3] * dy - b[4] * dx
-            flat[6 * WIDTH + j] = u
-            flat[7 * WIDTH + j] = v
-            flat[8 * WIDTH + j] = w
-        for row, first, second in ((0, ua, ub), (1, va, vb), (2, wa, wb)):
-            sums[row, i] += first
-            sums[row, i + 1] += second
+            fu, fv, fw = flat[6 * WIDTH + j], flat[7 * WIDTH + j], flat[8 * WIDTH + j]
+            dx, dy, dz = _arm(code, own_vorton, x, y, z, s2, k, shift)
+            u += ay * dz - az * dy
+            v += az * dx - ax * dz
+            w += ax * dy - ay * dx
+            flat[6 * WIDTH + j] = fu - (b * dz - c * dy)
+            flat[7 * WIDTH + j] = fv - (c * dx - a * dz)
+            flat[8 * WIDTH + j] = fw - (a * dy - b * dx)
+        sums[0, i] += u
+        sums[1, i] += v
+        sums[2, i] += w
 
 
 @njit(**_LOOP)
@@ -152,11 +146,17 @@ def _gradient_loop(code: int, flat: Any, count: int, own: Any, sums: Any, s2: An
     k, shift = core_constant(code, s2), core_shift(code, s2)
     for i in range(LANES):
         px, py, pz, pa, pb, pc = _vorton(own, i)
+        # The factors are one long chain of operations; in a loop of their own many chains run side by side.
+        for j in range(LANES * count):
+            dx, dy, dz = px - flat[j], py - flat[NARROW + j], pz - flat[2 * NARROW + j]
+            g, h = gradient_factors(code, dx * dx + (dy * dy + (dz * dz + shift)), s2, k)
+            flat[20 * NARROW + j] = g
+            flat[21 * NARROW + j] = h
         u = v = w = a = b = c = xx = xy = xz = yx = yy = yz = zx = zy = type(s2)(0.0)
         for j in range(LANES * count):
-            dx, dy, dz = px - flat[j], py - flat[WIDTH + j], pz - flat[2 * WIDTH + j]
-            ax, ay, az = flat[3 * WIDTH + j], flat[4 * WIDTH + j], flat[5 * WIDTH + j]
-            g, h = gradient_factors(code, dx * dx + (dy * dy + (dz * dz + shift)), s2, k)
+            dx, dy, dz = px - flat[j], py - flat[NARROW + j], pz - flat[2 * NARROW + j]
+            ax, ay, az = flat[3 * NARROW + j], flat[4 * NARROW + j], flat[5 * NARROW + j]
+            g, h = flat[20 * NARROW + j], flat[21 * NARROW + j]
             hx, hy, hz = h * dx, h * dy, h * dz
             cx, cy, cz = ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx
             u += g * cx
@@ -174,20 +174,34 @@ def _gradient_loop(code: int, flat: Any, count: int, own: Any, sums: Any, s2: An
             zx += cz * hx
             zy += cz * hy
             cx, cy, cz = pb * dz - pc * dy, pc * dx - pa * dz, pa * dy - pb * dx
-            flat[6 * WIDTH + j] -= g * cx
-            flat[7 * WIDTH + j] -= g * cy
-            flat[8 * WIDTH + j] -= g * cz
-            flat[9 * WIDTH + j] += g * pa
-            flat[10 * WIDTH + j] += g * pb
-            flat[11 * WIDTH + j] += g * pc
-            flat[12 * WIDTH + j] += cx * hx
-            flat[13 * WIDTH + j] += cx * hy
-            flat[14 * WIDTH + j] += cx * hz
-            flat[15 * WIDTH + j] += cy * hx
-            flat[16 * WIDTH + j] += cy * hy
-            flat[17 * WIDTH + j] += cy * hz
-            flat[18 * WIDTH + j] += cz * hx
-            flat[19 * WIDTH + j] += cz * hy
+            fu = flat[6 * NARROW + j] - g * cx
+            fv = flat[7 * NARROW + j] - g * cy
+            fw = flat[8 * NARROW + j] - g * cz
+            fa = flat[9 * NARROW + j] + g * pa
+            fb = flat[10 * NARROW + j] + g * pb
+            fc = flat[11 * NARROW + j] + g * pc
+            fxx = flat[12 * NARROW + j] + cx * hx
+            fxy = flat[13 * NARROW + j] + cx * hy
+            fxz = flat[14 * NARROW + j] + cx * hz
+            fyx = flat[15 * NARROW + j] + cy * hx
+            fyy = flat[16 * NARROW + j] + cy * hy
+            fyz = flat[17 * NARROW + j] + cy * hz
+            fzx = flat[18 * NARROW + j] + cz * hx
+            fzy = flat[19 * NARROW + j] + cz * hy
+            flat[6 * NARROW + j] = fu
+            flat[7 * NARROW + j] = fv
+            flat[8 * NARROW + j] = fw
+            flat[9 * NARROW + j] = fa
+            flat[10 * NARROW + j] = fb
+            flat[11 * NARROW + j] = fc
+            flat[12 * NARROW + j] = fxx
+            flat[13 * NARROW + j] = fxy
+            flat[14 * NARROW + j] = fxz
+            flat[15 * NARROW + j] = fyx
+            flat[16 * NARROW + j] = fyy
+            flat[17 * NARROW + j] = fyz
+            flat[18 * NARROW + j] = fzx
+            flat[19 * NARROW + j] = fzy
         for row, value in enumerate((u, v, w, a, b, c, xx, xy, xz, yx, yy, yz, zx, zy)):
             sums[row, i] += value
 
@@ -208,7 +222,7 @@ def _meet_velocity(code: int, flat: Any, count: int, own: Any, sums: Any, s2: An
 
 @njit(**_TILE)
 def _meet_gradient(code: int, flat: Any, count: int, own: Any, sums: Any, s2: Any) -> None:
-    """The block ``own`` and ``count`` blocks of a list meet: terms of ``_gradient_loop`` to the sums of both."""
+    """The block ``own`` and ``count`` blocks of a list meet: ``_gradient_loop`` to the sums of both."""
     wide_vectors()
     if code == WINCKELMANS:
         _gradient_loop(WINCKELMANS, flat, count, own, sums, s2)
@@ -221,19 +235,21 @@ def _meet_gradient(code: int, flat: Any, count: int, own: Any, sums: Any, s2: An
 
 
 @njit(**_LOOP)
-def _give(meet: Any, code: int, sx: Any, sa: Any, s2: Any, first: int, last: int, given: Any) -> None:
-    """What blocks first:last meet, laid out from block ``first`` on, to the sums ``given``; then their own."""
+def _give(
+    meet: Any, width: int, code: int, sx: Any, sa: Any, s2: Any, first: int, last: int, given: Any
+) -> None:
+    """Sums of all pairs that blocks first:last meet: ``given`` lists the vortons from block ``first`` on."""
     n = sx.shape[1]
     rows = given.shape[0]
     blocks = (n + LANES - 1) // LANES
-    flat, own = _aligned(6 + rows, given), np.empty((6, LANES), given.dtype)
+    flat, own = _aligned((8 + rows) * width, given), np.empty((6, LANES), given.dtype)
     sums = np.zeros((last - first + 1, rows, LANES), given.dtype)
     reach = last - first + blocks // 2
     # Lists of about equal length: short ones cost more per pair.
-    lists = (reach * LANES + WIDTH - 1) // WIDTH
+    lists = (reach * LANES + width - 1) // width
     for part in range(lists):
         start, stop = reach * part // lists, reach * (part + 1) // lists
-        _fill(flat, rows, sx, sa, first + start, stop - start)
+        _fill(flat, width, rows, sx, sa, first + start, stop - start)
         for b in range(last - first):
             lo, hi = max(b + 1, start), min(b + 1 + _partners(first + b, blocks), stop)
             _load(sx, sa, first + b, own)
@@ -244,14 +260,14 @@ def _give(meet: Any, code: int, sx: Any, sa: Any, s2: Any, first: int, last: int
                 meet(code, flat[(lo - start) * LANES :], hi - lo, own, sums[b], s2)
         for c in range(rows):
             for e in range((stop - start) * LANES):
-                given[c, start * LANES + e] = flat[(6 + c) * WIDTH + e]
+                given[c, start * LANES + e] = flat[(6 + c) * width + e]
     for b in range(last - first):
         for c in range(rows):
             for e in range(LANES):
                 given[c, b * LANES + e] += sums[b, c, e]
 
 
-@njit(**_TILE)
+@njit(**INLINE)
 def _load(sx: Any, sa: Any, block: int, own: Any) -> None:
     row = block * LANES
     real = min(LANES, sx.shape[1] - row)
@@ -262,7 +278,7 @@ def _load(sx: Any, sa: Any, block: int, own: Any) -> None:
             own[3 + c, e] = sa[c, row + e]
 
 
-@njit(**_TILE)
+@njit(**INLINE)
 def _collect(given: Any, task: int, blocks: int, total: Any) -> None:
     """Add up what the blocks of a task were given, first by itself, then by the tasks before it."""
     tasks = given.shape[0]
@@ -280,7 +296,7 @@ def _collect(given: Any, task: int, blocks: int, total: Any) -> None:
                     total[c, e] += given[giver, c, at * LANES + e]
 
 
-@njit(**_TILE)
+@njit(**INLINE)
 def _scratch(rows: int, n: int, like: Any) -> Any:
     """Number of blocks and ``given (tasks, rows, vortons that a task meets)``."""
     blocks = (n + LANES - 1) // LANES
@@ -298,7 +314,8 @@ def velocity(code: int, sx: Any, sa: Any, sigma: float, u: Any) -> None:
     blocks, given = _scratch(_VELOCITY_SUMS, n, sx)
     tasks = given.shape[0]
     for t in prange(tasks):
-        _give(_meet_velocity, code, sx, sa, s2, blocks * t // tasks, blocks * (t + 1) // tasks, given[t])
+        first, last = blocks * t // tasks, blocks * (t + 1) // tasks
+        _give(_meet_velocity, WIDTH, code, sx, sa, s2, first, last, given[t])
     factor = sx.dtype.type(VELOCITY_SCALE)
     for t in prange(tasks):
         first = LANES * (blocks * t // tasks)
@@ -313,13 +330,14 @@ def velocity(code: int, sx: Any, sa: Any, sigma: float, u: Any) -> None:
 @njit(**_OPTIONS)
 def velocity_gradient(code: int, sx: Any, sa: Any, sigma: float, u: Any, du: Any) -> None:
     """Velocity ``u (n, 3)`` [m/s] and its gradient ``du (n, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s], at the
-    vortons themselves; the arguments are those of ``velocity``. The trace of the gradient is zero to the bit."""
+    vortons themselves; the arguments are those of ``velocity``. Its trace is zero to round-off."""
     n = sx.shape[1]
     s2 = sx.dtype.type(sigma * sigma)
     blocks, given = _scratch(_GRADIENT_SUMS, n, sx)
     tasks = given.shape[0]
     for t in prange(tasks):
-        _give(_meet_gradient, code, sx, sa, s2, blocks * t // tasks, blocks * (t + 1) // tasks, given[t])
+        first, last = blocks * t // tasks, blocks * (t + 1) // tasks
+        _give(_meet_gradient, NARROW, code, sx, sa, s2, first, last, given[t])
     factor = sx.dtype.type(SCALE)
     for t in prange(tasks):
         first = LANES * (blocks * t // tasks)
@@ -327,16 +345,16 @@ def velocity_gradient(code: int, sx: Any, sa: Any, sigma: float, u: Any, du: Any
         total = np.empty((_GRADIENT_SUMS, count + LANES), sx.dtype)
         _collect(given, t, blocks, total)
         for e in range(count):
-            v = total[:, e] * factor
             for c in range(3):
-                u[first + e, c] = v[c]
-            a, b, c = v[3], v[4], v[5]
-            du[first + e, 0, 0] = v[6]
-            du[first + e, 0, 1] = v[7] - c
-            du[first + e, 0, 2] = v[8] + b
-            du[first + e, 1, 0] = v[9] + c
-            du[first + e, 1, 1] = v[10]
-            du[first + e, 1, 2] = v[11] - a
-            du[first + e, 2, 0] = v[12] - b
-            du[first + e, 2, 1] = v[13] + a
-            du[first + e, 2, 2] = -v[6] - v[10]
+                u[first + e, c] = factor * total[c, e]
+            ga, gb, gc = total[3, e], total[4, e], total[5, e]
+            row = du[first + e]
+            row[0, 0] = factor * total[6, e]
+            row[0, 1] = factor * (total[7, e] - gc)
+            row[0, 2] = factor * (total[8, e] + gb)
+            row[1, 0] = factor * (total[9, e] + gc)
+            row[1, 1] = factor * total[10, e]
+            row[1, 2] = factor * (total[11, e] - ga)
+            row[2, 0] = factor * (total[12, e] - gb)
+            row[2, 1] = factor * (total[13, e] + ga)
+            row[2, 2] = -factor * (total[6, e] + total[10, e])

@@ -27,7 +27,8 @@ def _fill(field: Array, m: int, flat: Array) -> None:
     points = width // m
     for i in prange(first_i, last_i):
         s = kind(0.0 if flat[0] else i / (px - 1))
-        row, near, far = np.zeros(width, field.dtype), np.zeros(width, field.dtype), np.zeros(width, field.dtype)
+        row = np.zeros(width, field.dtype)
+        near, far = np.zeros(width, field.dtype), np.zeros(width, field.dtype)
         if not flat[1]:
             near[:], far[:] = field[i, 0], field[i, py - 1]
         if not flat[0]:

@@ -11,6 +11,7 @@ from scipy.special import erf
 
 from ecs_fluid.kernels import direct
 from ecs_fluid.kernels.freespace import hockney, lattice_potential
+from ecs_fluid.kernels.grid import grid_points
 from ecs_fluid.kernels.regularisation import CODES, NAMES
 
 Array = NDArray[Any]
@@ -75,7 +76,7 @@ def test_stretched_cells_and_odd_boxes(green: Any) -> None:
 
 
 def test_lattice_potential() -> None:
-    """-2.8372974795/h for cubes (the Wigner lattice constant), scales as 1/h, does not know the axes' names."""
+    """-2.8372974795/h for cubes (the Wigner lattice constant), scales as 1/h, same for any order of axes."""
     assert lattice_potential((1.0, 1.0, 1.0)) == pytest.approx(-2.8372974794806, rel=1e-12)
     assert lattice_potential((0.2, 0.2, 0.2)) == pytest.approx(-5.0 * 2.8372974794806, rel=1e-12)
     values = [lattice_potential(h) for h in ((1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (2.0, 3.0, 1.0))]
@@ -88,8 +89,7 @@ def test_blobs_equal_the_direct_sum(name: str) -> None:
     rng = np.random.default_rng(2)
     shape, spacing = (7, 6, 9), np.array([0.3, 0.2, 0.25])
     omega = rng.standard_normal((*shape, 3))
-    points = np.stack(np.meshgrid(*(h * np.arange(n) for n, h in zip(shape, spacing)), indexing="ij"), axis=-1)
-    points = points.reshape(-1, 3)
+    points = grid_points((np.zeros(3), spacing, np.array(shape) - 1)).reshape(-1, 3)
     alpha = omega.reshape(-1, 3) * np.prod(spacing)
     psi, blobs = np.empty_like(points), np.empty_like(points)
     columns = [np.ascontiguousarray(a.T) for a in (points, alpha)]

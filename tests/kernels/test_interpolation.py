@@ -3,8 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ecs_fluid.kernels import grid, interpolation, partition, reduce
 

@@ -7,8 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.multigrid import cascade, coarser, levels, solve
@@ -80,13 +79,13 @@ def test_convergence_factor_on_boxes_and_stretched_cells(cells: Cells, spacing: 
     spacing=st.tuples(*[st.floats(0.05, 20.0)] * 3),
 )
 def test_any_grid_converges(cells: Cells, spacing: Any) -> None:
-    """Eight cycles leave less than 0.3^8 = 7e-5 of the residual on any box with any cells.
+    """Eight cycles leave less than 0.2^8 = 3e-6 of the residual on any box with any cells.
 
-    0.3 instead of 0.15: an axis that is 1.4 times as wide as another is coarsened with it at any level.
+    0.132 was the worst of 1500 such boxes; round-off may end the cycles earlier.
     """
     field = noise(cells, m=1)
     history = solve(field, np.zeros_like(field), np.array(spacing), 0.0, 8, full=False)
-    assert history[-1] <= 0.3**8 * history[0]
+    assert history[-1] <= 0.2**8 * history[0]
 
 
 @pytest.mark.parametrize("cells", [(8, 8, 8), (9, 7, 6)])
@@ -105,7 +104,7 @@ def test_second_order(cells: Cells) -> None:
 
 
 def test_full_multigrid_meets_the_error_of_the_grid_at_once() -> None:
-    """From the interpolated faces, the full cycle and two more come within 10 % of the discretisation error."""
+    """From the interpolated faces, a full cycle and two more come within 10 % of the grid's own error."""
     exact, rhs, spacing = manufactured((48, 48, 48))
     field, best = with_faces_of(exact), with_faces_of(exact)
     solve(best, rhs, spacing, 1e-9)
@@ -158,7 +157,11 @@ def test_tolerance_is_kept(real: Any) -> None:
     start = residual(field, rhs, spacing)
     history = solve(field, rhs, spacing, 1e-3)
     assert history[0] == pytest.approx(start, rel=1e-6)
-    assert residual(field, rhs, spacing) < 1e-3 * start
+    # The faces interpolate this A well, so the right-hand side is the larger reference.
+    reference = np.sqrt(np.mean(rhs[1:-1, 1:-1, 1:-1].astype(float) ** 2))
+    assert start < reference
+    assert history[-1] <= 1e-3 * reference < history[-2]
+    assert residual(field, rhs, spacing) < history[-1]
     assert len(history) <= 4
     assert field.dtype == real
     # A solution of a moment ago is taken as it is.
@@ -176,7 +179,7 @@ def test_single_precision_stops_at_round_off() -> None:
 
 
 def test_tiny_grids() -> None:
-    """No inner point: nothing to do. One: A = -rhs / (2 sum 1/h^2). 2 x 1 x 1 inner points: a 2 x 2 system."""
+    """No inner point: nothing to do. One: A = -rhs / (2 sum 1/h^2). 2 x 1 x 1 of them: a 2 x 2 system."""
     for cells in ((1, 1, 1), (1, 5, 7), (4, 1, 4)):
         field = np.random.default_rng(1).standard_normal((*(n + 1 for n in cells), 3))
         before = field.copy()
@@ -251,7 +254,7 @@ def test_nan_is_honest() -> None:
 
 
 def test_cascade_is_what_the_articles_say() -> None:
-    """Far better than as many sweeps on the finest level alone, but it forgets: its answer overwrites a better one.
+    """Better than as many sweeps on the finest level alone, but forgetful: it overwrites a better answer.
 
     Started from the discrete solution it ends with the same residual as from zero, which is that of
     interpolation after 16 sweeps; a V-cycle leaves the solution alone.

@@ -25,7 +25,7 @@ CORE = 0.3
 
 
 def ring() -> tuple[Array, Array, Array]:
-    """Gaussian blobs on a ring of radius 1 m and circulation 1 m^2/s, overlap 4.8: x (n, 3), sx, sa (3, n)."""
+    """Gaussian blobs on a ring of radius 1 m, circulation 1 m^2/s, overlap 4.8: x (n, 3), sx, sa (3, n)."""
     n = 100
     angle = 2.0 * np.pi * np.arange(n) / n
     zero = np.zeros(n)
@@ -80,7 +80,8 @@ def test_face_points_are_the_points_of_the_faces() -> None:
     points = grid_points(grid)
     on_face = np.zeros(points.shape[:3], np.bool_)
     for axis in range(3):
-        on_face |= (points[..., axis] == points[..., axis].min()) | (points[..., axis] == points[..., axis].max())
+        along = points[..., axis]
+        on_face |= (along == along.min()) | (along == along.max())
     assert np.array_equal(face_points(grid), points[on_face])
     assert face_points(grid, np.float32).dtype == np.float32
     # A flat axis has no faces of its own: the edges of 5 planes remain.
@@ -98,8 +99,9 @@ def test_vorticity_keeps_the_strength(real: Any) -> None:
     omega = vorticity_grid(sx, sa, start, grid)
     assert omega.shape == (*(grid[2] + 1), 3) and omega.dtype == real
     total = omega.sum(axis=(0, 1, 2), dtype=np.float64) * np.prod(grid[1])
-    # 5000 strengths of order 1 with eight roundings each, at random: 200 eps is three deviations.
-    assert np.abs(total - alpha.sum(axis=0, dtype=np.float64)).max() < 400.0 * np.finfo(real).eps
+    # 5000 strengths of order 1 with eight roundings each, at random, are 200 eps; sums as large as 50 with
+    # roundings of their own are as much again. 5e-13 in float64 (case 61 asks 1e-12).
+    assert np.abs(total - alpha.sum(axis=0, dtype=np.float64)).max() < 2000.0 * np.finfo(real).eps
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 2), (3, 5, 4), (17, 16, 21)])
@@ -139,7 +141,7 @@ def test_faces_and_interior_equal_the_integral(real: Any) -> None:
         grid = box(0.5, h)
         psi, omega = ring_vorticity(grid)
         faces, _ = potentials(face_points(grid))
-        found = dirichlet(omega.astype(real), grid[1], faces.astype(real))
+        found = dirichlet(omega.astype(real), grid[1], faces.astype(real), 1e-3)
         assert found.dtype == real
         errors.append(np.abs(found - psi).max() / np.abs(psi).max())
     assert errors[0] < 0.005
@@ -159,7 +161,7 @@ def test_curl_of_the_potential_is_the_velocity(name: str) -> None:
     steps = np.array([-h, 0.0, h])
     x = np.stack(np.meshgrid(r, steps, steps, indexing="ij"), axis=-1)
     # Three points along x around every radius, so that curl's central difference is at index 1.
-    points = np.concatenate([x + [dx, 0.0, 0.0] for dx in (-h, 0.0, h)]).reshape(3, len(r), 3, 3, 3)
+    points = np.concatenate([x + np.array([dx, 0.0, 0.0]) for dx in (-h, 0.0, h)]).reshape(3, len(r), 3, 3, 3)
     flat = np.ascontiguousarray(points.reshape(-1, 3))
     centre, alpha = np.zeros((3, 1)), np.array([[0.0], [0.0], [4.0 * np.pi]])
     psi, omega, u = np.empty_like(flat), np.empty_like(flat), np.empty_like(flat)
@@ -180,8 +182,8 @@ def test_hybrid_ring_does_not_feel_its_box(margin: float, walls: float) -> None:
     """Case 59 and D3: within 2 % of the unbounded ring at margins of 2 R down to 0.25 R.
 
     Measured 0.997, 0.997, 0.997, 0.992 (h = R/10, core 0.3 R, second order: 0.999 at R/20). With A = 0 on the
-    faces the same ring keeps 91, 65, 23 and -1 % (D2: a tight box stops it): an image effect that a finer grid
-    does not change, given to 0.02 from a grid of half the spacing.
+    faces the ring keeps 91, 65, 23 and -1 % (D2: a tight box stops it), at half the spacing (91), 65, 24 and
+    0 %: the walls do it, not the grid, so 0.02 is allowed.
     """
     grid = box(margin, 0.1)
     _, omega = ring_vorticity(grid)
@@ -191,7 +193,7 @@ def test_hybrid_ring_does_not_feel_its_box(margin: float, walls: float) -> None:
 
 
 def test_free_space_ring() -> None:
-    """Without faces, by FFT: the box must only hold the vorticity; a margin of 4.5 core radii leaves 1e-4 out."""
+    """Without faces, by FFT: the box must only hold the vorticity; 4.5 core radii leave out under 1e-4."""
     grid = box(1.35, 0.1)
     _, omega = ring_vorticity(grid)
     assert speed_ratio(grid, hockney(omega, grid[1])) == pytest.approx(1.0, abs=0.02)
@@ -243,3 +245,23 @@ def test_box_without_inner_points() -> None:
     faces = np.random.default_rng(1).standard_normal((40, 3))
     assert np.array_equal(dirichlet(omega, np.ones(3), faces).reshape(-1, 3), faces)
     assert not dirichlet(omega, np.ones(3)).any()
+
+
+def test_blobs_by_fft_need_neither_faces_nor_blur() -> None:
+    """Scattered vortons, Green's function of their blobs: the direct velocity at grid points, order 2.
+
+    Measured 1.4 % RMS at h = sigma/3 and 0.35 % at half of that: h^2/6 of the scatter, the curl's h^2/6.
+    """
+    x, sx, sa = ring()
+    errors = []
+    for h in (0.1, 0.05):
+        grid = box(0.8, h)
+        start, order = partition(x, *grid)
+        omega = vorticity_grid(*(np.ascontiguousarray(a[:, order]) for a in (sx, sa)), start, grid)
+        u = curl(hockney(omega, grid[1], "blob", CODE, CORE), grid[1])[2:-2, 2:-2, 2:-2].reshape(-1, 3)[::7]
+        points = np.ascontiguousarray(grid_points(grid)[2:-2, 2:-2, 2:-2].reshape(-1, 3)[::7])
+        exact = np.empty_like(points)
+        direct.velocity(CODE, points, sx, sa, np.full(len(x), CORE), exact)
+        errors.append(np.sqrt(np.sum((u - exact) ** 2) / np.sum(exact**2)))
+    assert errors[0] < 0.018
+    assert 3.5 < errors[0] / errors[1] < 4.6

@@ -37,12 +37,13 @@ def test_convergence_is_youngs(cells: tuple[int, int, int], spacing: tuple[float
     rho = float(np.sum(w * np.cos(np.pi / np.array(cells))) / w.sum())
     field = noise(cells)
     rhs = np.zeros_like(field)
-    # The second mode shrinks by (0.968)^2 per sweep beside the first on the box, faster elsewhere: 3e-9 is left.
+    # The second mode shrinks by 0.968^2 per sweep beside the first on the box, faster elsewhere: 3e-9 left.
     sor(field, rhs, spacing, 1.0, 300)
     before = residual(field, rhs, spacing)
     sor(field, rhs, spacing, 1.0, 1)
     assert residual(field, rhs, spacing) / before == pytest.approx(rho**2, rel=1e-6)
-    assert optimal_omega(field.shape, spacing) == pytest.approx(2.0 / (1.0 + np.sqrt(1.0 - rho**2)), rel=1e-14)
+    best = 2.0 / (1.0 + np.sqrt(1.0 - rho**2))
+    assert optimal_omega(field.shape, spacing) == pytest.approx(best, rel=1e-14)
 
 
 def test_best_omega_leaves_omega_minus_one() -> None:
@@ -92,7 +93,7 @@ def test_best_omega_of_the_articles_ring() -> None:
 
 @pytest.mark.parametrize("real", REALS)
 def test_stencil_is_exact_for_cubic_polynomials(real: Any) -> None:
-    """The second difference of x^p is exact for p <= 3: x^3 + 2 y^2 z - z^2 has the Laplacian 6 x + 4 z - 2."""
+    """The second difference of x^p is exact for p <= 3; lap (x^3 + 2 y^2 z - z^2) = 6 x + 4 z - 2."""
     spacing = (0.5, 0.25, 0.125)
     x, y, z = (
         h * np.arange(n).reshape([-1 if b == a else 1 for b in range(3)])

@@ -61,15 +61,17 @@ def test_restriction_is_the_transpose_of_interpolation(fine: Shape, coarse: Shap
         inner = tuple(slice(*ends) for ends in spans(shape, 1))
         field[inner] = rng.standard_normal(field[inner].shape)
     down, up = np.zeros_like(c), np.zeros_like(f)
-    restrict(rows(f), rows(down), coarse[2], weighting((*coarse, 3), (*fine, 3), np.float64), spans(coarse, 1))
-    sample(rows(c), rows(up), fine[2], sampling((*fine, 3), (*coarse, 3), np.float64), spans(fine, 1))
+    back = weighting((*coarse, 3), (*fine, 3), np.float64)
+    restrict(rows(f), rows(down), coarse[2], back, spans(coarse, 1))
+    forth = sampling((*fine, 3), (*coarse, 3), np.float64)
+    sample(rows(c), rows(up), fine[2], forth, spans(fine, 1))
     ratio = np.prod([(b - 1) / (a - 1) for a, b in zip(fine, coarse, strict=True) if a > 1])
     # Sums of some ten thousand terms of order 1: round-off grows with the root of their number.
     assert np.vdot(down, c) == pytest.approx(ratio * np.vdot(f, up), rel=1e-11, abs=1e-11)
 
 
 def test_nested_restriction_is_full_weighting() -> None:
-    """A spike of 64 at a common, an edge, a face and a centre point gives 8, 4, 2 and 1 (articles, part 6)."""
+    """A spike of 64 at a common, a face, an edge and a corner point gives 8, 4, 2, 1 (articles, part 6)."""
     tables = weighting((5, 5, 5), (9, 9, 9), np.float64)
     for at, expected in (((4, 4, 4), 8.0), ((4, 4, 5), 4.0), ((4, 5, 5), 2.0), ((5, 5, 5), 1.0)):
         fine, coarse = np.zeros((9, 9, 9)), np.zeros((5, 5, 5))

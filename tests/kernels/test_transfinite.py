@@ -13,7 +13,7 @@ from ecs_fluid.kernels.transfinite import fill_from_faces
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(5, 6, 7), (2, 3, 9), (3, 3, 3), (2, 2, 2)])
 def test_exact_where_one_coordinate_is_linear(shape: tuple[int, int, int], real: Any) -> None:
-    """P_x A = A if A is linear in x whatever it is in y and z, and the Boolean sum keeps that; so for each axis.
+    """P_x A = A if A is linear in x, whatever it is in y and z, and the Boolean sum keeps that; so per axis.
 
     A = (1 + 2 x) sin(3 y) exp(z) is one such field, and faces stay as they are in any case.
     """

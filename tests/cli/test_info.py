@@ -1,0 +1,155 @@
+"""`info` tells what run.json, the records and the stored frames hold; a closed pipe is no error."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecs_fluid.cli import main
+from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.runfolder import RunFolder
+
+WORLD = """
+[world]
+dt = 0.02
+duration = 0.2
+
+[fluid]
+velocity = { solver = "direct" }
+diagnostics = { every = 2 }
+
+[[entity]]
+kind = "vortex_ring"
+name = "ring"
+radius = 1.0
+core = 0.25
+circulation = 5.0
+spacing = 0.12
+
+[output]
+every = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of 10 ticks."""
+    place = tmp_path_factory.mktemp("info")
+    (place / "ring.toml").write_text(WORLD, encoding="utf-8")
+    assert main(["run", str(place / "ring.toml"), "--out", str(place / "run")]) == 0
+    return place / "run"
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder, tmp_path / "copy"))
+
+
+def told(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(["info", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+def line(text: str, name: str) -> str:
+    """What stands after `name` in the first lines."""
+    return next(row[16:] for row in text.splitlines() if row.startswith(f"{name:<15} "))
+
+
+def as_if_killed(folder: Path) -> None:
+    """What run.json says while a run goes on: a plan, but not yet how far it came."""
+    path = folder / "run.json"
+    about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    about["status"] = "running"
+    for name in ("ticks", "time", "wall_seconds", "particles", "systems", "state_hash"):
+        about.pop(name, None)
+    path.write_text(json.dumps(about), encoding="utf-8")
+
+
+def test_numbers_are_those_of_the_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(folder, capsys)
+    run = RunFolder.open(folder)
+    about = run.read_info()
+    assert line(text, "world") == "ring"
+    assert line(text, "status") == about["status"] == "finished"
+    assert line(text, "ticks") == f"{about['ticks']} of 10"
+    assert float(line(text, "simulated time").split()[0]) == pytest.approx(about["time"])
+    assert line(text, "stored frames") == str(len(run.read_trajectory())) == "3"
+    assert line(text, "particles") == f"ring {about['particles']['ring']}"
+    assert line(text, "state hash") == about["state_hash"]
+
+
+def test_time_of_a_system_is_seconds_by_calls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(folder, capsys)
+    systems = RunFolder.open(folder).read_info()["systems"]
+    total = sum(entry["seconds"] for entry in systems.values())
+    for name, entry in systems.items():
+        row = next(row for row in text.splitlines() if name in row).replace("%", "").replace("│", " ").split()
+        assert row[0] == name and int(row[1]) == entry["calls"]
+        assert float(row[2]) == pytest.approx(1e3 * entry["seconds"] / entry["calls"], abs=6e-4)
+        assert float(row[3]) == pytest.approx(100 * entry["seconds"] / total, abs=0.06)
+
+
+def test_diagnostics_are_whole_numbers_of_the_records(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every number is there to the last digit (no column cut off), vectors by their magnitude."""
+    text = told(folder, capsys)
+    rows = text[text.index("diagnostics") :].splitlines()
+    records = RunFolder.open(folder).records()
+    assert [record["tick"] for record in records] == [2, 4, 6, 8, 10]
+    assert "…" not in text
+    for record in records:
+        shown = next(row.split() for row in rows if row.split()[:1] == [str(record["tick"])])
+        assert float(shown[2]) == pytest.approx(np.linalg.norm(record["impulse"]), rel=1e-3)
+        # The impulse of a ring of blobs, pi R^2 Gamma, is kept.
+        assert float(shown[2]) == pytest.approx(5.0 * np.pi, rel=1e-3)
+        assert float(shown[4]) == pytest.approx(record["energy"], rel=1e-3)
+        assert float(shown[7]) == pytest.approx(record["dt_grad_u"], rel=1e-3)
+
+
+def test_killed_run_says_so_and_how_far_it_came(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    as_if_killed(copy)
+    text = told(copy, capsys)
+    assert line(text, "status") == f"killed; continue with: ecs-fluid resume {copy}"
+    assert line(text, "ticks") == "10 of 10"  # of its last stored frame
+    assert line(text, "simulated time") == "0.2 s"
+
+
+def test_running_run_is_not_called_killed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    as_if_killed(copy)
+    # Another process holds the lock, as a run does; asked from this one, flock is per open file.
+    with WriterLock(copy / "writer.lock"):
+        assert line(told(copy, capsys), "status") == "running"
+
+
+def test_run_killed_before_its_second_checkpoint_resumes(folder: Path, copy: Path) -> None:
+    """Only the checkpoint of tick 0 is there, but frames of later ticks are."""
+    run = RunFolder.open(copy)
+    run.newest_checkpoint().path.unlink()
+    as_if_killed(copy)
+    assert run.newest_checkpoint().tick == 0
+    assert main(["resume", str(copy)]) == 0
+    assert run.read_info()["state_hash"] == RunFolder.open(folder).read_info()["state_hash"]
+    assert list(run.read_trajectory().ticks) == [0, 5, 10]
+
+
+def test_closed_pipe_is_no_error() -> None:
+    """`ecs-fluid worlds | head -1`: the reader is gone when the second line is written."""
+    code = "import os, sys; os.close(int(sys.argv.pop())); from ecs_fluid.cli import main; sys.exit(main())"
+    reading, writing = os.pipe()
+    command = [sys.executable, "-c", code, "worlds", str(reading)]
+    with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, pass_fds=(reading,)) as process:
+        os.close(reading)
+        os.close(writing)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert errors == b""

@@ -1,0 +1,222 @@
+"""Pictures and movies from the command line: what is in them is measured, not only that they are there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import ecs_fluid as ef
+from ecs_fluid.cli import main
+from ecs_fluid.cli.look import _frame_of_run
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.viz.fields import velocity_slice
+
+WORLD = """
+[world]
+dt = 0.02
+duration = 0.4
+
+[fluid]
+velocity = { solver = "direct" }
+
+[[entity]]
+kind = "vortex_ring"
+name = "ring"
+radius = 1.0
+core = 0.25
+circulation = 5.0
+spacing = 0.12
+
+[[entity]]
+kind = "tracers"
+name = "smoke"
+fills = "ring"
+per_cell = 8
+
+[output]
+every = 4
+"""
+
+TWO_CLOUDS = """
+[[entity]]
+kind = "tracers"
+name = "blue"
+box = { low = [0.5, 0.0, 0.0], high = [1.5, 1.0, 1.0] }
+cell = 0.1
+per_cell = 1
+
+[[entity]]
+kind = "tracers"
+name = "red"
+box = { low = [-1.5, 0.0, 0.0], high = [-0.5, 1.0, 1.0] }
+cell = 0.1
+per_cell = 1
+"""
+
+Run = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run: 20 ticks of 0.02 s, stored at 0, 4, ..., 20."""
+    place = tmp_path_factory.mktemp("show")
+    (place / "ring.toml").write_text(WORLD, encoding="utf-8")
+    assert main(["run", str(place / "ring.toml"), "--out", str(place / "run")]) == 0
+    return place / "run"
+
+
+def picture(path: Path) -> NDArray:
+    with Image.open(path) as image:
+        return np.asarray(image).astype(float)
+
+
+def test_picture_has_the_size_asked_for_and_the_ring_a_hole(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "ring.png"
+    options = ["--only", "smoke", "--camera", "top", "--size", "161", "121"]
+    assert main(["show", str(folder), *options, "--save", str(target)]) == 0
+    image = picture(target)
+    assert image.shape == (121, 161, 3)
+    grey = image.mean(axis=2)
+    y, x = np.mgrid[:121, :161]
+    from_centre = np.hypot(x - 80, y - 60)
+    # Smoke fills the core, so the ring reaches from 0.65 m (and a puff less) to 1.35 m. 1.35 m are at most 50
+    # of the 60 pixels of half a height (the room above and below is a fifth), so the hole has 20 or so.
+    on_core = grey[(from_centre > 34) & (from_centre < 38)]
+    assert grey[from_centre < 8].max() < 60.0 < 120.0 < np.median(on_core)
+    # The camera is close: smoke within a tenth of the edges above and below, none beyond the picture.
+    rows = np.flatnonzero((grey[:, 65:95] > 90.0).any(axis=1))  # beside the clock
+    assert 4 < rows[0] < 20 and 100 < rows[-1] < 117
+
+
+def test_clouds_of_two_names_have_two_colours(tmp_path: Path) -> None:
+    world = tmp_path / "two.toml"
+    world.write_text(TWO_CLOUDS, encoding="utf-8")
+    target = tmp_path / "two.png"
+    show = ["show", str(world), "--camera", "front", "--size", "160", "90", "--save", str(target)]
+    assert main(show) == 0
+    red, _, blue = np.moveaxis(picture(target), 2, 0)
+    # Seen from the front, x points right: the cloud named red is on the left, whatever the order in the file.
+    assert red[30:60, 25:55].mean() > 1.3 * blue[30:60, 25:55].mean()
+    assert blue[30:60, 105:135].mean() > 1.3 * red[30:60, 105:135].mean()
+    # A cloud keeps its colour when it is drawn alone.
+    assert main([*show, "--only", "red"]) == 0
+    red, _, blue = np.moveaxis(picture(target), 2, 0)
+    assert red[40:50, 75:85].mean() > 1.3 * blue[40:50, 75:85].mean()
+
+
+def test_movie_has_every_stored_frame_in_real_time(folder: Path, tmp_path: Path) -> None:
+    import imageio_ffmpeg
+
+    target = tmp_path / "ring.mp4"
+    assert main(["show", str(folder), "--size", "95", "63", "--movie", str(target)]) == 0
+    reader = imageio_ffmpeg.read_frames(str(target))
+    about = next(reader)
+    frames = sum(1 for _ in reader)
+    assert frames == len(RunFolder.open(folder).read_trajectory()) == 6
+    assert about["fps"] == pytest.approx(1.0 / (4 * 0.02))
+    assert tuple(about["size"]) == (96, 64)  # H.264 needs even ones
+    assert main(["show", str(folder), "--size", "64", "64", "--movie", str(target), "--fps", "5"]) == 0
+    assert next(imageio_ffmpeg.read_frames(str(target)))["fps"] == pytest.approx(5.0)
+
+
+def test_velocity_of_a_stored_frame_is_the_rings(folder: Path) -> None:
+    """On the axis of a ring of Winckelmans blobs u = Gamma/(2 R) q(R/sigma): every blob is R away from it."""
+    time, _, velocity = _frame_of_run(folder, 0)
+    rho = 1.0 / 0.25
+    q = rho**3 * (rho**2 + 2.5) / (rho**2 + 1.0) ** 2.5
+    assert time == 0.0
+    # Single precision: 1e-7 relative for each of 53 blobs.
+    np.testing.assert_allclose(velocity(np.zeros((1, 3))), [[0.0, 0.0, 2.5 * q]], rtol=5e-6, atol=5e-6)
+
+
+def test_slice_shows_the_worlds_own_velocity(folder: Path) -> None:
+    time, _, velocity = _frame_of_run(folder, -1)
+    plane = velocity_slice(velocity, ([-1.5, -1.5, -0.5], [1.5, 1.5, 1.5]), "y", resolution=60)
+    world = ef.resume(RunFolder.open(folder).newest_checkpoint().path)
+    assert world.time == pytest.approx(time) == pytest.approx(0.4)
+    speed = np.linalg.norm(world.velocity(np.asarray(plane.points)), axis=1)
+    assert plane.point_data["speed"].max() == pytest.approx(speed.max(), rel=1e-5)
+    # Faster than on the axis, since the slice goes through the ring's inner side.
+    assert speed.max() > 2.5
+
+
+@pytest.mark.parametrize("what", ["slice", "streamlines", "glyphs"])
+def test_a_single_vorton_can_be_looked_at(what: str, tmp_path: Path) -> None:
+    world, target = tmp_path / "one.toml", tmp_path / "one.png"
+    (tmp_path / "one.csv").write_text("x,y,z,alpha_x,alpha_y,alpha_z,sigma\n1,2,3,0,1,0,0.1\n")
+    world.write_text('[[entity]]\nkind = "vortons_from_arrays"\nname = "one"\nfile = "one.csv"\n')
+    assert main(["show", str(world), "--what", what, "--size", "80", "60", "--save", str(target)]) == 0
+    assert picture(target)[15:40, 20:60].max() > 100.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--fps", "0", "--movie", "a.mp4"], "0.1 to 240"),
+        (["--frame", "6", "--save", "a.png"], "frames 0 to 5"),
+        (["--ticks", "3", "--save", "a.png"], "are for worlds"),
+        (["--only", "smok", "--save", "a.png"], "did you mean 'smoke'"),
+        (["--save", "no/a.png"], "folder no does not exist"),
+        (["--movie", "a.avi"], ".mp4 or .gif"),
+        (["--what", "slice", "--color-by", "sped", "--save", "a.png"], "did you mean 'speed'"),
+        (["--size", "1", "1", "--save", "a.png"], "16 to 16384"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(
+    arguments: list[str],
+    words: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", str(folder), *arguments]) == 2
+    said = capsys.readouterr().err.strip()
+    assert words in said and said.startswith("error: ") and "\n" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_frame_of_a_world_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "vortex_ring", "--frame", "3", "--save", str(tmp_path / "a.png")]) == 2
+    assert "--ticks" in capsys.readouterr().err
+
+
+def test_damaged_recipe_does_not_hide_the_particles(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "world.toml").write_text("[world\n", encoding="utf-8")
+    small = ["--size", "64", "48", "--save", str(tmp_path / "a.png")]
+    assert main(["show", str(copy), *small]) == 0
+    assert main(["show", str(copy), "--what", "slice", *small]) == 2
+
+
+def test_missing_encoder_is_told_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    assert main(["run", "vortex_ring", "--movie", "ring.mp4"]) == 2
+    assert "ecs-fluid[movie]" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_truncated_movie_is_no_success(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ffmpeg on a full disk ends quietly with a file that holds less; here the count of frames is faked."""
+    import imageio_ffmpeg
+
+    monkeypatch.setattr(imageio_ffmpeg, "count_frames_and_secs", lambda path: (5, 0.4))
+    target = tmp_path / "ring.mp4"
+    assert main(["show", str(folder), "--size", "64", "48", "--movie", str(target)]) == 2
+    assert "stored 5 of 6 frames" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

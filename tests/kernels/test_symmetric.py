@@ -1,0 +1,161 @@
+"""Symmetric direct sum: the one-sided sum and invariants as oracles, lone vortons, NaN, threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels import direct, symmetric
+from ecs_fluid.kernels.regularisation import CODES, NAMES
+
+REALS = (np.float32, np.float64)
+SIGMA = 0.0625  # a power of two, so that both precisions know the same core radius
+
+# Around a vector (16), around a task (64), around halves of the circle (odd and even numbers of blocks), more
+# vortons than a list holds (528 for gradients, 1040 for velocities), more than 32 tasks would need (2048).
+SIZES = (0, 1, 2, 15, 16, 17, 33, 64, 65, 113, 127, 128, 129, 241, 1000, 1009, 2053, 3001)
+
+
+def cloud(n: int, real: type) -> tuple[NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(n)
+    return rng.random((3, n)).astype(real), rng.standard_normal((3, n)).astype(real)
+
+
+def symmetrically(code: int, sx: Any, sa: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    n = sx.shape[1]
+    u, v, du = (np.full(shape, 7.0, sx.dtype) for shape in ((n, 3), (n, 3), (n, 3, 3)))
+    symmetric.velocity(code, sx, sa, SIGMA, u)
+    symmetric.velocity_gradient(code, sx, sa, SIGMA, v, du)
+    return u, v, du
+
+
+def directly(code: int, sx: Any, sa: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    n = sx.shape[1]
+    u, du = np.full((n, 3), 7.0, sx.dtype), np.full((n, 3, 3), 7.0, sx.dtype)
+    direct.velocity_gradient(code, sx.T.copy(), sx, sa, np.full(n, SIGMA, sx.dtype), u, du)
+    return u, du
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", SIZES)
+def test_equals_the_one_sided_sum(n: int, name: str, real: type) -> None:
+    """The reference is the one-sided sum in float64; its own tests allow it 2e-6 and 1e-13.
+
+    Errors are relative to the largest value, but not below the velocity that two vortons at the ends of the
+    cube give each other, about 1/(4 pi r^2) = 0.03 (a lone one has no velocity at all).
+    """
+    sx, sa = cloud(n, real)
+    u, v, du = symmetrically(CODES[name], sx, sa)
+    exact_u, exact_du = directly(CODES[name], sx.astype(float), sa.astype(float))
+    tolerance = 1e-13 if real is np.float64 else 2e-6
+    for value, exact in ((u, exact_u), (v, exact_u), (du, exact_du)):
+        scale = max(0.03, float(np.abs(exact).max(initial=0.0)))
+        assert np.abs(value - exact).max(initial=0.0) <= tolerance * scale
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lone_vorton_does_not_move_itself(name: str, real: type) -> None:
+    """Exactly: u = 0; the gradient is the rotation of its own core, g(0) [alpha x]/4 pi, as in ``direct``."""
+    sx = np.array([[0.3], [-1.7], [2.9]], real)
+    sa = np.array([[1.0], [2.0], [-3.0]], real)
+    u, v, du = symmetrically(CODES[name], sx, sa)
+    assert np.all(u == 0.0)
+    assert np.all(v == 0.0)
+    # q/rho^3 at 0 by expansion: 5/2, sqrt(2/pi)/3, 1, 1.
+    core = dict(zip(NAMES, (2.5, np.sqrt(2.0 / np.pi) / 3.0, 1.0, 1.0), strict=True))
+    a, b, c = sa[:, 0].astype(float)
+    spin = np.array([[0.0, -c, b], [c, 0.0, -a], [-b, a, 0.0]]) * core[name] / SIGMA**3 / (4.0 * np.pi)
+    assert np.allclose(du[0], spin, rtol=1e-14 if real is np.float64 else 1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("name", NAMES)
+def test_coincident_vortons_do_not_move_each_other(name: str, real: type) -> None:
+    """40 vortons in one point (one block and parts of two more): r = 0, so every term is exactly zero."""
+    _, sa = cloud(40, real)
+    sx = np.full((3, 40), 0.7, real)
+    u, v, du = symmetrically(CODES[name], sx, sa)
+    assert np.all(u == 0.0)
+    assert np.all(v == 0.0)
+    assert np.isfinite(du).all()
+
+
+@pytest.mark.parametrize("where", ["position", "strength"])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+def test_a_bad_vorton_reaches_all_as_in_the_one_sided_sum(poison: float, name: str, where: str) -> None:
+    """300 vortons in 19 blocks: all blocks meet the bad one, from before and across the end of the circle."""
+    sx, sa = cloud(300, np.float32)
+    (sx if where == "position" else sa)[:, 290] = poison
+    u, v, du = symmetrically(CODES[name], sx, sa)
+    exact_u, exact_du = directly(CODES[name], sx, sa)
+    for value, exact in ((u, exact_u), (v, exact_u), (du, exact_du)):
+        bad = ~np.isfinite(exact.reshape(300, -1)).all(axis=1)
+        assert np.array_equal(~np.isfinite(value.reshape(300, -1)).all(axis=1), bad)
+        if np.isnan(poison) or where == "strength":
+            assert bad.all()
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("name", NAMES)
+def test_any_number_of_threads_gives_the_same_bits(name: str, real: type) -> None:
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        pytest.skip("one processor")
+    sx, sa = cloud(1301, real)
+    before = numba.get_num_threads()
+    bits = []
+    try:
+        for threads in (t for t in (1, 2, 4, 8) if t <= numba.config.NUMBA_NUM_THREADS):
+            numba.set_num_threads(threads)
+            bits.append([array.tobytes() for array in symmetrically(CODES[name], sx, sa)])
+    finally:
+        numba.set_num_threads(before)
+    assert all(other == bits[0] for other in bits[1:])
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("name", NAMES)
+def test_centre_of_vorticity_of_parallel_vortons_rests(name: str, real: type) -> None:
+    """alpha_i = a_i e gives sum a_i u_i = 0: the pair i, j adds a_i a_j g (e x r) and the same with -r.
+
+    A velocity is good to a few eps of its terms, of either sign: 4 eps of the sum of magnitudes is more than
+    n of them pile up to.
+    """
+    sx, sa = cloud(1009, real)
+    sa[:] = sa[0] * np.array([[0.36], [0.48], [0.8]], real)
+    strength = sa.astype(float)
+    for u in symmetrically(CODES[name], sx, sa)[:2]:
+        parts = np.linalg.norm(strength, axis=0)[:, None] * np.sign(strength[2])[:, None] * u.astype(float)
+        assert np.abs(parts.sum(axis=0)).max() <= 4.0 * np.finfo(real).eps * np.abs(parts).sum()
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("name", NAMES)
+def test_transposed_stretching_keeps_the_total_strength(name: str, real: type) -> None:
+    """sum_i (du/dx)^T alpha_i = 0: vorton i gets h r alpha_i . (alpha_j x r) - g alpha_j x alpha_i from j,
+    and j gets the opposite from i. The trace of the gradient (alpha x r) . h r is zero in every term.
+    """
+    sx, sa = cloud(1009, real)
+    du = symmetrically(CODES[name], sx, sa)[2].astype(float)
+    rates = np.einsum("nji,jn->ni", du, sa.astype(float))
+    eps = np.finfo(real).eps
+    assert np.abs(rates.sum(axis=0)).max() <= 4.0 * eps * np.abs(rates).sum()
+    trace = np.abs(np.einsum("nii->n", du))
+    assert np.all(trace <= 2.0 * eps * np.abs(du).sum(axis=(1, 2)))
+
+
+def test_where_it_applies() -> None:
+    """Equal core radii, at least one vorton, not more than MAX_VORTONS."""
+    most = symmetric.MAX_VORTONS
+    assert symmetric.applies(np.full(5, 0.1, np.float32))
+    assert symmetric.applies(np.full(most, 0.1))
+    assert not symmetric.applies(np.full(most + 1, 0.1))
+    assert not symmetric.applies(np.array([0.1, 0.1, np.nextafter(0.1, 1.0)]))
+    assert not symmetric.applies(np.array([0.1, np.nan, 0.1]))
+    assert not symmetric.applies(np.empty(0))
