@@ -2,7 +2,7 @@
 
 The plain loop is what one writes first: structure-of-arrays sources, a parallel loop over targets, an inner
 loop over sources, ``fastmath=True``, all arithmetic in the precision of the arrays. Every kernel runs in turn
-with the others and its best time counts, so that a busy machine hurts all of them alike. Default: n = 4096
+with the others and its best time counts, so that a busy machine hurts all of them alike. Default: n = 16384
 sources and as many targets. The symmetric sums serve targets that are the sources, which all have one core
 radius here: they meet each pair once, and its two interactions count as two pairs, as for the others.
 """
@@ -77,14 +77,13 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], None]]:
             code, sx, sa, 0.05, u
         )
     table["velocity_gradient, winckelmans"] = lambda: direct.velocity_gradient(0, x, sx, sa, sigma, u, du)
-    table["  at the vortons (symmetric)"] = lambda: symmetric.velocity_gradient(0, sx, sa, 0.05, u, du)
     table["potential_vorticity, winckelmans"] = lambda: direct.potential_vorticity(0, x, sx, sa, sigma, u, w)
     return table
 
 
 def main() -> None:
     """Print the table."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 4096
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 16384
     print(f"{n} sources, {n} targets, {numba.get_num_threads()} threads")
     print(f"{'kernel':46s} {'precision':9s} {'Mpairs/s':>9s} {'x plain':>8s}")
     for real in (np.float32, np.float64):

@@ -64,7 +64,7 @@ class System(esper.Processor):
     """
 
     reads: ClassVar[Types] = ()
-    writes: ClassVar[Types] = ()
+    writes: Types = ()
     adds: ClassVar[Types] = ()
     phase: ClassVar[str] = "move"
     before: ClassVar[tuple[type[System] | str, ...]] = ()

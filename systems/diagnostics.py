@@ -47,7 +47,8 @@ class DiagnosticsSystem(System):
     Comput. Phys. 109 (1993); Fluid Simulation for Video Games, part 12.
     """
 
-    reads = (Position, Strength, CoreRadius, Velocity, VelocityGradient, StrengthRate)
+    # VelocityGradient too, where it is filled: a world may go without it.
+    reads = (Position, Strength, CoreRadius, Velocity, StrengthRate)
     writes = (VelocityHistory,)
     phase = "observe"
 
@@ -128,10 +129,12 @@ class DiagnosticsSystem(System):
 
         if self.world.tick == 0:
             return None
-        largest: list[float] = [
-            max_norm(table.du) for (table,) in self.query(VelocityGradient) if len(table.du)
+        gradients = [
+            entity[VelocityGradient].du
+            for entity, _ in self.entities(Position, Strength, CoreRadius)
+            if VelocityGradient in entity and len(entity)
         ]
-        return self.world.dt * max(largest, default=0.0)
+        return self.world.dt * max(map(max_norm, gradients)) if gradients else None
 
     def advice(self, record: dict[str, Any]) -> list[tuple[str, str]]:
         """(topic, sentence) for what a record shows to be too coarse."""

@@ -81,6 +81,15 @@ class Summation:
                 return
         self._direct(targets, u, du)
 
+    def at_sources(self, solver: str, x: Array, u: Array, du: Array | None) -> None:
+        """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
+        from ecs_fluid.kernels import symmetric
+
+        if solver == "direct" and du is None and symmetric.applies(self.sigma):
+            symmetric.velocity(self.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
+        else:
+            self.velocity(solver, x, u, du)
+
     def _direct(self, targets: Array, u: Array, du: Array | None) -> None:
         from ecs_fluid.kernels import direct
 

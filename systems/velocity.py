@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,12 +20,15 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.errors import FluidError
 from ecs_fluid.explain import nearest
-from ecs_fluid.system import System
+from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.summation import Summation
 from ecs_fluid.world import World
 
 SOLVERS = ("direct", "tree", "auto")
+
+Table = tuple[Array, Array, Array | None]
+"""Positions, velocities and velocity gradients of one population of vortons."""
 
 
 class VelocitySystem(System):
@@ -49,7 +52,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
-    writes = (Velocity, VelocityGradient, VelocityField)
+    writes: Types = (Velocity, VelocityGradient, VelocityField)
     phase = "rates"
 
     solver: Literal["direct", "tree", "auto"] = Field(
@@ -69,7 +72,15 @@ class VelocitySystem(System):
     angle: float = Field(0.5, gt=0, le=1.0, description="largest radius over distance of a cluster")
     margin: float = Field(1e-4, ge=0, le=1e6, description="widening of a cluster's box, in its cells")
     leaf: Literal["vortons", "supervortons"] = Field("vortons", description="what stands at the leaves")
+    gradient: bool = Field(
+        True, description="fill the vortons' velocity gradient; without stretching it can be left out"
+    )
     mollify: float = Field(0.0, ge=0, le=100, description="least core radius on the grid, in grid spacings")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        if not self.gradient:
+            self.writes = (Velocity, VelocityField)
 
     def added(self, world: World) -> None:
         """The sums run over sorted vortons, and records measure them."""
@@ -83,38 +94,43 @@ class VelocitySystem(System):
 
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
+        if self.gradient != (VelocityGradient in self.writes):
+            raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         sources = self.field(Sources)
         summation = self._summation(sources)
-        vortons = list(self.query(Position, Strength, CoreRadius, Velocity, VelocityGradient))
-        others = [
-            (position, velocity)
-            for entity, (position, velocity) in self.entities(Position, Velocity)
-            if not (Strength in entity and CoreRadius in entity) and len(entity)
-        ]
+        vortons, others = [], []
+        for entity, (position, velocity) in self.entities(Position, Velocity):
+            if Strength in entity and CoreRadius in entity:
+                gradient = entity[VelocityGradient].du if self.gradient else None
+                vortons.append((position.x, velocity.u, gradient))
+            elif len(entity):
+                others.append((position.x, velocity.u))
         if self.at == "grid" or (others and self.tracers == "grid"):
             self._evaluate_grid(sources, summation)
         if self.at == "vortons":
-            self._at_vortons(sources, summation, [(u.u, du.du) for *_, u, du in vortons])
+            self._at_vortons(sources, summation, vortons)
         else:
-            self._vortons_from_grid([(x.x, u.u, du.du) for x, _, _, u, du in vortons])
-        for position, velocity in others:
+            self._vortons_from_grid(vortons)
+        for x, u in others:
             if self.tracers == "grid":
-                self._from_grid(position.x, velocity.u)
+                self._from_grid(x, u)
             else:
-                summation.velocity(self.solver, position.x, velocity.u)
+                summation.velocity(self.solver, x, u)
 
-    def _at_vortons(self, sources: Sources, summation: Summation, tables: list[tuple[Array, Array]]) -> None:
+    def _at_vortons(self, sources: Sources, summation: Summation, tables: list[Table]) -> None:
         order = sources.order
         x = np.ascontiguousarray(sources.x.T)
-        u, du = np.empty_like(x), np.empty((len(x), 3, 3), x.dtype)
-        summation.velocity(self.solver, x, u, du)
+        u = np.empty_like(x)
+        du = np.empty((len(x), 3, 3), x.dtype) if self.gradient else None
+        summation.at_sources(self.solver, x, u, du)
         first = 0
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        for velocity, gradient in tables:
+        for _, velocity, gradient in tables:
             rows = place[first : first + len(velocity)]
             np.take(u, rows, axis=0, out=velocity)
-            np.take(du, rows, axis=0, out=gradient)
+            if du is not None:
+                np.take(du, rows, axis=0, out=gradient)
             first += len(velocity)
 
     def _evaluate_grid(self, sources: Sources, summation: Summation) -> None:
@@ -137,17 +153,19 @@ class VelocitySystem(System):
         grid = self.field(Grid)
         interpolate(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
 
-    def _vortons_from_grid(self, tables: list[tuple[Array, Array, Array]]) -> None:
+    def _vortons_from_grid(self, tables: list[Table]) -> None:
         from ecs_fluid.kernels.differences import jacobian
         from ecs_fluid.kernels.interpolation import interpolate
 
         grid = self.field(Grid)
-        # A derivative across a flat world would only see the far side of its one layer of cells.
-        steps = np.where(grid.flat == 1, 0.0, grid.spacing)
-        gradient = jacobian(self.field(VelocityField).u, steps)
-        for x, u, du in tables:
+        for x, u, _ in tables:
             self._from_grid(x, u)
-            interpolate(x, grid.origin, grid.spacing, gradient, du)
+        if self.gradient:
+            # A derivative across a flat world would only see the far side of its one layer of cells.
+            steps = np.where(grid.flat == 1, 0.0, grid.spacing)
+            gradient = jacobian(self.field(VelocityField).u, steps)
+            for x, _, du in tables:
+                interpolate(x, grid.origin, grid.spacing, gradient, du)
 
     # ------------------------------------------------------------------ sums
 

@@ -320,6 +320,10 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     tables = read_tables(path)
     for setting in settings:
         override(tables, setting)
+    if not tables.get("entity"):
+        raise RecipeError(
+            f"{path.name} holds no entity; add one, for example a table [[entity]] with kind = 'vortex_ring'"
+        )
     return WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent)
 
 

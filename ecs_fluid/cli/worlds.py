@@ -9,7 +9,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ecs_fluid.cli import app, err, out
-from ecs_fluid.errors import StorageError
 
 Settings = Annotated[
     tuple[str, ...],
@@ -37,10 +36,11 @@ def validate(world: str, /, *, set_: Settings = (), allow_code: AllowCode = Fals
 
     recipe = read(world, set_, allow_code)
     made = recipe.build()
+    warnings = [*recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.frames} ticks of {recipe.world.dt:g} s; particles: {particles}")
-    for text in [*recipe.lint(), *made.lint()]:
+    for text in warnings:
         err.print(f"warning: {text}", style="yellow", markup=False)
 
 
@@ -53,7 +53,6 @@ def schema(path: Path | None = None, /) -> None:
     if path is None:
         print(text)
         return
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror}") from None
+    from ecs_fluid.io.disk import replace_text
+
+    replace_text(path, text + "\n", "write the schema")

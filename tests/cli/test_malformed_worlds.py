@@ -107,6 +107,12 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "age limit without seconds": (RING + '[[system]]\nkind = "age_limit"', ("'seconds' is missing",)),
     "output every zero": (RING + "[output]\nevery = 0", ("[output]", "every = 0", "at least 1")),
+    "no entity": ("[world]\ndt = 0.1", ("holds no entity", "[[entity]]")),
+    "nothing at all": ("", ("holds no entity",)),
+    "stretching without gradients": (
+        "[fluid]\nvelocity = { gradient = false }" + RING,
+        ("StretchSystem reads VelocityGradient",),
+    ),
     "output unknown": (RING + "[output]\nevry = 2", ("'evry'", "did you mean 'every'")),
 }
 
@@ -156,7 +162,7 @@ def test_the_ring_itself_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["info", "nowhere"], ("nowhere", "run")),
         (["show", "vortex_ring", "--what", "smoke"], ("smoke",)),
         (["show", "."], ("run.json",)),
-        (["schema", "/nonexistent/a.json"], ("cannot be written",)),
+        (["schema", "/nonexistent/a.json"], ("cannot write", "no such file or folder")),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
