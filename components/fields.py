@@ -21,3 +21,48 @@ class VelocityField(Component, derived=True, per_row=False):
     """Velocity at the grid points."""
 
     u: Array = column("m/s", shape=(None, None, None, 3))
+
+
+class TransferGrid(Component, derived=True, per_row=False):
+    """Uniform grid around what carries density, temperature or species; cells as large as a particle."""
+
+    origin: Array = column("m", shape=(3,))
+    spacing: Array = column("m", shape=(3,))
+    cells: Array = column("1", shape=(3,), kind="int")
+    flat: Array = column("1", shape=(3,), kind="int", default=0)
+
+
+class DensityField(Component, derived=True, per_row=False):
+    """Density at the points of the TransferGrid.
+
+    ``rho`` is that of the mixture of particles and of ambient fluid where they leave room; ``excess`` is the
+    mass of the particles over that of the ambient fluid they displace, per volume: its total is theirs.
+    """
+
+    rho: Array = column("kg/m^3", shape=(None, None, None))
+    excess: Array = column("kg/m^3", shape=(None, None, None))
+
+
+class TemperatureField(Component, derived=True, per_row=False):
+    """Temperature of the mixture at the points of the TransferGrid."""
+
+    T: Array = column("K", shape=(None, None, None))
+
+
+class SpeciesField(Component, derived=True, per_row=False):
+    """Mass fractions of the mixture at the points of the TransferGrid."""
+
+    fuel: Array = column("1", shape=(None, None, None))
+    flame: Array = column("1", shape=(None, None, None))
+    smoke: Array = column("1", shape=(None, None, None))
+
+
+class FireField(Component, derived=True, per_row=False):
+    """What a renderer needs of a fire, at the points of the TransferGrid.
+
+    ``luminosity`` is the power that flame radiates per volume, ``opacity`` the part of light that smoke takes
+    away per length of path.
+    """
+
+    luminosity: Array = column("W/m^3", shape=(None, None, None))
+    opacity: Array = column("1/m", shape=(None, None, None))

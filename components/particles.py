@@ -65,12 +65,26 @@ class Temperature(Component):
     T: Array = column("K", above=0.0)
 
 
+class TemperatureRate(Component, rate_of=Temperature, given=(Temperature, Volume)):
+    """Rate of change of the temperature by conduction; only of particles with a volume, not of tracers."""
+
+    dT: Array = column("K/s")
+
+
 class Species(Component):
-    """Mass fractions of fuel, flame and smoke."""
+    """Mass fractions of fuel, flame and smoke; the rest, 1 less their sum, is air."""
 
     fuel: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
     flame: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
     smoke: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
+
+
+class SpeciesRate(Component, rate_of=Species, given=(Species, Volume)):
+    """Rate of change of the mass fractions by mixing; only of particles with a volume, not of tracers."""
+
+    dfuel: Array = column("1/s")
+    dflame: Array = column("1/s")
+    dsmoke: Array = column("1/s")
 
 
 class Age(Component):
@@ -89,3 +103,14 @@ class Acceleration(Component, rate_of=InertialVelocity):
     """Rate of change of the inertial velocity."""
 
     a: Array = column("m/s^2", shape=(3,))
+
+
+class VelocityMemory(Component):
+    """Velocity at the start of the last tick and the acceleration smoothed over ticks, of a vorton.
+
+    ``tick`` is the tick in which they were taken, -1 before the first.
+    """
+
+    u: Array = column("m/s", shape=(3,), default=0.0)
+    a: Array = column("m/s^2", shape=(3,), default=0.0)
+    tick: Array = column("1", kind="int", default=-1.0)

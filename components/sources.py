@@ -23,6 +23,17 @@ class Sources(Component, derived=True, per_row=False):
     cells: Array = column("1", shape=(3,), kind="int")
 
 
+class SolverTimes(Component, per_row=False):
+    """What the velocity solvers cost on the machine where the world began, by which ``auto`` chooses.
+
+    ``seconds[k, t, s, i]`` is the time with (k = 1) or without (0) velocity gradients, at tolerance t, of
+    solver s, for as many targets as vortons, of number i; see ``systems.solver_times``. It is state, so that
+    a resumed run chooses as before.
+    """
+
+    seconds: Array = column("s", shape=(None, None, None, None))
+
+
 class Emission(Component, per_row=False):
     """State of an emitter: how many particles it has given off."""
 

@@ -21,9 +21,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration Age CoreRadius CoreRadiusRate Density Emission Grid InertialVelocity "
-        "Position Sources Species Strength StrengthRate Temperature Velocity VelocityField "
-        "VelocityGradient VelocityHistory Volume"
+        "Acceleration Age Ambient CoreRadius CoreRadiusRate Density DensityField Emission FireField "
+        "Grid InertialVelocity Position SolverTimes Sources Species SpeciesField SpeciesRate Strength StrengthRate "
+        "SubfilterAverage SubfilterTerms Temperature TemperatureField TemperatureRate TransferGrid "
+        "Velocity VelocityField VelocityGradient VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
         "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
@@ -33,9 +34,12 @@ _HOMES = {
     "ecs_fluid.state": "resume",
     "ecs_fluid.system": "System",
     "ecs_fluid.systems": (
-        "AccelerateSystem AdvectionSystem AgeLimitSystem DiagnosticsSystem DiffusionSystem "
-        "EmissionSystem Emitter InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem "
-        "StretchSystem VelocitySystem WindSystem"
+        "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem AmbientSystem BaroclinicSystem "
+        "CombustionSystem CoolingSystem DiagnosticsSystem DiffusionSystem EmissionSystem Emitter "
+        "ExpansionSystem HeaterSystem InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem "
+        "ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem StretchSystem "
+        "SubfilterAverageSystem SubfilterSystem ThermalSystem TransferSystem TurbulenceSystem "
+        "VelocitySystem WindSystem"
     ),
     "ecs_fluid.entity": "Entity Snapshot",
     "ecs_fluid.world": "World",

@@ -21,12 +21,15 @@ from ecs_fluid.world import World
 def compile_kernels(precision: str) -> None:
     """Compile (or load) every kernel that a world of this precision may use."""
     draw = np.random.default_rng(1)
-    x = draw.random((16, 3))
+    x = draw.random((400, 3))
     choices = [
         ("euler", {"solver": "tree", "at": "grid"}, "index_space"),
         ("rk2", {"solver": "direct", "at": "vortons"}, "pse"),
         ("rk2", {"solver": "tree", "at": "vortons"}, "core_spreading"),
         ("euler", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+        ("euler", {"solver": "fmm"}, "pse"),
+        ("euler", {"solver": "poisson"}, "pse"),
+        ("euler", {"solver": "hybrid", "interpolation": "cubic"}, "pse"),
     ]
     for integrator, velocity, method in choices:
         world = World(integrator=integrator, precision=precision, dt=1e-6)
@@ -34,8 +37,8 @@ def compile_kernels(precision: str) -> None:
             "vortons",
             Position(x),
             Strength(1e-3 * x),
-            CoreRadius(np.full(16, 0.5)),
-            Volume(np.full(16, 0.05)),
+            CoreRadius(np.full(400, 0.2)),
+            Volume(np.full(400, 0.0025)),
         )
         world.spawn("tracers", Position(x))
         world.add_system(VelocitySystem(**velocity))

@@ -1,28 +1,54 @@
 """Systems that ship with ecs_fluid, one per file; each calls kernels on the tables it declares."""
 
 from ecs_fluid.systems.advection import AdvectionSystem
+from ecs_fluid.systems.alignment import AlignmentSystem
+from ecs_fluid.systems.ambient import AmbientSystem
+from ecs_fluid.systems.baroclinic import BaroclinicSystem
+from ecs_fluid.systems.combustion import CombustionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.emission import EmissionSystem, Emitter
-from ecs_fluid.systems.lifetime import AgeLimitSystem, KillBoxSystem, LifetimeSystem
+from ecs_fluid.systems.lifetime import AgeLimitSystem, KillBoxSystem, LifetimeSystem, SpeciesLimitSystem
 from ecs_fluid.systems.operations import AccelerateSystem, InertiaSystem, WindSystem
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.reformulation import ReformulationSystem
+from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.stretch import StretchSystem
+from ecs_fluid.systems.subfilter import SubfilterAverageSystem, SubfilterSystem
+from ecs_fluid.systems.thermal import CoolingSystem, ExpansionSystem, HeaterSystem, ThermalSystem
+from ecs_fluid.systems.transfer import SamplingSystem, TransferSystem
+from ecs_fluid.systems.turbulence import TurbulenceSystem
 from ecs_fluid.systems.velocity import VelocitySystem
 
 __all__ = [
     "AccelerateSystem",
     "AdvectionSystem",
     "AgeLimitSystem",
+    "AlignmentSystem",
+    "AmbientSystem",
+    "BaroclinicSystem",
+    "CombustionSystem",
+    "CoolingSystem",
     "DiagnosticsSystem",
     "DiffusionSystem",
     "EmissionSystem",
     "Emitter",
+    "ExpansionSystem",
+    "HeaterSystem",
     "InertiaSystem",
     "KillBoxSystem",
     "LifetimeSystem",
     "PartitionSystem",
+    "ReformulationSystem",
+    "RemeshSystem",
+    "SamplingSystem",
+    "SpeciesLimitSystem",
     "StretchSystem",
+    "SubfilterAverageSystem",
+    "SubfilterSystem",
+    "ThermalSystem",
+    "TransferSystem",
+    "TurbulenceSystem",
     "VelocitySystem",
     "WindSystem",
 ]

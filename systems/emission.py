@@ -12,10 +12,13 @@ from pydantic import Field, model_validator
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     CoreRadius,
+    Density,
     Emission,
     InertialVelocity,
     Position,
+    Species,
     Strength,
+    Temperature,
     Volume,
 )
 from ecs_fluid.entity import Entity
@@ -23,12 +26,21 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.ambient import (
+    LAWS,
+    AmbientSystem,
+    ambient_density,
+    ambient_temperature,
+    density_of,
+    key_values,
+)
 from ecs_fluid.world import World
 
 MAX_PER_TICK = 10_000_000
 
 
 Place = Annotated[float, Field(ge=-1e9, le=1e9)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 Width = Annotated[float, Field(ge=0, le=1e9)]
 Point = tuple[Place, Place, Place]
 Widths = tuple[Width, Width, Width]
@@ -53,6 +65,18 @@ class Emitter(Settings):
     volume: float | None = Field(
         None, gt=0, le=1e18, description="volume of a vorton, m^3; default 4/3 pi core^3"
     )
+    density: KeyedNumber | None = Field(
+        None, description="density, kg/m^3, may be keyed in time; default ambient, or by the temperature"
+    )
+    temperature: KeyedNumber | None = Field(
+        None, description="temperature, K; may be keyed in time; default ambient"
+    )
+    fuel: Fraction = Field(0.0, description="mass fraction of fuel, 1")
+    flame: Fraction = Field(0.0, description="mass fraction of flame, 1")
+    smoke: Fraction = Field(0.0, description="mass fraction of smoke, 1")
+    attached: Name | None = Field(
+        None, description="entity that carries the emitter along: center counts from its mean position"
+    )
     start: float = Field(0.0, ge=0, le=1e9, description="time of the first particle, s")
     stop: float | None = Field(None, gt=0, le=1e9, description="time of the last particle, s; default never")
     limit: int | None = Field(
@@ -61,10 +85,16 @@ class Emitter(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        rates = [value for _, value in self.rate.keys] if isinstance(self.rate, Keyed) else [self.rate]
-        for rate in rates:
-            if not isinstance(rate, list) and not 0 <= rate <= 1e9:
+        for rate in key_values(self.rate):
+            if not 0 <= rate <= 1e9:
                 raise ValueError(f"rate {rate}; a number from 0 to 1e9 per second is needed")
+        for key in ("density", "temperature"):
+            for value in key_values(getattr(self, key)):
+                if not 0 < value <= 1e9:
+                    raise ValueError(f"{key} {value}; a number above 0 and at most 1e9 is needed")
+        total = self.fuel + self.flame + self.smoke
+        if total > 1 + 1e-12:
+            raise ValueError(f"fuel + flame + smoke is {total:g}; at most 1 is allowed")
         if self.stop is not None and self.stop <= self.start:
             raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
         return self
@@ -78,6 +108,9 @@ class EmissionSystem(System):
 
     Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the tick, so
     they do not depend on what else draws random numbers, nor on a resume. Rows appear when the tick ends.
+
+    Populations with a Density, Temperature or Species get those of the emitter, where it names none those of
+    the ambient; with an equation of state the density follows from the temperature.
     Source: Fluid Simulation for Video Games, part 7.
     """
 
@@ -94,7 +127,12 @@ class EmissionSystem(System):
         for emitter in self.emitters:
             if names.count(emitter.name) > 1:
                 raise RecipeError(f"two emitters are called {emitter.name!r}; each needs a name of its own")
-            world[emitter.into][Position]
+            target = world[emitter.into]
+            target[Position]
+            if Density in target or Temperature in target:
+                world.require(AmbientSystem)
+            if emitter.attached is not None:
+                world[emitter.attached][Position]
             if emitter.name not in world:
                 world.spawn(emitter.name, Emission)
             elif Emission not in world[emitter.name]:
@@ -135,7 +173,8 @@ class EmissionSystem(System):
             key=np.array(key, np.uint64), counter=np.array([0, self.world.tick, 0, 0], np.uint64)
         )
         draw = np.random.Generator(bits)
-        tables: list[Component] = [Position(self._places(emitter, draw, count, dt))]
+        x = self._places(emitter, draw, count, dt)
+        tables: list[Component] = [Position(x)]
         swirl = np.array(emitter.strength) + np.array(emitter.strength_spread) * (
             draw.random((count, 3)) - 0.5
         )
@@ -151,6 +190,32 @@ class EmissionSystem(System):
             tables.append(Volume(np.full(count, volume)))
         if InertialVelocity in target:
             tables.append(InertialVelocity(speed))
+        return [*tables, *self._carried(emitter, target, x)]
+
+    def _carried(self, emitter: Emitter, target: Entity, x: Array) -> list[Component]:
+        """Density, temperature and species of the new particles, as far as the target has them."""
+        count, tables = len(x), list[Component]()
+        if Species in target:
+            fractions = (emitter.fuel, emitter.flame, emitter.smoke)
+            tables.append(Species(*(np.full(count, fraction) for fraction in fractions)))
+        if Temperature not in target and Density not in target:
+            return tables
+        ambient = self.world.require(AmbientSystem).present()
+        z, now = x[:, 2], self.world.time
+        if emitter.temperature is None:
+            temperature = ambient_temperature(ambient, z)
+        else:
+            temperature = np.full(count, value_at(emitter.temperature, now))
+        if Temperature in target:
+            tables.append(Temperature(temperature))
+        if Density in target:
+            if Temperature in target and ambient.law[0] != LAWS["none"]:
+                rho = density_of(ambient, temperature)
+            elif emitter.density is None:
+                rho = ambient_density(ambient, z)
+            else:
+                rho = np.full(count, value_at(emitter.density, now))
+            tables.append(Density(rho))
         return tables
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, count: int, dt: float) -> Array:
@@ -160,6 +225,10 @@ class EmissionSystem(System):
             centers = np.broadcast_to(np.array(emitter.center), (count, 3))
         else:
             centers = value_at(emitter.center, moments)
+        if emitter.attached is not None:
+            carrier = self.world[emitter.attached][Position].x
+            if len(carrier):
+                centers = centers + carrier.mean(axis=0, dtype=np.float64)
         if emitter.shape == "box":
             offsets = draw.random((count, 3)) - 0.5
         else:

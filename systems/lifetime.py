@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.components import Age, Position
+from ecs_fluid.components import Age, Position, Species
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name, Vector
 from ecs_fluid.system import System
@@ -83,3 +83,37 @@ class KillBoxSystem(System):
                 lost = ~inside if self.keep == "inside" else inside
                 if lost.any():
                     entity.kill(lost)
+
+
+class SpeciesLimitSystem(System):
+    """Removes particles whose mass fraction of a species, or of several together, is below or above a limit.
+
+    For example `species` = ["fuel", "flame"], `below` = 0.01: what has burnt out and is no flame any more.
+    """
+
+    reads = (Species,)
+    phase = "move"
+
+    species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(
+        min_length=1, description="species whose fractions are added up"
+    )
+    below: float | None = Field(None, gt=0, le=1, description="remove where the sum is below this")
+    above: float | None = Field(None, ge=0, lt=1, description="remove where the sum is above this")
+    on: tuple[Name, ...] = Field((), description="entities it works on; default all that have species")
+
+    def added(self, world: World) -> None:
+        """Refuse limits that remove nothing or everything, and names of entities that do not exist."""
+        if (self.below is None) == (self.above is None):
+            raise RecipeError("SpeciesLimitSystem: exactly one of below and above is needed")
+        for name in self.on:
+            world[name]
+
+    def process(self, dt: float) -> None:
+        """Queue the removal of everything past the limit."""
+        for entity, (species,) in self.entities(Species):
+            if (self.on and entity.name not in self.on) or not len(entity):
+                continue
+            total = sum(getattr(species, name) for name in dict.fromkeys(self.species))
+            lost = total < self.below if self.below is not None else total > self.above
+            if lost.any():
+                entity.kill(lost)

@@ -57,15 +57,17 @@ class PartitionSystem(System):
         self._sort(self.world.fluid[Sources], x, alpha, sigma)
         self._enclose(self.world.fluid[Grid], x, alpha, sigma)
 
-    def present_sources(self) -> Sources:
-        """A table of its own of the vortons as they are now, for questions between two ticks.
+    def present(self) -> tuple[Sources, Grid]:
+        """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
 
         The world's own Sources and Grid stay those of the last stage, to which its fields belong.
         """
-        sources = Sources.blank(0, self.world.dtype)
-        assert isinstance(sources, Sources)
-        self._sort(sources, *self._vortons())
-        return sources
+        sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
+        assert isinstance(sources, Sources) and isinstance(grid, Grid)
+        vortons = self._vortons()
+        self._sort(sources, *vortons)
+        self._enclose(grid, *vortons[:3])
+        return sources, grid
 
     def _vortons(self) -> tuple[Array, Array, Array]:
         """Positions, strengths and core radii of all vortons, population after population."""

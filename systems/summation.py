@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Sources
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.systems.potential_grid import PotentialGrid
+from ecs_fluid.systems.solver_times import fastest_first
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.blocks import Blocks
+    from ecs_fluid.kernels.fmm import Plan
     from ecs_fluid.kernels.supervortons import Tree
+
+SOLVERS = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
+"""Ways to get the velocity, in words that `VelocitySystem` takes."""
+
+ON_GRID = ("poisson", "hybrid")
+"""Solvers that fill the field grid, any other point interpolating it. In a flat world, where the equation has
+another Green's function, ``auto`` takes their place."""
 
 ANGLES = (1.0, 0.7, 0.5, 0.35, 0.25)
 """Opening angles that ``auto`` tries, widest first; below the last the direct sum is as fast."""
 
-FEW_PAIRS = 2**25
-"""Up to this many pairs of target and vorton ``auto`` does not even look at the tree."""
+FEW_PAIRS = 2**22
+"""Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
 SAMPLE_BLOCKS = 6
 """Blocks of neighbouring targets on which ``auto`` measures the tree against the direct sum."""
+
+
+class How(NamedTuple):
+    """What steers the sums, apart from the vortons themselves; see `VelocitySystem` for the meaning."""
+
+    code: int
+    """number of the regularisation"""
+    tolerance: float
+    criterion: int
+    """how the tree opens clusters: ``tree.BOX`` or ``tree.ANGLE``"""
+    opening: float
+    """margin in cells, or angle"""
+    originals: bool
+    """whether the vortons themselves stand at the leaves"""
+    open_boundary: bool
+    """poisson: unbounded space, or walls at the faces of the grid"""
+    transfer: Literal["linear", "m4_prime"]
+    """poisson, hybrid: how strengths go to the grid"""
+    times: Array
+    """auto: what the solvers cost, see `SolverTimes`"""
 
 
 class Summation:
@@ -29,27 +59,15 @@ class Summation:
     Args:
         sources: the sorted vortons.
         sigma: their core radii (n,) m, in place of those in `sources` (they may be widened).
-        code: number of the regularisation.
-        criterion: how the tree opens clusters (``tree.BOX`` or ``tree.ANGLE``), with `opening` the margin in
-            cells or the angle.
-        originals: whether the vortons themselves stand at the leaves.
-        tolerance: largest RMS error of ``auto``, relative to the RMS velocity.
+        grid: the field grid, for the solvers that fill it.
+        how: parameters of the solvers.
     """
 
-    def __init__(
-        self,
-        sources: Sources,
-        sigma: Array,
-        code: int,
-        criterion: int,
-        opening: float,
-        originals: bool,
-        tolerance: float,
-    ) -> None:
-        self.sources, self.sigma, self.code = sources, sigma, code
-        self.criterion, self.opening, self.originals = criterion, opening, originals
-        self.tolerance = tolerance
+    def __init__(self, sources: Sources, sigma: Array, grid: Grid, how: How) -> None:
+        self.sources, self.sigma, self.grid, self.how = sources, sigma, grid, how
         self._tree: Tree | None = None
+        self._plan: Plan | None = None
+        self._potential_grids: dict[str, PotentialGrid] = {}
 
     def velocity(
         self,
@@ -65,39 +83,37 @@ class Summation:
         """
         if solver == "direct" or len(self.sigma) == 0:
             self._direct(targets, u, du)
-            return
-        from ecs_fluid.kernels import tree
-        from ecs_fluid.kernels.blocks import grid_blocks, point_blocks
-
-        if solver == "tree":
-            blocks = grid_blocks(points) if points else point_blocks(targets)
-            self._by_tree(targets, u, du, blocks, self.criterion, self.opening, self.originals)
-            return
-        if len(targets) * len(self.sigma) > FEW_PAIRS:
-            blocks = grid_blocks(points) if points else point_blocks(targets)
-            angle = self._angle(targets, blocks)
-            if angle is not None:
-                self._by_tree(targets, u, du, blocks, tree.ANGLE, angle, True)
-                return
-        self._direct(targets, u, du)
+        elif solver == "tree":
+            how = self.how
+            self._by_tree(
+                targets, u, du, blocks_of(targets, points), how.criterion, how.opening, how.originals
+            )
+        elif solver == "fmm":
+            self._by_fmm(targets, u, du)
+        elif solver in ON_GRID and not self.grid.flat.any():
+            self._by_grid(solver, targets, u, du, points)
+        else:
+            self._automatically(targets, u, du, points)
 
     def at_sources(self, solver: str, x: Array, u: Array, du: Array | None) -> None:
         """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
         from ecs_fluid.kernels import symmetric
 
         if solver == "direct" and du is None and symmetric.applies(self.sigma):
-            symmetric.velocity(self.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
+            symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
         else:
             self.velocity(solver, x, u, du)
+
+    # ------------------------------------------------------------------ solvers
 
     def _direct(self, targets: Array, u: Array, du: Array | None) -> None:
         from ecs_fluid.kernels import direct
 
         x, alpha = self.sources.x, self.sources.alpha
         if du is None:
-            direct.velocity(self.code, targets, x, alpha, self.sigma, u)
+            direct.velocity(self.how.code, targets, x, alpha, self.sigma, u)
         else:
-            direct.velocity_gradient(self.code, targets, x, alpha, self.sigma, u, du)
+            direct.velocity_gradient(self.how.code, targets, x, alpha, self.sigma, u, du)
 
     def _by_tree(
         self,
@@ -121,11 +137,74 @@ class Summation:
             "originals": originals,
         }
         if du is None:
-            tree.velocity(self.code, targets, self._tree, u, **how)
+            tree.velocity(self.how.code, targets, self._tree, u, **how)
         else:
-            tree.velocity_gradient(self.code, targets, self._tree, u, du, **how)
+            tree.velocity_gradient(self.how.code, targets, self._tree, u, du, **how)
 
-    def _angle(self, targets: Array, blocks: Blocks) -> float | None:
+    def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
+        """Whether the tolerance was kept on the solver's own sample (float32 has its limits)."""
+        from ecs_fluid.kernels import fmm
+
+        vortons = self.how.code, self.sources.x, self.sources.alpha, self.sigma
+        if self._plan is None:
+            self._plan = fmm.plan(*vortons, self.how.tolerance)
+        code, x, alpha, sigma = vortons
+        rest = x, alpha, sigma, self.how.tolerance
+        if du is None:
+            work = fmm.velocity(code, targets, *rest, u, prepared=self._plan)
+        else:
+            work = fmm.velocity_gradient(code, targets, *rest, u, du, prepared=self._plan)
+        return not work.error > self.how.tolerance
+
+    def _by_grid(
+        self, solver: str, targets: Array, u: Array, du: Array | None, points: tuple[int, ...] | None
+    ) -> None:
+        if solver not in self._potential_grids:
+            self._potential_grids[solver] = PotentialGrid(
+                self.sources,
+                self.sigma,
+                self.grid,
+                self.how.code,
+                "faces" if solver == "hybrid" else "open" if self.how.open_boundary else "walls",
+                self.how.transfer,
+            )
+        flow = self._potential_grids[solver]
+        if points is not None and du is None:
+            u[...] = flow.velocity.reshape(u.shape)
+            return
+        beyond = flow.sample(targets, u, du)
+        if len(beyond):
+            # Nobody moves out there; somebody only asks.
+            out_u, out_du = np.empty_like(u[beyond]), None if du is None else np.empty_like(du[beyond])
+            self._direct(np.ascontiguousarray(targets[beyond]), out_u, out_du)
+            u[beyond] = out_u
+            if du is not None:
+                du[beyond] = out_du
+
+    # ------------------------------------------------------------------ auto
+
+    def _automatically(
+        self, targets: Array, u: Array, du: Array | None, points: tuple[int, ...] | None
+    ) -> None:
+        """The solver that is expected to be fastest, among those that keep the tolerance."""
+        from ecs_fluid.kernels import tree
+
+        n, m = len(self.sigma), len(targets)
+        if n * m > FEW_PAIRS:
+            for solver in fastest_first(self.how.times, n, m, self.how.tolerance, du is not None):
+                if solver == "direct":
+                    break
+                if solver == "fmm" and self._by_fmm(targets, u, du):
+                    return
+                if solver == "tree":
+                    blocks = blocks_of(targets, points)
+                    angle = self._angle(targets, blocks, du is not None)
+                    if angle is not None:
+                        self._by_tree(targets, u, du, blocks, tree.ANGLE, angle, True)
+                        return
+        self._direct(targets, u, du)
+
+    def _angle(self, targets: Array, blocks: Blocks, gradient: bool) -> float | None:
         """Widest angle of ANGLES that keeps the tolerance on a sample of the targets, None if none does.
 
         The sample is whole blocks of neighbours, since a block walks the tree as one. A margin of 2 covers
@@ -140,11 +219,28 @@ class Summation:
         ends = np.cumsum([0, *(len(part) for part in parts)])
         own = (np.arange(len(sample), dtype=np.int64), ends.astype(np.int64))
         exact, near = np.empty_like(sample), np.empty_like(sample)
-        self._direct(sample, exact, None)
-        scale = float(np.sqrt(np.mean(exact.astype(np.float64) ** 2)))
+        exact_d = np.empty((len(sample), 3, 3), sample.dtype) if gradient else None
+        near_d = np.empty_like(exact_d) if exact_d is not None else None
+        self._direct(sample, exact, exact_d)
         for angle in ANGLES:
-            self._by_tree(sample, near, None, own, tree.ANGLE, angle, True)
-            error = float(np.sqrt(np.mean((near.astype(np.float64) - exact) ** 2)))
-            if 2.0 * error <= self.tolerance * scale:
+            self._by_tree(sample, near, near_d, own, tree.ANGLE, angle, True)
+            error = relative_error(near, exact)
+            if near_d is not None and exact_d is not None:
+                error = max(error, relative_error(near_d, exact_d))
+            if 2.0 * error <= self.how.tolerance:
                 return angle
         return None
+
+
+def blocks_of(targets: Array, points: tuple[int, ...] | None) -> Blocks:
+    """Blocks of neighbours among targets, which may be all points of a grid."""
+    from ecs_fluid.kernels.blocks import grid_blocks, point_blocks
+
+    return grid_blocks(points) if points else point_blocks(targets)
+
+
+def relative_error(value: Array, exact: Array) -> float:
+    """RMS of the difference over the RMS of `exact`; 0 where both are zero."""
+    scale = float(np.sqrt(np.mean(exact.astype(np.float64) ** 2)))
+    error = float(np.sqrt(np.mean((value.astype(np.float64) - exact) ** 2)))
+    return error / scale if scale > 0.0 else error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from ecs_fluid.components import (
     CoreRadius,
     Grid,
     Position,
+    SolverTimes,
     Sources,
     Strength,
     Velocity,
@@ -22,10 +24,10 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.summation import Summation
+from ecs_fluid.systems.potential_grid import CLEARANCE
+from ecs_fluid.systems.solver_times import stored
+from ecs_fluid.systems.summation import ON_GRID, SOLVERS, How, Summation
 from ecs_fluid.world import World
-
-SOLVERS = ("direct", "tree", "auto")
 
 Table = tuple[Array, Array, Array | None]
 """Positions, velocities and velocity gradients of one population of vortons."""
@@ -40,30 +42,51 @@ class VelocitySystem(System):
     interpolation of velocity and of its central-difference gradient, as in the articles). Everything else
     that moves interpolates the grid or asks the solver (`tracers`).
 
-    Solvers: direct sums all pairs. tree sums clusters of vortons that are far enough: opening "angle" takes a
-    cluster of radius b at distance d when b / d < `angle`; "box" takes it when the target lies outside the
-    cluster's box widened by `margin` cells, as in the articles. At the leaves stand the vortons themselves,
-    or their cluster (`leaf` = "supervortons", cheaper, with an error near a vorton).
+    Solvers:
+
+    * direct: all pairs.
+    * tree: clusters of vortons that are far enough act as one. `opening` "angle" takes a cluster of radius b
+      at distance d when b / d < `angle`; "box" takes it when the target lies outside the cluster's box
+      widened by `margin` cells, as in the articles. At the leaves stand the vortons themselves, or their
+      cluster (`leaf` = "supervortons", cheaper, with an error near a vorton).
+    * fmm: fast multipole method; the RMS error of velocity and gradient, each relative to its own RMS, stays
+      below `tolerance`.
+    * poisson: vorticity on the field grid, vector potential by a convolution with the blobs' Green's function
+      in unbounded space (`boundary` = "open") or by multigrid in a box with walls ("walls", articles, parts 6
+      and 12; `expand` of the partition widens the box), velocity by curl. Any other point interpolates.
+    * hybrid: the same by multigrid with the potential on the faces of the box summed over all vortons
+      (articles, parts 19 and 20), which acts like unbounded space. In a flat world `auto` takes the place of
+      both.
+    * auto: direct, tree or fmm, whichever is expected to be fastest, with `tolerance` kept on a sample.
 
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
     circulation, so that a vorton next to a grid point does not kick itself (articles, part 12; 2 is as
-    smooth as the direct sum). Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid
-    Simulation for Video Games, parts 3 and 12.
+    smooth as the direct sum); poisson and hybrid need none. Source: Winckelmans and Leonard, J. Comput.
+    Phys. 109 (1993); Fluid Simulation for Video Games, parts 3, 6, 12, 19 and 20.
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
     writes: Types = (Velocity, VelocityGradient, VelocityField)
     phase = "rates"
 
-    solver: Literal["direct", "tree", "auto"] = Field(
-        "direct", description="direct sum, tree of clusters, or what keeps the tolerance"
+    solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = Field(
+        "direct", description="how the sum is taken"
     )
     tolerance: float = Field(
-        1e-3, gt=0, le=1, description="auto: largest RMS error relative to the RMS velocity"
+        1e-3, ge=1e-9, le=1, description="fmm, auto: largest RMS error relative to the RMS velocity"
+    )
+    boundary: Literal["open", "walls"] = Field(
+        "open", description="poisson: unbounded space, or walls at the faces of the field grid"
     )
     at: Literal["vortons", "grid"] = Field("vortons", description="where vortons get their velocity")
     tracers: Literal["grid", "solver"] = Field(
         "grid", description="where everything but vortons gets its velocity"
+    )
+    interpolation: Literal["linear", "cubic"] = Field(
+        "linear", description="how particles read the field grid; vortons of poisson and hybrid always cubic"
+    )
+    transfer: Literal["linear", "m4_prime"] = Field(
+        "m4_prime", description="poisson, hybrid: how vortons share their strength among grid points"
     )
     kernel: Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"] = Field(
         "winckelmans", description="regularisation of the vortons' cores"
@@ -86,9 +109,23 @@ class VelocitySystem(System):
         """The sums run over sorted vortons, and records measure them."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
-        world.require(PartitionSystem)
+        partition = world.require(PartitionSystem)
+        if self.solver in ("auto", *ON_GRID) and SolverTimes not in world.fluid:
+            world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
+        if self._keeps_clear and partition.padding < CLEARANCE:
+            partition.padding = CLEARANCE
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
+
+    @property
+    def _keeps_clear(self) -> bool:
+        """Whether vorticity is spread on the grid and must not reach its faces."""
+        return self.solver == "hybrid" or (self.solver == "poisson" and self.boundary == "open")
+
+    @property
+    def _on_grid(self) -> bool:
+        """Whether Poisson's equation is solved on the field grid."""
+        return self.solver in ON_GRID and not self.field(Grid).flat.any()
 
     # ------------------------------------------------------------------ the tick
 
@@ -97,7 +134,7 @@ class VelocitySystem(System):
         if self.gradient != (VelocityGradient in self.writes):
             raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         sources = self.field(Sources)
-        summation = self._summation(sources)
+        summation = self._summation(sources, self.field(Grid))
         vortons, others = [], []
         for entity, (position, velocity) in self.entities(Position, Velocity):
             if Strength in entity and CoreRadius in entity:
@@ -105,15 +142,15 @@ class VelocitySystem(System):
                 vortons.append((position.x, velocity.u, gradient))
             elif len(entity):
                 others.append((position.x, velocity.u))
-        if self.at == "grid" or (others and self.tracers == "grid"):
+        if self.at == "grid" or self._on_grid or (others and self.tracers == "grid"):
             self._evaluate_grid(sources, summation)
-        if self.at == "vortons":
+        if self.at == "vortons" and not self._on_grid:
             self._at_vortons(sources, summation, vortons)
         else:
             self._vortons_from_grid(vortons)
         for x, u in others:
             if self.tracers == "grid":
-                self._from_grid(x, u)
+                self._from_grid(x, u, self.interpolation == "cubic")
             else:
                 summation.velocity(self.solver, x, u)
 
@@ -141,48 +178,53 @@ class VelocitySystem(System):
         if field.u.shape != shape:
             field.u = np.empty(shape, self.world.dtype)
         points = grid_points((grid.origin, grid.spacing, grid.cells), self.world.dtype).reshape(-1, 3)
-        if self.mollify:
+        if self.mollify and not self._on_grid:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
             widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))
-            summation = self._summation(sources, widened)
+            summation = self._summation(sources, grid, widened)
         summation.velocity(self.solver, points, field.u.reshape(-1, 3), points=shape[:3])
 
-    def _from_grid(self, x: Array, u: Array) -> None:
-        from ecs_fluid.kernels.interpolation import interpolate
-
+    def _from_grid(self, x: Array, u: Array, cubic: bool) -> None:
+        read = reader(cubic)
         grid = self.field(Grid)
-        interpolate(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
+        read(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
 
     def _vortons_from_grid(self, tables: list[Table]) -> None:
         from ecs_fluid.kernels.differences import jacobian
-        from ecs_fluid.kernels.interpolation import interpolate
 
+        cubic = self._on_grid or self.interpolation == "cubic"
         grid = self.field(Grid)
         for x, u, _ in tables:
-            self._from_grid(x, u)
+            self._from_grid(x, u, cubic)
         if self.gradient:
             # A derivative across a flat world would only see the far side of its one layer of cells.
             steps = np.where(grid.flat == 1, 0.0, grid.spacing)
-            gradient = jacobian(self.field(VelocityField).u, steps)
+            gradient = jacobian(self.field(VelocityField).u, steps, order=4 if cubic else 2)
             for x, _, du in tables:
-                interpolate(x, grid.origin, grid.spacing, gradient, du)
+                reader(cubic)(x, grid.origin, grid.spacing, gradient, du)
 
     # ------------------------------------------------------------------ sums
 
-    def _summation(self, sources: Sources, sigma: Array | None = None) -> Summation:
+    def _summation(self, sources: Sources, grid: Grid, sigma: Array | None = None) -> Summation:
         """The sum over the sources, with other core radii if given."""
         from ecs_fluid.kernels import regularisation, tree
 
         by_angle = self.opening == "angle"
-        return Summation(
-            sources,
-            sources.sigma if sigma is None else sigma,
-            regularisation.CODES[self.kernel],
-            tree.ANGLE if by_angle else tree.BOX,
-            self.angle if by_angle else self.margin,
-            self.leaf == "vortons",
-            self.tolerance,
+        how = How(
+            code=regularisation.CODES[self.kernel],
+            tolerance=self.tolerance,
+            criterion=tree.ANGLE if by_angle else tree.BOX,
+            opening=self.angle if by_angle else self.margin,
+            originals=self.leaf == "vortons",
+            open_boundary=self.boundary == "open",
+            transfer=self.transfer,
+            times=self._times(),
         )
+        return Summation(sources, sources.sigma if sigma is None else sigma, grid, how)
+
+    def _times(self) -> Array:
+        fluid = self.world.fluid
+        return fluid[SolverTimes].seconds if SolverTimes in fluid else stored(self.world.options.precision)
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
@@ -190,7 +232,7 @@ class VelocitySystem(System):
             raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
         x = points.astype(self.world.dtype)
         u = np.empty_like(x)
-        summation = self._summation(self.world.require(PartitionSystem).present_sources())
+        summation = self._summation(*self.world.require(PartitionSystem).present())
         summation.velocity(solver or self.solver, x, u)
         return u
 
@@ -199,7 +241,7 @@ class VelocitySystem(System):
         from ecs_fluid.kernels import direct, regularisation
 
         code = regularisation.CODES[self.kernel]
-        sources = self.world.require(PartitionSystem).present_sources()
+        sources, _ = self.world.require(PartitionSystem).present()
         x = np.ascontiguousarray(x)
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype)
@@ -210,6 +252,12 @@ class VelocitySystem(System):
     def lint(self, world: World) -> list[str]:
         """Combinations that are known to give poor paths."""
         found = []
+        least = 1e-9 if world.options.precision == "double" else 1e-5
+        if self.solver in ("fmm", "auto") and self.tolerance < least:
+            found.append(
+                f"VelocitySystem: tolerance = {self.tolerance:g} is below what single precision can keep; "
+                f"use tolerance >= {least:g} or precision = 'double'"
+            )
         if self.solver == "tree" and self.opening == "box" and self.margin < 1e-4:
             found.append(
                 f"VelocitySystem: margin = {self.margin:g} lets a target sit on a cluster's box, with large "
@@ -221,3 +269,10 @@ class VelocitySystem(System):
                 "leaf = 'vortons' when at = 'vortons'"
             )
         return found
+
+
+def reader(cubic: bool) -> Callable[..., Array]:
+    """The interpolation between grid points, of third or of second order."""
+    from ecs_fluid.kernels import cubic as third, interpolation as second
+
+    return third.interpolate if cubic else second.interpolate

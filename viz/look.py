@@ -29,6 +29,7 @@ class Look:
     part: tuple[float, float] = (0.14, 1.0)  # of the map: its end that is the background's colour is left out
     signed_colours: str = "coolwarm"
     depth: float = 2.5  # optical depth of the smoke, on average over the picture of the first frame
+    paint: str = ""  # what colours the tracers: "" their cloud's tint, else dye, temperature or fire
     softness: float = 0.8  # radius of a puff in spacings between tracers
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
     # Several clouds of tracers are told apart by these, in the order red, blue, yellow, green.
@@ -71,6 +72,19 @@ LOOKS = {
             ((0.25, 0.6, 0.35), (0.05, 0.22, 0.1)),
         ),
     ),
+    # Heavy red and light blue, as in the articles; cold dark and hot white; flame that glows in its smoke.
+    "dye": Look(
+        "#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76),
+        colours="coolwarm", part=(0.0, 1.0), paint="dye",
+    ),
+    "temperature": Look(
+        "#07090d", "#141922", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76),
+        colours="inferno", part=(0.2, 1.0), paint="temperature",
+    ),
+    "fire": Look(
+        "#050506", "#101014", "#dfe5ee", (0.42, 0.4, 0.39), (0.06, 0.06, 0.065), (0.62, 0.68, 0.76),
+        paint="fire",
+    ),
 }
 
 
@@ -81,7 +95,8 @@ class Options:
     * `what`: particles, glyphs (arrows of the strength), slice or streamlines (of a velocity function).
     * `color_by`: a name that `columns.scalar` knows; for a slice `speed`, `vorticity_normal`, `u.x`, ...
     * `camera`: a name, or (position, focal point, up) in m.
-    * `size`: width and height in pixels. `look`: smoke or paper. `background`: any colour, instead of the
+    * `size`: width and height in pixels. `look`: smoke, paper, dye (by density), temperature or
+    fire. `background`: any colour, instead of the
     look's.
     * `populations`: names of those to draw; all by default.
     * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.

@@ -68,8 +68,12 @@ def mean_spacing(x: Array) -> float:
     return h
 
 
-def illumination(x: Array, towards_light: Vector, spacing: float, cross_section: float) -> Vector:
+def illumination(
+    x: Array, towards_light: Vector, spacing: float, cross_section: float, cover: Array | None = None
+) -> Vector:
     """Fraction of the light (n,) in [0, 1] that reaches each tracer through the others.
+
+    `cover` (n,) is the share of `cross_section` that each tracer has; all of it if not given.
 
     Tracers are counted on a grid whose last axis points to the light; exp(-kappa N), N the tracers per area
     between a tracer and the light, interpolated between grid points.
@@ -84,7 +88,7 @@ def illumination(x: Array, towards_light: Vector, spacing: float, cross_section:
     lo, hi = q.min(axis=0), q.max(axis=0)
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
-    density = ndimage.gaussian_filter(_deposit(where), 0.7)
+    density = ndimage.gaussian_filter(_deposit(where, cover), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density
     column = ndimage.map_coordinates(before, where.T, order=1, mode="nearest")
     reached: Vector = np.exp(-cross_section / cell**2 * column)

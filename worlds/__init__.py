@@ -2,6 +2,7 @@
 
 from ecs_fluid.worlds.emitter import EmitterRecipe
 from ecs_fluid.worlds.files import files_from
+from ecs_fluid.worlds.fluid_block import FluidBlock
 from ecs_fluid.worlds.hill_vortex import HillVortex
 from ecs_fluid.worlds.jet_ring import JetRing
 from ecs_fluid.worlds.noise_box import NoiseBox
@@ -15,6 +16,7 @@ from ecs_fluid.worlds.world_recipe import WorldRecipe, load
 
 __all__ = [
     "EmitterRecipe",
+    "FluidBlock",
     "HillVortex",
     "JetRing",
     "NoiseBox",

@@ -8,7 +8,16 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.component import Component
-from ecs_fluid.components import CoreRadius, InertialVelocity, Position, Strength, Volume
+from ecs_fluid.components import (
+    CoreRadius,
+    Density,
+    InertialVelocity,
+    Position,
+    Species,
+    Strength,
+    Temperature,
+    Volume,
+)
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.emission import Emitter
@@ -30,6 +39,9 @@ class EmitterRecipe(Recipe, Emitter):
     particle appears at `center` plus a random place in a body whose full widths along x, y, z are `spread`:
     a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Velocities and strengths get
     a random part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may be keyframed.
+
+    A `density`, `temperature`, `fuel`, `flame` or `smoke` makes the population carry it (BaroclinicSystem,
+    ThermalSystem and CombustionSystem work on them).
 
     The population `into` is made, empty, if the world has none of that name. This recipe holds parameters
     only: the EmissionSystem does the work.
@@ -56,7 +68,7 @@ class EmitterRecipe(Recipe, Emitter):
 
     def build(self, world: World) -> None:
         """Make the population that receives the particles, unless it is there already."""
-        kinds = POPULATIONS[self.population]
+        kinds = POPULATIONS[self.population] + self._carried()
         if self.into in world:
             missing = [kind.__name__ for kind in kinds if kind not in world[self.into]]
             if missing:
@@ -67,6 +79,17 @@ class EmitterRecipe(Recipe, Emitter):
             return
         world.spawn(self.into, *(kind.blank(0, np.float64) for kind in kinds))
 
+    def _carried(self) -> tuple[type[Component], ...]:
+        """What the emitter gives its particles to carry."""
+        kinds: list[type[Component]] = []
+        if self.density is not None:
+            kinds.append(Density)
+        if self.temperature is not None:
+            kinds.append(Temperature)
+        if self.fuel or self.flame or self.smoke:
+            kinds.append(Species)
+        return tuple(kinds)
+
     def emitter(self) -> Emitter:
         """The parameters that the EmissionSystem works by."""
         return Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
@@ -74,7 +97,8 @@ class EmitterRecipe(Recipe, Emitter):
     def lint(self) -> list[str]:
         """Sentences on an emitter that fills memory or does nothing to the flow."""
         said = []
-        if self.population == "vortons" and not any((*self.strength, *self.strength_spread)):
+        passive = not any((*self.strength, *self.strength_spread)) and not self._carried()
+        if self.population == "vortons" and passive:
             said.append(
                 "the vortons have no strength, so they do not move the fluid; "
                 "give strength or strength_spread"

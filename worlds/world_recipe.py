@@ -213,10 +213,12 @@ class WorldRecipe(Settings):
         emitters = [recipe.emitter() for recipe in checked.entity if hasattr(recipe, "emitter")]
         if emitters:
             world.add_system(EmissionSystem(emitters=emitters))
+        chosen = []
         for number, item in enumerate(checked.system, start=1):
             kind = _system_of(item, f"[[system]] {number}", allow_code=True)
-            parameters = {key: value for key, value in item.items() if key != "kind"}
-            world.add_system(kind(**parameters))
+            chosen.append(kind(**{key: value for key, value in item.items() if key != "kind"}))
+        # All at once: what one of them needs of another is taken from the list, whatever its order.
+        world.add_systems(chosen)
         return world
 
     def _as_given(self) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, *
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code."""
+    import ecs_fluid.cli.bench
     import ecs_fluid.cli.look
     import ecs_fluid.cli.run
     import ecs_fluid.cli.worlds  # noqa: F401  (the modules register their commands)

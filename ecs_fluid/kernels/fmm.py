@@ -22,8 +22,10 @@ from ecs_fluid.kernels import fmm_tree
 from ecs_fluid.kernels.fmm_accuracy import DIRECT_BELOW, MARGIN, Settings, highest_order, order_for, settings
 from ecs_fluid.kernels.fmm_expansions import fill_moments
 from ecs_fluid.kernels.fmm_orders import orders
-from ecs_fluid.kernels.fmm_sweep import GRADIENT, POTENTIAL, VELOCITY, Sources, sweep
+from ecs_fluid.kernels.fmm_near import near_gradient, near_potential, near_scratch, near_velocity
+from ecs_fluid.kernels.fmm_threads import share
 from ecs_fluid.kernels.fmm_tree import PointTree
+from ecs_fluid.kernels.fmm_walk import GRADIENT, POTENTIAL, VELOCITY, Sources, scratch, walk
 from ecs_fluid.kernels.partition import view_as
 
 _TASK_LEVEL = 7
@@ -74,7 +76,7 @@ def plan(
         chosen = chosen._replace(opening=0.0)
     tree = fmm_tree.build(sx, chosen.leaf)
     alpha, sigma = np.ascontiguousarray(sa[:, tree.order]), ssigma[tree.order]
-    s2 = np.empty((tree.radius.size, 3))
+    s2 = np.empty((tree.radius.size, 4))
     sources = Sources(code, chosen, orders(1), tree, alpha, sigma, np.empty((0, 0, 3), sigma.dtype), s2)
     return Plan(_with_order(sources, chosen.order), tolerance, few or how is not None)
 
@@ -83,12 +85,19 @@ def _with_order(s: Sources, order: int) -> Sources:
     """The same sources with moments up to another order."""
     o, tree = orders(order), s.tree
     moments = np.empty((tree.radius.size, o.degree.size, 3), s.ssigma.dtype)
-    fill_moments(o, tree.depth, tree.centre, tree.scale, tree.x, s.sa, s.ssigma, moments, s.s2)
+    top = fmm_tree.branch_level(tree.depth, s.ssigma.size)
+
+    def branches(first: int, last: int) -> None:
+        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.s2)
+
+    share(branches, 1 << top)
+    if top > 0:
+        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.s2)
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 
 def _pieces(depth: int) -> tuple[int, NDArray[np.int64]]:
-    """The whole tree for ``sweep``: the level of the pieces and their spans."""
+    """The whole tree for ``walk``: the level of the pieces and their spans."""
     top = min(_TASK_LEVEL, depth)
     spans = np.zeros((1 << top, 3), np.int64)
     spans[:, 0], spans[:, 2] = np.arange(1 << top), 1 << (depth - top)
@@ -97,10 +106,17 @@ def _pieces(depth: int) -> tuple[int, NDArray[np.int64]]:
 
 def _sum(
     mode: int, s: Sources, target: PointTree, top: int, spans: NDArray[np.int64], u: Any, du: Any
-) -> NDArray[np.int64]:
-    work = np.zeros((len(spans), 2), np.int64)
-    sweep(mode, *s, target, top, spans, work, u, du)
-    return np.asarray(work.sum(axis=0))
+) -> tuple[int, int]:
+    """Node pairs that met by expansion, and point pairs."""
+    add_near = (near_potential, near_velocity, near_gradient)[mode]
+
+    def batch(first: int, last: int) -> tuple[int, int]:
+        w = scratch(s.orders, target.depth - top, u.dtype)
+        near, start, met = walk(mode, s, target, top, spans, first, last, w, u, du)
+        return met, add_near(s, target, top, spans, first, last, near, start, near_scratch(u.dtype), u, du)
+
+    work = share(batch, len(spans))
+    return sum(met for met, _ in work), sum(pairs for _, pairs in work)
 
 
 def _rms(a: NDArray[Any]) -> float:
@@ -125,7 +141,7 @@ def _verify(
     each = max(4 if leaves <= _SAMPLE_LEAVES else 2, _SAMPLE // picked.size)
     rows = np.concatenate([_spread(k * m // leaves, (k + 1) * m // leaves - 1, each) for k in picked])
     exact_u = np.empty((rows.size, 3), u.dtype)
-    exact_du = np.empty((rows.size if mode == GRADIENT else 0, 9), u.dtype)
+    exact_du = np.empty((rows.size, 9) if mode == GRADIENT else (0, 0), u.dtype)
     sample = fmm_tree.build(np.ascontiguousarray(target.x[:, rows]), _SAMPLE // 4)
     exact = s._replace(settings=s.settings._replace(opening=0.0))
     _sum(mode, exact, sample, *_pieces(sample.depth), exact_u, exact_du)
@@ -183,7 +199,7 @@ def velocity(
     ``prepared`` is a plan of just these sources, code and tolerance. All arrays have one dtype.
     """
     p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(VELOCITY, targets, p, u, np.empty((0, 9), u.dtype))
+    return _run(VELOCITY, targets, p, u, np.empty((0, 0), u.dtype))
 
 
 def velocity_gradient(
@@ -219,4 +235,4 @@ def potential(
 ) -> Work:
     """Vector potential ``psi (m, 3)`` [m^2/s], sum alpha G(r), own core included; else as ``velocity``."""
     p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(POTENTIAL, targets, p, psi, np.empty((0, 9), psi.dtype))
+    return _run(POTENTIAL, targets, p, psi, np.empty((0, 0), psi.dtype))

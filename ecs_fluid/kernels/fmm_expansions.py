@@ -23,20 +23,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from ecs_fluid.kernels import FAST
 from ecs_fluid.kernels.fmm_lanes import lane_sum, load, multiply, multiply_add, same, store
+from ecs_fluid.kernels.fmm_threads import KERNEL, PART
 from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE, WINCKELMANS
 from ecs_fluid.kernels.vectors import wide_vectors
-
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
-_PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
 
-@njit(**_PART)
+@njit(**PART)
 def monomials(o: Any, order: int, x: float, y: float, z: float, out: Any) -> None:
     """out[m] = (x, y, z)^m / m! for |m| <= order."""
     out[0] = 1.0
@@ -46,69 +43,84 @@ def monomials(o: Any, order: int, x: float, y: float, z: float, out: Any) -> Non
         out[m] = out[o.first[m]] * (d * o.inverse[m])
 
 
-@njit(**_OPTIONS)
+@njit(**PART)
+def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, s2: Any, powers: Any) -> None:
+    """Moments of leaf k; s2[node, 3] is its sum of |alpha|."""
+    node, n = (np.int64(1) << np.int64(tree.depth)) - 1 + k, sigma.size
+    first, last = (k * n) >> tree.depth, ((k + 1) * n) >> tree.depth
+    for j in range(m.shape[1]):
+        m[node, j, 0] = m[node, j, 1] = m[node, j, 2] = 0.0
+    total = mean = plain = largest = 0.0
+    least = np.inf
+    inverse = 1.0 / tree.scale[node]
+    for i in range(first, last):
+        d0 = (tree.centre[node, 0] - np.float64(tree.x[0, i])) * inverse
+        d1 = (tree.centre[node, 1] - np.float64(tree.x[1, i])) * inverse
+        d2 = (tree.centre[node, 2] - np.float64(tree.x[2, i])) * inverse
+        monomials(o, o.order, d0, d1, d2, powers)
+        ax, ay, az = alpha[0, i], alpha[1, i], alpha[2, i]
+        for j in range(m.shape[1]):
+            p = type(ax)(powers[j])
+            m[node, j, 0] += p * ax
+            m[node, j, 1] += p * ay
+            m[node, j, 2] += p * az
+        w = np.sqrt(np.float64(ax) ** 2 + np.float64(ay) ** 2 + np.float64(az) ** 2)
+        square = np.float64(sigma[i]) ** 2
+        total += w
+        mean += w * square
+        plain += square
+        least = square if square < least else least
+        largest = square if square > largest else largest
+    s2[node, 0] = mean / total if total > 0.0 else plain / (last - first)
+    s2[node, 1] = least
+    s2[node, 2] = largest
+    s2[node, 3] = total
+
+
+@njit(**KERNEL)
 def fill_moments(
-    o: Any, depth: int, centre: Any, scale: Any, x: Any, alpha: Any, sigma: Any, m: Any, s2: Any
+    o: Any, tree: Any, alpha: Any, sigma: Any, top: int, first: int, last: int, deepest: int, m: Any, s2: Any
 ) -> None:
-    """Moments ``m (nodes, c, 3)`` of all nodes and ``s2 (nodes, 3)``: mean, least and largest sigma^2 [m^2].
+    """Moments ``m (nodes, c, 3)`` of the nodes first:last of level ``top`` and of all below them.
 
-    The mean is weighted by |alpha|: it makes the error of one common core radius second order.
+    Those deeper than ``deepest`` have theirs already. Also ``s2 (nodes, 4)``: mean, least and largest sigma^2
+    [m^2] and the sum of |alpha|. The mean is weighted by |alpha|: it makes the error of one common core
+    radius second order.
     """
-    n, c = sigma.size, m.shape[1]
-    weight = np.empty(scale.size)
-    leaves = np.int64(1) << np.int64(depth)
-    for k in prange(leaves):
-        node = leaves - 1 + k
-        powers = np.empty(c)
-        m[node] = 0.0
-        total = mean = plain = largest = 0.0
-        least = np.inf
-        first, last = (k * n) >> depth, ((k + 1) * n) >> depth
-        for i in range(first, last):
-            d0 = (centre[node, 0] - np.float64(x[0, i])) / scale[node]
-            d1 = (centre[node, 1] - np.float64(x[1, i])) / scale[node]
-            d2 = (centre[node, 2] - np.float64(x[2, i])) / scale[node]
-            monomials(o, o.order, d0, d1, d2, powers)
-            ax, ay, az = alpha[0, i], alpha[1, i], alpha[2, i]
-            for j in range(c):
-                p = type(ax)(powers[j])
-                m[node, j, 0] += p * ax
-                m[node, j, 1] += p * ay
-                m[node, j, 2] += p * az
-            w = np.sqrt(np.float64(ax) ** 2 + np.float64(ay) ** 2 + np.float64(az) ** 2)
-            square = np.float64(sigma[i]) ** 2
-            total += w
-            mean += w * square
-            plain += square
-            least = min(least, square)
-            largest = max(largest, square)
-        weight[node] = total
-        s2[node, 0] = mean / total if total > 0.0 else plain / (last - first)
-        s2[node, 1] = least
-        s2[node, 2] = largest
-    for up in range(depth):
-        nodes = leaves >> (up + 1)
-        for k in prange(nodes):
-            node = nodes - 1 + k
-            left, right = 2 * node + 1, 2 * node + 2
-            shift, moved = np.empty(3), np.empty((c, 3), m.dtype)
-            m[node] = 0.0
-            for child in (left, right):
-                _moments_up(o, child, node, centre, scale, m, shift, moved)
-            total = weight[left] + weight[right]
-            weight[node] = total
-            share = weight[left] / total if total > 0.0 else 0.5
-            s2[node, 0] = share * s2[left, 0] + (1.0 - share) * s2[right, 0]
-            s2[node, 1] = min(s2[left, 1], s2[right, 1])
-            s2[node, 2] = max(s2[left, 2], s2[right, 2])
+    powers = np.empty(m.shape[1])
+    shift, moved = np.empty(3), np.empty((m.shape[1], 3), m.dtype)
+    for level in range(deepest, top - 1, -1):
+        for k in range(first << (level - top), last << (level - top)):
+            if level == tree.depth:
+                _leaf_moments(o, tree, k, alpha, sigma, m, s2, powers)
+            else:
+                _join_moments(o, tree, (np.int64(1) << np.int64(level)) - 1 + k, m, s2, shift, moved)
 
 
-@njit(**_PART)
-def _shift(table: Any, order: int, shift: Any, unit: float, rows: Any, backwards: bool) -> None:
+@njit(**PART)
+def _join_moments(o: Any, tree: Any, node: Any, m: Any, s2: Any, shift: Any, moved: Any) -> None:
+    """Moments of a node from those of its two children."""
+    left, right = 2 * node + 1, 2 * node + 2
+    for j in range(m.shape[1]):
+        m[node, j, 0] = m[node, j, 1] = m[node, j, 2] = 0.0
+    for child in range(left, right + 1):
+        _moments_up(o, child, node, tree.centre, tree.scale, m, shift, moved)
+    total = s2[left, 3] + s2[right, 3]
+    share = s2[left, 3] / total if total > 0.0 else 0.5
+    s2[node, 0] = share * s2[left, 0] + (1.0 - share) * s2[right, 0]
+    s2[node, 1] = s2[left, 1] if s2[left, 1] < s2[right, 1] else s2[right, 1]
+    s2[node, 2] = s2[left, 2] if s2[left, 2] > s2[right, 2] else s2[right, 2]
+    s2[node, 3] = total
+
+
+@njit(**PART)
+def _shift(table: Any, order: int, shift: Any, unit: float, rows: Any) -> None:
     """rows[m] = sum_n rows[m +- n] shift^n / n!, in place, one axis after the other.
 
-    ``table`` steps to the neighbour; going through m away from it, no row is read after it was changed.
+    ``table`` steps to the neighbour, ``down`` or ``up``; going through m against it, no row is read after it
+    was changed.
     """
+    backwards = table[0, 0] < 0
     real = rows.dtype.type
     c = rows.shape[0]
     powers = np.empty(order + 1, rows.dtype)
@@ -129,7 +141,7 @@ def _shift(table: Any, order: int, shift: Any, unit: float, rows: Any, backwards
             rows[m, 0], rows[m, 1], rows[m, 2] = x, y, z
 
 
-@njit(**_PART)
+@njit(**PART)
 def _moments_up(
     o: Any, child: Any, node: Any, centre: Any, scale: Any, m: Any, shift: Any, moved: Any
 ) -> None:
@@ -142,17 +154,21 @@ def _moments_up(
             for a in range(3):
                 moved[k, a] = m[child, k, a] * factor
         factor *= ratio
-    _shift(o.down, o.order, shift, scale[node], moved, True)
+    _shift(o.down, o.order, shift, scale[node], moved)
     for k in range(moved.shape[0]):
         for a in range(3):
             m[node, k, a] += moved[k, a]
 
 
-@njit(**_PART)
+@njit(**PART)
 def local_down(o: Any, shift: Any, above: Any, scale_above: float, scale: float, below: Any) -> None:
     """Local expansion ``below`` about a centre moved by ``shift`` [m] from that of ``above``."""
-    below[:] = above
-    _shift(o.up, o.order, shift, scale_above, below, False)
+    # Element by element: assigning whole arrays drags in the text of the error for wrong shapes, 2 s of
+    # compilation.
+    for k in range(above.shape[0]):
+        for a in range(3):
+            below[k, a] = above[k, a]
+    _shift(o.up, o.order, shift, scale_above, below)
     factor, ratio = below.dtype.type(1.0), below.dtype.type(scale / scale_above)
     for q in range(o.order + 1):
         for k in range(o.size[q], o.size[q + 1]):
@@ -161,7 +177,7 @@ def local_down(o: Any, shift: Any, above: Any, scale_above: float, scale: float,
         factor *= ratio
 
 
-@njit(**_PART)
+@njit(**PART)
 def _radial_derivatives(code: int, order: int, distance: float, s2: float, f: Any, lane: int) -> None:
     """f[k, lane] = (1/r d/dr)^k G in units of the distance: sqrt(r^2 + s2) for algebraic blobs, else r."""
     w = s2 / (distance * distance)
@@ -183,19 +199,21 @@ def _radial_derivatives(code: int, order: int, distance: float, s2: float, f: An
         value = following
 
 
-@njit(**_PART)
-def prepare_lanes(s: Any, order: int, target: Any, t: Any, nodes: Any, w: Any) -> None:
-    """Directions, radial derivatives and scale factors of the source ``nodes``, one per lane."""
+@njit(**PART)
+def prepare_lanes(
+    s: Any, order: int, target: Any, t: Any, nodes: Any, first: int, count: int, w: Any
+) -> None:
+    """Directions, radial derivatives and scale factors of source nodes first:first + count, one per lane."""
     centre, algebraic = s.tree.centre, s.code not in (GAUSSIAN, RANKINE)
     for lane in range(w.d.shape[1]):
-        if lane >= nodes.size:
+        if lane >= count:
             for a in range(3):
                 w.direction[a, lane] = 0.0
             for k in range(order + 1):
                 w.f[k, lane] = 0.0
                 w.powers[k, lane] = 0.0
             continue
-        node = nodes[lane]
+        node = nodes[first + lane]
         x, y = target.centre[t, 0] - centre[node, 0], target.centre[t, 1] - centre[node, 1]
         z = target.centre[t, 2] - centre[node, 2]
         square = x * x + y * y + z * z
@@ -214,22 +232,24 @@ def prepare_lanes(s: Any, order: int, target: Any, t: Any, nodes: Any, w: Any) -
             power *= target.scale[t] * inverse
 
 
-@njit(**_PART)
-def gather_moments(o: Any, order: int, m: Any, nodes: Any, ratios: Any, gathered: Any) -> None:
-    """Moments of the source ``nodes``, one per lane, times ratios[|n|, lane] (to units of the distance).
+@njit(**PART)
+def gather_moments(
+    o: Any, order: int, m: Any, nodes: Any, first: int, count: int, ratios: Any, gathered: Any
+) -> None:
+    """Moments of those nodes, one per lane, times ratios[|n|, lane] (to units of the distance).
 
     One total order at a time, so that the rows being filled stay in the first-level cache.
     """
     for q in range(order + 1):
-        for lane in range(nodes.size):
-            node, factor = nodes[lane], ratios[q, lane]
+        for lane in range(count):
+            node, factor = nodes[first + lane], ratios[q, lane]
             for n in range(o.size[q], o.size[q + 1]):
                 gathered[3 * n, lane] = m[node, n, 0] * factor
                 gathered[3 * n + 1, lane] = m[node, n, 1] * factor
                 gathered[3 * n + 2, lane] = m[node, n, 2] * factor
 
 
-@njit(**_PART)
+@njit(**PART)
 def add_local(
     o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any
 ) -> None:
@@ -270,7 +290,7 @@ def add_local(
         store(local, 3 * m + 2, multiply_add(w, power, load(local, 3 * m + 2)))
 
 
-@njit(**_PART)
+@njit(**PART)
 def collect_lanes(lanes_local: Any, local: Any) -> None:
     """local[m, a] += sum over lanes, and empty the lanes."""
     wide_vectors()
@@ -281,7 +301,7 @@ def collect_lanes(lanes_local: Any, local: Any) -> None:
             store(lanes_local, 3 * m + a, zero)
 
 
-@njit(**_PART)
+@njit(**PART)
 def local_curl(o: Any, local: Any, scale: float, curl: Any) -> None:
     """Local expansion of 4 pi u = curl(4 pi psi), one order lower."""
     inverse = local.dtype.type(1.0 / scale)
@@ -292,8 +312,15 @@ def local_curl(o: Any, local: Any, scale: float, curl: Any) -> None:
         curl[m, 2] = (local[x, 1] - local[y, 0]) * inverse
 
 
-@njit(**_PART)
-def _lane_monomials(o: Any, order: int, offsets: Any, powers: Any) -> None:
+@njit(**PART)
+def evaluate(
+    o: Any, order: int, local: Any, scale: float, gradient: bool, offsets: Any, powers: Any, out: Any
+) -> None:
+    """out[a] = sum_m local[m, a] e^m / m! over |m| <= order, one target per lane; ``offsets (3,)`` is e.
+
+    With ``gradient`` also out[3 + 3 i + j] = d out[i]/dx_j. ``powers`` is scratch for the monomials.
+    """
+    wide_vectors()
     x, y, z = load(offsets, 0), load(offsets, 1), load(offsets, 2)
     store(powers, 0, same(offsets.dtype.type(1.0), offsets))
     for m in range(1, o.size[order + 1]):
@@ -306,39 +333,16 @@ def _lane_monomials(o: Any, order: int, offsets: Any, powers: Any) -> None:
         else:
             value = multiply(z, value)
         store(powers, m, value)
-
-
-@njit(**_PART)
-def evaluate(o: Any, order: int, local: Any, offsets: Any, powers: Any, out: Any) -> None:
-    """out[a] = sum_m local[m, a] e^m / m! over |m| <= order, one target per lane; ``offsets (3,)`` is e."""
-    wide_vectors()
-    _lane_monomials(o, order, offsets, powers)
-    u = v = w = same(offsets.dtype.type(0.0), offsets)
-    for m in range(o.size[order + 1]):
-        power = load(powers, m)
-        u = multiply_add(same(local[m, 0], offsets), power, u)
-        v = multiply_add(same(local[m, 1], offsets), power, v)
-        w = multiply_add(same(local[m, 2], offsets), power, w)
-    store(out, 0, u)
-    store(out, 1, v)
-    store(out, 2, w)
-
-
-@njit(**_PART)
-def evaluate_gradient(
-    o: Any, order: int, local: Any, scale: float, offsets: Any, powers: Any, out: Any
-) -> None:
-    """Like ``evaluate``, with the gradient in out[3 + 3 i + j] = d out[i]/dx_j."""
-    wide_vectors()
-    evaluate(o, order, local, offsets, powers, out)
     inverse = local.dtype.type(1.0 / scale)
-    for j in range(3):
+    for j in range(-1, 3 if gradient else 0):
         u = v = w = same(offsets.dtype.type(0.0), offsets)
-        for m in range(o.size[order]):
-            power, row = load(powers, m), o.up[m, j]
-            u = multiply_add(same(local[row, 0] * inverse, offsets), power, u)
-            v = multiply_add(same(local[row, 1] * inverse, offsets), power, v)
-            w = multiply_add(same(local[row, 2] * inverse, offsets), power, w)
-        store(out, 3 + j, u)
-        store(out, 6 + j, v)
-        store(out, 9 + j, w)
+        factor = inverse if j >= 0 else local.dtype.type(1.0)
+        for m in range(o.size[order + 1] if j < 0 else o.size[order]):
+            power, row = load(powers, m), o.up[m, j] if j >= 0 else m
+            u = multiply_add(same(local[row, 0] * factor, offsets), power, u)
+            v = multiply_add(same(local[row, 1] * factor, offsets), power, v)
+            w = multiply_add(same(local[row, 2] * factor, offsets), power, w)
+        base, step = (3 + j, 3) if j >= 0 else (0, 1)
+        store(out, base, u)
+        store(out, base + step, v)
+        store(out, base + 2 * step, w)

@@ -5,7 +5,7 @@ table, and no compiler finds the vectors in them. Here the vectors are written d
 ``(rows, lanes(dtype))`` is loaded, multiplied and stored as a whole. 128 bytes are two vectors of AVX-512,
 four of AVX2 and eight of NEON, so three running sums hide the latency of the multiply-adds.
 
-All functions but ``lanes`` and ``rows_of_lanes`` exist in compiled code only.
+All functions but ``lanes`` and ``zero_rows`` exist in compiled code only.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
+from numpy.typing import NDArray
 
 ROW_BYTES = 128
 """Bytes in a row of lanes."""
@@ -130,10 +131,9 @@ def lanes(dtype: Any) -> int:
     return ROW_BYTES // int(np.dtype(dtype).itemsize)
 
 
-@njit
-def rows_of_lanes(rows: int, like: Any) -> Any:
-    """Uninitialised array ``(rows, lanes)`` of the dtype of ``like`` whose rows start on cache lines."""
-    width = ROW_BYTES // like.itemsize
-    raw = np.empty((rows + 1) * width, like.dtype)
-    skip = (-(raw.ctypes.data // like.itemsize)) % width
+def zero_rows(rows: int, dtype: Any, groups: int = 1) -> NDArray[Any]:
+    """An array ``(rows, groups * lanes)`` of zeros whose rows start on cache lines."""
+    width = groups * lanes(dtype)
+    raw = np.zeros(rows * width + lanes(dtype), dtype)
+    skip = (-raw.ctypes.data // raw.itemsize) % lanes(dtype)
     return raw[skip : skip + rows * width].reshape(rows, width)

@@ -10,17 +10,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels import FAST
-
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
-_PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share, threads
 
 _LEAST_SCALE = 0.01
 """A node is scaled by its radius, but not by less than this part of the scale of its parent: expansions of a
 node of one point are divided by powers of it."""
+
+
+_FEW = 8192
+"""So few points are quicker done by one thread."""
 
 
 class PointTree(NamedTuple):
@@ -40,20 +41,22 @@ class PointTree(NamedTuple):
     """(nodes,) unit of length of the expansions of the node, positive"""
 
 
-@njit(**_PART)
+@njit(**PART)
 def _swap(x: Any, order: Any, i: Any, j: Any) -> None:
     for a in range(3):
         x[a, i], x[a, j] = x[a, j], x[a, i]
     order[i], order[j] = order[j], order[i]
 
 
-@njit(**_PART)
+@njit(**PART)
 def _select(x: Any, order: Any, axis: Any, first: Any, last: Any, middle: Any) -> None:
     """Reorder rows first:last so that those before ``middle`` are not above those from it on (Hoare)."""
     low, high = first, last - 1
     while low < high:
         a, b, c = x[axis, low], x[axis, (low + high) // 2], x[axis, high]
-        pivot = max(min(a, b), min(max(a, b), c))
+        if a > b:
+            a, b = b, a
+        pivot = c if a < c < b else (a if c <= a else b)
         i, j = low, high
         while i <= j:
             while x[axis, i] < pivot:
@@ -72,15 +75,16 @@ def _select(x: Any, order: Any, axis: Any, first: Any, last: Any, middle: Any) -
             break
 
 
-@njit(**_PART)
+@njit(**PART)
 def _measure(x: Any, first: Any, last: Any, node: Any, centre: Any, radius: Any, scale: Any) -> int:
     """Centre, radius and scale of a node; returns its longest axis."""
     longest, axis = -1.0, 0
     for a in range(3):
         low = high = x[a, first]
         for i in range(first + 1, last):
-            low = min(low, x[a, i])
-            high = max(high, x[a, i])
+            value = x[a, i]
+            low = value if value < low else low
+            high = value if value > high else high
         centre[node, a] = 0.5 * (np.float64(low) + np.float64(high))
         if np.float64(high) - np.float64(low) > longest:
             longest, axis = np.float64(high) - np.float64(low), a
@@ -89,25 +93,30 @@ def _measure(x: Any, first: Any, last: Any, node: Any, centre: Any, radius: Any,
         d2 = 0.0
         for a in range(3):
             d2 += (np.float64(x[a, i]) - centre[node, a]) ** 2
-        farthest = max(farthest, d2)
+        farthest = d2 if d2 > farthest else farthest
     radius[node] = np.sqrt(farthest)
-    least = _LEAST_SCALE * scale[(node - 1) // 2] if node > 0 else 0.0
-    scale[node] = max(radius[node], least)
-    if scale[node] == 0.0:
-        scale[node] = 1.0
+    unit = radius[node]
+    if node > 0 and unit < _LEAST_SCALE * scale[(node - 1) // 2]:
+        unit = _LEAST_SCALE * scale[(node - 1) // 2]
+    scale[node] = unit if unit > 0.0 else 1.0
     return axis
 
 
-@njit(**_OPTIONS)
-def _grow(depth: int, x: Any, order: Any, centre: Any, radius: Any, scale: Any) -> None:
+@njit(**KERNEL)
+def _grow(
+    depth: int, level: int, deepest: int, first: int, last: int, x: Any, order: Any, centre: Any, radius: Any,
+    scale: Any,
+) -> None:  # fmt: skip
+    """Nodes first:last of a level and all below them down to level ``deepest``; leaves are not cut."""
     n = order.size
-    for level in range(depth + 1):
+    while level <= deepest:
         nodes = np.int64(1) << np.int64(level)
-        for k in prange(nodes):
-            first, last = (k * n) >> level, ((k + 1) * n) >> level
-            axis = _measure(x, first, last, nodes - 1 + k, centre, radius, scale)
+        for k in range(first, last):
+            begin, end = (k * n) >> level, ((k + 1) * n) >> level
+            axis = _measure(x, begin, end, nodes - 1 + k, centre, radius, scale)
             if level < depth:
-                _select(x, order, axis, first, last, ((2 * k + 1) * n) >> (level + 1))
+                _select(x, order, axis, begin, end, ((2 * k + 1) * n) >> (level + 1))
+        level, first, last = level + 1, 2 * first, 2 * last
 
 
 def build(x: NDArray[Any], leaf: int) -> PointTree:
@@ -122,5 +131,15 @@ def build(x: NDArray[Any], leaf: int) -> PointTree:
         depth, np.arange(n, dtype=np.int64), points,
         np.empty((nodes, 3)), np.empty(nodes), np.empty(nodes),
     )  # fmt: skip
-    _grow(depth, points, tree.order, tree.centre, tree.radius, tree.scale)
+    arrays = (points, tree.order, tree.centre, tree.radius, tree.scale)
+    # One level after the other while there are few nodes, then whole branches.
+    top = branch_level(depth, n)
+    for level in range(top):
+        share(lambda first, last, at=level: _grow(depth, at, at, first, last, *arrays), 1 << level)
+    share(lambda first, last: _grow(depth, top, depth, first, last, *arrays), 1 << top)
     return tree
+
+
+def branch_level(depth: int, n: int) -> int:
+    """Level whose nodes are the branches that threads share out: the root for few points."""
+    return min(depth, (4 * threads() - 1).bit_length()) if n > _FEW else 0

@@ -18,28 +18,31 @@ The potential of a vorton is that of its blob (``regularisation.potential_factor
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels import cubic, interpolation
 from ecs_fluid.kernels.grid import Grid
-from ecs_fluid.kernels.interpolation import scatter
 from ecs_fluid.kernels.multigrid import solve
 from ecs_fluid.kernels.transfinite import fill_from_faces
 
 Array = NDArray[Any]
 
 
-def vorticity_grid(sx: Array, sa: Array, start: Array, grid: Grid) -> Array:
+def vorticity_grid(
+    sx: Array, sa: Array, start: Array, grid: Grid, transfer: Literal["linear", "m4_prime"] = "linear"
+) -> Array:
     """Vorticity [1/s] at the grid points, (nx+1, ny+1, nz+1, 3), from sorted vortons.
 
-    omega = sum_p w_p alpha_p / V_c with trilinear weights and the cell volume V_c, so that the sum of
+    omega = sum_p w_p alpha_p / V_c with trilinear or M4' weights and the cell volume V_c, so that the sum of
     omega V_c over the points is sum alpha. ``sx (3, n)`` m, ``sa (3, n)`` m^3/s, ``start`` from ``partition``
     on this same ``grid``. The shares know nothing of core radii: see ``smoothing.widen``.
     """
     origin, spacing, cells = grid
-    return scatter(sx, sa * sa.dtype.type(1.0 / np.prod(spacing)), start, origin, spacing, cells)
+    share = cubic.scatter if transfer == "m4_prime" else interpolation.scatter
+    return share(sx, sa * sa.dtype.type(1.0 / np.prod(spacing)), start, origin, spacing, cells)
 
 
 def face_indices(shape: tuple[int, ...], spacing: Any = (1.0, 1.0, 1.0)) -> NDArray[np.int64]:

@@ -30,7 +30,8 @@ from ecs_fluid.kernels.vectors import wide_vectors
 Array = NDArray[Any]
 
 _ROWS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
-_SCATTERED = 1.0 / 6.0
+TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
+"""Variance that a scatter adds along an axis, in squares of the spacing."""
 _LARGEST_WEIGHT = 0.25
 
 MIXTURES: dict[int, tuple[tuple[float, float], ...]] = {
@@ -82,13 +83,16 @@ def _smooth(field: Array, weight: Array, m: int, out: Array) -> None:
         _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
 
 
-def widen(omega: Array, spacing: Any, sigma: float, code: int = GAUSSIAN) -> Array:
-    """Vorticity of trilinearly scattered vortons with cores of radius ``sigma`` m, all the same.
+def widen(
+    omega: Array, spacing: Any, sigma: float, code: int = GAUSSIAN, scattered: float = TRILINEAR
+) -> Array:
+    """Vorticity of scattered vortons with cores of radius ``sigma`` m, all the same.
 
     ``omega`` (px, py, pz, m), ``spacing`` (3,) m, 0 for a flat axis, along which nothing is spread; ``code``
-    is the regularisation. The total is kept to round-off, also at the faces; what would spread beyond a face
-    stays inside, so leave 3 sigma there. Measured on a ring, sigma = 2 h to 4 h: the grid's velocity is then
-    within 0.5 to 1 % (gaussian), 1 to 2.5 % (winckelmans) RMS of the direct sum, against 40 to 200 % without.
+    is the regularisation, ``scattered`` the variance that the scatter has added. The total is kept to
+    round-off, also at the faces; what would spread beyond a face stays inside, so leave 3 sigma there.
+    Measured on a ring, sigma = 2 h to 4 h: the grid's velocity is then within 0.5 to 1 % (gaussian), 1 to 2.5 %
+    (winckelmans) RMS of the direct sum, against 40 to 200 % without.
     Cores below h/sqrt(6) are those of the scatter already. Takes 2 (s sigma/h)^2 passes for the widest s of
     the mixture, so it is meant for cores of up to some five cells.
     """
@@ -101,7 +105,7 @@ def widen(omega: Array, spacing: Any, sigma: float, code: int = GAUSSIAN) -> Arr
     out = np.zeros_like(state)
     done = np.zeros(3)
     for share, s in MIXTURES[code]:
-        missing = np.where(able, np.maximum(0.0, (s * sigma) ** 2 / squares - _SCATTERED), 0.0) - done
+        missing = np.where(able, np.maximum(0.0, (s * sigma) ** 2 / squares - scattered), 0.0) - done
         done += missing
         passes = math.ceil(missing.max() / (2.0 * _LARGEST_WEIGHT) - 1e-9)
         weight = (missing / (2.0 * max(passes, 1))).astype(omega.dtype)

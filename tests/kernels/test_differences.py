@@ -50,6 +50,28 @@ def test_error_inside_falls_with_the_square_of_the_spacing() -> None:
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
 
 
+def test_fourth_order_inside() -> None:
+    """(8 (f1 - f-1) - (f2 - f-2)) / 12 h: exact for quartics two points from a face."""
+    x = points(7, 3, 3)
+    g = differences.gradient(x[..., 0] ** 4, SPACING, order=4)[2:-2, ..., 0]
+    np.testing.assert_allclose(g, 4 * x[2:-2, ..., 0] ** 3, atol=1e-12)
+    errors = []
+    for n in (16, 32):
+        h = np.full(3, 1.0 / n)
+        x = points(n, 2, 2, h)[..., 0]
+        g = differences.gradient(np.sin(x), h, order=4)[2:-2, ..., 0]
+        errors.append(np.abs(g - np.cos(x[2:-2])).max())
+    assert errors[0] / errors[1] == pytest.approx(16.0, rel=0.02)
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_the_divergence_of_a_curl_is_zero_to_round_off(order) -> None:
+    """Matrices along different axes commute. Two of them divide by h^2: 1e-15 of that."""
+    field = np.random.default_rng(4).standard_normal((9, 8, 11, 3))
+    u = differences.curl(field, SPACING, order=order)
+    assert np.abs(differences.divergence(u, SPACING, order=order)).max() < 1e-13 / SPACING.min() ** 2
+
+
 def test_derivatives_along_a_flat_axis_are_zero() -> None:
     """A flat axis is given by spacing 0; its two points may differ and still count as one plane."""
     u = np.random.default_rng(0).random((4, 5, 2, 3))

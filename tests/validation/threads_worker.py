@@ -16,7 +16,7 @@ import numpy as np
 
 import ecs_fluid as ef
 
-SOLVERS = ("direct", "tree")
+SOLVERS = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
 PLACES = ("vortons", "grid")
 PRECISIONS = ("single", "double")
 INTEGRATORS = ("euler", "rk2", "rk3", "rk4")
@@ -26,6 +26,10 @@ SOME = (
     ("direct", "grid", "single", "euler"),
     ("tree", "vortons", "single", "rk2"),
     ("tree", "grid", "double", "rk4"),
+    ("fmm", "vortons", "single", "euler"),
+    ("poisson", "vortons", "single", "euler"),
+    ("hybrid", "vortons", "double", "euler"),
+    ("auto", "grid", "single", "euler"),
 )
 """One of each in the quick test; the nightly test takes the whole product."""
 

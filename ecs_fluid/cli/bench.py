@@ -1,0 +1,79 @@
+"""Commands that measure this machine: bench velocity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli.run import Threads
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+
+bench = App(name="bench", help="Measure the speed and the errors of solvers on this machine.")
+app.command(bench)
+
+
+@bench.command
+def velocity(
+    *,
+    sizes: Annotated[tuple[int, ...], Parameter(help="numbers of vortons")] = (1000, 4000, 16000, 64000),
+    tolerance: Annotated[float, Parameter(help="relative RMS error that fmm, tree and auto keep")] = 1e-3,
+    precision: Literal["single", "double"] = "single",
+    calibrate: Annotated[bool, Parameter(help="measure what `auto` chooses by, and keep it")] = True,
+    threads: Threads = None,
+) -> None:
+    """Time and error of every velocity solver, and what `auto` chooses by.
+
+    Velocity and gradient at all vortons of a thick ring; errors at 1,000 of them against the direct sum in
+    double precision.
+    """
+    use_threads(threads)
+    if min(sizes) < 100 or max(sizes) > 10_000_000:
+        wrong = min(sizes) if min(sizes) < 100 else max(sizes)
+        raise FluidError(f"--sizes {wrong}: 100 to 10,000,000 are allowed")
+    if not 1e-9 <= tolerance <= 1.0:
+        raise FluidError(f"--tolerance {tolerance:g}: 1e-9 to 1 is allowed")
+    from ecs_fluid.systems import solver_bench, solver_times
+
+    if calibrate:
+        times = solver_bench.calibrate(precision, lambda text: err.print(text, markup=False))
+        path = _store(precision, times)
+        out.print(f"times for `auto` kept in {path}", markup=False)
+    out.print(
+        f"velocity and gradient of a thick ring, {precision} precision, {solver_bench.threads()} threads; "
+        "errors relative to the RMS",
+        markup=False,
+    )
+    out.print(
+        f"{'vortons':>9s} {'solver':8s} {'setting':16s} {'ms':>9s} "
+        f"{'u RMS':>8s} {'u worst':>8s} {'du RMS':>8s}",
+        markup=False,
+    )
+    for row in solver_bench.table(sizes, tolerance, precision):
+        spent = f"{1e3 * row.seconds:9.2f}" if row.seconds < solver_times.NEVER else f"{'missed':>9s}"
+        out.print(
+            f"{row.vortons:9d} {row.solver:8s} {row.setting:16s} {spent} "
+            f"{row.error:8.1e} {row.worst:8.1e} {row.gradient_error:8.1e}",
+            markup=False,
+        )
+
+
+def _store(precision: str, seconds: Array) -> Path:
+    """Keep the times for `auto`; returns the file."""
+    from ecs_fluid.io.disk import make_folder, replace_text
+    from ecs_fluid.systems import solver_times
+
+    path = solver_times.stored_path()
+    try:
+        document = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        document = {}
+    document[precision] = [[[[float(f"{s:.4g}") for s in row] for row in b] for b in a] for a in seconds]
+    make_folder(path.parent)
+    replace_text(path, json.dumps(document, indent=1) + "\n", "store the times")
+    solver_times.stored.cache_clear()
+    return path

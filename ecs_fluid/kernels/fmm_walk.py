@@ -1,0 +1,304 @@
+"""The walk of the fast multipole method: from pieces of the target tree down to its leaves.
+
+Going down the target tree, a node inherits the source nodes that its parent could not deal with. Those far
+enough away act on its local expansion (``fmm_expansions``), larger ones are opened, and the rest is left to
+its two children. A leaf evaluates its expansion; what is left is its list for ``fmm_near``.
+
+Every piece works by itself and every target adds its sources in an order that depends on the points alone, so
+the result has the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.fmm_accuracy import Settings
+from ecs_fluid.kernels.fmm_expansions import (
+    add_local,
+    collect_lanes,
+    evaluate,
+    gather_moments,
+    local_curl,
+    local_down,
+    prepare_lanes,
+)
+from ecs_fluid.kernels.fmm_lanes import zero_rows
+from ecs_fluid.kernels.fmm_orders import Orders
+from ecs_fluid.kernels.fmm_threads import KERNEL, PART
+from ecs_fluid.kernels.fmm_tree import PointTree
+from ecs_fluid.kernels.pairwise import SCALE
+from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE, ROSENHEAD_MOORE
+
+POTENTIAL, VELOCITY, GRADIENT = 0, 1, 2
+"""What a walk computes."""
+
+_LEAST_ORDER = 2  # the gradient of the velocity is a second derivative
+_ORDERS = 64  # a node and an order share a number: node * _ORDERS + order
+
+
+class Sources(NamedTuple):
+    """Vortons prepared for sums with one regularisation."""
+
+    code: int
+    settings: Settings
+    orders: Orders
+    tree: PointTree
+    sa: NDArray[Any]
+    """(3, n) strengths in the order of the tree, m^3/s"""
+    ssigma: NDArray[Any]
+    """(n,) core radii in the order of the tree, m"""
+    moments: NDArray[Any]
+    """(nodes, c, 3)"""
+    s2: NDArray[np.float64]
+    """(nodes, 4) mean, least and largest sigma^2, m^2, and sum of |alpha|, m^3/s"""
+
+
+class Scratch(NamedTuple):
+    """Rows of lanes for a batch of source nodes or of targets, and expansions of nodes."""
+
+    direction: Any
+    f: Any
+    ratios: Any
+    gathered: Any
+    powers: Any
+    d: Any
+    lanes_local: Any
+    offsets: Any
+    out: Any
+    local: Any
+    """(levels + 1, c, 3) local expansions down to a leaf"""
+    curl: Any
+    """(c, 3) that of the velocity"""
+    shift: Any
+    """(3,) from centre to centre"""
+
+
+def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
+    """Scratch for one ``walk`` over pieces of ``levels`` levels below their node."""
+    c = o.degree.size
+    rows = (3, o.order + 1, o.order + 1, 3 * c, o.order + 1, c, 3 * c, 3, 12)
+    lists = (np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3))
+    # Unused lanes are multiplied by zero, which is not enough for what memory may hold.
+    return Scratch(*(zero_rows(count, dtype) for count in rows), *lists)
+
+
+@njit(**PART)
+def _order_needed(s: Any, reach: Any, target: Any, t: Any, node: Any) -> int:
+    """Order of expansion that target node t and a source node need to meet, 0 if they are too close for any.
+
+    The series converges like (a + b)/distance to the power of the order, so pairs at less than the opening
+    keep the error with fewer terms: ``reach[p]`` is the square of the ratio that order p can do.
+    """
+    how, tree = s.settings, s.tree
+    r2 = 0.0
+    for a in range(3):
+        r2 += (target.centre[t, a] - tree.centre[node, a]) ** 2
+    extent = target.radius[t] + tree.radius[node]
+    mean, least, largest = s.s2[node, 0], s.s2[node, 1], s.s2[node, 2]
+    singular = s.code == GAUSSIAN or s.code == RANKINE
+    square = r2 if singular else r2 + least
+    if extent * extent >= how.opening * how.opening * square:
+        return 0
+    if singular:
+        clearance = how.clearance if largest - least <= how.spread * largest else how.mixed_clearance
+        far = np.sqrt(r2) - extent >= clearance * np.sqrt(largest)
+    elif s.code == ROSENHEAD_MOORE:
+        # Change of 1 - q by that of sigma^2, from the leading term 3/2 rho^-2 of the tail, doubled because
+        # strengths of both signs do not profit from the mean.
+        far = 3.0 * (largest - least) <= how.spread * (r2 + mean)
+    else:  # the tail is 15/8 rho^-4
+        far = 3.75 * largest * (largest - least) <= how.spread * (r2 + mean) ** 2
+    if not far:
+        return 0
+    order = _LEAST_ORDER
+    while order < how.order and extent * extent > reach[order] * square:
+        order += 1
+    return order
+
+
+@njit(**PART)
+def _room(rows: Any, used: Any) -> Any:
+    """The list, copied to twice its length if it is full."""
+    if used < rows.size:
+        return rows
+    longer = np.empty(2 * rows.size, np.int64)
+    for i in range(rows.size):
+        longer[i] = rows[i]
+    return longer
+
+
+@njit(**PART)
+def _sort_out(
+    s: Any,
+    reach: Any,
+    target: Any,
+    t: Any,
+    leaf: bool,
+    pending: Any,
+    first: Any,
+    last: Any,
+    far: Any,
+    stack: Any,
+) -> Any:
+    """Share the inherited source nodes ``pending[first:last]`` between expansion and what is handed down.
+
+    Puts nodes with their orders into ``far`` and appends what is left to ``pending``; returns both lists and
+    their ends. Lists are replaced by longer ones where they are too short.
+    """
+    tree = s.tree
+    leaves = (np.int64(1) << np.int64(tree.depth)) - 1
+    targets = target.order.size >> target.depth
+    direct = leaf and (targets + 1) * ((s.ssigma.size >> tree.depth) + 1) <= s.settings.pairs
+    used, count = last, 0
+    for at in range(first, last):
+        stack[0] = pending[at]
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            node = stack[depth]
+            order = 0
+            if not direct or node < leaves:
+                order = _order_needed(s, reach, target, t, node)
+            if order > 0:
+                far = _room(far, count)
+                far[count] = node * _ORDERS + order
+                count += 1
+            elif node < leaves and (leaf or tree.radius[node] > target.radius[t]):
+                stack[depth] = 2 * node + 2
+                stack[depth + 1] = 2 * node + 1
+                depth += 2
+            else:
+                pending = _room(pending, used)
+                pending[used] = node
+                used += 1
+    return far, count, pending, used
+
+
+@njit(**PART)
+def _by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
+    """Nodes of ``far[:count]`` to ``ranked``, lowest order first, otherwise in their sequence.
+
+    Those of order q end at place[q].
+    """
+    for q in range(place.size):
+        place[q] = 0
+    for i in range(count):
+        place[far[i] % _ORDERS + 1] += 1
+    for q in range(1, place.size):
+        place[q] += place[q - 1]
+    for i in range(count):
+        order = far[i] % _ORDERS
+        ranked[place[order]] = far[i] // _ORDERS
+        place[order] += 1
+
+
+@njit(**PART)
+def _add_expansions(
+    s: Any, target: Any, t: Any, far: Any, count: int, ranked: Any, place: Any, w: Any, local: Any
+) -> None:
+    """The source nodes ``far[:count]`` act on the local expansion of target node t."""
+    _by_order(far, count, ranked, place)
+    order = _LEAST_ORDER
+    for low in range(0, count, w.d.shape[1]):
+        met = w.d.shape[1] if w.d.shape[1] < count - low else count - low
+        # The order of the last node serves the batch.
+        while place[order] < low + met:
+            order += 1
+        prepare_lanes(s, order, target, t, ranked, low, met, w)
+        gather_moments(s.orders, order, s.moments, ranked, low, met, w.ratios, w.gathered)
+        add_local(s.orders, order, w.direction, w.f, w.gathered, w.powers, w.d, w.lanes_local)
+    collect_lanes(w.lanes_local, local)
+
+
+@njit(**PART)
+def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any, du: Any) -> None:
+    """Results of the local expansion of leaf t at its targets."""
+    scale, m = target.scale[t], target.order.size
+    k = t - ((np.int64(1) << np.int64(target.depth)) - 1)
+    last = ((k + 1) * m) >> target.depth
+    factor = u.dtype.type(SCALE)
+    order, series = o.order, local
+    if mode != POTENTIAL:
+        local_curl(o, local, scale, w.curl)
+        order, series = o.order - 1, w.curl
+    for first in range((k * m) >> target.depth, last, w.out.shape[1]):
+        count = w.out.shape[1] if w.out.shape[1] < last - first else last - first
+        for lane in range(w.out.shape[1]):
+            at = first + (lane if lane < count else count - 1)
+            for a in range(3):
+                w.offsets[a, lane] = (np.float64(target.x[a, at]) - target.centre[t, a]) / scale
+        # Rows of the gathered moments serve as scratch for the monomials.
+        evaluate(o, order, series, scale, mode == GRADIENT, w.offsets, w.gathered, w.out)
+        for lane in range(count):
+            row = target.order[first + lane]
+            for a in range(3):
+                u[row, a] = w.out[a, lane] * factor
+            for a in range(du.shape[1]):
+                du[row, a] = w.out[3 + a, lane] * factor
+
+
+@njit(**KERNEL)
+def walk(
+    mode: int, s: Any, target: Any, top: int, spans: Any, first: int, last: int, w: Any, u: Any, du: Any
+) -> Any:
+    """The far part of the sums at the targets of the pieces ``spans[first:last]`` of their tree.
+
+    ``mode`` is POTENTIAL, VELOCITY or GRADIENT. Piece i is node spans[i, 0] of level ``top``, from its leaf
+    spans[i, 1] up to spans[i, 2]. ``w`` is scratch of its own for every thread. Results go to ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)`` in the
+    sequence of the given targets. Returns the near part, ``near`` and ``start``: the i-th leaf that was met
+    has still to add the source leaves near[start[i] : start[i + 1]]; and the number of node pairs that met by
+    expansion.
+    """
+    o, how = s.orders, s.settings
+    c, levels = o.degree.size, target.depth - top
+    reach = np.empty(how.order + 1)
+    for q in range(1, how.order + 1):
+        reach[q] = how.opening ** (2.0 * how.order / q)
+    local, shift, stack = w.local, w.shift, np.empty(2 * s.tree.depth + 8, np.int64)
+    far, pending, ranked = np.empty(512, np.int64), np.empty(1024, np.int64), np.empty(512, np.int64)
+    place = np.empty(how.order + 2, np.int64)
+    near, leaves, met = np.empty(1024, np.int64), np.int64(0), np.int64(0)
+    for piece in range(first, last):
+        leaves += spans[piece, 2] - spans[piece, 1]
+    start = np.empty(leaves + 1, np.int64)
+    start[0] = leaves = 0
+    # Level i of the piece inherits pending[begin[i] : begin[i + 1]]; level 0 inherits the root.
+    begin = np.empty(levels + 3, np.int64)
+    begin[0], begin[1] = 0, 1
+    pending[0] = 0
+    for piece in range(first, last):
+        for leaf in range(spans[piece, 1], spans[piece, 2]):
+            level = 0  # the highest level whose node is not that of the leaf before
+            while leaf > spans[piece, 1] and (leaf >> (levels - level)) << (levels - level) != leaf:
+                level += 1
+            for i in range(level, levels + 1):
+                t = (np.int64(1) << np.int64(top + i)) - 1 + (spans[piece, 0] << i) + (leaf >> (levels - i))
+                if i > 0:
+                    above = (t - 1) // 2
+                    for a in range(3):
+                        shift[a] = target.centre[t, a] - target.centre[above, a]
+                    local_down(o, shift, local[i - 1], target.scale[above], target.scale[t], local[i])
+                else:
+                    for m in range(c):
+                        local[0, m, 0] = local[0, m, 1] = local[0, m, 2] = 0.0
+                far, count, pending, used = _sort_out(
+                    s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, stack
+                )
+                begin[i + 2] = used
+                met += count
+                if count > 0:
+                    if ranked.size < far.size:
+                        ranked = np.empty(far.size, np.int64)
+                    _add_expansions(s, target, t, far, count, ranked, place, w, local[i])
+            _add_far(mode, o, w.local[levels], target, t, w, u, du)
+            start[leaves + 1] = start[leaves]
+            for at in range(begin[levels + 1], used):
+                near = _room(near, start[leaves + 1])
+                near[start[leaves + 1]] = pending[at]
+                start[leaves + 1] += 1
+            leaves += 1
+    return near, start, met

@@ -1,0 +1,50 @@
+"""Moments of strengths, and the least change of strengths that alters them by a given amount."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def monomials(x: Array, center: Array, length: float) -> Array:
+    """1, y_i and y_i y_j (i <= j) of y = (x - center)/length at points (n, 3): (n, 10) float64."""
+    y = (x.astype(np.float64) - center) / length
+    pairs = [y[:, i] * y[:, j] for i in range(3) for j in range(i, 3)]
+    return np.stack([np.ones(len(y)), *y.T, *pairs], axis=1)
+
+
+def moments(weights: Array, alpha: Array) -> Array:
+    """sum_p weights_p alpha_p: (k, 3) of (n, k) and (n, 3), term after term, whatever the threads."""
+    return np.asarray(np.einsum("pk,pi->ki", weights, alpha, optimize=False))
+
+
+def with_moments(x: Array, alpha: Array, x_from: Array, alpha_from: Array) -> tuple[Array, float]:
+    """Strengths at ``x`` that also hold the moments 0, 1 and 2 of strengths elsewhere: (strengths, residue).
+
+    Minimises sum |change_p|^2/|alpha_p| under those 10 conditions on each component, so that change_p =
+    |alpha_p| P(x_p) with a quadratic polynomial P. Where too few points or a plane leave the polynomial
+    undecided, the shortest one is taken.
+
+    Args:
+        x, alpha: points (n, 3), m, and their strengths (n, 3), m^3/s, not all zero.
+        x_from, alpha_from: points (m, 3) and strengths (m, 3) whose moments are taken over.
+
+    Returns:
+        The new strengths (n, 3), and how much of the moments they miss, over sum |alpha|, in units of the
+        root mean square radius of the points (0 but for rounding, unless there are too few points).
+    """
+    size = np.sqrt((alpha**2).sum(axis=1))
+    total = float(size.sum())
+    center = (size[:, None] * x).sum(axis=0) / total
+    length = float(np.sqrt((size * ((x - center) ** 2).sum(axis=1)).sum() / total)) or 1.0
+    basis = monomials(x, center, length)
+    wanted = moments(monomials(x_from, center, length), alpha_from)
+    matrix = np.asarray(np.einsum("pk,p,pl->kl", basis, size / total, basis, optimize=False))
+    factors = np.linalg.lstsq(matrix, wanted / total, rcond=1e-12)[0]
+    change = size[:, None] * np.einsum("pk,ki->pi", basis, factors, optimize=False)
+    missed = wanted - moments(basis, change)
+    return alpha + change, float(np.abs(missed).max() / total)

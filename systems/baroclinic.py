@@ -1,0 +1,170 @@
+"""Vorticity from gradients of density."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    Ambient,
+    CoreRadius,
+    Density,
+    DensityField,
+    Position,
+    Strength,
+    StrengthRate,
+    Temperature,
+    TransferGrid,
+    Velocity,
+    VelocityMemory,
+    Volume,
+)
+from ecs_fluid.entity import Entity
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, density_slope
+from ecs_fluid.systems.populations import add_spread, joined
+from ecs_fluid.systems.properties import attach_ambient, particle_density
+from ecs_fluid.systems.transfer import TransferSystem
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World
+
+
+class BaroclinicSystem(System):
+    """Rate of strength by buoyancy: d(omega)/dt = grad(rho) cross grad(p) / rho^2.
+
+    model = "boussinesq" (small differences of density; the pressure is that of fluid at rest):
+    d(omega)/dt = grad(rho - rho_a) cross g / rho_0, rho_a the ambient density at that height and rho_0 the
+    reference density. model = "full": the local density and the acceleration a of the fluid,
+    d(omega)/dt = grad(ln rho) cross (g - a). a is that of the vortons, from tick to tick, with `smoothing` as
+    the weight of the newest value: it depends on the rate that it determines, and converges over some ticks.
+
+    gradient = "neighbours": from the vortons within `reach` core radii, with exact moments, so that the total
+    strength stays zero and the impulse grows by exactly the weight of the cloud (`kernels.baroclinic`).
+    gradient = "grid": central differences of the TransferGrid's excess mass, as in the articles; exact where
+    particles fill the space around.
+
+    Heavy fluid sinks: grad(rho) cross g, for Omega half of it. The vortons need a Volume; those without a
+    Density or Temperature are given the ambient density. Source: Fluid Simulation for Video Games, part 8.
+    """
+
+    reads = (
+        Position,
+        Strength,
+        CoreRadius,
+        Volume,
+        Density,
+        Temperature,
+        Velocity,
+        Ambient,
+        DensityField,
+        TransferGrid,
+    )
+    writes = (VelocityMemory,)
+    adds = (StrengthRate,)
+    phase = "rates"
+
+    model: Literal["boussinesq", "full"] = Field("boussinesq", description="small or any density differences")
+    gradient: Literal["neighbours", "grid"] = Field("neighbours", description="where gradients come from")
+    reach: float = Field(1.5, gt=0, le=10, description="distance at which neighbours end, core radii")
+    smoothing: float = Field(0.2, gt=0, le=1, description="full: weight of the newest acceleration")
+    dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+
+    def added(self, world: World) -> None:
+        """Gravity comes from the ambient, gradients on the grid from the transfer, accelerations from
+        memory."""
+        ambient = world.require(AmbientSystem).present()
+        world.require(TransferSystem)
+        if self.model == "full":
+            world.require(VelocitySystem)
+        for entity in self._carriers(world):
+            if Temperature not in entity:
+                attach_ambient(entity, Density, ambient)
+            if self.model == "full" and VelocityMemory not in entity:
+                world.attach(entity.name, VelocityMemory)
+
+    def process(self, dt: float) -> None:
+        """Add the baroclinic rate of every vorton."""
+        ambient, number = self.field(Ambient), self.world.dtype
+        entities = [e for e in self._carriers(self.world) if len(e)]
+        if not entities or not ambient.gravity.any():
+            return
+        x = joined([e[Position].x for e in entities], (3,), number)
+        volume = joined([e[Volume].volume for e in entities], (), number)
+        rho = joined([particle_density(e.tables, ambient) for e in entities], (), number)
+        flat = self._flat_axis(x)
+        if flat >= 0 and not np.delete(ambient.gravity, flat).any():
+            return
+        slope = self._gradient(entities, x, rho, volume, flat)
+        push = np.broadcast_to(ambient.gravity, x.shape)
+        if self.model == "full":
+            push = push - joined([self._acceleration(e, dt) for e in entities], (3,), number)
+        if flat >= 0:
+            push = push.copy()
+            push[:, flat] = 0.0
+        rate = cross(slope, push)
+        if self.model == "boussinesq":
+            rate /= ambient.reference_density[0]
+        add_spread(rate, [e[StrengthRate].dalpha for e in entities])
+
+    def _carriers(self, world: World) -> list[Entity]:
+        needed = (Position, Strength, CoreRadius, Volume)
+        return [e for e in world.entities if all(kind in e for kind in needed)]
+
+    def _gradient(self, entities: list[Entity], x: Array, rho: Array, volume: Array, flat: int) -> Array:
+        """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3)."""
+        ambient = self.field(Ambient)
+        at_rest = ambient_density(ambient, x[:, 2])
+        full = self.model == "full"
+        if self.gradient == "grid":
+            slope = self._from_grid(x) * volume[:, None]
+            if full:
+                slope /= rho[:, None]
+        else:
+            from ecs_fluid.kernels.baroclinic import weighted_gradient
+
+            reach = joined([e[CoreRadius].sigma for e in entities], (), self.world.dtype)
+            excess = np.log(rho / at_rest) if full else rho - at_rest
+            slope = weighted_gradient(x, excess * volume, reach * x.dtype.type(self.reach), volume, flat)
+        if full and len(ambient.density) + len(ambient.temperature) > 2:
+            # With g alone the ambient's own gradient generates nothing; with an acceleration it does.
+            over = rho if self.gradient == "grid" else at_rest
+            slope[:, 2] += volume * density_slope(ambient, x[:, 2]) / over
+        return slope
+
+    def _from_grid(self, x: Array) -> Array:
+        from ecs_fluid.kernels.differences import gradient
+        from ecs_fluid.kernels.interpolation import interpolate
+        from ecs_fluid.kernels.monaghan import interpolate_smooth
+
+        grid, field = self.field(TransferGrid), self.field(DensityField)
+        slope = gradient(field.excess, np.where(grid.flat == 1, 0.0, grid.spacing))
+        if self.world.require(TransferSystem).kernel == "m4":
+            return interpolate_smooth(x, grid.origin, grid.spacing, slope)
+        return interpolate(x, grid.origin, grid.spacing, slope)
+
+    def _acceleration(self, entity: Entity, dt: float) -> Array:
+        """Acceleration (n, 3) m/s^2 of the vortons, taken once a tick and smoothed over ticks."""
+        memory, u, tick = entity[VelocityMemory], entity[Velocity].u, self.world.tick
+        due = (memory.tick >= 0) & (memory.tick != tick)
+        weight = u.dtype.type(self.smoothing)
+        newest = (u[due] - memory.u[due]) / u.dtype.type(dt)
+        memory.a[due] += weight * (newest - memory.a[due])
+        fresh = memory.tick != tick
+        memory.u[fresh] = u[fresh]
+        memory.tick[...] = tick
+        return memory.a
+
+    def _flat_axis(self, x: Array) -> int:
+        """Axis across a flat population, -1 in three dimensions."""
+        return int(np.ptp(x, axis=0).argmin()) if self.dimension == 2 else -1
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Vector products (n, 3) of rows."""
+    out = np.empty_like(a)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        np.subtract(a[:, j] * b[:, k], a[:, k] * b[:, j], out=out[:, i])
+    return out

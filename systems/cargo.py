@@ -1,0 +1,106 @@
+"""What vortons carry besides strength, handed from old vortons to new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import (
+    Age,
+    CoreRadius,
+    Density,
+    Position,
+    RowId,
+    Strength,
+    SubfilterAverage,
+    VelocityHistory,
+    Volume,
+)
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import FluidError
+
+REPLACED = (Position, Strength, CoreRadius, Volume, RowId)
+"""Tables that the new vortons get otherwise."""
+
+RESTARTED = (VelocityHistory, SubfilterAverage)
+"""Tables that belong to a path, which ends with the old vorton: they start anew from their defaults."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its table and name, its place among the extensive quantities, its values' range."""
+
+    kind: type[Component]
+    name: str
+    shape: tuple[int, ...]
+    first: int
+    least: float
+    most: float
+
+
+class Cargo:
+    """Extensive quantities of every vorton of an entity: volume, mass, and value times mass of every column.
+
+    Without Volume every vorton counts as 1; without Density the volume stands for the mass. `matter` says
+    whether there is more than an Age.
+
+    Raises FluidError when a table can neither be shared nor started anew.
+    """
+
+    def __init__(self, entity: Entity) -> None:
+        rows = len(entity)
+        volume = entity[Volume].volume.astype(np.float64) if Volume in entity else np.ones(rows)
+        mass = volume * entity[Density].rho if Density in entity else volume
+        self.has_volume = Volume in entity
+        self.columns: list[Column] = []
+        parts = [volume, mass]
+        for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__):
+            if kind.derived or not kind.per_row or kind in REPLACED:
+                continue
+            if kind in RESTARTED or any(field.kind != "float" for field in kind.columns.values()):
+                _check_default(entity, kind)
+                continue
+            for field, array in table.items():
+                values = array.reshape(rows, -1).astype(np.float64)
+                first = 1 if kind is Density else len(parts)
+                limits = float(values.min()), float(values.max())
+                self.columns.append(Column(kind, field.name, array.shape[1:], first, *limits))
+                if kind is not Density:
+                    parts += list(values.T * mass)
+        self.extensive = np.stack(parts, axis=1)
+        self.matter = any(column.kind is not Age for column in self.columns)
+
+    def tables(self, load: Array, kept: Array, cell: float) -> list[Component]:
+        """Tables of new vortons at some of the points among which the cargo was shared.
+
+        Args:
+            load: extensive quantities (points, k) of all the points.
+            kept: which points become vortons.
+            cell: volume of a vorton that carries no matter.
+        """
+        share = load[kept]
+        volume = np.full(len(kept), cell)
+        if self.matter:
+            # Points left out are mixed into the others: totals stay and no value leaves its range.
+            share = share + share[:, :1] / share[:, 0].sum() * (load.sum(axis=0) - share.sum(axis=0))
+            volume = share[:, 0]
+        found: dict[type[Component], dict[str, Array]] = {}
+        for column in self.columns:
+            width = int(np.prod(column.shape))
+            held = share[:, column.first : column.first + width]
+            value = held / share[:, 0 if column.kind is Density else 1, None]
+            # Only rounding is cut off: values are means of old ones.
+            value = np.clip(value, column.least, column.most).reshape(len(kept), *column.shape)
+            found.setdefault(column.kind, {})[column.name] = value
+        tables = [kind(**columns) for kind, columns in found.items()]
+        return [*tables, Volume(volume)] if self.has_volume else tables
+
+
+def _check_default(entity: Entity, kind: type[Component]) -> None:
+    if any(field.default is None for field in kind.columns.values()):
+        raise FluidError(
+            f"entity {entity.name!r} has a {kind.__name__}, whose whole numbers cannot be shared among new "
+            "vortons and have no default; leave the entity out with `on`, or give the column a default"
+        )

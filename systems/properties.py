@@ -1,0 +1,52 @@
+"""What particles carry besides strength: density, temperature and species, looked up in one way by all
+systems."""
+
+from __future__ import annotations
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Ambient, Density, Position, Species, Temperature
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import ComponentError
+from ecs_fluid.integrator import Tables
+from ecs_fluid.systems.ambient import LAWS, ambient_density, ambient_temperature, density_of
+
+CARRIED = (Density, Temperature, Species)
+
+
+def particle_density(tables: Tables, ambient: Ambient) -> Array:
+    """Density (n,) kg/m^3 of the particles of an entity.
+
+    By the equation of state where there is one and they have a temperature; else their own, or the ambient
+    density at their height.
+    """
+    temperature, density, position = (tables.get(kind) for kind in (Temperature, Density, Position))
+    if isinstance(temperature, Temperature) and ambient.law[0] != LAWS["none"]:
+        return density_of(ambient, temperature.T)
+    if isinstance(density, Density):
+        return density.rho
+    assert isinstance(position, Position)
+    return ambient_density(ambient, position.x[:, 2])
+
+
+def attach_ambient(entity: Entity, kind: type, ambient: Ambient) -> None:
+    """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one."""
+    if kind in entity:
+        return
+    z = entity[Position].x[:, 2]
+    if kind is Density:
+        entity.world.attach(entity.name, Density(particle_density(entity.tables, ambient)))
+    elif kind is Temperature:
+        entity.world.attach(entity.name, Temperature(ambient_temperature(ambient, z)))
+    else:
+        entity.world.attach(entity.name, kind)
+
+
+def check_species(name: str, species: Species) -> None:
+    """Raise ComponentError when the fractions of a row sum to more than 1 by more than rounding."""
+    total = species.fuel + species.flame + species.smoke
+    slack = 1e-5  # of single precision
+    if len(total) and float(total.max()) > 1 + slack:
+        row = int(total.argmax())
+        raise ComponentError(
+            f"entity {name!r}: fuel + flame + smoke of row {row} is {total[row]:g}; at most 1 is allowed"
+        )

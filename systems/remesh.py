@@ -1,0 +1,161 @@
+"""Remeshing: vortons replaced by new ones on a regular lattice."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, Strength
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import FluidError
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.cargo import Cargo
+from ecs_fluid.world import World
+
+ROUNDING = 1e-13
+"""Part of sum |alpha| that is rounding of the weights; points that hold no more together are empty."""
+
+MAX_POINTS = 2**26
+"""Lattice points of one population; beyond it the vortons are too scattered for their spacing."""
+
+
+class RemeshSystem(System):
+    """Every `every` ticks, replaces vortons by new ones on a lattice, `overlap` spacings wide.
+
+    The flow gathers vortons in places and thins them out in others, where their cores no longer overlap and
+    the vorticity between them is lost. The new vortons stand at multiples of `spacing` and take the strengths
+    by M4' weights, which keep the moments 0, 1 and 2 of every strength component, and so total strength and
+    both impulses, to rounding. (Weights `linear` keep moments 0 and 1 and spread by h^2/6 on average.)
+
+    The weakest new vortons, together at most the part `loss` of sum |alpha| (and of the volume, if they carry
+    matter), are left out; the others take up what that changes in the moments, by alpha += |alpha| times a
+    quadratic polynomial of the position, the least change in the sense of sum |change|^2/|alpha|. `report`
+    holds counts and figures of the last remeshing, by entity.
+
+    Core radii become overlap times spacing. By default the spacing is such that the mean square core radius,
+    weighted by |alpha|, stays. With a spacing of its own, narrower cores undo what core spreading has spread.
+
+    Volumes become spacing^3 (spacing^2 in a flat population). Vortons that carry matter (density,
+    temperature, species, or what else the population has) instead share their volume, mass and what the mass
+    carries by weights of the same reach that are never negative: nothing leaves its range and the totals
+    stay, at the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
+    alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
+
+    It runs after all observers, on the finished state of the tick, and the next tick starts from the lattice.
+    Source: Cottet and Koumoutsakos, Vortex Methods (2000), chapter 7; Monaghan, J. Comput. Phys. 60 (1985).
+    """
+
+    reads = (Position, Strength, CoreRadius)
+    phase = "observe"
+    after = ("*",)
+
+    every: int = Field(10, ge=1, description="ticks from one remeshing to the next")
+    spacing: float | None = Field(
+        None, gt=0, le=1e9, description="lattice spacing, m; default: so that the core radius stays"
+    )
+    overlap: float = Field(1.5, ge=0.5, le=10, description="core radius of the new vortons, in spacings")
+    weights: Literal["m4_prime", "linear"] = Field("m4_prime", description="how strengths are shared")
+    loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out")
+    on: tuple[Name, ...] = Field((), description="entities it works on; default all vortons")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.report: dict[str, dict[str, float]] = {}
+
+    def added(self, world: World) -> None:
+        """Refuse names of entities that do not exist."""
+        for name in self.on:
+            world[name]
+
+    def process(self, dt: float) -> None:
+        """Queue the exchange of old rows for new ones, when due."""
+        if self.world.tick % self.every:
+            return
+        for entity, _ in self.entities(Position, Strength, CoreRadius):
+            if len(entity) and (not self.on or entity.name in self.on):
+                self._remesh(entity)
+
+    def _remesh(self, entity: Entity) -> None:
+        from ecs_fluid.kernels.lattice import to_lattice
+        from ecs_fluid.kernels.moments import with_moments
+
+        x, alpha = entity[Position].x, entity[Strength].alpha
+        spacing = self.spacing or _core_radius(alpha, entity[CoreRadius].sigma) / self.overlap
+        flat = _flat(x, alpha)
+        self._check_size(entity, spacing, flat)
+        cargo = Cargo(entity)
+        low, field = to_lattice(self.weights, x, alpha, spacing, flat)
+        positive = "positive" if self.weights == "m4_prime" else "linear"
+        _, load = to_lattice(positive, x, cargo.extensive, spacing, flat)
+        strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
+        kept, out = _chosen(strength, load[:, 0] if cargo.matter else None, self.loss)
+        places, far = (
+            np.where(flat, x[0], spacing * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low))
+            for rows in (kept, out)
+        )
+        new, residue = strength[kept], 0.0
+        if len(out) and new.any():
+            new, residue = with_moments(places, new, far, strength[out])
+        self.report[entity.name] = {
+            "before": len(entity),
+            "after": len(kept),
+            "spacing": spacing,
+            "left_out": float(_size(strength[out]).sum() / max(_size(strength).sum(), 1e-300)),
+            "residue": residue,
+        }
+        sigma = np.full(len(kept), self.overlap * spacing)
+        matter = cargo.tables(load, kept, spacing ** int(3 - flat.sum()))
+        entity.kill(np.ones(len(entity), dtype=bool))
+        entity.spawn(Position(places), Strength(new), CoreRadius(sigma), *matter)
+
+    def _check_size(self, entity: Entity, spacing: float, flat: Array) -> None:
+        from ecs_fluid.kernels.lattice import lattice_box
+
+        _, cells = lattice_box(entity[Position].x, spacing, flat)
+        count = float(np.prod(cells + 1.0))
+        if not count <= MAX_POINTS:
+            raise FluidError(
+                f"RemeshSystem: entity {entity.name!r} spans {count:.3g} lattice points at the spacing "
+                f"{spacing:g} m; at most {MAX_POINTS} are allowed, so use a larger spacing or remove strays"
+            )
+
+
+def _size(alpha: Array) -> Array:
+    """|alpha| of every row, float64."""
+    return np.asarray(np.sqrt((alpha.astype(np.float64) ** 2).sum(axis=1)))
+
+
+def _core_radius(alpha: Array, sigma: Array) -> float:
+    """Root mean square core radius, m, weighted by |alpha|."""
+    weight = _size(alpha)
+    if not weight.any():
+        weight = np.ones(len(alpha))
+    return float(np.sqrt((weight * sigma.astype(np.float64) ** 2).sum() / weight.sum()))
+
+
+def _flat(x: Array, alpha: Array) -> Array:
+    """The axis across a plane of vortons with the vorticity across it, (3,) bool; a plane ring has none."""
+    across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
+    thin = x.min(axis=0) == x.max(axis=0)
+    return thin & across if thin.sum() == 1 else np.zeros(3, dtype=bool)
+
+
+def _chosen(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:
+    """Numbers, in order, of the lattice points that become vortons, and of the others that hold something.
+
+    The others are the least, as many as hold the part `loss` of sum |alpha| (and of the volume) together.
+    """
+    size = _size(strength)
+    score = size / size.sum() if size.any() else np.zeros(len(size))
+    if volume is not None:
+        score = score + volume / volume.sum()
+    order = np.argsort(score, kind="stable")
+    empty = int((score == 0).sum())
+    least = np.cumsum(score[order])
+    first = max(empty, int(np.searchsorted(least, max(loss, ROUNDING), side="right")))
+    first = min(first, len(order) - 1)
+    return np.sort(order[first:]), np.sort(order[empty:first])

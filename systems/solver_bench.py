@@ -1,0 +1,133 @@
+"""Times and errors of the velocity solvers, measured on a thick vortex ring."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, VelocityGradient
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.solver_times import NEVER, SHAPE, SIZES, SOLVERS, TOLERANCES
+from ecs_fluid.systems.summation import ANGLES, ON_GRID, relative_error
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World
+
+SAMPLE = 1000
+"""Vortons at which errors are taken."""
+
+ROUNDS = 3
+
+
+class Measured(NamedTuple):
+    """One solver at one number of vortons."""
+
+    solver: str
+    vortons: int
+    setting: str
+    seconds: float
+    """best time of velocity and gradient at all vortons, all copying included"""
+    error: float
+    """RMS error of the velocity relative to its RMS, at the sample, against the direct sum in float64"""
+    worst: float
+    """largest error of the velocity, relative to the RMS velocity"""
+    gradient_error: float
+    """RMS error of the gradient relative to its RMS; 0 without gradients"""
+
+
+def ring(n: int) -> dict[str, Array]:
+    """n vortons at random in a torus of radii 1 m and 0.2 m, circulation 1 m^2/s, Gaussian profile."""
+    draw = np.random.default_rng(5)
+    angle, section = 2.0 * np.pi * draw.random((2, n))
+    s = 0.2 * np.sqrt(draw.random(n))
+    rho = 1.0 + s * np.cos(section)
+    x = np.stack([rho * np.cos(angle), rho * np.sin(angle), s * np.sin(section)], axis=1)
+    along = np.stack([-np.sin(angle), np.cos(angle), np.zeros(n)], axis=1)
+    volume = 2.0 * np.pi * np.pi * 0.2**2 / n
+    omega = np.exp(-((s / 0.1) ** 2)) / (np.pi * 0.1**2)
+    sigma = np.full(n, 1.5 * volume ** (1.0 / 3.0))
+    return {"x": x, "alpha": along * (omega * volume)[:, None], "sigma": sigma}
+
+
+def measure(n: int, solver: str, precision: str, gradient: bool, tolerance: float) -> Measured:
+    """One solver; the tree takes its widest angle that keeps the tolerance, or is NEVER done."""
+    if solver == "tree":
+        found = None
+        for angle in ANGLES:
+            found = _measure(n, precision, gradient, {"solver": "tree", "angle": angle}, f"angle {angle:g}")
+            if max(found.error, found.gradient_error) <= tolerance:
+                return found
+        assert found is not None
+        return found._replace(seconds=NEVER)
+    if solver in ON_GRID:
+        return _measure(n, precision, gradient, {"solver": solver}, "")
+    setting = f"tolerance {tolerance:.0e}" if solver in ("fmm", "auto") else ""
+    found = _measure(n, precision, gradient, {"solver": solver, "tolerance": tolerance}, setting)
+    kept = solver == "direct" or max(found.error, found.gradient_error) <= tolerance
+    return found if kept else found._replace(seconds=NEVER)
+
+
+def calibrate(precision: str, say: Callable[[str], None]) -> Array:
+    """Times for `SolverTimes`; `say` is told of each step."""
+    seconds = np.full(SHAPE, NEVER)
+    for i, n in enumerate(SIZES):
+        say(f"{precision} precision, {n} vortons")
+        for k, gradient in enumerate((False, True)):
+            for s, solver in enumerate(SOLVERS):
+                for t, tolerance in enumerate(TOLERANCES):
+                    if solver == "direct" and t > 0:
+                        seconds[k, t, s, i] = seconds[k, 0, s, i]
+                    elif not (t > 0 and seconds[k, t - 1, s, i] >= NEVER):
+                        seconds[k, t, s, i] = measure(n, solver, precision, gradient, tolerance).seconds
+    return seconds
+
+
+def table(sizes: tuple[int, ...], tolerance: float, precision: str) -> Iterator[Measured]:
+    """Every solver at every size, velocity and gradient."""
+    for n in sizes:
+        for solver in (*SOLVERS, *ON_GRID, "auto"):
+            yield measure(n, solver, precision, True, tolerance)
+
+
+def _measure(n: int, precision: str, gradient: bool, parameters: dict[str, Any], setting: str) -> Measured:
+    cloud = ring(n)
+    world = World(dt=1e-3, precision=precision)
+    world.spawn("ring", Position(cloud["x"]), Strength(cloud["alpha"]), CoreRadius(cloud["sigma"]))
+    velocity = world.add_system(VelocitySystem(gradient=gradient, **parameters))
+    partition = world.require(PartitionSystem)
+    assert world.schedule.systems
+    best, rounds = np.inf, 0
+    with world.active():
+        partition.process(world.dt)
+        velocity.process(world.dt)
+        while rounds == 0 or (rounds < ROUNDS and best * rounds < 1.0):
+            start = time.perf_counter()
+            velocity.process(world.dt)
+            best, rounds = min(best, time.perf_counter() - start), rounds + 1
+    rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+    u, du = _exact(cloud, rows)
+    found = world["ring"][Velocity].u[rows]
+    scale = float(np.sqrt(np.mean(np.sum(u**2, axis=1))))
+    slope = relative_error(world["ring"][VelocityGradient].du[rows], du) if gradient else 0.0
+    worst = float(np.linalg.norm(found - u, axis=1).max()) / scale
+    return Measured(parameters["solver"], n, setting, best, relative_error(found, u), worst, slope)
+
+
+def _exact(cloud: dict[str, Array], rows: Array) -> tuple[Array, Array]:
+    from ecs_fluid.kernels import direct, regularisation
+
+    x = np.ascontiguousarray(cloud["x"][rows])
+    sx, sa = (np.ascontiguousarray(cloud[key].T) for key in ("x", "alpha"))
+    u, du = np.empty_like(x), np.empty((len(x), 3, 3))
+    code = regularisation.CODES["winckelmans"]
+    direct.velocity_gradient(code, x, sx, sa, cloud["sigma"], u, du)
+    return u, du
+
+
+def threads() -> int:
+    """Threads that the kernels use."""
+    return int(numba.get_num_threads())

@@ -1,0 +1,168 @@
+"""Subfilter model of vortex stretching, for flows that break down below the cores."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    CoreRadius,
+    Position,
+    Sources,
+    Strength,
+    StrengthRate,
+    SubfilterAverage,
+    SubfilterTerms,
+    VelocityGradient,
+)
+from ecs_fluid.errors import FluidError
+from ecs_fluid.system import System
+from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.populations import add_spread, joined, spread
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World
+
+
+class SubfilterSystem(System):
+    """Takes enstrophy out of the resolved scales as stretching below the cores would.
+
+        d(alpha_p)/dt = -C sigma_p^3/zeta(0) E(x_p),
+        E(x) = sum_q zeta_sigma(x - x_q) (alpha_q . grad)(u(x) - u(x_q)),
+
+    an anisotropic model: where neighbours are stretched alike, as in a smooth core, it does nothing.
+
+    The coefficient C of a vorton is `constant`, or `dynamic`: the ratio of two terms that compare the
+    stretching at the cores with that at a narrower test filter, `test_filter` core radii wide, each averaged
+    over about `average` ticks along the path (SubfilterAverage), and kept within -1 to 1. It is the paper's
+    pseudo three-level procedure with finite differences between the filters. Where C alpha . E is negative,
+    enstrophy would come back from below the cores; there the term is left out. No strength decays faster than
+    1/dt. Total strength and impulses are not kept exactly.
+
+    Sums run over neighbours within `subfilter.REACH` core radii, so its cost is that of a viscous exchange.
+    Derivation: `ecs_fluid.kernels.subfilter`. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv
+    2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
+    """
+
+    reads = (Position, Strength, CoreRadius, VelocityGradient, Sources, SubfilterAverage)
+    writes = (SubfilterTerms,)
+    adds = (StrengthRate,)
+    phase = "rates"
+
+    coefficient: Literal["dynamic", "constant"] = Field("dynamic", description="where C comes from")
+    constant: float = Field(1.0, ge=0, le=10, description="C when it is constant")
+    test_filter: float = Field(0.9, gt=2 / 3, lt=1, description="test filter over core radius")
+    average: float = Field(200.0, ge=1, description="ticks over which the dynamic terms are averaged")
+
+    def added(self, world: World) -> None:
+        """Vortons get their averages; the sums run over sorted vortons."""
+        world.require(PartitionSystem)
+        world.require(VelocitySystem)
+        if self.coefficient == "dynamic":
+            for entity in world.entities:
+                vortons = all(kind in entity for kind in (Position, Strength, CoreRadius))
+                if vortons and SubfilterAverage not in entity:
+                    world.attach(entity.name, SubfilterAverage)
+            world.require(SubfilterAverageSystem, average=self.average)
+
+    def process(self, dt: float) -> None:
+        """Add the model's rate; at the first stage of a tick also fill the terms of its coefficient."""
+        sources = self.field(Sources)
+        tables = list(self.query(Position, Strength, CoreRadius, VelocityGradient, StrengthRate))
+        if sources.x.shape[1] == 0:
+            return
+        from ecs_fluid.kernels import regularisation, subfilter
+        from ecs_fluid.kernels.partition import gather_sorted, scatter_sorted
+
+        code = regularisation.CODES[self.world.require(VelocitySystem).kernel]
+        number = self.world.dtype
+        du = gather_sorted(joined([table.du for *_, table, _ in tables], (3, 3), number), sources.order)
+        scale = sources.sigma**3 * number(1.0 / subfilter.CENTRE[code])
+        plain = _stretched(sources.alpha, du)
+        model = _model(code, sources, sources.sigma, du, plain)
+        if self.coefficient == "constant":
+            factor = np.full_like(sources.sigma, self.constant)
+        else:
+            factor = self._dynamic(sources.order)
+            if self.world.time == self.world.tick * self.world.dt:
+                self._terms(code, sources, du, plain, model)
+        rate = np.empty_like(sources.alpha)
+        subfilter.add_model(sources.alpha, scale, model, factor, number(1.0 / dt), rate)
+        rows = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), number))
+        add_spread(rows, [table.dalpha for *_, table in tables])
+
+    def _dynamic(self, order: Array) -> Array:
+        """C of every sorted vorton from the averages, 0 where there are none yet."""
+        averages = []
+        for entity, _ in self.entities(Position, Strength, CoreRadius):
+            if SubfilterAverage not in entity:
+                raise FluidError(
+                    f"SubfilterSystem: entity {entity.name!r} was made after the system and has no averages; "
+                    f"call world.attach({entity.name!r}, ecs_fluid.SubfilterAverage)"
+                )
+            averages.append(entity[SubfilterAverage])
+        number = self.world.dtype
+        production = joined([table.production for table in averages], (), number)[order]
+        model = joined([table.model for table in averages], (), number)[order]
+        ratio = np.divide(production, model, out=np.zeros_like(model), where=model != 0)
+        return np.asarray(np.clip(ratio, -1, 1))
+
+    def _terms(self, code: int, sources: Sources, du: Array, plain: Array, model: Array) -> None:
+        """alpha . L and alpha . m of every vorton, but for a common factor, into SubfilterTerms."""
+        from ecs_fluid.kernels import subfilter
+
+        number = self.world.dtype
+        ratio = number(self.test_filter)
+        grid = (sources.origin, sources.spacing, sources.cells)
+        narrow = du + subfilter.gradient_change(
+            code, sources.x, sources.sigma, sources.alpha, float(ratio), sources.start, grid
+        )
+        stretched = _stretched(sources.alpha, narrow)
+        test = _model(code, sources, sources.sigma * ratio, narrow, stretched)
+        scale = sources.sigma**3 * number(1.0 / subfilter.CENTRE[code])
+        rows = np.empty((2, len(scale)), number)
+        rows[0, sources.order] = (3 * ratio - 2) * (sources.alpha * (stretched - plain)).sum(axis=0)
+        rows[1, sources.order] = scale * (sources.alpha * (test - model)).sum(axis=0)
+        terms = [table for (table,) in self.query(SubfilterTerms)]
+        spread(rows[0], [table.production for table in terms])
+        spread(rows[1], [table.model for table in terms])
+
+
+def _stretched(alpha: Array, du: Array) -> Array:
+    """J alpha of every vorton, (3, n)."""
+    from ecs_fluid.kernels import subfilter
+
+    out = np.empty_like(alpha)
+    subfilter.model(du, alpha, np.zeros_like(alpha), out)
+    return out
+
+
+def _model(code: int, sources: Sources, sigma: Array, du: Array, stretched: Array) -> Array:
+    """E of every vorton, (3, n), with the core radii `sigma` and the gradient `du` that belongs to them."""
+    from ecs_fluid.kernels import subfilter
+
+    grid = (sources.origin, sources.spacing, sources.cells)
+    values = np.concatenate([sources.alpha, stretched])
+    sums = subfilter.blob_sums(code, sources.x, sigma, values, sources.start, grid)
+    out = np.empty_like(stretched)
+    subfilter.model(du, sums[:3], sums[3:], out)
+    return out
+
+
+class SubfilterAverageSystem(System):
+    """Averages the terms of the coefficient along the paths, once per tick: a <- a + (now - a) / average."""
+
+    reads = (SubfilterTerms,)
+    writes = (SubfilterAverage,)
+    phase = "move"
+
+    average: float = Field(200.0, ge=1, description="ticks of the average")
+
+    def process(self, dt: float) -> None:
+        """Fold this tick's terms into the averages."""
+        weight = self.world.dtype(1.0 / self.average)
+        for terms, average in self.query(SubfilterTerms, SubfilterAverage):
+            average.production += weight * (terms.production - average.production)
+            average.model += weight * (terms.model - average.model)

@@ -1,0 +1,230 @@
+"""Heat: conduction between particles, loss to the surroundings, heaters, and the density that follows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    CoreRadius,
+    Density,
+    Position,
+    Species,
+    SpeciesRate,
+    Strength,
+    Temperature,
+    TemperatureRate,
+    Volume,
+)
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_temperature, density_of, key_values
+from ecs_fluid.systems.populations import add_spread, joined
+from ecs_fluid.systems.properties import attach_ambient
+from ecs_fluid.systems.transfer import STEFAN_BOLTZMANN
+from ecs_fluid.world import World
+
+
+class ThermalSystem(System):
+    """Conduction of heat and mixing of species: dT/dt = kappa laplacian(T), dY/dt = D laplacian(Y).
+
+    By particle strength exchange of V T between particles within some core radii, like the viscosity of
+    DiffusionSystem: sum V T is kept exactly (it is temperature that is exchanged, not density, whose sum the
+    articles keep), and nothing leaves a cloud at its edge. Heat is counted per volume as rho_0 c_p V T with
+    the reference density. What else changes temperatures at a rate, such as conduction from bodies, adds to
+    TemperatureRate as this does.
+
+    Vortons without a Temperature are given the ambient one. Raises FluidError when a step of dt is unstable
+    (kappa dt / eps^2 > 1/2 on a full lattice). Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid
+    Simulation for Video Games, part 10.
+    """
+
+    reads = (Position, Temperature, Species, CoreRadius, Volume)
+    adds = (TemperatureRate, SpeciesRate)
+    phase = "rates"
+
+    diffusivity: float = Field(0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
+    species_diffusivity: float = Field(0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s")
+    order: Literal[2, 4] = Field(2, description="order of the exchange kernel; 4 may overshoot")
+    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps in core radii")
+    dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+
+    def added(self, world: World) -> None:
+        """Every vorton has a temperature, and the density follows."""
+        ambient = world.require(AmbientSystem).present()
+        for entity in world.entities:
+            if Strength in entity and Volume in entity and Position in entity:
+                attach_ambient(entity, Temperature, ambient)
+        world.require(ExpansionSystem)
+
+    def process(self, dt: float) -> None:
+        """Add the rates of temperature and of the mass fractions."""
+        if self.diffusivity:
+            tables = list(self.query(Position, CoreRadius, Volume, Temperature, TemperatureRate))
+            values = [table.T[:, None] for _, _, _, table, _ in tables]
+            rate = self._exchanged(dt, tables, values, self.diffusivity, "diffusivity")
+            add_spread(rate[:, 0], [table.dT for *_, table in tables])
+        if self.species_diffusivity:
+            tables = list(self.query(Position, CoreRadius, Volume, Species, SpeciesRate))
+            values = [np.stack([s.fuel, s.flame, s.smoke], axis=1) for _, _, _, s, _ in tables]
+            rate = self._exchanged(dt, tables, values, self.species_diffusivity, "species_diffusivity")
+            for k, name in enumerate(("dfuel", "dflame", "dsmoke")):
+                add_spread(rate[:, k], [getattr(table, name) for *_, table in tables])
+
+    def _exchanged(self, dt: float, tables: list, values: list[Array], kappa: float, name: str) -> Array:
+        """Rates (n, k) of intensive values by exchange."""
+        from ecs_fluid.kernels.exchange import exchange_rows, stable_step
+
+        number = self.world.dtype
+        x = joined([table.x for table, *_ in tables], (3,), number)
+        eps = joined([table.sigma for _, table, *_ in tables], (), number) * number(self.radius)
+        volume = joined([table.volume for _, _, table, *_ in tables], (), number)
+        value = joined(values, (values[0].shape[1] if values else 1,), number)
+        if len(x) == 0:
+            return value
+        # Differences alone matter; taken from a value in the middle they lose fewer digits.
+        value = value - value.mean(axis=0, dtype=np.float64).astype(number)
+        amounts = np.ascontiguousarray(value * volume[:, None])
+        rate, loss = exchange_rows(x, amounts, eps, volume, kappa, self.order, self.dimension)
+        limit = stable_step(loss)
+        if dt > limit:
+            raise FluidError(
+                f"ThermalSystem: dt = {dt:g} s is unstable with {name} = {kappa:g} m^2/s; "
+                f"use dt <= {limit:.3g} s or a larger radius"
+            )
+        return np.asarray(rate / volume[:, None])
+
+
+class CoolingSystem(System):
+    """Loss of heat to the surroundings at T_a, the ambient temperature at a particle's height.
+
+    dT/dt = -`rate` (T - T_a) - 4 a sigma_SB (T^4 - T_a^4) / (rho_0 c_p): relaxation, and radiation of an
+    optically thin gas with the absorption coefficient a = `absorption`. Written as -k(T) (T - T_a) it is
+    stepped by exponentials, so T never passes T_a whatever dt is; relaxation alone is exact.
+    """
+
+    reads = (Position, Strength, Volume)
+    writes = (Temperature,)
+    phase = "move"
+    after = ("CombustionSystem", "HeaterSystem")
+
+    rate: float = Field(0.0, ge=0, le=1e9, description="relaxation to the ambient temperature, 1/s")
+    absorption: float = Field(0.0, ge=0, le=1e6, description="absorption coefficient, 1/m; 0: no radiation")
+    heat_capacity: float = Field(1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
+
+    def added(self, world: World) -> None:
+        """The surroundings are the ambient fluid."""
+        world.require(AmbientSystem)
+        world.require(ExpansionSystem)
+
+    def process(self, dt: float) -> None:
+        """Cool every particle that has a volume (tracers take theirs from the fields)."""
+        ambient = self.world.require(AmbientSystem).present()
+        factor = 4 * self.absorption * STEFAN_BOLTZMANN / self.heat_capacity
+        factor /= float(ambient.reference_density[0])
+        for position, temperature, _ in self.query(Position, Temperature, Volume):
+            around = ambient_temperature(ambient, position.x[:, 2])
+            temperature.T = cooled(temperature.T, around, self.rate, factor, dt)
+
+
+def cooled(T: Array, around: Array, rate: float, factor: float, dt: float, steps: int = 4) -> Array:
+    """Temperature (n,) K after dt of dT/dt = -rate (T - T_a) - factor (T^4 - T_a^4), factor in 1/(K^3 s).
+
+    Exact without radiation; with it in `steps` exponential steps of second order.
+    """
+    number = T.dtype.type
+
+    def coefficient(warm: Array) -> Array:
+        radiated = (warm + around) * (warm * warm + around * around)
+        return np.asarray(number(rate) + number(factor) * radiated)
+
+    if not factor:
+        return np.asarray(around + (T - around) * number(np.exp(-rate * dt)))
+    step = number(dt / steps)
+    for _ in range(steps):
+        first = coefficient(T)
+        # Over a long step the start alone would take too much: implicit Euler tells what is left at its end.
+        ahead = around + (T - around) / (1 + step * first)
+        T = around + (T - around) * np.exp(-step * number(0.5) * (first + coefficient(ahead)))
+    return T
+
+
+class HeaterSystem(System):
+    """Heats (or cools) the fluid inside a ball or a box towards a temperature: a hot plate, a glowing wire.
+
+    dT/dt = (`temperature` - T) / `time`, exact in time. The box is centred at `center` with the full widths
+    `size`; the ball (`shape` = "sphere") is the ellipsoid in that box.
+    """
+
+    reads = (Position, Volume)
+    writes = (Temperature,)
+    phase = "move"
+    after = ("CombustionSystem",)
+
+    center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the region, m; may be keyed in time")
+    size: tuple[float, float, float] = Field((1.0, 1.0, 1.0), description="full widths of the region, m")
+    shape: Literal["box", "sphere"] = Field("box", description="box or ellipsoid")
+    temperature: KeyedNumber = Field(description="temperature of the heater, K; may be keyed in time")
+    time: float = Field(0.1, gt=0, le=1e9, description="time in which a difference falls to 1/e, s")
+    on: tuple[Name, ...] = Field((), description="entities it heats; default all with a volume")
+
+    def added(self, world: World) -> None:
+        """Refuse temperatures below absolute zero; the density follows the temperature."""
+        for value in key_values(self.temperature):
+            if not value > 0:
+                raise RecipeError(f"HeaterSystem: temperature {value} K; numbers above 0 are needed")
+        for name in self.on:
+            world[name]
+        world.require(ExpansionSystem)
+
+    def process(self, dt: float) -> None:
+        """Heat what is inside."""
+        number = self.world.dtype
+        middle = value_at(self.center, self.world.time).astype(number)
+        goal = number(value_at(self.temperature, self.world.time))
+        keep = number(np.exp(-dt / self.time))
+        half = np.array(self.size, number) / 2
+        for entity, (position, temperature, _) in self.entities(Position, Temperature, Volume):
+            if self.on and entity.name not in self.on:
+                continue
+            away = np.abs(position.x - middle)
+            if self.shape == "box":
+                inside = (away <= half).all(axis=1)
+            else:
+                inside = ((away / np.maximum(half, 1e-30)) ** 2).sum(axis=1) <= 1
+            temperature.T[inside] = goal + (temperature.T[inside] - goal) * keep
+
+
+class ExpansionSystem(System):
+    """Density from temperature by the ambient's equation of state, where particles have both.
+
+    rho T = rho_0 T_0 for an ideal gas at constant pressure; see AmbientSystem for liquids. It runs last of
+    the phase move, so that a finished tick is consistent; within the tick, systems derive the density from
+    the temperature themselves. Source: Fluid Simulation for Video Games, part 10.
+    """
+
+    reads = (Temperature, Volume)
+    writes = (Density,)
+    phase = "move"
+    after = ("*",)
+
+    def added(self, world: World) -> None:
+        """The law is the ambient's; densities are put right at once."""
+        world.require(AmbientSystem)
+        self._follow(world)
+
+    def process(self, dt: float) -> None:
+        """Refill the densities."""
+        self._follow(self.world)
+
+    def _follow(self, world: World) -> None:
+        ambient = world.require(AmbientSystem).present()
+        if ambient.law[0] == LAWS["none"]:
+            return
+        for temperature, density, _ in world.query(Temperature, Density, Volume):
+            density.rho = density_of(ambient, temperature.T)

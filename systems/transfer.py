@@ -1,0 +1,290 @@
+"""Between particles and fields: density, temperature and species on a grid, and from there to tracers."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    Ambient,
+    Density,
+    DensityField,
+    FireField,
+    Position,
+    Species,
+    SpeciesField,
+    Strength,
+    Temperature,
+    TemperatureField,
+    TransferGrid,
+    Volume,
+)
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, ambient_temperature
+from ecs_fluid.systems.populations import joined
+from ecs_fluid.systems.properties import CARRIED, attach_ambient, particle_density
+from ecs_fluid.world import World
+
+MOST_CELLS = 2**21
+STEFAN_BOLTZMANN = 5.670374419e-8
+"""W/(m^2 K^4)"""
+
+
+class Load(NamedTuple):
+    """What the particles bring to the grid: extensive amounts (7, n), and their positions and volumes."""
+
+    x: Array
+    volume: Array
+    amounts: Array
+
+
+class TransferSystem(System):
+    """Fields of density, temperature, species, flame light and smoke opacity from the particles, in one pass.
+
+    Every particle with a Volume and a Density, Temperature or Species shares its volume V, mass m = rho V,
+    excess mass (rho - rho_a(z)) V, m T and m Y among the grid points around it (`kernel` linear: 8 points,
+    m4: 64). Volume that no particle fills is ambient fluid at that height. So, with weights w and cells V_c,
+
+        excess = sum w (rho - rho_a) V / V_c, whose integral is the particles' excess mass exactly,
+        rho, T, Y = mass-weighted means of the particles and of the ambient that fills max(V_c - sum w V, 0).
+
+    Means lie between the values that enter with the linear kernel; with m4 they are held to these limits. The
+    TransferGrid encloses the particles with two cells to spare; its cells have the edge `cell`, or that of a
+    particle's mean volume.
+
+    Light and smoke: luminosity 4 `absorption` flame sigma_SB (T^4 - T_a^4), opacity `extinction` rho smoke.
+    Source: Fluid Simulation for Video Games, parts 8, 11 and 17 (which divide fractions by weights alone).
+    """
+
+    reads = (Position, Volume, Density, Temperature, Species, Strength, Ambient)
+    writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
+    phase = "prepare"
+    after = (AmbientSystem,)
+
+    kernel: Literal["linear", "m4"] = Field("linear", description="shape of a particle on the grid")
+    cell: float | None = Field(
+        None, gt=0, le=1e6, description="edge of the cells, m; default from the mean particle volume"
+    )
+    absorption: float = Field(0.5, ge=0, le=1e6, description="absorption coefficient of pure flame, 1/m")
+    extinction: float = Field(10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg")
+
+    def added(self, world: World) -> None:
+        """Unfilled volume is ambient."""
+        world.require(AmbientSystem)
+
+    def process(self, dt: float) -> None:
+        """Refill the fields."""
+        ambient = self.field(Ambient)
+        load = self._load(ambient)
+        self._enclose(load)
+        self._mix(ambient, self._shared(load))
+        self._appear(ambient)
+
+    def _load(self, ambient: Ambient) -> Load:
+        entities = carriers(self.world)
+        number = self.world.dtype
+        x = joined([e[Position].x for e in entities], (3,), number)
+        volume = joined([e[Volume].volume for e in entities], (), number)
+        amounts = np.zeros((7, len(x)), number)
+        if len(x):
+            mass = joined([particle_density(e.tables, ambient) for e in entities], (), number) * volume
+            amounts[0], amounts[1] = volume, mass
+            amounts[2] = mass - ambient_density(ambient, x[:, 2]) * volume
+            first = 0
+            for entity in entities:
+                rows = slice(first, first + len(entity))
+                first += len(entity)
+                amounts[3, rows] = mass[rows] * warmth(entity, ambient)
+                if Species in entity:
+                    parts = entity[Species]
+                    for k, part in enumerate((parts.fuel, parts.flame, parts.smoke)):
+                        np.multiply(mass[rows], part, out=amounts[4 + k, rows])
+        return Load(x, volume, amounts)
+
+    def _enclose(self, load: Load) -> None:
+        from ecs_fluid.kernels.grid import flat_axes
+        from ecs_fluid.kernels.reduce import bounds
+
+        grid = self.field(TransferGrid)
+        if not len(load.x):
+            grid.origin, grid.spacing = np.zeros(3), np.ones(3)
+            grid.cells, grid.flat = np.ones(3, np.int64), np.zeros(3, np.int64)
+            return
+        lo, hi = bounds(load.x)
+        flat = flat_axes(lo, hi) & (np.count_nonzero(flat_axes(lo, hi)) == 1) & self._is_flat(load)
+        mean = float(load.volume.mean(dtype=np.float64))
+        edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
+        while True:
+            cells = np.where(flat, 1, np.ceil((hi - lo) / edge - 1e-6) + 4)
+            if cells.prod() <= MOST_CELLS:
+                break
+            edge *= 1.1
+        grid.cells, grid.flat = cells.astype(np.int64), flat.astype(np.int64)
+        grid.spacing = np.full(3, edge)
+        grid.origin = np.where(flat, lo, (lo + hi - cells * edge) / 2)
+
+    def _is_flat(self, load: Load) -> bool:
+        """Whether volumes are areas: vorticity, if any, lies across the plane."""
+        lo, hi = load.x.min(axis=0), load.x.max(axis=0)
+        axis = int((hi - lo).argmin())
+        strengths = [e[Strength].alpha for e in carriers(self.world) if Strength in e]
+        return not any(np.delete(alpha, axis, axis=1).any() for alpha in strengths)
+
+    def _shared(self, load: Load) -> Array:
+        """Amounts per cell volume at the grid points, (7, nx+1, ny+1, nz+1)."""
+        from ecs_fluid.kernels.interpolation import scatter
+        from ecs_fluid.kernels.monaghan import scatter_smooth
+        from ecs_fluid.kernels.partition import gather_sorted, partition
+
+        grid = self.field(TransferGrid)
+        shape = tuple(int(n) + 1 for n in grid.cells)
+        if not len(load.x):
+            return np.zeros((7, *shape), self.world.dtype)
+        start, order = partition(load.x, grid.origin, grid.spacing, grid.cells)
+        inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
+        amounts = np.take(load.amounts, order, axis=1) * self.world.dtype(inverse)
+        share = scatter if self.kernel == "linear" else scatter_smooth
+        found = share(gather_sorted(load.x, order), amounts, start, grid.origin, grid.spacing, grid.cells)
+        return np.ascontiguousarray(np.moveaxis(found, -1, 0))
+
+    def _mix(self, ambient: Ambient, shared: Array) -> None:
+        grid, number = self.field(TransferGrid), self.world.dtype
+        z = (grid.origin[2] + grid.spacing[2] * np.arange(int(grid.cells[2]) + 1)).astype(number)
+        rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
+        filled, mass, excess, heat, *parts = shared
+        if self.kernel == "m4":
+            # Negative weights leave small negative amounts beside jumps.
+            filled, mass, heat = (np.maximum(part, 0) for part in (filled, mass, heat))
+        air = np.maximum(1 - filled, 0) * rest
+        total = mass + air
+        inverse = 1 / np.maximum(total, np.finfo(number).tiny)
+        density = self.field(DensityField)
+        density.rho, density.excess = total / np.maximum(filled, 1), excess
+        self.field(TemperatureField).T = self._held((heat + air * warm) * inverse, warm)
+        species = self.field(SpeciesField)
+        for name, part in zip(("fuel", "flame", "smoke"), parts, strict=True):
+            # Rounding and m4 may pass the limits by a little.
+            setattr(species, name, np.clip(part * inverse, 0, 1))
+
+    def _held(self, mean: Array, warm: Array) -> Array:
+        """Temperatures within those of the particles and the ambient."""
+        temperatures = [e[Temperature].T for e in carriers(self.world) if Temperature in e and len(e)]
+        low = min([float(T.min()) for T in temperatures], default=np.inf)
+        high = max([float(T.max()) for T in temperatures], default=-np.inf)
+        limits = (min(low, float(warm.min())), max(high, float(warm.max())))
+        return np.asarray(np.clip(mean, self.world.dtype(limits[0]), self.world.dtype(limits[1])))
+
+    def _appear(self, ambient: Ambient) -> None:
+        grid, number = self.field(TransferGrid), self.world.dtype
+        z = (grid.origin[2] + grid.spacing[2] * np.arange(int(grid.cells[2]) + 1)).astype(number)
+        species, fire = self.field(SpeciesField), self.field(FireField)
+        surplus = self.field(TemperatureField).T ** 4 - ambient_temperature(ambient, z) ** 4
+        fire.luminosity = (
+            number(4 * self.absorption * STEFAN_BOLTZMANN) * species.flame * np.maximum(surplus, 0)
+        )
+        fire.opacity = number(self.extinction) * self.field(DensityField).rho * species.smoke
+
+
+class SamplingSystem(System):
+    """Tracers take the density, temperature and species of the fluid where they are, from the fields.
+
+    The entities `on` (default: all with a Position that have neither Strength nor Volume) are given the
+    components named in `take`; linear interpolation of the TransferGrid's fields; outside of it, the ambient.
+    Source: Fluid Simulation for Video Games, part 8.
+    """
+
+    reads = (Position, Ambient, TransferGrid, DensityField, TemperatureField, SpeciesField)
+    writes = (Density, Temperature, Species)
+    phase = "rates"
+    # Whoever reads these of the vortons reads them before tracers are given theirs.
+    after = ("*",)
+
+    take: tuple[Literal["density", "temperature", "species"], ...] = Field(
+        ("density", "temperature", "species"), description="what the tracers take"
+    )
+    on: tuple[Name, ...] = Field((), description="entities that take it; default all tracers")
+
+    def added(self, world: World) -> None:
+        """Give the tracers the components, as the ambient has them."""
+        ambient = world.require(AmbientSystem).present()
+        world.require(TransferSystem)
+        for name in self.on:
+            if Strength in world[name] or Volume in world[name]:
+                raise RecipeError(
+                    f"SamplingSystem: entity {name!r} has a Volume or a Strength, so it brings values to the "
+                    "fields itself; name tracers"
+                )
+        for entity in self._tracers(world):
+            for kind in CARRIED:
+                if kind.__name__.lower() in self.take:
+                    attach_ambient(entity, kind, ambient)
+
+    def _tracers(self, world: World) -> list[Entity]:
+        if self.on:
+            return [world[name] for name in self.on]
+        return [e for e in world.entities if Position in e and Strength not in e and Volume not in e]
+
+    def process(self, dt: float) -> None:
+        """Interpolate the fields at the tracers."""
+        tracers = [e for e in self._tracers(self.world) if len(e)]
+        if not tracers:
+            return
+        from ecs_fluid.kernels.interpolation import interpolate
+
+        grid = self.field(TransferGrid)
+        fields, names = self._fields()
+        for entity in tracers:
+            x = entity[Position].x
+            values = interpolate(x, grid.origin, grid.spacing, fields)
+            tables = entity.tables
+            for column, (kind, name) in enumerate(names):
+                if kind in tables:
+                    tables[kind].__dict__[name][...] = values[:, column]
+            self._outside(entity, x)
+
+    def _fields(self) -> tuple[Array, list[tuple[type, str]]]:
+        """The chosen fields side by side (nx+1, ny+1, nz+1, m), and the columns they belong to."""
+        found: list[tuple[type, str, Array]] = []
+        if "density" in self.take:
+            found.append((Density, "rho", self.field(DensityField).rho))
+        if "temperature" in self.take:
+            found.append((Temperature, "T", self.field(TemperatureField).T))
+        if "species" in self.take:
+            table = self.field(SpeciesField)
+            found += [(Species, name, getattr(table, name)) for name in ("fuel", "flame", "smoke")]
+        fields = np.stack([array for *_, array in found], axis=-1)
+        return fields, [(kind, name) for kind, name, _ in found]
+
+    def _outside(self, entity: Entity, x: Array) -> None:
+        """Above and below the grid a stratified ambient is not that of the nearest point."""
+        ambient, grid = self.field(Ambient), self.field(TransferGrid)
+        if len(ambient.density) + len(ambient.temperature) == 2:
+            return
+        low, high = grid.origin, grid.origin + grid.spacing * grid.cells
+        out = ((x < low) | (x > high)).any(axis=1)
+        if "density" in self.take and Density in entity:
+            entity[Density].rho[out] = ambient_density(ambient, x[out, 2])
+        if "temperature" in self.take and Temperature in entity:
+            entity[Temperature].T[out] = ambient_temperature(ambient, x[out, 2])
+
+
+def carriers(world: World) -> list[Entity]:
+    """Entities whose particles bring something to the fields: a Volume, and something carried."""
+    return [
+        e
+        for e in world.entities
+        if Position in e and Volume in e and len(e) and any(kind in e for kind in CARRIED)
+    ]
+
+
+def warmth(entity: Entity, ambient: Ambient) -> Array:
+    """Temperature (n,) K of the particles of an entity: their own, or the ambient's at their height."""
+    if Temperature in entity:
+        return entity[Temperature].T
+    return ambient_temperature(ambient, entity[Position].x[:, 2])

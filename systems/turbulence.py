@@ -1,0 +1,66 @@
+"""Turbulence noise: a random solenoidal wind."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Position, Velocity
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.world import World
+
+
+class TurbulenceSystem(System):
+    """Adds a random, divergence-free wind: u = sum_m a_m cos(k_m . x + omega_m t + phi_m), a_m . k_m = 0.
+
+    `modes` waves in random directions with lengths from `scale` down to `smallest` of it, amplitudes
+    |k|^(-5/6) (with wave numbers spread evenly in their logarithm that is Kolmogorov's spectrum |k|^(-5/3)),
+    scaled to the root mean square `speed`; frequencies |k| speed / 2 let eddies change. Everything follows
+    from the world's seed and `scale`, so a resumed run goes on with the same wind.
+    Source: Kraichnan, Phys. Fluids 13 (1970); Fung et al., J. Fluid Mech. 236 (1992).
+    """
+
+    reads = (Position,)
+    adds = (Velocity,)
+    phase = "rates"
+
+    speed: float = Field(0.1, ge=0, le=1e6, description="root mean square of the velocity, m/s")
+    scale: float = Field(1.0, gt=0, le=1e6, description="largest wavelength, m")
+    smallest: float = Field(0.25, gt=0, le=1, description="smallest wavelength over the largest, 1")
+    modes: int = Field(24, ge=1, le=1000, description="number of waves")
+    on: tuple[Name, ...] = Field((), description="entities it blows on; default all")
+
+    def added(self, world: World) -> None:
+        """Refuse names of entities that do not exist."""
+        for name in self.on:
+            world[name]
+
+    def process(self, dt: float) -> None:
+        """Add the wind of this moment."""
+        waves, amplitude, phase = self._waves()
+        number = self.world.dtype
+        frequency = 0.5 * self.speed * np.linalg.norm(waves, axis=1)
+        shift = (phase + frequency * self.world.time) % (2 * np.pi)
+        for entity, (position, velocity) in self.entities(Position, Velocity):
+            if (not self.on or entity.name in self.on) and len(entity):
+                angle = position.x @ waves.T.astype(number) + shift.astype(number)
+                velocity.u += (np.cos(angle)[:, :, None] * amplitude.astype(number)).sum(axis=1)
+
+    def _waves(self) -> tuple[Array, Array, Array]:
+        """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""
+        key = np.array([self.world.seed, zlib.crc32(f"turbulence {self.scale!r}".encode())], np.uint64)
+        draw = np.random.Generator(np.random.Philox(key=key))
+        way, across = draw.standard_normal((2, self.modes, 3))
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        across -= (across * way).sum(axis=1, keepdims=True) * way
+        across /= np.linalg.norm(across, axis=1, keepdims=True)
+        length = self.scale * self.smallest ** ((np.arange(self.modes) + 0.5) / self.modes)
+        number = 2 * np.pi / length
+        size = number ** (-5 / 6)
+        # A wave a cos() has the mean square a^2 / 2.
+        size *= self.speed / np.sqrt((size**2).sum() / 2)
+        return number[:, None] * way, size[:, None] * across, draw.random(self.modes) * 2 * np.pi

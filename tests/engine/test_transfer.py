@@ -1,0 +1,224 @@
+"""Fields from particles and back: conservation, bounds, ambient, flat worlds, tracers. Case 61, articles
+B4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.errors import RecipeError
+
+
+def loaded(
+    count: int = 300, spread: float = 0.5, kernel: str = "linear", apart: bool = False, **ambient: Any
+) -> ef.World:
+    """Particles of uneven volume, density, temperature and species in a ball of air."""
+    draw = np.random.default_rng(6)
+    world = ef.World(dt=0.1, precision="double", debug=True)
+    x = spread * draw.standard_normal((count, 3))
+    if apart:
+        # On a lattice of 0.5 m, each moved by up to 0.1 m: 0.3 m or more from one another.
+        x = 0.5 * np.stack(np.unravel_index(draw.permutation(1000)[:count], (10, 10, 10)), axis=1)
+        x += draw.uniform(-0.1, 0.1, (count, 3))
+    parts = draw.random((4, count))
+    parts /= parts.sum(axis=0)
+    world.spawn(
+        "puff", ef.Position(x), ef.Volume(draw.uniform(0.5, 2.0, count) * 1e-3),
+        ef.Density(draw.uniform(0.3, 3.0, count)), ef.Temperature(draw.uniform(250.0, 900.0, count)),
+        ef.Species(*parts[:3]),
+    )  # fmt: skip
+    world.add_systems(
+        [
+            ef.AmbientSystem(density=1.0, **ambient),
+            ef.TransferSystem(kernel=kernel, cell=0.13 if apart else None),
+        ]
+    )
+    world.evaluate()
+    return world
+
+
+@pytest.mark.parametrize("kernel", ["linear", "m4"])
+@pytest.mark.parametrize("profile", [None, [(-1.0, 1.4), (1.0, 0.8)]])
+def test_total_excess_mass_is_kept(kernel: str, profile: list | None) -> None:
+    """Case 61, B4: the integral of the excess field is sum (rho - rho_a(z)) V, to rounding, over-full
+    cells or not."""
+    world = loaded(kernel=kernel, density_profile=profile)
+    puff, fluid = world["puff"], world.fluid
+    z = puff[ef.Position].x[:, 2]
+    at_rest = np.interp(z, [-1.0, 1.0], [1.4, 0.8]) if profile else 1.0
+    exact = ((puff[ef.Density].rho - at_rest) * puff[ef.Volume].volume).sum()
+    grid = fluid[ef.TransferGrid]
+    total = fluid[ef.DensityField].excess.sum() * np.prod(grid.spacing)
+    assert total == pytest.approx(exact, rel=1e-12)
+    assert exact > 0.05
+
+
+def test_mass_heat_and_species_are_kept_where_cells_are_not_over_full() -> None:
+    """Mass-weighted means: sum rho V_c, sum rho T V_c and sum rho Y V_c are those of particles and ambient.
+
+    The particles lie more than two cells of 0.13 m apart, and one of 2e-3 m^3 fills less than such a cell.
+    """
+    world = loaded(60, apart=True)
+    puff, fluid = world["puff"], world.fluid
+    cell = float(np.prod(fluid[ef.TransferGrid].spacing))
+    rho, T = fluid[ef.DensityField].rho, fluid[ef.TemperatureField].T
+    volume = puff[ef.Volume].volume
+    mass = puff[ef.Density].rho * volume
+    room = rho.size * cell - volume.sum()
+    assert (rho * cell).sum() == pytest.approx(mass.sum() + room, rel=1e-12)
+    heat = (mass * puff[ef.Temperature].T).sum() + 300 * room
+    assert (rho * T * cell).sum() == pytest.approx(heat, rel=1e-12)
+    for name in ("fuel", "flame", "smoke"):
+        field, own = getattr(fluid[ef.SpeciesField], name), getattr(puff[ef.Species], name)
+        assert (rho * field * cell).sum() == pytest.approx((mass * own).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "m4"])
+def test_means_stay_within_what_went_in(kernel: str) -> None:
+    world = loaded(2000, spread=0.2, kernel=kernel)
+    puff, fluid = world["puff"], world.fluid
+    T = fluid[ef.TemperatureField].T
+    assert T.min() >= 250.0 and T.max() <= 900.0
+    rho = fluid[ef.DensityField].rho
+    assert rho.min() > 0
+    if kernel == "linear":
+        assert puff[ef.Density].rho.min() <= rho.min() and rho.max() <= puff[ef.Density].rho.max()
+    species = fluid[ef.SpeciesField]
+    for part in (species.fuel, species.flame, species.smoke):
+        assert part.min() >= 0 and part.max() <= 1
+    assert species.fuel.max() > 0.3
+
+
+def test_lattice_of_equal_particles_gives_their_values_inside() -> None:
+    """Cells of the particles' size: a filled lattice at any offset is filled to exactly 1 inside."""
+    ticks = 0.1 * np.arange(10) + 0.033
+    x = np.stack(np.meshgrid(ticks, ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+    world = ef.World(precision="double")
+    world.spawn(
+        "block", ef.Position(x), ef.Volume(np.full(1000, 1e-3)), ef.Density(np.full(1000, 2.0)),
+        ef.Species(np.full(1000, 0.25)),
+    )  # fmt: skip
+    world.add_systems([ef.AmbientSystem(density=1.0), ef.TransferSystem()])
+    world.evaluate()
+    inner = (slice(4, -4),) * 3
+    np.testing.assert_allclose(world.fluid[ef.TransferGrid].spacing, 0.1, rtol=1e-12)
+    np.testing.assert_allclose(world.fluid[ef.DensityField].rho[inner], 2.0, rtol=1e-12)
+    np.testing.assert_allclose(world.fluid[ef.SpeciesField].fuel[inner], 0.25, rtol=1e-12)
+    # At the rim nothing but ambient: the grid has cells to spare.
+    for face in (world.fluid[ef.DensityField].rho[0], world.fluid[ef.DensityField].rho[..., -1]):
+        np.testing.assert_allclose(face, 1.0, rtol=1e-12)
+
+
+def test_light_and_smoke_fields() -> None:
+    """4 a flame sigma_SB (T^4 - T_a^4) and extinction rho smoke, point by point; both 0 in clean air."""
+    world = loaded()
+    fluid = world.fluid
+    T, species, fire = fluid[ef.TemperatureField].T, fluid[ef.SpeciesField], fluid[ef.FireField]
+    light = 4 * 0.5 * 5.670374419e-8 * species.flame * np.maximum(T**4 - 300.0**4, 0)
+    np.testing.assert_allclose(fire.luminosity, light, rtol=1e-12)
+    np.testing.assert_allclose(fire.opacity, 10.0 * fluid[ef.DensityField].rho * species.smoke, rtol=1e-12)
+    assert fire.luminosity.max() > 0 and fire.luminosity[0].max() == 0.0 == fire.opacity[0].max()
+
+
+def test_tracers_take_what_is_where_they_are() -> None:
+    """On a particle of a filled lattice: its values; far away: the ambient at that height."""
+    ticks = 0.1 * np.arange(9)
+    x = np.stack(np.meshgrid(ticks, ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+    rho = 2.0 + x[:, 0]
+    world = ef.World(precision="double", debug=True)
+    world.spawn(
+        "block", ef.Position(x), ef.Volume(np.full(729, 1e-3)), ef.Density(rho),
+        ef.Temperature(np.full(729, 400.0)), ef.Species(np.full(729, 0.5)),
+    )  # fmt: skip
+    places = [[0.4, 0.4, 0.4], [0.43, 0.37, 0.41], [0.0, 0.0, 9.0], [5.0, 5.0, -9.0]]
+    world.spawn("dye", ef.Position(places))
+    profile = [(-10.0, 1.5), (10.0, 0.5)]
+    world.add_systems([ef.AmbientSystem(density=1.0, density_profile=profile), ef.SamplingSystem()])
+    dye = world["dye"]
+    np.testing.assert_allclose(dye[ef.Density].rho, [0.98, 0.9795, 0.55, 1.45], rtol=1e-12)
+    world.evaluate()
+    # Density is linear along x, so linear interpolation has it exactly.
+    np.testing.assert_allclose(dye[ef.Density].rho, [2.4, 2.43, 0.55, 1.45], rtol=1e-12)
+    np.testing.assert_allclose(dye[ef.Temperature].T, [400.0, 400.0, 300.0, 300.0], rtol=1e-12)
+    np.testing.assert_allclose(dye[ef.Species].fuel, [0.5, 0.5, 0.0, 0.0], atol=1e-15)
+
+
+def test_sampling_takes_only_what_it_is_told() -> None:
+    world = loaded()
+    world.spawn("dye", ef.Position(np.zeros((3, 3))))
+    world.spawn("dust", ef.Position(np.zeros((2, 3))))
+    world.add_system(ef.SamplingSystem(take=("temperature",), on=("dye",)))
+    world.evaluate()
+    carried = [kind for kind in (ef.Density, ef.Temperature, ef.Species) if kind in world["dye"]]
+    assert carried == [ef.Temperature]
+    assert ef.Temperature not in world["dust"]
+    assert (world["dye"][ef.Temperature].T > 301.0).all()
+    with pytest.raises(RecipeError, match="entity 'puff' has a Volume or a Strength"):
+        world.add_system(ef.SamplingSystem(on=("puff",)))
+
+
+def test_world_without_particles_has_ambient_fields() -> None:
+    world = ef.World(precision="double")
+    world.add_systems([ef.AmbientSystem(density=1.1, temperature=290.0), ef.TransferSystem()])
+    world.evaluate()
+    assert (world.fluid[ef.DensityField].rho == 1.1).all()
+    assert (world.fluid[ef.TemperatureField].T == 290.0).all()
+
+
+def test_flat_population_shares_areas() -> None:
+    """In the plane y = 0 volumes are areas: a filled lattice is 1 in the plane, and the total stays."""
+    ticks = 0.1 * np.arange(12)
+    x = np.stack(np.meshgrid(ticks, [0.0], ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+    world = ef.World(precision="double")
+    world.spawn("sheet", ef.Position(x), ef.Volume(np.full(144, 0.01)), ef.Density(np.full(144, 3.0)))
+    world.add_systems([ef.AmbientSystem(density=1.0), ef.TransferSystem()])
+    world.evaluate()
+    field, grid = world.fluid[ef.DensityField], world.fluid[ef.TransferGrid]
+    assert grid.flat.tolist() == [0, 1, 0]
+    np.testing.assert_allclose(field.rho[4:-4, 0, 4:-4], 3.0, rtol=1e-12)
+    assert field.excess.sum() * 0.01 == pytest.approx(144 * 0.01 * 2.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"density": 0.0}, "density = 0.0; a number above 0"),
+        ({"temperature": -1.0}, "temperature = -1.0; a number above 0"),
+        ({"density_profile": [(0.0, 1.0), (0.0, 2.0)]}, "the heights must increase"),
+        ({"density_profile": [(0.0, -1.0)]}, "-1 at the height 0 m; values above 0 are needed"),
+        ({"law": "gas"}, "law = 'gas'; allowed"),
+    ],
+)
+def test_ambients_that_make_no_sense(parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        ef.AmbientSystem(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        (
+            {"density_profile": [(0.0, 1.0)], "temperature_profile": [(0.0, 300.0)], "law": "ideal_gas"},
+            "density_profile and temperature_profile are both given",
+        ),
+        ({"temperature_profile": [(0.0, 300.0), (1.0, 310.0)]}, "needs an equation of state"),
+        ({"density_profile": [(0.0, 1.0)], "gravity": (1.0, 0.0, -9.0)}, "gravity along z is needed"),
+    ],
+)
+def test_ambients_that_contradict_themselves(parameters: dict[str, Any], words: str) -> None:
+    world = ef.World()
+    with pytest.raises(RecipeError, match=words):
+        world.add_system(ef.AmbientSystem(**parameters))
+
+
+def test_a_liquid_that_would_have_no_density() -> None:
+    world = ef.World(precision="double")
+    world.spawn("hot", ef.Position(np.zeros((1, 3))), ef.Volume([1e-3]), ef.Temperature([9000.0]))
+    world.add_systems([ef.AmbientSystem(law="liquid", expansion=2e-4), ef.TransferSystem()])
+    with pytest.raises(
+        ef.FluidError, match=r"a liquid at 9000 K has no density left with expansion = 0.0002"
+    ):
+        world.evaluate()

@@ -1,0 +1,79 @@
+"""A burning world with every system of heat and fire; prints its state hash by thread count, as JSON.
+
+Usage: python fire_worker.py 1,2,4,8
+The environment's NUMBA_NUM_THREADS must be at least the largest of the thread counts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+
+import numba
+import numpy as np
+
+import ecs_fluid as ef
+
+CHOICES = (("double", "linear", "neighbours"), ("single", "m4", "grid"))
+
+
+def burning(
+    precision: str = "double", kernel: str = "linear", gradient: str = "neighbours", **combustion: float
+) -> ef.World:
+    """A burner: fuel rises from a disc, burns and glows; vortons emitted in a world of every fire system."""
+    world = ef.World(dt=1 / 30, precision=precision, seed=4)
+    world.spawn(
+        "fire",
+        ef.Position,
+        ef.Strength,
+        ef.CoreRadius,
+        ef.Volume,
+        ef.Temperature,
+        ef.Density,
+        ef.Species,
+        ef.Age,
+    )
+    world.spawn("dust", ef.Position(np.random.default_rng(1).uniform(-0.3, 0.3, (50, 3))))
+    burner = ef.Emitter(
+        name="burner", into="fire", rate=150.0, shape="disc", spread=(0.3, 0.3, 0.05), temperature=500.0,
+        fuel=0.1, core=0.08, volume=1e-4, strength_spread=(1e-5, 1e-5, 1e-5),
+    )  # fmt: skip
+    chosen = {"rate": 20.0, "activation": 600.0, "heat": 1e7, "flame_rate": 6.0, "flame_temperature": 2000.0}
+    world.add_systems(
+        [
+            ef.AmbientSystem(law="ideal_gas"),
+            ef.VelocitySystem(),
+            ef.StretchSystem(),
+            ef.TransferSystem(kernel=kernel),
+            ef.BaroclinicSystem(gradient=gradient),
+            ef.ThermalSystem(diffusivity=2e-4, species_diffusivity=2e-4),
+            ef.CombustionSystem(**{**chosen, **combustion}),
+            ef.CoolingSystem(rate=1.0, absorption=0.2),
+            ef.SamplingSystem(),
+            ef.EmissionSystem(emitters=[burner]),
+            ef.AgeLimitSystem(seconds=0.5, on=("fire",)),
+            ef.SpeciesLimitSystem(species=("smoke",), above=0.09, on=("fire",)),
+            ef.TurbulenceSystem(speed=0.05, scale=0.2, modes=6),
+            ef.AdvectionSystem(),
+        ]
+    )
+    return world
+
+
+def main() -> None:
+    """Run the choices for each thread count and print {threads: [hashes]}."""
+    warnings.simplefilter("ignore")
+    result: dict[str, list[str]] = {}
+    for threads in sys.argv[1].split(","):
+        numba.set_num_threads(int(threads))
+        result[threads] = []
+        for choice in CHOICES:
+            world = burning(*choice)
+            world.step(12)
+            result[threads].append(world.state_hash())
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

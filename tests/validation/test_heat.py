@@ -1,0 +1,215 @@
+"""Heat: equation of state, conduction in m^2/s, cooling, heaters, energy books.
+
+Validation cases 34, 70 and 78 (without bodies); articles B8 and B11.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flows import lattice
+from scipy.integrate import solve_ivp
+
+import ecs_fluid as ef
+from ecs_fluid.systems.ambient import density_of, temperature_of
+from ecs_fluid.systems.thermal import cooled
+from ecs_fluid.systems.transfer import STEFAN_BOLTZMANN
+
+
+def still_world(x: np.ndarray, T: np.ndarray, h: float, *systems: ef.System, **options: object) -> ef.World:
+    """Vortons without strength on a lattice of spacing h, with cores of 1.5 h and a temperature."""
+    world, n = ef.World(**{"dt": 0.05, "precision": "double", **options}), len(x)
+    world.spawn(
+        "air", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * h)),
+        ef.Volume(np.full(n, h**3)), ef.Temperature(T), ef.Density(np.ones(n)),
+    )  # fmt: skip
+    world.add_systems([*systems, ef.AdvectionSystem()])
+    return world
+
+
+GASES = {
+    "ideal_gas": ef.AmbientSystem(law="ideal_gas", density=1.2, temperature=300.0),
+    "liquid": ef.AmbientSystem(law="liquid", density=998.0, temperature=293.0, expansion=2e-4),
+}
+
+
+def state(law: str) -> object:
+    world = ef.World(precision="double")
+    parameters = GASES[law].parameters.model_dump()
+    return world.add_system(ef.AmbientSystem(**parameters)).present()
+
+
+@pytest.mark.parametrize("law", GASES)
+def test_equation_of_state(law: str) -> None:
+    """Case 70, B8, trap 9: rho T constant and expansion +1/T for the gas, constant expansion for the liquid;
+    T -> rho -> T returns, 1e-12 (the liquid loses 1e-16 rho / (expansion T) = 2e-14 twice).
+    """
+    ambient = state(law)
+    T = np.linspace(250.0, 900.0, 50)
+    rho = density_of(ambient, T)
+    np.testing.assert_allclose(temperature_of(ambient, rho), T, rtol=1e-12)
+    expansion = -(density_of(ambient, T + 1e-3) - density_of(ambient, T - 1e-3)) / 2e-3 / rho
+    if law == "ideal_gas":
+        np.testing.assert_allclose(rho * T, 1.2 * 300.0, rtol=1e-15)
+        np.testing.assert_allclose(expansion, 1 / T, rtol=1e-7)
+    else:
+        np.testing.assert_allclose(expansion * rho / 998.0, 2e-4, rtol=1e-6)
+        assert density_of(ambient, np.array([293.0]))[0] == 998.0
+
+
+def test_density_follows_temperature_at_the_end_of_every_tick() -> None:
+    """B8 in a world: hot rises because rho T is constant, also for particles that were emitted in the
+    tick."""
+    x = lattice((-0.2,) * 3, (0.2,) * 3, 0.1)
+    emitter = ef.Emitter(name="hot", into="air", rate=40.0, temperature=700.0, core=0.1)
+    world = still_world(
+        x, np.linspace(280.0, 600.0, len(x)), 0.1, ef.AmbientSystem(law="ideal_gas"),
+        ef.ThermalSystem(diffusivity=1e-3), ef.CoolingSystem(rate=1.0), ef.EmissionSystem(emitters=[emitter]),
+    )  # fmt: skip
+    for _ in range(4):
+        rho, T = world["air"][ef.Density].rho, world["air"][ef.Temperature].T
+        np.testing.assert_allclose(rho * T, 1.2 * 300.0, rtol=1e-14)
+        world.step()
+    assert len(world["air"]) == len(x) + 8
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_conduction_spreads_a_hot_spot_in_square_metres_per_second(order: int) -> None:
+    """Case 34: a Gaussian of temperature keeps its shape, variance s^2 + 2 kappa t, and sum V T to 1e-12.
+
+    As case 30: 3-D, eps = 1.5 h, h = s/4: relative L2 error 1.7e-2 (order 2) and 5.6e-4 (order 4) at
+    kappa t = s^2 / 2; a sixth of that diffusion here, within the same errors.
+    """
+    h, kappa = 0.25, 0.02
+    x = lattice((-4.0,) * 3, (4.0,) * 3, h)
+    r2 = (x**2).sum(axis=1)
+    world = still_world(
+        x, 300 + 100 * np.exp(-r2 / 2), h, ef.ThermalSystem(diffusivity=kappa, order=order),
+        dt=0.8, integrator="rk3",
+    )  # fmt: skip
+    before = world["air"][ef.Temperature].T.sum()
+    world.step(5)
+    T = world["air"][ef.Temperature].T
+    assert T.sum() == pytest.approx(before, rel=1e-12)
+    wide = 1 + 2 * kappa * world.time
+    exact = 100 * wide**-1.5 * np.exp(-r2 / (2 * wide))
+    error = np.linalg.norm(T - 300 - exact) / np.linalg.norm(exact)
+    assert error < (1.7e-2 if order == 2 else 5.6e-4)
+
+
+def test_unstable_conduction_is_refused() -> None:
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
+    world = still_world(x, np.full(len(x), 300.0), 0.1, ef.ThermalSystem(diffusivity=1.0))
+    with pytest.raises(ef.FluidError, match=r"ThermalSystem: dt = 0.05 s is unstable with diffusivity = 1 m"):
+        world.step()
+
+
+def test_conduction_keeps_to_the_range_and_relaxes_only_when_asked() -> None:
+    """B11: exchange conserves sum V T of uneven particles and stays between the extremes; relaxation is
+    extra."""
+    draw = np.random.default_rng(5)
+    n = 200
+    x, volume = draw.uniform(-0.5, 0.5, (n, 3)), draw.uniform(0.5, 2.0, n) / n
+    T = draw.uniform(300.0, 1000.0, n)
+
+    def run(*more: ef.System) -> np.ndarray:
+        world = ef.World(dt=0.01, precision="double")
+        world.spawn(
+            "air", ef.Position(x), ef.CoreRadius(np.full(n, 0.25)), ef.Volume(volume), ef.Temperature(T)
+        )
+        world.add_systems([ef.ThermalSystem(diffusivity=0.05), *more, ef.AdvectionSystem()])
+        world.step(20)
+        return world["air"][ef.Temperature].T
+
+    alone = run()
+    assert (volume * alone).sum() == pytest.approx((volume * T).sum(), rel=1e-12)
+    assert T.min() < alone.min() < alone.max() < T.max()
+    assert alone.std() < 0.8 * T.std()
+    relaxed = run(ef.CoolingSystem(rate=2.0))
+    mean, rest = (volume * T).sum() / volume.sum(), (volume * relaxed).sum() / volume.sum()
+    # Exchange does not move the mean; relaxation does, by e^(-rate t).
+    assert rest - 300 == pytest.approx((mean - 300) * np.exp(-2.0 * 0.2), rel=1e-12)
+
+
+def test_relaxation_is_exact_for_any_step() -> None:
+    T, around = np.array([200.0, 300.0, 1000.0]), np.full(3, 300.0)
+    for dt in (1e-3, 1.0, 1e3):
+        np.testing.assert_allclose(
+            cooled(T, around, 2.0, 0.0, dt), 300 + (T - 300) * np.exp(-2 * dt), rtol=1e-14
+        )
+
+
+def test_radiation() -> None:
+    """dT/dt = -c (T^4 - T_a^4): second order or better, never past T_a for any step, from above and below."""
+    c = 4 * 2.0 * STEFAN_BOLTZMANN / (1.2 * 1005.0)
+    exact = solve_ivp(
+        lambda t, T: -0.3 * (T - 300) - c * (T**4 - 300.0**4), (0, 1), [1800.0], rtol=1e-12, atol=1e-9
+    ).y[0, -1]
+    errors = []
+    for steps in (5, 10, 20):
+        T = np.array([1800.0])
+        for _ in range(steps):
+            T = cooled(T, np.array([300.0]), 0.3, c, 1 / steps)
+        errors.append(abs(T[0] - exact))
+    assert errors[0] > 3.5 * errors[1] > 3.5 * 3.5 * errors[2]
+    assert errors[1] < 1.0
+    for start in (100.0, 5000.0):
+        for dt in (0.1, 10.0, 1e6):
+            end = cooled(np.array([start]), np.array([300.0]), 0.0, c, dt)[0]
+            assert min(start, 300.0) <= end <= max(start, 300.0)
+
+
+def test_heater_is_exact_and_heats_its_region_alone() -> None:
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
+    heater = ef.HeaterSystem(
+        center=(0.1, 0.0, 0.0), size=(0.4, 0.3, 0.3), shape="sphere", temperature=800.0, time=0.2
+    )
+    world = still_world(x, np.full(len(x), 300.0), 0.1, heater)
+    world.step(4)
+    T = world["air"][ef.Temperature].T
+    inside = (((x - [0.1, 0, 0]) / [0.2, 0.15, 0.15]) ** 2).sum(axis=1) <= 1
+    assert 0 < inside.sum() < len(x)
+    np.testing.assert_allclose(T[inside], 800 - 500 * np.exp(-1.0), rtol=1e-12)
+    assert (T[~inside] == 300.0).all()
+
+
+def test_energy_books_balance() -> None:
+    """Case 78 without bodies: sum V (c_p T + Q fuel) is constant while fuel burns and heat spreads, 1e-12."""
+    draw = np.random.default_rng(8)
+    n, cp, heat = 300, 1005.0, 2e6
+    volume = draw.uniform(0.5, 1.5, n) / n
+    world = ef.World(dt=0.02, precision="double")
+    world.spawn(
+        "fire", ef.Position(draw.uniform(-0.5, 0.5, (n, 3))), ef.Strength(np.zeros((n, 3))),
+        ef.CoreRadius(np.full(n, 0.2)), ef.Volume(volume), ef.Temperature(draw.uniform(300, 800, n)),
+        ef.Species(0.5 * draw.random(n)),
+    )  # fmt: skip
+    world.add_systems(
+        [
+            ef.CombustionSystem(rate=20.0, activation=1000.0, heat=heat, heat_capacity=cp),
+            ef.ThermalSystem(diffusivity=0.02, species_diffusivity=0.01),
+            ef.AdvectionSystem(),
+        ]
+    )
+    fire = world["fire"]
+
+    def energy() -> float:
+        return float((volume * (cp * fire[ef.Temperature].T + heat * fire[ef.Species].fuel)).sum())
+
+    before, fuel = energy(), fire[ef.Species].fuel.sum()
+    for _ in range(15):
+        world.step()
+        assert energy() == pytest.approx(before, rel=1e-12)
+    assert fire[ef.Species].fuel.sum() < 0.7 * fuel
+
+
+def test_hot_gas_rises_and_cold_gas_falls() -> None:
+    """Heat becomes motion: the equation of state feeds the baroclinic rate, with the right sign."""
+    x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
+    for T, sign in ((360.0, 1), (250.0, -1)):
+        world = still_world(
+            x, np.full(len(x), T), 0.1, ef.AmbientSystem(law="ideal_gas"), ef.VelocitySystem(),
+            ef.ThermalSystem(), ef.BaroclinicSystem(),
+        )  # fmt: skip
+        world.step(5)
+        assert sign * (world["air"][ef.Position].x[:, 2].mean() - x[:, 2].mean()) > 0.005

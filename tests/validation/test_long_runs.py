@@ -1,0 +1,206 @@
+"""The reformulated method and the subfilter model in whole worlds, up to flows that break down.
+
+Validation cases 11 and 38 (reformulated) and 47.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from flows import Blobs, axial_center, invariants, ring, skew_rings, vortons, world_of
+from oracles import ring_speed
+
+import ecs_fluid as ef
+
+# ------------------------------------------------------------------ reformulated method
+
+
+def test_ring_marched_two_radii() -> None:
+    """Case 11 with rVPM: nothing is stretched, so speed to 1e-4, impulse to 1e-10, and cores as they were."""
+    world = world_of(ring(100, 0.15), ef.ReformulationSystem(), dt=0.05, integrator="rk3", debug=True)
+    before = invariants(world)["impulse"][2]
+    ticks = math.ceil(2.0 / ring_speed("winckelmans", 0.15) / 0.05)
+    world.step(ticks)
+    assert axial_center(world) / world.time == pytest.approx(ring_speed("winckelmans", 0.15), rel=1e-4)
+    assert invariants(world)["impulse"][2] == pytest.approx(before, rel=1e-10)
+    assert world["vortex0"][ef.CoreRadius].sigma == pytest.approx(np.full(100, 0.15), rel=1e-12)
+
+
+def test_angular_momentum_of_every_vorton() -> None:
+    """|alpha| sigma^2 stays along every path while both change, to RK3's third order in dt.
+
+    The rates keep it exactly at each instant, d|alpha|/dt = 2/5 s |alpha| and d(sigma^2)/dt = -2/5 s sigma^2.
+    """
+
+    def spread(dt: float) -> float:
+        world = world_of(skew_rings(), ef.ReformulationSystem(), dt=dt, integrator="rk3")
+        before = vortons(world)[1]
+        world.step(round(2.4 / dt))
+        _, alpha = vortons(world)
+        sigma = np.concatenate([core.sigma for (core,) in world.query(ef.CoreRadius)])
+        change = np.linalg.norm(alpha, axis=1) / np.linalg.norm(before, axis=1)
+        assert change.max() > 1.05 and change.min() < 0.95
+        return float(np.abs(change * (sigma / 0.25) ** 2 - 1).max())
+
+    coarse, fine = spread(0.12), spread(0.06)
+    assert coarse < 2e-5
+    assert coarse / fine > 6
+
+
+def test_half_rate_of_stretching_halves_the_reformulation() -> None:
+    """With StretchSystem(rate = 0.5) the correction is that of half the stretching; of none, none."""
+    rates = []
+    for rate, scheme in ((1.0, "transposed"), (0.5, "transposed"), (1.0, "none")):
+        world = ef.World(precision="double")
+        for number, (x, alpha, sigma) in enumerate(skew_rings()):
+            world.spawn(f"v{number}", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
+        stretch = ef.StretchSystem(rate=rate, scheme=scheme)
+        world.add_systems([ef.VelocitySystem(), stretch, ef.ReformulationSystem(), ef.AdvectionSystem()])
+        world.evaluate()
+        rates.append((world["v0"][ef.StrengthRate].dalpha, world["v0"][ef.CoreRadiusRate].dsigma2))
+    for whole, half, none in zip(*rates, strict=True):
+        assert half == pytest.approx(0.5 * whole, rel=1e-12)
+        assert np.abs(whole).max() > 0 and not none.any()
+    assert any("does nothing without stretching" in text for text in world.lint())
+
+
+def test_single_lines_lose_circulation_when_stretched() -> None:
+    """Case 38: on the leapfrogging lines rVPM is off by design, Z1 by +2.3 % (measured there too).
+
+    |alpha| of a line that is stretched by the factor e grows as e^(2/5), its length as e, so the circulation
+    |alpha|/length falls as e^(-3/5): here that of both rings follows to the 1e-6 of the ticks.
+    """
+    radius, time = 0.7906, 0.35 / 0.390744
+    rings = [ring(100, 0.1 * radius, radius, center=(0.0, 0.0, z)) for z in (0.0, radius)]
+    world = world_of(rings, ef.ReformulationSystem(), dt=time / 350, integrator="rk3")
+    world.step(350)
+    x = world["vortex0"][ef.Position].x
+    assert float(x[:, 2].mean()) / 0.488540 - 1 == pytest.approx(0.023, abs=1e-3)
+    for number in range(2):
+        one = world[f"vortex{number}"]
+        stretched = np.hypot(*one[ef.Position].x[0, :2]) / radius
+        assert abs(stretched - 1) > 0.1
+        length = 2 * math.pi * radius * stretched / 100
+        circulation = np.linalg.norm(one[ef.Strength].alpha[0]) / length
+        assert circulation == pytest.approx(stretched**-0.6, rel=1e-6)
+
+
+# ------------------------------------------------------------------ breakdown
+
+
+def wavy_ring(height: float, circulation: float, amplitude: float) -> Blobs:
+    """Seven lines (one in the middle, six 0.1 around) of 63 blobs, radius 1, with five helical waves."""
+    phi = 2 * math.pi * np.arange(63) / 63
+    around = math.pi / 3 * np.arange(6)
+    section = np.concatenate([[(0.0, 0.0)], 0.1 * np.stack([np.cos(around), np.sin(around)], axis=1)])
+    weight = np.exp(-(section**2).sum(axis=1) / 0.09**2)
+    parts = []
+    for (s, z), share in zip(section, weight / weight.sum(), strict=True):
+        radius, slope = 1 + s + amplitude * np.cos(5 * phi), -5 * amplitude * np.sin(5 * phi)
+        x = np.stack(
+            [radius * np.cos(phi), radius * np.sin(phi), height + z + amplitude * np.sin(5 * phi)], axis=1
+        )
+        tangent = np.stack(
+            [
+                slope * np.cos(phi) - radius * np.sin(phi),
+                slope * np.sin(phi) + radius * np.cos(phi),
+                5 * amplitude * np.cos(5 * phi),
+            ],
+            axis=1,
+        )
+        parts.append((x, circulation * share * 2 * math.pi / 63 * tangent))
+    x, alpha = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return x, alpha, np.full(len(x), 0.15)
+
+
+def collision(*systems: ef.System, seconds: float, **options: Any) -> list[dict[str, Any]]:
+    """Records each 0.5 s of two wavy rings that run into each other and burst; stops when it blows up."""
+    rings = [wavy_ring(-0.6, 1.0, 0.05), wavy_ring(0.6, -1.0, -0.05)]
+    world = world_of(rings, *systems, dt=0.05, integrator="rk3", **options)
+    records = [world.diagnostics()]
+    try:
+        while world.time < seconds - 1e-9 and records[-1]["enstrophy"] < 1e3 * records[0]["enstrophy"]:
+            world.step(10)
+            records.append(world.diagnostics())
+    except ef.DivergedError:
+        records.append({"energy": math.inf, "enstrophy": math.inf})
+    return records
+
+
+def ratios(records: list[dict[str, Any]], name: str) -> np.ndarray:
+    """A figure of all records over its first value."""
+    return np.array([record[name] for record in records]) / records[0][name]
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning", "ignore::RuntimeWarning")
+def test_colliding_rings_survive_by_reformulation_and_subfilter_model() -> None:
+    """882 vortons, Re infinite: the classic method blows up before 8 s, rVPM lasts 10 s, with the model 12 s.
+
+    Measured: classic energy 1.2 times the start at 5 s, 15 at 7 s, 1e50 at 8 s. rVPM 0.49 at 8 s, with the
+    enstrophy 3 times; with the subfilter model 0.20 at 12 s and never rising (case 47), enstrophy below the
+    start. The price shows too: the true flow would keep its energy.
+    """
+    classic = collision(seconds=8.0)
+    assert ratios(classic, "energy")[-1] > 10 and ratios(classic, "enstrophy")[-1] > 1e3
+    reformed = collision(ef.ReformulationSystem(), seconds=9.0)
+    assert len(reformed) == 19
+    assert ratios(reformed, "energy").max() <= 1 and ratios(reformed, "enstrophy").max() < 4
+    modelled = collision(ef.ReformulationSystem(), ef.SubfilterSystem(), seconds=12.0)
+    assert len(modelled) == 25
+    energy = ratios(modelled, "energy")
+    assert (np.diff(energy) < 0).all() and 0.1 < energy[-1] < 0.3
+    assert ratios(modelled, "enstrophy").max() <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+@pytest.mark.parametrize("coefficient", ["dynamic", "constant"])
+def test_subfilter_model_takes_enstrophy(coefficient: str) -> None:
+    """Case 47: every vorton's alpha . d(alpha)/dt by the model is at most 0, at any instant; off is off.
+
+    Three ticks fill the averages of the dynamic coefficient, which has to stay within -1 to 1.
+    """
+    rings = [wavy_ring(-0.3, 1.0, 0.05), wavy_ring(0.3, -1.0, -0.05)]
+    system = ef.SubfilterSystem(coefficient=coefficient)
+    world = world_of(rings, system, dt=0.05, integrator="rk2", debug=True)
+    world.step(3)
+    world.evaluate()
+    plain = ef.World(dt=0.05, integrator="rk2", precision="double")
+    for entity in ("vortex0", "vortex1"):
+        tables = (world[entity][kind] for kind in (ef.Position, ef.Strength, ef.CoreRadius))
+        plain.spawn(entity, *tables)
+    plain.add_systems([ef.VelocitySystem(), ef.StretchSystem(), ef.AdvectionSystem()])
+    plain.evaluate()
+    taken = []
+    for entity in ("vortex0", "vortex1"):
+        alpha = world[entity][ef.Strength].alpha
+        change = world[entity][ef.StrengthRate].dalpha - plain[entity][ef.StrengthRate].dalpha
+        taken.append((alpha * change).sum(axis=1))
+    size = np.abs(np.concatenate(taken)).max()
+    assert size > 0
+    assert np.concatenate(taken).max() < 1e-12 * size
+    if coefficient == "dynamic":
+        average = world["vortex0"][ef.SubfilterAverage]
+        assert np.abs(average.production).max() > 0 and np.abs(average.model).max() > 0
+
+
+def test_evaluating_does_not_age_the_averages() -> None:
+    """Looking at a world between two ticks changes no bit of it."""
+    world = world_of(skew_rings(), ef.SubfilterSystem(), dt=0.04)
+    world.step(2)
+    before = world.state_hash()
+    world.evaluate()
+    assert world.state_hash() == before
+
+
+def test_vortons_made_later_are_asked_for_averages() -> None:
+    """An entity spawned after the system is named, with the call that gives it what it lacks."""
+    world = world_of(skew_rings(), ef.SubfilterSystem(), dt=0.04)
+    x, alpha, sigma = ring(20, 0.2)
+    world.spawn("late", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
+    with pytest.raises(ef.FluidError, match=r"'late' was made after .* world\.attach\('late', "):
+        world.step()
+    world.attach("late", ef.SubfilterAverage)
+    world.step()

@@ -1,0 +1,165 @@
+"""The fluid block, and what emitters give their particles to carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.recipe import entity_recipe
+from ecs_fluid.worlds import FluidBlock
+
+
+def built(**given: Any) -> ef.World:
+    world = ef.World(precision="double", seed=3)
+    entity_recipe({"kind": "fluid_block", "name": "block", **given}, "test").build(world)
+    return world
+
+
+BOX = {"box": {"low": [0, 0, 0], "high": [1.0, 0.5, 0.25]}, "spacing": 0.05}
+
+
+def test_box_is_filled_exactly() -> None:
+    """20 x 10 x 5 cells of 0.05^3: the volumes sum to that of the box, everything is at rest."""
+    block = built(**BOX, density=1.3)["block"]
+    assert len(block) == 1000
+    assert block[ef.Volume].volume.sum() == pytest.approx(0.125, rel=1e-12)
+    assert (block[ef.Strength].alpha == 0.0).all()
+    np.testing.assert_allclose(block[ef.CoreRadius].sigma, 0.075, rtol=1e-15)
+    np.testing.assert_allclose(block[ef.Position].x.mean(axis=0), [0.5, 0.25, 0.125], atol=1e-12)
+    assert (block[ef.Density].rho == 1.3).all()
+    assert ef.Temperature not in block and ef.Species not in block
+
+
+def test_ball_and_ring_by_their_volumes() -> None:
+    """Cell centres inside count: 4/3 pi R^3 and 2 pi^2 R a^2 to 2 %."""
+    ball = built(sphere={"radius": 0.5}, spacing=0.04, density=1.0)["block"]
+    assert ball[ef.Volume].volume.sum() == pytest.approx(4 / 3 * np.pi / 8, rel=0.01)
+    ring = built(torus={"radius": 0.6, "core": 0.2}, spacing=0.03, density=1.0)["block"]
+    assert ring[ef.Volume].volume.sum() == pytest.approx(2 * np.pi**2 * 0.6 * 0.04, rel=0.02)
+
+
+def test_formulas_are_of_the_place() -> None:
+    block = built(**BOX, density="1 + 0.5*z", temperature="300 + 100*x", fuel="0.5*y", smoke=0.25)["block"]
+    x = block[ef.Position].x
+    np.testing.assert_allclose(block[ef.Density].rho, 1 + 0.5 * x[:, 2], rtol=1e-14)
+    np.testing.assert_allclose(block[ef.Temperature].T, 300 + 100 * x[:, 0], rtol=1e-14)
+    np.testing.assert_allclose(block[ef.Species].fuel, 0.5 * x[:, 1], rtol=1e-14)
+    assert (block[ef.Species].smoke == 0.25).all() and (block[ef.Species].flame == 0.0).all()
+
+
+def test_agitation_has_its_width_and_no_mean() -> None:
+    """Uniform in +- 0.5 agitation, variance agitation^2 / 12; 1000 draws scatter by 4 % at most."""
+    block = built(**BOX, density=1.0, agitation=0.02)["block"]
+    omega = block[ef.Strength].alpha / block[ef.Volume].volume[:, None]
+    np.testing.assert_allclose(omega.var(axis=0), 0.02**2 / 12, rtol=0.12)
+    np.testing.assert_allclose(omega.sum(axis=0), 0.0, atol=1e-12)
+
+
+def test_jitter_stays_in_the_cell_and_the_region() -> None:
+    straight, moved = built(**BOX, density=1.0)["block"], built(**BOX, density=1.0, jitter=1.0)["block"]
+    shift = moved[ef.Position].x - straight[ef.Position].x
+    assert 0.02 < np.abs(shift).max() <= 0.025
+
+
+def test_flat_box_counts_areas() -> None:
+    block = built(box={"low": [0, 0, 0], "high": [1.0, 0.0, 0.5]}, spacing=0.1, density=2.0, agitation=0.1)[
+        "block"
+    ]
+    assert block[ef.Volume].volume.sum() == pytest.approx(0.5, rel=1e-12)
+    alpha = block[ef.Strength].alpha
+    assert (alpha[:, [0, 2]] == 0.0).all() and alpha[:, 1].any()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "none given; exactly one of box, sphere, torus is needed"),
+        ({**BOX, "sphere": {"radius": 1.0}}, "box and sphere given; exactly one"),
+        ({**BOX, "density": -1.0}, "density"),
+        ({**BOX, "temperature": 0.0}, "temperature"),
+        ({**BOX, "fuel": 1.5}, "fuel"),
+        ({**BOX, "density": "1 + q"}, "unknown name 'q'"),
+        ({"box": {"low": [0, 0, 0], "high": [1, 0, 0]}, "density": 1.0}, "box has no area"),
+        ({**BOX, "fuel": 0.7, "smoke": "0.2 + x"}, r"fuel \+ flame \+ smoke is .* at most 1 is allowed"),
+        ({**BOX, "density": "x - 0.5"}, r"Density.rho row 0 is -0.475; values above 0"),
+        ({**BOX, "fuel": "x - 0.5"}, r"Species.fuel row 0 is -0.475; values of at least 0"),
+        ({"sphere": {"radius": 10.0}, "spacing": 1e-3, "density": 1.0}, "vortons; at most 20,000,000"),
+    ],
+)
+def test_blocks_that_make_no_sense(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ef.FluidError, match=words):
+        built(**given)
+
+
+def test_lint() -> None:
+    block = {"name": "b", "box": BOX["box"]}
+    assert FluidBlock(**block, density=1.1).lint() == []
+    assert "carries nothing" in FluidBlock(**block).lint()[0]
+    assert "overlap 1.20 < 1.5" in FluidBlock(**block, density=1.1, overlap=1.2).lint()[0]
+
+
+def emitted(ticks: int = 2, ambient: dict | None = None, **given: Any) -> ef.World:
+    recipe = ef.WorldRecipe(
+        world={"dt": 0.1, "precision": "double"},
+        entity=[
+            {
+                "kind": "emitter",
+                "name": "tap",
+                "into": "puff",
+                "population": "vortons",
+                "rate": 100.0,
+                **given,
+            }
+        ],
+        system=[{"kind": "ambient", "density": 1.2, **(ambient or {})}],
+    )
+    world = ef.load(recipe)
+    world.step(ticks)
+    return world
+
+
+def test_emitted_particles_carry_what_they_are_given() -> None:
+    puff = emitted(density={"keys": [[0.0, 2.0], [0.2, 4.0]]}, temperature=400.0, fuel=0.3, smoke=0.1)["puff"]
+    # The value at the start of the tick of birth; without an equation of state density is the emitter's.
+    np.testing.assert_allclose(puff[ef.Density].rho, np.repeat([2.0, 3.0], 10), rtol=1e-12)
+    assert (puff[ef.Temperature].T == 400.0).all()
+    assert (puff[ef.Species].fuel == 0.3).all() and (puff[ef.Species].smoke == 0.1).all()
+
+
+def test_with_an_equation_of_state_temperature_decides() -> None:
+    puff = emitted(ambient={"law": "ideal_gas"}, density=5.0, temperature=600.0)["puff"]
+    np.testing.assert_allclose(puff[ef.Density].rho, 0.6, rtol=1e-12)
+
+
+def test_without_values_particles_are_ambient() -> None:
+    """Into a population that carries: density 1.2 - 0.1 z at each particle's height, and 300 K."""
+    world = ef.World(dt=0.1, precision="double")
+    world.spawn("puff", ef.Position, ef.Density, ef.Temperature, ef.Species)
+    tap = ef.Emitter(name="tap", into="puff", rate=100.0, spread=(1.0, 1.0, 2.0))
+    ambient = ef.AmbientSystem(density_profile=[(-2.0, 1.4), (2.0, 1.0)])
+    world.add_systems([ambient, ef.EmissionSystem(emitters=[tap])])
+    world.step(2)
+    puff = world["puff"]
+    np.testing.assert_allclose(puff[ef.Density].rho, 1.2 - 0.1 * puff[ef.Position].x[:, 2], rtol=1e-12)
+    assert (puff[ef.Temperature].T == 300.0).all() and (puff[ef.Species].fuel == 0.0).all()
+
+
+def test_attached_emitter_goes_along() -> None:
+    """Particles are born around the mean position of the carrier at the start of the tick."""
+    world = ef.World(dt=0.1, precision="double")
+    world.spawn("boat", ef.Position([[1.0, 0.0, 0.0], [3.0, 0.0, 2.0]]))
+    world.spawn("wake", ef.Position)
+    tap = ef.Emitter(name="tap", into="wake", rate=20.0, center=(0.0, 0.5, 0.0), attached="boat")
+    world.add_systems(
+        [
+            ef.EmissionSystem(emitters=[tap]),
+            ef.WindSystem(velocity=(10.0, 0, 0), on=("boat",)),
+            ef.AdvectionSystem(),
+        ]
+    )
+    world.step(3)
+    expected = np.repeat([[2.0, 0.5, 1.0], [3.0, 0.5, 1.0], [4.0, 0.5, 1.0]], 2, axis=0)
+    np.testing.assert_allclose(world["wake"][ef.Position].x, expected, atol=1e-12)

@@ -1,0 +1,137 @@
+"""Recipe of a region of fluid at rest that carries density, temperature or species."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.cells import lattice, lattice_counts
+from ecs_fluid.worlds.formula import Formula, evaluate
+from ecs_fluid.worlds.parameters import LEAST_OVERLAP, MOST_VORTONS, Length, Overlap, refuse_above
+from ecs_fluid.worlds.random_numbers import stream
+from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+Positive = Annotated[float, Field(gt=0, le=1e9)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+CARRIED = ("density", "temperature", "fuel", "flame", "smoke")
+
+
+class FluidBlock(Recipe):
+    """Vortons at rest on a lattice that fills a region, with what they carry as numbers or formulas.
+
+    The region is a `box`, a `sphere` or a `torus`; each vorton stands for a cell of edge about `spacing` and
+    has no strength to begin with: BaroclinicSystem gives it one where its density differs from its
+    neighbours' or from the ambient. `density`, `temperature`, `fuel`, `flame` and `smoke` are numbers or
+    formulas over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
+
+    A symmetric cloud stays symmetric: `agitation` gives vortons a random vorticity, uniform in
+    [-agitation/2, agitation/2] per component, and `jitter` moves them off their lattice, both from a stream
+    keyed by the world's seed and the entity's name. The articles' density balls: sphere, agitation 1e-3.
+    """
+
+    kind: Literal["fluid_block"] = "fluid_block"
+    box: Box | None = Field(None, description="box along the axes, m")
+    sphere: Sphere | None = Field(None, description="ball, m")
+    torus: Torus | None = Field(None, description="body of a ring, m")
+    spacing: Length = Field(0.1, description="distance between neighbouring vortons, m")
+    overlap: Overlap = Field(1.5, description="core radius over spacing, 1")
+    density: Positive | Formula | None = Field(None, description="density, kg/m^3, a number or a formula")
+    temperature: Positive | Formula | None = Field(None, description="temperature, K, a number or a formula")
+    fuel: Fraction | Formula = Field(0.0, description="mass fraction of fuel, a number or a formula")
+    flame: Fraction | Formula = Field(0.0, description="mass fraction of flame, a number or a formula")
+    smoke: Fraction | Formula = Field(0.0, description="mass fraction of smoke, a number or a formula")
+    agitation: float = Field(0.0, ge=0, le=1e9, description="width of the random vorticity, 1/s")
+    jitter: float = Field(0.0, ge=0, le=1, description="random part of the place within a cell, 1")
+
+    @model_validator(mode="after")
+    def _one_region(self) -> FluidBlock:
+        given = [name for name in ("box", "sphere", "torus") if getattr(self, name) is not None]
+        if len(given) != 1:
+            said = " and ".join(given) if given else "none"
+            raise ValueError(f"{said} given; exactly one of box, sphere, torus is needed")
+        if self.box is not None and sum(a == b for a, b in zip(self.box.low, self.box.high, strict=True)) > 1:
+            raise ValueError("box has no area; at most one of its sizes may be 0")
+        return self
+
+    @property
+    def _region(self) -> Region:
+        region = self.box or self.sphere or self.torus
+        assert region is not None
+        return region
+
+    def build(self, world: World) -> None:
+        """Spawn the vortons."""
+        x, volume = self._places(world)
+        tables: list[Component] = [
+            Position(x),
+            Strength(self._strength(world, x, volume)),
+            CoreRadius(np.full(len(x), self.overlap * self.spacing)),
+            Volume(np.full(len(x), volume)),
+        ]
+        if self.density is not None:
+            tables.append(Density(self._value("density", x)))
+        if self.temperature is not None:
+            tables.append(Temperature(self._value("temperature", x)))
+        if any(getattr(self, name) != 0.0 for name in ("fuel", "flame", "smoke")):
+            fractions = [self._value(name, x) for name in ("fuel", "flame", "smoke")]
+            total = np.sum(fractions, axis=0)
+            if float(total.max()) > 1 + 1e-9:
+                row = int(total.argmax())
+                place = ", ".join(f"{part:g}" for part in x[row])
+                raise RecipeError(
+                    f"fuel + flame + smoke is {total[row]:g} at ({place}) m; at most 1 is allowed"
+                )
+            tables.append(Species(*fractions))
+        world.spawn(self.name, *tables)
+
+    def _places(self, world: World) -> tuple[Array, float]:
+        """Positions (n, 3), and the volume of a cell (its area in a flat box)."""
+        region = self._region
+        low, high = region.bounds()
+        count = float(np.prod(lattice_counts(high - low, self.spacing)))
+        refuse_above(MOST_VORTONS, count, "vortons", "use a larger spacing")
+        x, edge = lattice(low, high, self.spacing)
+        if self.jitter:
+            x = x + self.jitter * edge * (stream(world.seed, f"{self.name} jitter").random(x.shape) - 0.5)
+        x = x[region.inside(x)]
+        if len(x) == 0:
+            raise RecipeError("no vorton falls into the region; use a smaller spacing")
+        origin, axes = region.placement()
+        return np.asarray(x @ axes + origin), float(np.prod(edge[edge > 0]))
+
+    def _strength(self, world: World, x: Array, volume: float) -> Array:
+        if not self.agitation:
+            return np.zeros_like(x)
+        omega = self.agitation * (stream(world.seed, self.name).random(x.shape) - 0.5)
+        flat = np.ptp(x, axis=0) == 0
+        if flat.any():
+            omega[:, ~flat] = 0.0
+        # Without a mean the cloud as a whole neither turns nor moves by it.
+        return np.asarray((omega - omega.mean(axis=0)) * volume)
+
+    def _value(self, name: str, x: Array) -> Array:
+        given = getattr(self, name)
+        if isinstance(given, str):
+            return evaluate(given, x, name)
+        return np.full(len(x), float(given))
+
+    def lint(self) -> list[str]:
+        """Sentences on cores that do not overlap, and on fluid that carries nothing."""
+        said = []
+        if self.overlap < LEAST_OVERLAP:
+            said.append(
+                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be noisy; "
+                f"use overlap >= {LEAST_OVERLAP}"
+            )
+        if all(getattr(self, name) in (None, 0.0) for name in CARRIED):
+            said.append("the block carries nothing, so nothing will move it; give a density or a temperature")
+        return said
