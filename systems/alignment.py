@@ -12,6 +12,8 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Strength, VelocityGradient
 from ecs_fluid.integrator import METHODS
 from ecs_fluid.system import System
+from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.world import World
 
 
 class AlignmentSystem(System):
@@ -57,6 +59,15 @@ class AlignmentSystem(System):
             align(strength.alpha, gradient.du, number(fraction), number(lag), self.corrected)
         after = self._totals()
         self.changes = {name: after[name] - before[name] for name in after}
+
+    def lint(self, world: World) -> list[str]:
+        """Aligning turns around what remeshing makes at the rims."""
+        if world.system(RemeshSystem) is None:
+            return []
+        return [
+            "AlignmentSystem turns around the vortons that RemeshSystem sets against the vorticity, which "
+            "raises the energy; use one of them"
+        ]
 
     def _totals(self) -> dict[str, Array]:
         """Total strength (3,), impulse (3,), angular impulse (3,) and sum of |alpha| (1,)."""

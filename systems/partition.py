@@ -19,11 +19,11 @@ MOST_FINE_CELLS = 2**17
 class PartitionSystem(System):
     """Two uniform grids and one sorted table of vortons.
 
-    The Grid encloses vortons and tracers and carries the velocity field. It has about `cells_per_vorton`
-    cells per vorton, as in the articles, and more where few vortons with small cores would leave it coarser
-    than `cells_per_core` cells per core radius. The Sources are all vortons in one structure of arrays,
-    sorted by the cells of a second grid that encloses the vortons alone; the tree is built on it. Both are
-    remade in each stage, so no particle ever leaves the domain.
+    The Grid encloses vortons and tracers and carries the velocity field. It has about `cells` cells, or
+    `cells_per_vorton` per vorton, as in the articles, and more where few vortons with small cores would leave
+    it coarser than `cells_per_core` cells per core radius. The Sources are all vortons in one structure of
+    arrays, sorted by the cells of a second grid that encloses the vortons alone; the tree is built on it.
+    Both are remade in each stage, so no particle ever leaves the domain.
 
     Source: Fluid Simulation for Video Games, part 3.
     """
@@ -32,6 +32,9 @@ class PartitionSystem(System):
     writes = (Grid, Sources)
     phase = "prepare"
 
+    cells: int | None = Field(
+        None, ge=1, le=MAX_CELLS, description="cells of the field grid; None: by the next two"
+    )
     cells_per_vorton: float = Field(
         1.0, gt=0, le=1000, description="least cells of the field grid per vorton"
     )
@@ -115,6 +118,8 @@ class PartitionSystem(System):
 
     def _count(self, extent: Array, sigma: Array) -> int:
         """Cells wanted for a field grid of that extent (3,) m."""
+        if self.cells is not None:
+            return self.cells
         wanted = round(len(sigma) * self.cells_per_vorton)
         if wanted > MAX_CELLS:
             raise FluidError(

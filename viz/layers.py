@@ -11,7 +11,8 @@ from vtkmodules.vtkRenderingCore import vtkActor, vtkPointGaussianMapper, vtkPol
 from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSphereMapper
 
 from ecs_fluid.viz.columns import Array
-from ecs_fluid.viz.look import Colour, Look, Tint
+from ecs_fluid.viz.look import Colour, Look
+from ecs_fluid.viz.paint import Paint
 from ecs_fluid.viz.smoke import Puff, back_to_front, illumination
 
 VALUES = "values"
@@ -39,20 +40,64 @@ class Smoke:
         self.actor.GetProperty().SetOpacity(puff.opacity)
         self.actor.ForceTranslucentOn()
 
-    def update(self, clouds: Sequence[tuple[Array, Tint]], camera: Array, focal: Array) -> None:
-        """Draw clouds of tracers at (n, 3) m, each in its tint, for a camera at `camera` that looks at
+    def update(self, clouds: Sequence[tuple[Array, Paint]], camera: Array, focal: Array) -> None:
+        """Draw clouds of tracers at (n, 3) m, each in its paint, for a camera at `camera` that looks at
         `focal`."""
         x = np.concatenate([np.asarray(points, dtype=np.float64) for points, _ in clouds])
-        sizes = [len(points) for points, _ in clouds]
-        lit, shade = (np.repeat([tint[k] for _, tint in clouds], sizes, axis=0) for k in (0, 1))
+        lit, shade = (np.concatenate([getattr(paint, k) for _, paint in clouds]) for k in ("lit", "shade"))
+        cover = covers(clouds)
         look = self._look
         # Half the cross-section: smoke scatters most light onwards, so its shadow is softer than its cover.
-        light = illumination(x, np.array(look.light), self._puff.spacing, 0.5 * self._puff.cross_section)
+        light = illumination(
+            x, np.array(look.light), self._puff.spacing, 0.5 * self._puff.cross_section, cover
+        )
         colour = shade + light[:, None] * (lit - shade)
         order = back_to_front(x, camera, focal)
+        if cover is not None:
+            colour = np.column_stack((colour, cover))
+            order = order[cover[order] > 1e-3]
         fresh = pv.PolyData(x[order].astype(np.float32))
         fresh.point_data[VALUES] = np.rint(255.0 * colour[order]).astype(np.uint8)
         self._data.copy_from(fresh, deep=False)
+
+
+class Flame:
+    """Glowing tracers: puffs that add their colour to what is behind them."""
+
+    def __init__(self, puff: Puff) -> None:
+        self._data = pv.PolyData()
+        mapper = vtkPointGaussianMapper()
+        mapper.SetInputData(self._data)
+        mapper.SetScaleFactor(puff.radius)
+        mapper.EmissiveOn()
+        mapper.SetScalarModeToUsePointFieldData()
+        mapper.SelectColorArray(VALUES)
+        self.actor = vtkActor()
+        self.actor.SetMapper(mapper)
+        # As much light as the same puffs would cover if they were smoke, and half of it again.
+        self.actor.GetProperty().SetOpacity(min(1.0, 1.5 * puff.opacity))
+        self.actor.ForceTranslucentOn()
+
+    def update(self, clouds: Sequence[tuple[Array, Paint]]) -> None:
+        """Draw the tracers at (n, 3) m that glow."""
+        glowing = [(points, paint.glow) for points, paint in clouds if paint.glow is not None]
+        if not glowing:
+            self.actor.VisibilityOff()
+            return
+        x = np.concatenate([np.asarray(points, dtype=np.float32) for points, _ in glowing])
+        colour = np.concatenate([glow for _, glow in glowing])
+        bright = colour.max(axis=1) > 1e-3
+        fresh = pv.PolyData(x[bright])
+        fresh.point_data[VALUES] = np.rint(255.0 * colour[bright]).astype(np.uint8)
+        self._data.copy_from(fresh, deep=False)
+
+
+def covers(clouds: Sequence[tuple[Array, Paint]]) -> NDArray[np.float64] | None:
+    """Shares of a puff's opacity (n,) of all tracers, None when all are full."""
+    if all(paint.cover is None for _, paint in clouds):
+        return None
+    parts = [np.ones(len(points)) if paint.cover is None else paint.cover for points, paint in clouds]
+    return np.concatenate(parts)
 
 
 class Spheres:

@@ -16,7 +16,9 @@ FLAME, SMOKE, HEAT, RHO = "Species.flame", "Species.smoke", "Temperature.T", "De
 PAINTED = {"dye": RHO, "temperature": HEAT}
 """Column that colours the tracers, by the look's kind of paint."""
 
-GLOW = np.array([(0.0, 0.0, 0.0), (0.55, 0.09, 0.01), (1.0, 0.38, 0.05), (1.0, 0.75, 0.28), (1.0, 0.95, 0.75)])
+GLOW = np.array(
+    [(0.0, 0.0, 0.0), (0.55, 0.09, 0.01), (1.0, 0.38, 0.05), (1.0, 0.75, 0.28), (1.0, 0.95, 0.75)]
+)
 """Colours of flame from cool to hot: dark red, orange, yellow, nearly white."""
 
 
@@ -35,7 +37,7 @@ def paint(look: Look, columns: Columns, tint: Tint, limits: tuple[float, float])
     """The paint of one population in a look; `limits` is the range of the painted column over all frames."""
     rows = len(columns["Position.x"])
     plain = Paint(*(np.broadcast_to(np.array(part), (rows, 3)) for part in tint))
-    column = PAINTED.get(look.paint)
+    column = PAINTED.get(look.paint, "")
     if column in columns:
         return _coloured(look, columns[column], limits)
     if look.paint == "fire" and FLAME in columns and SMOKE in columns:

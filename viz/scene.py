@@ -21,8 +21,9 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, Placement, place
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
-from ecs_fluid.viz.layers import Smoke, Spheres, Surface
-from ecs_fluid.viz.look import LOOKS, Options, Tint
+from ecs_fluid.viz.layers import Flame, Smoke, Spheres, Surface
+from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.paint import PAINTED, Paint, paint
 from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, limits, survey
@@ -31,7 +32,7 @@ from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, li
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-L = TypeVar("L", Smoke, Spheres, Surface)
+L = TypeVar("L", Flame, Smoke, Spheres, Surface)
 SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
@@ -118,7 +119,7 @@ class Scene:
         self._camera = self._place(camera, width / height)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._layers: dict[str, Smoke | Spheres | Surface] = {}
+        self._layers: dict[str, Flame | Smoke | Spheres | Surface] = {}
         self._table: pv.LookupTable | None = None
         self._clock: pv.Text | None = None
         self._passes()
@@ -158,13 +159,15 @@ class Scene:
             if what == "streamlines" and velocity is not None:
                 self._streamlines(velocity)
             clouds = [
-                (x, self._tint(name))
+                (x, self._paint(name, columns))
                 for name, columns, x in drawable(kept(frame, self.options))
-                if not self._population(name, columns, x)
+                if not self._hidden(columns) and not self._population(name, columns, x)
             ]
             if clouds:
                 camera, focal, _ = (np.array(point) for point in self._camera)
                 self._layer("smoke", self._smoke).update(clouds, camera, focal)
+                if self.look.paint == "fire":
+                    self._layer("flame", self._flame).update(clouds)
         if time is not None:
             self._tell(time)
         self.plotter.renderer.ResetCameraClippingRange()
@@ -177,8 +180,21 @@ class Scene:
         assert self.view.puff is not None
         return Smoke(self.look, self.view.puff)
 
-    def _tint(self, name: str) -> Tint:
-        return self.look.tint(name, self.view.clouds)
+    def _flame(self) -> Flame:
+        assert self.view.puff is not None
+        return Flame(self.view.puff)
+
+    def _paint(self, name: str, columns: Columns) -> Paint:
+        painted = PAINTED.get(self.look.paint, "")
+        if painted in columns and self.options.color_by is None and self.options.what == "particles":
+            self._colours(painted, self.view.painted)  # for its scalar bar
+        return paint(self.look, columns, self.look.tint(name, self.view.clouds), self.view.painted)
+
+    def _hidden(self, columns: Columns) -> bool:
+        """A look that paints the tracers shows vortons only where there are no tracers, or on demand."""
+        asked = self.options.populations is not None or self.options.color_by is not None
+        painting = self.look.paint and self.options.what == "particles" and self.view.puff is not None
+        return bool(painting) and is_vortons(columns) and not asked
 
     def _population(self, name: str, columns: Columns, x: NDArray) -> bool:
         """Draw a population, unless it is to be part of the smoke; whether it was drawn."""
@@ -272,7 +288,8 @@ class Scene:
                 mapper=key,
                 color=self.look.text,
                 n_labels=4,
-                fmt="{0:.3g}",
+                # Close values, such as densities, need another digit to differ.
+                fmt="{0:.4g}" if span[1] - span[0] < 0.1 * abs(span[1]) else "{0:.3g}",
                 vertical=False,
                 width=0.3,
                 height=0.1,

@@ -95,8 +95,8 @@ def illumination(
     return reached
 
 
-def _deposit(where: Vector) -> Vector:
-    """Tracers per grid point: each is shared by its cell's corners with trilinear weights.
+def _deposit(where: Vector, cover: Array | None = None) -> Vector:
+    """Tracers (times their `cover`) per grid point: each is shared by its cell's corners, trilinearly.
 
     (Counting them by cell would show a beat between the grid and tracers that stand on a lattice.)
     """
@@ -106,6 +106,8 @@ def _deposit(where: Vector) -> Vector:
     total = np.zeros(int(np.prod(shape)))
     for corner in itertools.product((0, 1), repeat=3):
         weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
+        if cover is not None:
+            weight = weight * cover
         index = np.ravel_multi_index(tuple((base + corner).T), shape)
         total += np.bincount(index, weights=weight, minlength=len(total))
     return total.reshape(shape)

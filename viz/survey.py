@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
 from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.paint import FLAME, PAINTED, SMOKE
 from ecs_fluid.viz.smoke import Puff, mean_spacing, puff
 
 TimedFrame = tuple[float, Frame]
@@ -25,7 +26,8 @@ OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
 @dataclass(frozen=True)
 class View:
     """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
-    the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds."""
+    the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
+    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke)."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -35,6 +37,7 @@ class View:
     clouds: tuple[str, ...] = ()
     radii: dict[str, float] = field(default_factory=dict)
     points: NDArray[np.float64] | None = None
+    painted: tuple[float, float] = (0.0, 1.0)
 
 
 class Stored(Protocol):
@@ -144,6 +147,8 @@ class _Seen:
                 self.radii[name] = _radius(columns)
             if is_cloud(columns):
                 tracers.append(x)
+                for column in {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns):
+                    self._widen(column, columns[column])
         if sum(map(len, tracers)) > self.most:
             x = np.concatenate(tracers)
             self.most = len(x)
@@ -177,8 +182,14 @@ class _Seen:
         return View(
             self.lo, self.hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
             self.puff, tuple(self.clouds), self.radii,
-            np.clip(np.concatenate(self.points), self.lo, self.hi),
+            np.clip(np.concatenate(self.points), self.lo, self.hi), self._painted(),
         )  # fmt: skip
+
+    def _painted(self) -> tuple[float, float]:
+        if self.look.paint == "fire":
+            return self.ranges.get(FLAME, (0.0, 1.0))[1], self.ranges.get(SMOKE, (0.0, 1.0))[1]
+        name = PAINTED.get(self.look.paint, "")
+        return limits(name, *self.ranges.get(name, (0.0, 1.0)))
 
 
 def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:

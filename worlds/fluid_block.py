@@ -43,7 +43,7 @@ class FluidBlock(Recipe):
     sphere: Sphere | None = Field(None, description="ball, m")
     torus: Torus | None = Field(None, description="body of a ring, m")
     spacing: Length = Field(0.1, description="distance between neighbouring vortons, m")
-    overlap: Overlap = Field(1.5, description="core radius over spacing, 1")
+    overlap: Overlap = Field(1.5, description="core radius over the cell's edge, 1")
     density: Positive | Formula | None = Field(None, description="density, kg/m^3, a number or a formula")
     temperature: Positive | Formula | None = Field(None, description="temperature, K, a number or a formula")
     fuel: Fraction | Formula = Field(0.0, description="mass fraction of fuel, a number or a formula")
@@ -70,11 +70,12 @@ class FluidBlock(Recipe):
 
     def build(self, world: World) -> None:
         """Spawn the vortons."""
-        x, volume = self._places(world)
+        x, edge = self._places(world)
+        volume = float(np.prod(edge[edge > 0]))
         tables: list[Component] = [
             Position(x),
             Strength(self._strength(world, x, volume)),
-            CoreRadius(np.full(len(x), self.overlap * self.spacing)),
+            CoreRadius(np.full(len(x), self.overlap * float(edge.max()))),
             Volume(np.full(len(x), volume)),
         ]
         if self.density is not None:
@@ -93,8 +94,8 @@ class FluidBlock(Recipe):
             tables.append(Species(*fractions))
         world.spawn(self.name, *tables)
 
-    def _places(self, world: World) -> tuple[Array, float]:
-        """Positions (n, 3), and the volume of a cell (its area in a flat box)."""
+    def _places(self, world: World) -> tuple[Array, Array]:
+        """Positions (n, 3), and the edges (3,) of a cell, 0 across a flat box."""
         region = self._region
         low, high = region.bounds()
         count = float(np.prod(lattice_counts(high - low, self.spacing)))
@@ -106,7 +107,7 @@ class FluidBlock(Recipe):
         if len(x) == 0:
             raise RecipeError("no vorton falls into the region; use a smaller spacing")
         origin, axes = region.placement()
-        return np.asarray(x @ axes + origin), float(np.prod(edge[edge > 0]))
+        return np.asarray(x @ axes + origin), edge
 
     def _strength(self, world: World, x: Array, volume: float) -> Array:
         if not self.agitation:

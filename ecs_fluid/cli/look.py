@@ -36,7 +36,7 @@ def show(
     frame: Annotated[int, Parameter(help="stored frame of a run, from 0; -1 is the last")] = -1,
     ticks: Annotated[int, Parameter(help="ticks to simulate first, for a world")] = 0,
     camera: Annotated[str, Parameter(help="auto, or a side: x, -x, y, -y, z, -z")] = "auto",
-    look: Annotated[str, Parameter(help="smoke (dark) or paper (light)")] = "smoke",
+    look: Annotated[str, Parameter(help="smoke (dark), paper (light), dye, temperature, fire")] = "smoke",
     only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
     normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
     size: Annotated[tuple[int, int], Parameter(help="width and height in pixels")] = (1280, 720),

@@ -122,30 +122,45 @@ def _scatter(
     kind = out.dtype.type
     nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
     inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    # A short axis has but two points, and other rows of points may be another thread's: weights of zero.
+    taps_z = 2 if nz < 3 else _TAPS
+    width = taps_z * m
+    flat = out.reshape(out.size)
+    row_length = (nz + 1) * m
+    plane_length = (ny + 1) * row_length
     for colour in range(_TAPS * _TAPS):
         i_first, j_first = colour // _TAPS, colour % _TAPS
         i_count, j_count = (nx - i_first + _TAPS - 1) // _TAPS, (ny - j_first + _TAPS - 1) // _TAPS
         for task in prange(i_count * j_count):
-            wx, wy, wz = np.empty(_TAPS), np.empty(_TAPS), np.empty(_TAPS)
             i = i_first + _TAPS * (task // j_count)
             j = j_first + _TAPS * (task % j_count)
             cell = (i * ny + j) * nz
+            if start[cell] == start[cell + nz]:
+                continue
+            wx, wy, wz = np.empty(_TAPS), np.empty(_TAPS), np.empty(_TAPS)
+            line = np.empty(width, out.dtype)
             for k in range(nz):
                 for p in range(start[cell + k], start[cell + k + 1]):
                     i0 = _axis(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, wx)
                     j0 = _axis(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, wy)
                     k0 = _axis(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, wz)
-                    # Points without a weight may be another thread's, or not exist.
+                    for e in range(taps_z):
+                        for c in range(m):
+                            line[e * m + c] = kind(wz[e]) * values[c, p]
                     for s in range(_TAPS):
-                        if wx[s] != 0.0:
-                            for t in range(_TAPS):
-                                if wy[t] != 0.0:
-                                    row, share = out[i0 + s, j0 + t], wx[s] * wy[t]
-                                    for e in range(_TAPS):
-                                        if wz[e] != 0.0:
-                                            w = kind(share * wz[e])
-                                            for c in range(m):
-                                                row[k0 + e, c] += w * values[c, p]
+                        if wx[s] == 0.0:
+                            continue
+                        for t in range(_TAPS):
+                            if wy[t] == 0.0:
+                                continue
+                            w = kind(wx[s] * wy[t])
+                            at = (i0 + s) * plane_length + (j0 + t) * row_length + k0 * m
+                            if width == 12:
+                                for e in range(12):
+                                    flat[at + e] += w * line[e]
+                            else:
+                                for e in range(width):
+                                    flat[at + e] += w * line[e]
 
 
 def scatter(

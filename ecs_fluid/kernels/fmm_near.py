@@ -50,7 +50,7 @@ def _fill(s: Any, pack: Any, filled: int, first: int, count: int) -> None:
 
 
 @njit(**PART)
-def _next_pack(s: Any, near: Any, at: int, done: int, last: int, pack: Any) -> Any:
+def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> Any:
     """Fill the pack from ``near[at:last]``, of whose first leaf ``done`` vortons are dealt with.
 
     Returns the number of vortons in the pack and the new ``at`` and ``done``.

@@ -7,6 +7,7 @@ two clusters a thousand diameters apart are cut as well as a full cube. Coincide
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share, threads
 
-_LEAST_SCALE = 0.01
+_LEAST_SCALE, _LEAST_RADIUS = 1e-5, 0.02
 """A node is scaled by its radius, but not by less than this part of the scale of its parent: expansions of a
-node of one point are divided by powers of it."""
-
+node of one point are divided by powers of it. And its radius counts as this part of its scale at least, or
+powers of scale/distance would overflow in float32 where points coincide."""
 
 _FEW = 8192
 """So few points are quicker done by one thread."""
@@ -36,7 +37,7 @@ class PointTree(NamedTuple):
     centre: NDArray[np.float64]
     """(nodes, 3) middle of the bounding box"""
     radius: NDArray[np.float64]
-    """(nodes,) from the centre to the farthest point"""
+    """(nodes,) from the centre to the farthest point, and not much less than the scale"""
     scale: NDArray[np.float64]
     """(nodes,) unit of length of the expansions of the node, positive"""
 
@@ -95,10 +96,14 @@ def _measure(x: Any, first: Any, last: Any, node: Any, centre: Any, radius: Any,
             d2 += (np.float64(x[a, i]) - centre[node, a]) ** 2
         farthest = d2 if d2 > farthest else farthest
     radius[node] = np.sqrt(farthest)
-    unit = radius[node]
-    if node > 0 and unit < _LEAST_SCALE * scale[(node - 1) // 2]:
-        unit = _LEAST_SCALE * scale[(node - 1) // 2]
+    unit, above = radius[node], (node - 1) // 2
+    if node > 0 and unit < _LEAST_SCALE * scale[above]:
+        # Below a node of one point the scale stays: powers of powers would leave the range of float32.
+        single = radius[above] <= _LEAST_RADIUS * scale[above]
+        unit = scale[above] if single else _LEAST_SCALE * scale[above]
     scale[node] = unit if unit > 0.0 else 1.0
+    if radius[node] < _LEAST_RADIUS * scale[node]:
+        radius[node] = _LEAST_RADIUS * scale[node]
     return axis
 
 
@@ -135,11 +140,21 @@ def build(x: NDArray[Any], leaf: int) -> PointTree:
     # One level after the other while there are few nodes, then whole branches.
     top = branch_level(depth, n)
     for level in range(top):
-        share(lambda first, last, at=level: _grow(depth, at, at, first, last, *arrays), 1 << level)
-    share(lambda first, last: _grow(depth, top, depth, first, last, *arrays), 1 << top)
+        share(partial(_branches, depth, level, level, arrays), 1 << level)
+    share(partial(_branches, depth, top, depth, arrays), 1 << top)
     return tree
+
+
+def _branches(depth: int, level: int, deepest: int, arrays: Any, first: int, last: int) -> None:
+    _grow(depth, level, deepest, first, last, *arrays)
 
 
 def branch_level(depth: int, n: int) -> int:
     """Level whose nodes are the branches that threads share out: the root for few points."""
     return min(depth, (4 * threads() - 1).bit_length()) if n > _FEW else 0
+
+
+def leaf_rows(tree: PointTree) -> NDArray[np.int64]:
+    """Number of the leaf of each sorted point."""
+    ends = (np.arange((1 << tree.depth) + 1) * tree.order.size) >> tree.depth
+    return np.repeat(np.arange(1 << tree.depth), np.diff(ends))

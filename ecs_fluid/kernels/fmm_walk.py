@@ -81,9 +81,10 @@ def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
     """Scratch for one ``walk`` over pieces of ``levels`` levels below their node."""
     c = o.degree.size
     rows = (3, o.order + 1, o.order + 1, 3 * c, o.order + 1, c, 3 * c, 3, 12)
-    lists = (np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3))
     # Unused lanes are multiplied by zero, which is not enough for what memory may hold.
-    return Scratch(*(zero_rows(count, dtype) for count in rows), *lists)
+    arrays = [zero_rows(count, dtype) for count in rows]
+    arrays += [np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3)]
+    return Scratch(*arrays)
 
 
 @njit(**PART)
@@ -248,10 +249,10 @@ def walk(
     """The far part of the sums at the targets of the pieces ``spans[first:last]`` of their tree.
 
     ``mode`` is POTENTIAL, VELOCITY or GRADIENT. Piece i is node spans[i, 0] of level ``top``, from its leaf
-    spans[i, 1] up to spans[i, 2]. ``w`` is scratch of its own for every thread. Results go to ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)`` in the
-    sequence of the given targets. Returns the near part, ``near`` and ``start``: the i-th leaf that was met
-    has still to add the source leaves near[start[i] : start[i + 1]]; and the number of node pairs that met by
-    expansion.
+    spans[i, 1] up to spans[i, 2]. ``w`` is scratch, of its own for every thread. Results go to ``u (m, 3)``
+    and, with GRADIENT, ``du (m, 9)`` (else (0, 0)) in the sequence of the given targets. Returns the near
+    part, ``near`` and ``start``: the i-th leaf that was met has still to add the source leaves
+    near[start[i] : start[i + 1]]; and the number of node pairs that met by expansion.
     """
     o, how = s.orders, s.settings
     c, levels = o.degree.size, target.depth - top
@@ -262,10 +263,8 @@ def walk(
     far, pending, ranked = np.empty(512, np.int64), np.empty(1024, np.int64), np.empty(512, np.int64)
     place = np.empty(how.order + 2, np.int64)
     near, leaves, met = np.empty(1024, np.int64), np.int64(0), np.int64(0)
-    for piece in range(first, last):
-        leaves += spans[piece, 2] - spans[piece, 1]
-    start = np.empty(leaves + 1, np.int64)
-    start[0] = leaves = 0
+    start = np.empty(((last - first) << levels) + 1, np.int64)
+    start[0] = 0
     # Level i of the piece inherits pending[begin[i] : begin[i + 1]]; level 0 inherits the root.
     begin = np.empty(levels + 3, np.int64)
     begin[0], begin[1] = 0, 1

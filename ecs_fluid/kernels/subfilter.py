@@ -65,12 +65,81 @@ CENTRE = {
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 
 
+_RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
+
+
+@njit(**_RUN)
+def _densities(
+    code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
+) -> None:
+    """w_q = zeta_q at p for one run of sources, 0 beyond the cut; a loop that vectorises."""
+    real = w.dtype.type
+    quarter, zero = real(0.25 / math.pi), real(0)
+    for q in range(x.shape[0]):
+        dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
+        r2 = dx * dx + dy * dy + dz * dz
+        _, zeta = potential_factors(code, r2 + core_shift(code, square), square, core_constant(code, square))
+        w[q] = zero if r2 > cut * square else quarter * zeta
+
+
+@njit(**_RUN)
+def _factor_changes(
+    code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, t2: Array,
+    cut: float, g: Array, h: Array,
+) -> None:  # fmt: skip
+    """Changes of the gradient's factors from core radii squared ``s2`` to ``t2``, 0 beyond the cut."""
+    real = g.dtype.type
+    quarter, zero = real(0.25 / math.pi), real(0)
+    for q in range(x.shape[0]):
+        dx, dy, dz, wide, narrow = px - x[q], py - y[q], pz - z[q], s2[q], t2[q]
+        r2 = dx * dx + dy * dy + dz * dz
+        g0, h0 = gradient_factors(code, r2 + core_shift(code, wide), wide, core_constant(code, wide))
+        g1, h1 = gradient_factors(code, r2 + core_shift(code, narrow), narrow, core_constant(code, narrow))
+        far = r2 > cut * wide
+        g[q] = zero if far else quarter * (g1 - g0)
+        h[q] = zero if far else quarter * (h1 - h0)
+
+
+@njit(**_RUN)
+def _add_gradients(
+    px: float, py: float, pz: float, x: Array, y: Array, z: Array, a: Array, b: Array, c: Array, g: Array,
+    h: Array, out: Array,
+) -> None:  # fmt: skip
+    """Add g [alpha x] + h (alpha x r) r of one run of sources to ``out`` (9,)."""
+    zero = out.dtype.type(0)
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    for q in range(x.shape[0]):
+        dx, dy, dz = px - x[q], py - y[q], pz - z[q]
+        cx = h[q] * (b[q] * dz - c[q] * dy)
+        cy = h[q] * (c[q] * dx - a[q] * dz)
+        cz = h[q] * (a[q] * dy - b[q] * dx)
+        ga, gb, gc = g[q] * a[q], g[q] * b[q], g[q] * c[q]
+        xx += cx * dx
+        xy += cx * dy - gc
+        xz += cx * dz + gb
+        yx += cy * dx + gc
+        yy += cy * dy
+        yz += cy * dz - ga
+        zx += cz * dx - gb
+        zy += cz * dy + ga
+        zz += cz * dz
+    out[0] += xx
+    out[1] += xy
+    out[2] += xz
+    out[3] += yx
+    out[4] += yy
+    out[5] += yz
+    out[6] += zx
+    out[7] += zy
+    out[8] += zz
+
+
 @njit(**_OPTIONS)
 def _near_sums(
     code: int,
     sx: Array,
-    sigma2: Array,
-    small2: Array,
+    s2: Array,
+    t2: Array,
     alpha: Array,
     values: Array,
     reach: float,
@@ -79,21 +148,20 @@ def _near_sums(
     origin: Array,
     spacing: Array,
     cells: Array,
+    width: int,
     sums: Array,
     gradient: Array,
 ) -> None:
     """Over neighbours q: sums (m, n) of zeta_q values_q, and, where ``gradient`` (9, n) has rows, J' - J."""
     n, m = sx.shape[1], values.shape[0]
-    real = sx.dtype.type
-    quarter = real(0.25 / math.pi)
     inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     for chunk in prange(CHUNKS):
+        w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
         for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             px, py, pz = sx[0, p], sx[1, p], sx[2, p]
+            total[:] = 0
             for v in range(m):
-                sums[v, p] = real(0)
-            for v in range(gradient.shape[0]):
-                gradient[v, p] = real(0)
+                sums[v, p] = 0
             i1 = axis_cell(px + reach, origin[0], inv0, cells[0])
             j1 = axis_cell(py + reach, origin[1], inv1, cells[1])
             for i in range(axis_cell(px - reach, origin[0], inv0, cells[0]), i1 + 1):
@@ -107,39 +175,24 @@ def _near_sums(
                     row = (i * cells[1] + j) * cells[2]
                     first = start[row + axis_cell(pz - half, origin[2], inv2, cells[2])]
                     last = start[row + axis_cell(pz + half, origin[2], inv2, cells[2]) + 1]
-                    for q in range(first, last):
-                        x, y, z = px - sx[0, q], py - sx[1, q], pz - sx[2, q]
-                        r2 = x * x + y * y + z * z
-                        s2 = sigma2[q]
-                        if r2 > cut * s2:
-                            continue
-                        if m > 0:
-                            _, zeta = potential_factors(
-                                code, r2 + core_shift(code, s2), s2, core_constant(code, s2)
-                            )
-                            zeta *= quarter
-                            for v in range(m):
-                                sums[v, p] += zeta * values[v, q]
-                        if gradient.shape[0] > 0:
-                            t2 = small2[q]
-                            g0, h0 = gradient_factors(
-                                code, r2 + core_shift(code, s2), s2, core_constant(code, s2)
-                            )
-                            g1, h1 = gradient_factors(
-                                code, r2 + core_shift(code, t2), t2, core_constant(code, t2)
-                            )
-                            g, h = quarter * (g1 - g0), quarter * (h1 - h0)
-                            ax, ay, az = alpha[0, q], alpha[1, q], alpha[2, q]
-                            cx, cy, cz = h * (ay * z - az * y), h * (az * x - ax * z), h * (ax * y - ay * x)
-                            gradient[0, p] += cx * x
-                            gradient[1, p] += cx * y - g * az
-                            gradient[2, p] += cx * z + g * ay
-                            gradient[3, p] += cy * x + g * az
-                            gradient[4, p] += cy * y
-                            gradient[5, p] += cy * z - g * ax
-                            gradient[6, p] += cz * x - g * ay
-                            gradient[7, p] += cz * y + g * ax
-                            gradient[8, p] += cz * z
+                    if first == last:
+                        continue
+                    x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
+                    if m > 0:
+                        _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
+                        for v in range(m):
+                            source, gain = values[v, first:last], sx.dtype.type(0)
+                            for q in range(source.shape[0]):
+                                gain += w[q] * source[q]
+                            sums[v, p] += gain
+                    if gradient.shape[0] > 0:
+                        a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
+                        _factor_changes(
+                            code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h
+                        )  # fmt: skip
+                        _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
+            for v in range(gradient.shape[0]):
+                gradient[v, p] = total[v]
 
 
 def _sums(
@@ -159,8 +212,11 @@ def _sums(
         # Test filters are smaller than the filter, so that the reach of the filter serves both.
         reach = REACH[code] * float(sigma.max()) * (1 + 1e-5)
         cut = sx.dtype.type(REACH[code] ** 2)
+        # Most vortons in one row of cells (fixed i, j).
+        width = int(np.diff(start[:: int(grid[2][2])]).max())
         _near_sums(
-            code, sx, sigma * sigma, small * small, alpha, values, reach, cut, start, *grid, sums, gradient
+            code, sx, sigma * sigma, small * small, alpha, values, reach, cut, start, *grid, width,
+            sums, gradient,
         )  # fmt: skip
     return sums, gradient
 

@@ -133,3 +133,11 @@ def test_without_a_gradient_the_schedule_says_so() -> None:
     world.add_systems([ef.AlignmentSystem(rate=1.0), ef.AdvectionSystem()])
     with pytest.raises(ef.ScheduleError, match="AlignmentSystem reads VelocityGradient"):
         world.step()
+
+
+def test_not_together_with_remeshing() -> None:
+    """M4' weights set part of the strength against the vorticity, which must not be turned: lint says so."""
+    world = world_of(skew_rings(), ef.AlignmentSystem(rate=1.0))
+    assert not any("AlignmentSystem" in text for text in world.lint())
+    world.add_system(ef.RemeshSystem())
+    assert any("AlignmentSystem turns around" in text for text in world.lint())

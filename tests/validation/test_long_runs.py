@@ -204,3 +204,31 @@ def test_vortons_made_later_are_asked_for_averages() -> None:
         world.step()
     world.attach("late", ef.SubfilterAverage)
     world.step()
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_world_files_name_them() -> None:
+    """[[system]] tables by kind; a ring with all four runs, and a wrong value is refused in a sentence."""
+    entity = {
+        "kind": "vortex_ring",
+        "name": "ring",
+        "radius": 1.0,
+        "core": 0.3,
+        "circulation": 1.0,
+        "spacing": 0.2,
+    }
+    kinds: list[dict[str, Any]] = [
+        {"kind": "reformulation"},
+        {"kind": "subfilter", "average": 50},
+        {"kind": "alignment", "rate": 1.0},
+        {"kind": "remesh", "every": 2, "loss": 1e-3},
+    ]
+    world = ef.WorldRecipe.from_tables({"entity": [entity], "system": kinds}).build()
+    former = world["ring"][ef.RowId].id.max()
+    world.step(2)
+    assert world["ring"][ef.RowId].id.min() > former
+    assert np.isfinite(world["ring"][ef.Position].x).all()
+    with pytest.raises(ef.RecipeError, match=r"test_filter = 0\.5; a number above 0\.66"):
+        ef.SubfilterSystem(test_filter=0.5)
+    with pytest.raises(ef.RecipeError, match=r"'rate' is missing"):
+        ef.AlignmentSystem()

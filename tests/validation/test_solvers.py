@@ -1,4 +1,4 @@
-"""The velocity solvers in a world: one field, each with its error; grids without divergence; choice by cost."""
+"""The velocity solvers in a world: one field and their errors; grids free of divergence; choice by cost."""
 
 from __future__ import annotations
 
@@ -209,3 +209,15 @@ def test_choice_by_cost() -> None:
     assert fastest_first(seconds, 20000, 6000, 1e-3, False) == ["direct", "fmm"]
     assert fastest_first(seconds, 20000, 8000, 1e-3, False) == ["fmm", "direct"]
     assert fastest_first(seconds, 10**6, 10**6, 1e-5, True)[0] == "fmm"
+
+
+@pytest.mark.parametrize("count", [200, 3000])
+def test_the_number_of_cells_can_be_chosen(count: int) -> None:
+    """Whatever the number of vortons; rounding to whole cells per axis leaves a few per cent."""
+    cloud = ring(count)
+    world = ef.World(dt=0.01)
+    world.spawn("ring", ef.Position(cloud["x"]), ef.Strength(cloud["alpha"]), ef.CoreRadius(cloud["sigma"]))
+    world.add_system(ef.PartitionSystem(cells=20_000))
+    world.add_system(ef.VelocitySystem(solver="hybrid"))
+    world.step()
+    assert np.prod(world.fluid[ef.Grid].cells) == pytest.approx(20_000, rel=0.15)

@@ -1,0 +1,74 @@
+"""The passes of the fast multipole method over prepared sources: moments up, expansions down, pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.fmm_expansions import fill_moments
+from ecs_fluid.kernels.fmm_near import near_gradient, near_potential, near_scratch, near_velocity
+from ecs_fluid.kernels.fmm_orders import orders
+from ecs_fluid.kernels.fmm_threads import share
+from ecs_fluid.kernels.fmm_tree import PointTree, branch_level
+from ecs_fluid.kernels.fmm_walk import Sources, scratch, walk
+
+_TASK_LEVEL = 7
+"""Target nodes of this level are the pieces that threads share out."""
+
+
+class Pieces(NamedTuple):
+    """Parts of a target tree."""
+
+    top: int
+    """level of the nodes"""
+    spans: NDArray[np.int64]
+    """(k, 3) node of that level, its first leaf, end of its leaves"""
+
+
+def whole(target: PointTree) -> Pieces:
+    """All of the tree."""
+    top = min(_TASK_LEVEL, target.depth)
+    spans = np.zeros((1 << top, 3), np.int64)
+    spans[:, 0], spans[:, 2] = np.arange(1 << top), 1 << (target.depth - top)
+    return Pieces(top, spans)
+
+
+def some(target: PointTree, leaves: NDArray[np.int64]) -> Pieces:
+    """Single leaves of the tree."""
+    top = min(_TASK_LEVEL, target.depth)
+    below = target.depth - top
+    leaf = leaves & ((1 << below) - 1)
+    return Pieces(top, np.stack([leaves >> below, leaf, leaf + 1], axis=1))
+
+
+def with_order(s: Sources, order: int) -> Sources:
+    """The same sources with moments up to another order."""
+    o, tree = orders(order), s.tree
+    moments = np.empty((tree.radius.size, o.degree.size, 3), s.ssigma.dtype)
+    top = branch_level(tree.depth, s.ssigma.size)
+
+    def branches(first: int, last: int) -> None:
+        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.s2)
+
+    share(branches, 1 << top)
+    if top > 0:
+        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.s2)
+    return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
+
+
+def add_up(mode: int, s: Sources, target: PointTree, pieces: Pieces, u: Any, du: Any) -> tuple[int, int]:
+    """Results at the targets of the pieces: ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)``; else (0, 0).
+
+    Returns the number of node pairs that met by expansion and of point pairs.
+    """
+    add_near = (near_potential, near_velocity, near_gradient)[mode]
+
+    def batch(first: int, last: int) -> tuple[int, int]:
+        w = scratch(s.orders, target.depth - pieces.top, u.dtype)
+        near, start, met = walk(mode, s, target, *pieces, first, last, w, u, du)
+        return met, add_near(s, target, *pieces, first, last, near, start, near_scratch(u.dtype), u, du)
+
+    work = share(batch, len(pieces.spans))
+    return sum(met for met, _ in work), sum(pairs for _, pairs in work)

@@ -1,0 +1,53 @@
+"""``ecs-fluid bench velocity``: the table, and the times that ``auto`` chooses by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ecs_fluid.cli import main
+from ecs_fluid.cli.bench import _store
+from ecs_fluid.systems import solver_times
+
+
+def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line per solver; direct in single precision is within 1e-6 of itself in double."""
+    assert main(["bench", "velocity", "--sizes", "300", "--no-calibrate"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = {line[1]: line for line in lines if line[0] == "300"}
+    assert set(rows) == {"direct", "tree", "fmm", "poisson", "hybrid", "auto"}
+    assert float(rows["direct"][-3]) < 1e-6
+    assert float(rows["hybrid"][-3]) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [(["--sizes", "7"], "--sizes 7"), (["--tolerance", "2"], "--tolerance 2"), (["--sizes", "many"], "many")],
+)
+def test_wrong_arguments(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "velocity", *arguments]) == 2
+    said = capsys.readouterr().err.strip()
+    assert word in said
+    assert len(said.splitlines()) == 1
+
+
+def test_measured_times_replace_those_that_ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One precision at a time; a damaged file is passed over."""
+    monkeypatch.setattr(solver_times, "stored_path", lambda: tmp_path / "folder" / "solver_times.json")
+    solver_times.stored.cache_clear()
+    try:
+        shipped = solver_times.stored("single").copy()
+        ours = np.full(solver_times.SHAPE, 0.125)
+        path = _store("single", ours)
+        assert np.array_equal(solver_times.stored("single"), ours)
+        assert not np.array_equal(solver_times.stored("double"), ours)
+        _store("double", 2 * ours)
+        assert set(json.loads(path.read_text())) == {"single", "double"}
+        path.write_text("{]")
+        solver_times.stored.cache_clear()
+        assert np.array_equal(solver_times.stored("single"), shipped)
+    finally:
+        solver_times.stored.cache_clear()
