@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fmm
 import memory
 import overhead
 import pair_rate
+import poisson
+import solvers
 import start
 import ticks
 
-for benchmark in (overhead, pair_rate, ticks, memory, start):
+for benchmark in (overhead, pair_rate, ticks, memory, start, poisson, solvers, fmm):
     benchmark.main()

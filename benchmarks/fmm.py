@@ -8,10 +8,10 @@ tolerance; nan where no angle down to 0.09 does that. Above 100,000 vortons the 
 direct sum is timed on 20,000 targets and scaled. Every time is the best of three after a first run. The last
 lines are the growth of time and of counted work with n. Default: n = 1000 10000 100000 1000000.
 
-Where fmm3dpy is installed (the Flatiron Institute's FMM3D, in Fortran; ``pip install fmm3dpy``, version 2), its time for
-the velocity alone is printed, too, for the widest eps whose velocity error is not above that of ours. It
-knows singular vortons only and works in float64; its error is against their direct sum, in units of the RMS
-velocity of our vortons, because some close pair decides the RMS of the singular ones.
+Where fmm3dpy is installed (the Flatiron Institute's FMM3D, in Fortran; ``pip install fmm3dpy``, version 2),
+its time for the velocity alone is printed, too, for the widest eps whose velocity error is not above that of
+ours. It knows singular vortons only and works in float64; its error is against their direct sum, in units of
+the RMS velocity of our vortons, because some close pair decides the RMS of the singular ones.
 """
 
 from __future__ import annotations

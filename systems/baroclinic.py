@@ -23,10 +23,11 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.entity import Entity
+from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, density_slope
 from ecs_fluid.systems.populations import add_spread, joined
-from ecs_fluid.systems.properties import attach_ambient, particle_density
+from ecs_fluid.systems.properties import attach_ambient, column, particle_density
 from ecs_fluid.systems.transfer import TransferSystem
 from ecs_fluid.systems.velocity import VelocitySystem
 from ecs_fluid.world import World
@@ -88,32 +89,31 @@ class BaroclinicSystem(System):
     def process(self, dt: float) -> None:
         """Add the baroclinic rate of every vorton."""
         ambient, number = self.field(Ambient), self.world.dtype
-        entities = [e for e in self._carriers(self.world) if len(e)]
-        if not entities or not ambient.gravity.any():
+        clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
+        if not clouds or not ambient.gravity.any():
             return
-        x = joined([e[Position].x for e in entities], (3,), number)
-        volume = joined([e[Volume].volume for e in entities], (), number)
-        rho = joined([particle_density(e.tables, ambient) for e in entities], (), number)
+        x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
+        volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
+        rho = joined([particle_density(tables, ambient) for tables in clouds], (), number)
         flat = self._flat_axis(x)
         if flat >= 0 and not np.delete(ambient.gravity, flat).any():
             return
-        slope = self._gradient(entities, x, rho, volume, flat)
+        slope = self._gradient(clouds, x, rho, volume, flat)
         push = np.broadcast_to(ambient.gravity, x.shape)
         if self.model == "full":
-            push = push - joined([self._acceleration(e, dt) for e in entities], (3,), number)
+            push = push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
         if flat >= 0:
             push = push.copy()
             push[:, flat] = 0.0
         rate = cross(slope, push)
         if self.model == "boussinesq":
             rate /= ambient.reference_density[0]
-        add_spread(rate, [e[StrengthRate].dalpha for e in entities])
+        add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
     def _carriers(self, world: World) -> list[Entity]:
-        needed = (Position, Strength, CoreRadius, Volume)
-        return [e for e in world.entities if all(kind in e for kind in needed)]
+        return [entity for entity, _ in world.entities_with(Position, Strength, CoreRadius, Volume)]
 
-    def _gradient(self, entities: list[Entity], x: Array, rho: Array, volume: Array, flat: int) -> Array:
+    def _gradient(self, clouds: list[Tables], x: Array, rho: Array, volume: Array, flat: int) -> Array:
         """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3)."""
         ambient = self.field(Ambient)
         at_rest = ambient_density(ambient, x[:, 2])
@@ -125,7 +125,7 @@ class BaroclinicSystem(System):
         else:
             from ecs_fluid.kernels.baroclinic import weighted_gradient
 
-            reach = joined([e[CoreRadius].sigma for e in entities], (), self.world.dtype)
+            reach = joined([column(tables, CoreRadius, "sigma") for tables in clouds], (), self.world.dtype)
             excess = np.log(rho / at_rest) if full else rho - at_rest
             slope = weighted_gradient(x, excess * volume, reach * x.dtype.type(self.reach), volume, flat)
         if full and len(ambient.density) + len(ambient.temperature) > 2:
@@ -145,9 +145,10 @@ class BaroclinicSystem(System):
             return interpolate_smooth(x, grid.origin, grid.spacing, slope)
         return interpolate(x, grid.origin, grid.spacing, slope)
 
-    def _acceleration(self, entity: Entity, dt: float) -> Array:
+    def _acceleration(self, tables: Tables, dt: float) -> Array:
         """Acceleration (n, 3) m/s^2 of the vortons, taken once a tick and smoothed over ticks."""
-        memory, u, tick = entity[VelocityMemory], entity[Velocity].u, self.world.tick
+        memory, u, tick = tables[VelocityMemory], column(tables, Velocity, "u"), self.world.tick
+        assert isinstance(memory, VelocityMemory)
         due = (memory.tick >= 0) & (memory.tick != tick)
         weight = u.dtype.type(self.smoothing)
         newest = (u[due] - memory.u[due]) / u.dtype.type(dt)

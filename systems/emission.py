@@ -23,7 +23,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
+from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.ambient import (

@@ -3,14 +3,32 @@ systems."""
 
 from __future__ import annotations
 
-from ecs_fluid.component import Array
-from ecs_fluid.components import Ambient, Density, Position, Species, Temperature
+import numpy as np
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import Ambient, Density, Position, Species, Temperature, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.integrator import Tables
 from ecs_fluid.systems.ambient import LAWS, ambient_density, ambient_temperature, density_of
+from ecs_fluid.world import World
 
 CARRIED = (Density, Temperature, Species)
+
+
+def column(tables: Tables, kind: type[Component], name: str) -> Array:
+    """Column `name` of the table of that kind."""
+    return np.asarray(tables[kind].__dict__[name])
+
+
+def carriers(world: World) -> list[Tables]:
+    """Tables of the entities whose particles bring something to the fields: a Volume, and something carried."""
+    found = []
+    for entity, (_, volume) in world.entities_with(Position, Volume):
+        tables = entity.tables
+        if len(volume.volume) and any(kind in tables for kind in CARRIED):
+            found.append(tables)
+    return found
 
 
 def particle_density(tables: Tables, ambient: Ambient) -> Array:
@@ -19,13 +37,18 @@ def particle_density(tables: Tables, ambient: Ambient) -> Array:
     By the equation of state where there is one and they have a temperature; else their own, or the ambient
     density at their height.
     """
-    temperature, density, position = (tables.get(kind) for kind in (Temperature, Density, Position))
-    if isinstance(temperature, Temperature) and ambient.law[0] != LAWS["none"]:
-        return density_of(ambient, temperature.T)
-    if isinstance(density, Density):
-        return density.rho
-    assert isinstance(position, Position)
-    return ambient_density(ambient, position.x[:, 2])
+    if Temperature in tables and ambient.law[0] != LAWS["none"]:
+        return density_of(ambient, column(tables, Temperature, "T"))
+    if Density in tables:
+        return column(tables, Density, "rho")
+    return ambient_density(ambient, column(tables, Position, "x")[:, 2])
+
+
+def particle_temperature(tables: Tables, ambient: Ambient) -> Array:
+    """Temperature (n,) K of the particles of an entity: their own, or the ambient's at their height."""
+    if Temperature in tables:
+        return column(tables, Temperature, "T")
+    return ambient_temperature(ambient, column(tables, Position, "x")[:, 2])
 
 
 def attach_ambient(entity: Entity, kind: type, ambient: Ambient) -> None:

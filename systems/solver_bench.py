@@ -58,15 +58,17 @@ def measure(n: int, solver: str, precision: str, gradient: bool, tolerance: floa
     if solver == "tree":
         found = None
         for angle in ANGLES:
-            found = _measure(n, precision, gradient, {"solver": "tree", "angle": angle}, f"angle {angle:g}")
+            found = measure_with(
+                n, precision, gradient, {"solver": "tree", "angle": angle}, setting=f"angle {angle:g}"
+            )
             if max(found.error, found.gradient_error) <= tolerance:
                 return found
         assert found is not None
         return found._replace(seconds=NEVER)
     if solver in ON_GRID:
-        return _measure(n, precision, gradient, {"solver": solver}, "")
+        return measure_with(n, precision, gradient, {"solver": solver})
     setting = f"tolerance {tolerance:.0e}" if solver in ("fmm", "auto") else ""
-    found = _measure(n, precision, gradient, {"solver": solver, "tolerance": tolerance}, setting)
+    found = measure_with(n, precision, gradient, {"solver": solver, "tolerance": tolerance}, setting=setting)
     kept = solver == "direct" or max(found.error, found.gradient_error) <= tolerance
     return found if kept else found._replace(seconds=NEVER)
 
@@ -93,23 +95,31 @@ def table(sizes: tuple[int, ...], tolerance: float, precision: str) -> Iterator[
             yield measure(n, solver, precision, True, tolerance)
 
 
-def _measure(n: int, precision: str, gradient: bool, parameters: dict[str, Any], setting: str) -> Measured:
+def measure_with(
+    n: int,
+    precision: str,
+    gradient: bool,
+    parameters: dict[str, Any],
+    partition: dict[str, Any] | None = None,
+    setting: str = "",
+) -> Measured:
+    """A solver with given parameters of the VelocitySystem and, if any, of the PartitionSystem."""
     cloud = ring(n)
     world = World(dt=1e-3, precision=precision)
     world.spawn("ring", Position(cloud["x"]), Strength(cloud["alpha"]), CoreRadius(cloud["sigma"]))
+    grids = world.add_system(PartitionSystem(**(partition or {})))
     velocity = world.add_system(VelocitySystem(gradient=gradient, **parameters))
-    partition = world.require(PartitionSystem)
     assert world.schedule.systems
     best, rounds = np.inf, 0
     with world.active():
-        partition.process(world.dt)
+        grids.process(world.dt)
         velocity.process(world.dt)
         while rounds == 0 or (rounds < ROUNDS and best * rounds < 1.0):
             start = time.perf_counter()
             velocity.process(world.dt)
             best, rounds = min(best, time.perf_counter() - start), rounds + 1
     rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
-    u, du = _exact(cloud, rows)
+    u, du = _exact(cloud, rows, parameters.get("kernel", "winckelmans"))
     found = world["ring"][Velocity].u[rows]
     scale = float(np.sqrt(np.mean(np.sum(u**2, axis=1))))
     slope = relative_error(world["ring"][VelocityGradient].du[rows], du) if gradient else 0.0
@@ -117,13 +127,13 @@ def _measure(n: int, precision: str, gradient: bool, parameters: dict[str, Any],
     return Measured(parameters["solver"], n, setting, best, relative_error(found, u), worst, slope)
 
 
-def _exact(cloud: dict[str, Array], rows: Array) -> tuple[Array, Array]:
+def _exact(cloud: dict[str, Array], rows: Array, kernel: str) -> tuple[Array, Array]:
     from ecs_fluid.kernels import direct, regularisation
 
     x = np.ascontiguousarray(cloud["x"][rows])
     sx, sa = (np.ascontiguousarray(cloud[key].T) for key in ("x", "alpha"))
     u, du = np.empty_like(x), np.empty((len(x), 3, 3))
-    code = regularisation.CODES["winckelmans"]
+    code = regularisation.CODES[kernel]
     direct.velocity_gradient(code, x, sx, sa, cloud["sigma"], u, du)
     return u, du
 

@@ -24,14 +24,24 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.integrator import Tables
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, ambient_temperature
 from ecs_fluid.systems.populations import joined
-from ecs_fluid.systems.properties import CARRIED, attach_ambient, particle_density
+from ecs_fluid.systems.properties import (
+    CARRIED,
+    attach_ambient,
+    carriers,
+    column,
+    particle_density,
+    particle_temperature,
+)
 from ecs_fluid.world import World
 
-MOST_CELLS = 2**21
+MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
+FEW_CELLS = 2**14
+"""Cells grow beyond the particles' size when there would be more than these: strays would make them many."""
 STEFAN_BOLTZMANN = 5.670374419e-8
 """W/(m^2 K^4)"""
 
@@ -56,7 +66,7 @@ class TransferSystem(System):
 
     Means lie between the values that enter with the linear kernel; with m4 they are held to these limits. The
     TransferGrid encloses the particles with two cells to spare; its cells have the edge `cell`, or that of a
-    particle's mean volume.
+    particle's mean volume, larger where strays would make cells many.
 
     Light and smoke: luminosity 4 `absorption` flame sigma_SB (T^4 - T_a^4), opacity `extinction` rho smoke.
     Source: Fluid Simulation for Video Games, parts 8, 11 and 17 (which divide fractions by weights alone).
@@ -81,33 +91,32 @@ class TransferSystem(System):
     def process(self, dt: float) -> None:
         """Refill the fields."""
         ambient = self.field(Ambient)
-        load = self._load(ambient)
-        self._enclose(load)
-        self._mix(ambient, self._shared(load))
+        clouds = carriers(self.world)
+        load = self._load(ambient, clouds)
+        self._enclose(load, clouds)
+        self._mix(ambient, self._shared(load), clouds)
         self._appear(ambient)
 
-    def _load(self, ambient: Ambient) -> Load:
-        entities = carriers(self.world)
+    def _load(self, ambient: Ambient, clouds: list[Tables]) -> Load:
         number = self.world.dtype
-        x = joined([e[Position].x for e in entities], (3,), number)
-        volume = joined([e[Volume].volume for e in entities], (), number)
+        x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
+        volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
         amounts = np.zeros((7, len(x)), number)
         if len(x):
-            mass = joined([particle_density(e.tables, ambient) for e in entities], (), number) * volume
+            mass = joined([particle_density(tables, ambient) for tables in clouds], (), number) * volume
             amounts[0], amounts[1] = volume, mass
             amounts[2] = mass - ambient_density(ambient, x[:, 2]) * volume
             first = 0
-            for entity in entities:
-                rows = slice(first, first + len(entity))
-                first += len(entity)
-                amounts[3, rows] = mass[rows] * warmth(entity, ambient)
-                if Species in entity:
-                    parts = entity[Species]
-                    for k, part in enumerate((parts.fuel, parts.flame, parts.smoke)):
-                        np.multiply(mass[rows], part, out=amounts[4 + k, rows])
+            for tables in clouds:
+                rows = slice(first, first + len(column(tables, Volume, "volume")))
+                first = rows.stop
+                amounts[3, rows] = mass[rows] * particle_temperature(tables, ambient)
+                for k, name in enumerate(("fuel", "flame", "smoke")):
+                    if Species in tables:
+                        np.multiply(mass[rows], column(tables, Species, name), out=amounts[4 + k, rows])
         return Load(x, volume, amounts)
 
-    def _enclose(self, load: Load) -> None:
+    def _enclose(self, load: Load, clouds: list[Tables]) -> None:
         from ecs_fluid.kernels.grid import flat_axes
         from ecs_fluid.kernels.reduce import bounds
 
@@ -117,24 +126,20 @@ class TransferSystem(System):
             grid.cells, grid.flat = np.ones(3, np.int64), np.zeros(3, np.int64)
             return
         lo, hi = bounds(load.x)
-        flat = flat_axes(lo, hi) & (np.count_nonzero(flat_axes(lo, hi)) == 1) & self._is_flat(load)
+        flat = flat_axes(lo, hi)
+        if np.count_nonzero(flat) != 1 or not across(clouds, int(flat.argmax())):
+            flat = np.zeros(3, dtype=bool)
         mean = float(load.volume.mean(dtype=np.float64))
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
+        limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
         while True:
             cells = np.where(flat, 1, np.ceil((hi - lo) / edge - 1e-6) + 4)
-            if cells.prod() <= MOST_CELLS:
+            if cells.prod() <= limit:
                 break
-            edge *= 1.1
+            edge *= 1.05
         grid.cells, grid.flat = cells.astype(np.int64), flat.astype(np.int64)
         grid.spacing = np.full(3, edge)
         grid.origin = np.where(flat, lo, (lo + hi - cells * edge) / 2)
-
-    def _is_flat(self, load: Load) -> bool:
-        """Whether volumes are areas: vorticity, if any, lies across the plane."""
-        lo, hi = load.x.min(axis=0), load.x.max(axis=0)
-        axis = int((hi - lo).argmin())
-        strengths = [e[Strength].alpha for e in carriers(self.world) if Strength in e]
-        return not any(np.delete(alpha, axis, axis=1).any() for alpha in strengths)
 
     def _shared(self, load: Load) -> Array:
         """Amounts per cell volume at the grid points, (7, nx+1, ny+1, nz+1)."""
@@ -153,7 +158,7 @@ class TransferSystem(System):
         found = share(gather_sorted(load.x, order), amounts, start, grid.origin, grid.spacing, grid.cells)
         return np.ascontiguousarray(np.moveaxis(found, -1, 0))
 
-    def _mix(self, ambient: Ambient, shared: Array) -> None:
+    def _mix(self, ambient: Ambient, shared: Array, clouds: list[Tables]) -> None:
         grid, number = self.field(TransferGrid), self.world.dtype
         z = (grid.origin[2] + grid.spacing[2] * np.arange(int(grid.cells[2]) + 1)).astype(number)
         rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
@@ -166,15 +171,15 @@ class TransferSystem(System):
         inverse = 1 / np.maximum(total, np.finfo(number).tiny)
         density = self.field(DensityField)
         density.rho, density.excess = total / np.maximum(filled, 1), excess
-        self.field(TemperatureField).T = self._held((heat + air * warm) * inverse, warm)
+        self.field(TemperatureField).T = self._held((heat + air * warm) * inverse, warm, clouds)
         species = self.field(SpeciesField)
         for name, part in zip(("fuel", "flame", "smoke"), parts, strict=True):
             # Rounding and m4 may pass the limits by a little.
             setattr(species, name, np.clip(part * inverse, 0, 1))
 
-    def _held(self, mean: Array, warm: Array) -> Array:
+    def _held(self, mean: Array, warm: Array, clouds: list[Tables]) -> Array:
         """Temperatures within those of the particles and the ambient."""
-        temperatures = [e[Temperature].T for e in carriers(self.world) if Temperature in e and len(e)]
+        temperatures = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
         low = min([float(T.min()) for T in temperatures], default=np.inf)
         high = max([float(T.max()) for T in temperatures], default=-np.inf)
         limits = (min(low, float(warm.min())), max(high, float(warm.max())))
@@ -274,17 +279,7 @@ class SamplingSystem(System):
             entity[Temperature].T[out] = ambient_temperature(ambient, x[out, 2])
 
 
-def carriers(world: World) -> list[Entity]:
-    """Entities whose particles bring something to the fields: a Volume, and something carried."""
-    return [
-        e
-        for e in world.entities
-        if Position in e and Volume in e and len(e) and any(kind in e for kind in CARRIED)
-    ]
-
-
-def warmth(entity: Entity, ambient: Ambient) -> Array:
-    """Temperature (n,) K of the particles of an entity: their own, or the ambient's at their height."""
-    if Temperature in entity:
-        return entity[Temperature].T
-    return ambient_temperature(ambient, entity[Position].x[:, 2])
+def across(clouds: list[Tables], axis: int) -> bool:
+    """Whether what vorticity there is lies along the axis, as in a two-dimensional world in the plane across."""
+    strengths = [column(tables, Strength, "alpha") for tables in clouds if Strength in tables]
+    return not any(np.delete(alpha, axis, axis=1).any() for alpha in strengths)

@@ -15,6 +15,7 @@ from ecs_fluid.viz.look import Colour, Look
 from ecs_fluid.viz.paint import Paint
 from ecs_fluid.viz.smoke import Puff, back_to_front, illumination
 
+BRIGHTEST = 0.4
 VALUES = "values"
 SIZES = "sizes"
 
@@ -52,19 +53,38 @@ class Smoke:
             x, np.array(look.light), self._puff.spacing, 0.5 * self._puff.cross_section, cover
         )
         colour = shade + light[:, None] * (lit - shade)
+        if cover is not None:
+            colour, cover = self._burning(clouds, colour, cover)
         order = back_to_front(x, camera, focal)
         if cover is not None:
             colour = np.column_stack((colour, cover))
             order = order[cover[order] > 1e-3]
+        if not len(order):
+            self.actor.VisibilityOff()
+            return
         fresh = pv.PolyData(x[order].astype(np.float32))
         fresh.point_data[VALUES] = np.rint(255.0 * colour[order]).astype(np.uint8)
         self._data.copy_from(fresh, deep=False)
 
+    @staticmethod
+    def _burning(clouds: Sequence[tuple[Array, Paint]], colour: Array, cover: Array) -> tuple[Array, Array]:
+        """Colours (n, 3) and covers (n,) of smoke with unshaded flame in it, which hides what is behind."""
+        glow = np.concatenate(
+            [np.zeros((len(points), 3)) if paint.glow is None else paint.glow for points, paint in clouds]
+        )
+        flame = glow.max(axis=1)
+        return colour * (1.0 - flame[:, None]) + glow * flame[:, None], np.maximum(cover, 0.8 * flame)
+
 
 class Flame:
-    """Glowing tracers: puffs that add their colour to what is behind them."""
+    """Light of glowing tracers: puffs that add their colour to what is in front of and behind them.
+
+    Their opacity is such that where most of them lie behind one another the sum is `BRIGHTEST`: sums beyond 1
+    turn dark in VTK's floating-point pass, and the body of a flame is drawn by the smoke already.
+    """
 
     def __init__(self, puff: Puff) -> None:
+        self._puff = puff
         self._data = pv.PolyData()
         mapper = vtkPointGaussianMapper()
         mapper.SetInputData(self._data)
@@ -74,22 +94,35 @@ class Flame:
         mapper.SelectColorArray(VALUES)
         self.actor = vtkActor()
         self.actor.SetMapper(mapper)
-        # As much light as the same puffs would cover if they were smoke, and half of it again.
-        self.actor.GetProperty().SetOpacity(min(1.0, 1.5 * puff.opacity))
         self.actor.ForceTranslucentOn()
 
-    def update(self, clouds: Sequence[tuple[Array, Paint]]) -> None:
-        """Draw the tracers at (n, 3) m that glow."""
+    def update(self, clouds: Sequence[tuple[Array, Paint]], camera: Array, focal: Array) -> None:
+        """Draw the tracers at (n, 3) m that glow, for a camera at `camera` that looks at `focal`."""
         glowing = [(points, paint.glow) for points, paint in clouds if paint.glow is not None]
-        if not glowing:
+        x = np.concatenate([np.zeros((0, 3)), *(points for points, _ in glowing)])
+        colour = np.concatenate([np.zeros((0, 3)), *(glow for _, glow in glowing)])
+        bright = colour.max(axis=1) > 1e-3
+        if not bright.any():
             self.actor.VisibilityOff()
             return
-        x = np.concatenate([np.asarray(points, dtype=np.float32) for points, _ in glowing])
-        colour = np.concatenate([glow for _, glow in glowing])
-        bright = colour.max(axis=1) > 1e-3
-        fresh = pv.PolyData(x[bright])
-        fresh.point_data[VALUES] = np.rint(255.0 * colour[bright]).astype(np.uint8)
+        x, colour = x[bright], colour[bright]
+        most = most_in_line(x, colour.max(axis=1), camera, focal, 2.0 * self._puff.radius)
+        self.actor.GetProperty().SetOpacity(min(1.0, BRIGHTEST / (2.0 * np.pi * self._puff.radius**2 * most)))
+        fresh = pv.PolyData(x.astype(np.float32))
+        fresh.point_data[VALUES] = np.rint(255.0 * colour).astype(np.uint8)
         self._data.copy_from(fresh, deep=False)
+
+
+def most_in_line(x: Array, weight: Array, camera: Array, focal: Array, cell: float) -> float:
+    """Largest sum of weights per area [1/m^2] of points (n, 3) m seen from `camera`, in squares of `cell`."""
+    view = np.asarray(focal, dtype=np.float64) - camera
+    view /= np.linalg.norm(view)
+    side = np.cross(view, np.eye(3)[np.argmin(np.abs(view))])
+    side /= np.linalg.norm(side)
+    flat = x @ np.column_stack((side, np.cross(view, side)))
+    index = np.floor((flat - flat.min(axis=0)) / cell).astype(np.int64)
+    sums = np.bincount(index[:, 0] * (index[:, 1].max() + 1) + index[:, 1], weights=weight)
+    return float(sums.max() / cell**2)
 
 
 def covers(clouds: Sequence[tuple[Array, Paint]]) -> NDArray[np.float64] | None:

@@ -167,7 +167,7 @@ class Scene:
                 camera, focal, _ = (np.array(point) for point in self._camera)
                 self._layer("smoke", self._smoke).update(clouds, camera, focal)
                 if self.look.paint == "fire":
-                    self._layer("flame", self._flame).update(clouds)
+                    self._layer("flame", self._flame).update(clouds, camera, focal)
         if time is not None:
             self._tell(time)
         self.plotter.renderer.ResetCameraClippingRange()

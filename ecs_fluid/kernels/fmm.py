@@ -27,6 +27,10 @@ from ecs_fluid.kernels.fmm_sample import Search, add_up_results, look_ahead, mea
 from ecs_fluid.kernels.fmm_walk import GRADIENT, POTENTIAL, VELOCITY, Sources
 from ecs_fluid.kernels.partition import view_as
 
+_WIDE, _WIDE_LEAF = 4.0, 8
+"""Targets over so many radii of the sources have leaves of at most so many: larger ones would be so wide that
+no expansion reaches them."""
+
 
 class Plan(NamedTuple):
     """Prepared sources and the tolerance they are for; ``plan`` makes it, any number of sums may use it."""
@@ -84,7 +88,9 @@ def _run(mode: int, targets: NDArray[Any], p: Plan, results: list[NDArray[Any]])
     s, error = p.sources, float("nan")
     if targets.shape[0] == 0:
         return Work(s.settings, 0, 0, error)
-    target = fmm_tree.build(np.ascontiguousarray(targets.T), s.settings.leaf)
+    reach = 0.5 * float(np.ptp(targets, axis=0).max())
+    leaf = s.settings.leaf if reach < _WIDE * s.tree.radius[0] else _WIDE_LEAF
+    target = fmm_tree.build(np.ascontiguousarray(targets.T), leaf)
     if not p.trusted:
         s = look_ahead(mode, s, target, p.tolerance, results)
     search = Search(s, p.tolerance)

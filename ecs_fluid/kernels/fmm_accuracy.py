@@ -62,8 +62,8 @@ def gaussian_clearance(order: int) -> float:
     """Clearance of gaussian blobs for this order, in core radii.
 
     Derivatives of order p of exp(-rho^2/2) are large up to rho = sqrt(2 p), the turning point of a Hermite
-    function. With sqrt(p) between the points themselves (measured, dipoles in a cube) order 16 has an error of
-    8e-5 instead of 8e-4 at 2.3, and 14 instead of 20 times that at the worst point, for a third more pairs.
+    function. With sqrt(p) between the points themselves (measured, dipoles in a cube) order 16 has an error
+    of 8e-5 instead of 8e-4 at 2.3, and at the worst point 14 instead of 20 times it, for a third more pairs.
     """
     return 1.1 * math.sqrt(order)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share, threads
 
-_LEAST_SCALE, _LEAST_RADIUS = 1e-5, 0.02
+_LEAST_SCALE, _LEAST_RADIUS = 1e-5, 0.1
 """A node is scaled by its radius, but not by less than this part of the scale of its parent: expansions of a
 node of one point are divided by powers of it. And its radius counts as this part of its scale at least, or
 powers of scale/distance would overflow in float32 where points coincide."""

@@ -68,18 +68,32 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 _RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
 
 
-@njit(**_RUN)
+# No fast-math: its freedom was used otherwise by the process that compiles than by those that load, in the
+# last bit. The loop has no sum, so it vectorises without.
+@njit(error_model="numpy", forceinline=True)
 def _densities(
     code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
 ) -> None:
-    """w_q = zeta_q at p for one run of sources, 0 beyond the cut; a loop that vectorises."""
+    """w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
     real = w.dtype.type
-    quarter, zero = real(0.25 / math.pi), real(0)
-    for q in range(x.shape[0]):
-        dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
-        r2 = dx * dx + dy * dy + dz * dz
-        _, zeta = potential_factors(code, r2 + core_shift(code, square), square, core_constant(code, square))
-        w[q] = zero if r2 > cut * square else quarter * zeta
+    quarter, zero, one = real(0.25 / math.pi), real(0), real(1)
+    if code == WINCKELMANS or code == ROSENHEAD_MOORE:
+        steep = code == WINCKELMANS
+        scale = real(7.5) * quarter if steep else real(3) * quarter
+        for q in range(x.shape[0]):
+            dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
+            r2 = dx * dx + dy * dy + dz * dz
+            inverse = one / (r2 + square)
+            value = scale * square * inverse * inverse * np.sqrt(inverse)
+            if steep:
+                value *= square * inverse
+            w[q] = zero if r2 > cut * square else value
+    else:
+        for q in range(x.shape[0]):
+            dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
+            r2 = dx * dx + dy * dy + dz * dz
+            _, zeta = potential_factors(code, r2, square, core_constant(code, square))
+            w[q] = zero if r2 > cut * square else quarter * zeta
 
 
 @njit(**_RUN)

@@ -1,0 +1,173 @@
+"""Parts of the fast multipole method: tree, moments, tables, threads, the measured error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels import direct, fmm, fmm_sample, fmm_threads, fmm_tree
+from ecs_fluid.kernels.fmm_accuracy import GOAL, order_for, settings
+from ecs_fluid.kernels.fmm_orders import orders
+from ecs_fluid.kernels.fmm_walk import GRADIENT
+from ecs_fluid.kernels.regularisation import CODES
+
+Array = NDArray[Any]
+WINCKELMANS = CODES["winckelmans"]
+
+
+def clusters(n: int) -> Array:
+    """Points (3, n) of two clouds 300 diameters apart, one of a third of them in a tenth of the size."""
+    x = np.random.default_rng(6).random((3, n))
+    x[:, : n // 3] *= 0.1
+    x[0, n // 3 :] += 300.0
+    return x
+
+
+def cube(n: int) -> tuple[Array, Array, Array]:
+    """Columns of n vortons of random strength in the unit cube."""
+    rng = np.random.default_rng(6)
+    return rng.random((3, n)), rng.standard_normal((3, n)), np.full(n, 1.5 * n ** (-1 / 3))
+
+
+def test_order_for_a_measured_error() -> None:
+    """Error 8 times the goal, opening 1/2: three more terms."""
+    how = settings(WINCKELMANS, 1e-3)._replace(order=5, opening=0.5)
+    assert order_for(how, 7.99 * GOAL * 1e-3, 1e-3) == 8
+
+
+def test_tree_holds_every_point_once_and_inside() -> None:
+    x = clusters(1000).T
+    tree = fmm_tree.build(clusters(1000), 20)
+    assert np.array_equal(np.sort(tree.order), np.arange(1000))
+    assert np.array_equal(tree.x.T, x[tree.order])
+    for level in range(tree.depth + 1):
+        for k in range(1 << level):
+            first, last, node = (k * 1000) >> level, ((k + 1) * 1000) >> level, (1 << level) - 1 + k
+            points = tree.x[:, first:last].T
+            assert level < tree.depth or 10 <= last - first <= 20
+            assert np.allclose(tree.centre[node], (points.min(axis=0) + points.max(axis=0)) / 2.0, atol=1e-13)
+            distance = np.linalg.norm(points - tree.centre[node], axis=1).max()
+            assert tree.radius[node] == pytest.approx(distance, rel=1e-12, abs=1e-13)
+            assert tree.scale[node] >= tree.radius[node] and tree.scale[node] > 0.0
+
+
+def test_a_node_of_one_point_has_a_size_that_float32_can_bear() -> None:
+    """1/scale^3 of some node of 1000 equal points beside another cloud must stay below 3e38."""
+    x = clusters(3000)
+    x[:, :1000] = 0.5
+    tree = fmm_tree.build(x, 20)
+    assert tree.scale.min() > 1e-12
+    assert np.all(tree.radius >= 0.1 * tree.scale) and np.all(tree.radius <= tree.scale)
+
+
+def test_moments_are_those_of_the_definition() -> None:
+    """M_n = sum alpha (-d)^n/n! about the centre of the root, for n = 0, (1, 0, 0) and (0, 1, 1)."""
+    sx, sa, sigma = cube(700)
+    s = fmm.plan(WINCKELMANS, sx, sa, sigma, 1e-6).sources
+    d = (sx.T - s.tree.centre[0]) / s.tree.scale[0]
+    assert s.moments[0, 0] == pytest.approx(sa.sum(axis=1), rel=1e-12)
+    assert s.moments[0, 1] == pytest.approx(-(sa * d[:, 0]).sum(axis=1), rel=1e-11)
+    # Order two starts at 4: xx, xy, xz, yy, yz, zz.
+    assert s.moments[0, 8] == pytest.approx((sa * d[:, 1] * d[:, 2]).sum(axis=1), rel=1e-11)
+
+
+def test_tables_of_multi_indices() -> None:
+    """35 indices up to order 4; the sums of places are the places of sums; C(4 + 6, 6) = 210 pairs."""
+    o = orders(4)
+    index = np.array(
+        [(i, j, q - i - j) for q in range(5) for i in range(q, -1, -1) for j in range(q - i, -1, -1)]
+    )
+    assert len(index) == 35 and o.sums.size == 210
+    assert np.array_equal(o.degree, index.sum(axis=1))
+    for m in range(35):
+        for n in range(o.start[m + 1] - o.start[m]):
+            assert np.array_equal(index[o.sums[o.start[m] + n]], index[m] + index[n])
+    for m in range(1, 35):
+        assert o.entry[m] == index[m, o.axis[m]] > 0
+        assert np.array_equal(index[m] - index[o.first[m]], np.eye(3, dtype=int)[o.axis[m]])
+
+
+# Threads
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 5, 100])
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_pieces_are_shared_out_once_and_in_sequence(
+    threads: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fmm_threads, "threads", lambda: threads)
+    batches = fmm_threads.share(lambda first, last: list(range(first, last)), pieces)
+    assert [piece for batch in batches for piece in batch] == list(range(pieces))
+    assert len(batches) >= min(threads, pieces)
+
+
+def test_an_error_in_a_thread_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(first: int, last: int) -> None:
+        if first > 0:
+            raise ValueError("piece")
+
+    monkeypatch.setattr(fmm_threads, "threads", lambda: 2)
+    with pytest.raises(ValueError, match="piece"):
+        fmm_threads.share(fail, 8)
+
+
+# The measured error
+
+
+def sums(n: int) -> tuple[Any, Any, Array, Array]:
+    """Sources and target tree of n vortons of a cube, and their exact u (n, 3) and du (n, 9).
+
+    Five of a thousand stand by themselves, with cores of a tenth and velocities a hundred times as large.
+    """
+    sx, sa, sigma = cube(n)
+    k = n // 200
+    sx[:, :k] = 3.0 + 0.02 * sx[:, :k]
+    sa[:, :k] *= 3.0
+    sigma[:k] = 0.01
+    s = fmm.plan(WINCKELMANS, sx, sa, sigma, 1e-3).sources
+    x, u, du = np.ascontiguousarray(sx.T), np.empty((n, 3)), np.empty((n, 3, 3))
+    direct.velocity_gradient(WINCKELMANS, x, sx, sa, sigma, u, du)
+    return s, fmm_tree.build(sx, 64), u, du.reshape(n, 9)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["u", "du"])
+def test_an_error_at_the_strong_place_is_found(which: int) -> None:
+    """25 of 5000 targets carry the RMS: an even sample of 192 would hold one of them, or none.
+
+    All of them are off by a per cent, so the error is a per cent of the share they have in the RMS.
+    """
+    s, target, *results = sums(5000)
+    strong = results[which][:25].copy()
+    share = np.sqrt(np.sum(strong**2) / np.sum(results[which] ** 2))
+    assert share > 0.9
+    assert fmm_sample.measured_error(GRADIENT, s, target, results) < 1e-12
+    results[which][:25] = 1.01 * strong
+    error = fmm_sample.measured_error(GRADIENT, s, target, results)
+    assert 0.009 * share < error < 0.02
+
+
+def test_an_even_error_is_measured() -> None:
+    """Normal errors everywhere, of 1e-2 of the RMS: 192 samples know it within 2/sqrt(2 192) = 10 %.
+
+    Their weights differ, and twice the standard error is added: 0.8 to 1.7 times the truth.
+    """
+    s, target, *results = sums(5000)
+    noise = np.random.default_rng(3).standard_normal(results[0].shape)
+    results[0] += 1e-2 * noise * np.sqrt(np.mean(results[0] ** 2))
+    error = fmm_sample.measured_error(GRADIENT, s, target, results)
+    assert 0.8e-2 < error < 1.7e-2
+
+
+def test_not_a_number_is_no_error_that_could_be_mended() -> None:
+    s, target, *results = sums(2000)
+    results[0][3, 1] = np.nan
+    assert np.isnan(fmm_sample.measured_error(GRADIENT, s, target, results))
+
+
+def test_squares_of_large_numbers_do_not_overflow() -> None:
+    """(1e25)^2 is beyond float32."""
+    a = np.full((4, 3), 1e25, np.float32)
+    assert fmm_sample.squares(a) == pytest.approx(3e50, rel=1e-6)
