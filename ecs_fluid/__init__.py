@@ -22,7 +22,8 @@ _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
         "Acceleration Age Ambient CoreRadius CoreRadiusRate Density DensityField Emission FireField "
-        "Grid InertialVelocity Position SolverTimes Sources Species SpeciesField SpeciesRate Strength StrengthRate "
+        "Grid InertialVelocity Position SolverTimes Sources Species SpeciesField SpeciesRate Strength "
+        "StrengthRate "
         "SubfilterAverage SubfilterTerms Temperature TemperatureField TemperatureRate TransferGrid "
         "Velocity VelocityField VelocityGradient VelocityHistory VelocityMemory Volume"
     ),

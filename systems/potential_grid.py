@@ -20,8 +20,8 @@ FACE_TOLERANCE, FACE_ORDER = 1e-2, 5
 ring and 3.5e-4 for random strengths in a cube, less than the error of the grid."""
 
 FACE_STRIDE, FINE = 2, 16
-"""Axes of at least FINE cells have the potential summed at every second point of the faces; between them it is
-interpolated with third order, for it varies over CLEARANCE core radii at least."""
+"""Axes of at least FINE cells have the potential summed at every second point of the faces; between them it
+is interpolated with third order, for it varies over CLEARANCE core radii at least."""
 
 FEW_PAIRS = 2**25
 """Up to this many pairs of vorton and face point the faces are summed directly."""

@@ -22,7 +22,7 @@ def column(tables: Tables, kind: type[Component], name: str) -> Array:
 
 
 def carriers(world: World) -> list[Tables]:
-    """Tables of the entities whose particles bring something to the fields: a Volume, and something carried."""
+    """Tables of the entities whose particles bring something to the fields: a Volume, and what it carries."""
     found = []
     for entity, (_, volume) in world.entities_with(Position, Volume):
         tables = entity.tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -39,6 +39,8 @@ class ThermalSystem(System):
     the reference density. What else changes temperatures at a rate, such as conduction from bodies, adds to
     TemperatureRate as this does.
 
+    Conduction is slow beside motion, so its rate is taken once a tick, at its start, unless `every_stage`.
+
     Vortons without a Temperature are given the ambient one. Raises FluidError when a step of dt is unstable
     (kappa dt / eps^2 > 1/2 on a full lattice). Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid
     Simulation for Video Games, part 10.
@@ -53,6 +55,9 @@ class ThermalSystem(System):
     order: Literal[2, 4] = Field(2, description="order of the exchange kernel; 4 may overshoot")
     radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps in core radii")
     dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+    every_stage: bool = Field(
+        False, description="take the rate in every stage of the integrator, not once a tick (first order)"
+    )
 
     def added(self, world: World) -> None:
         """Every vorton has a temperature, and the density follows."""
@@ -62,19 +67,33 @@ class ThermalSystem(System):
                 attach_ambient(entity, Temperature, ambient)
         world.require(ExpansionSystem)
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._rates: dict[str, Array] = {}
+
     def process(self, dt: float) -> None:
         """Add the rates of temperature and of the mass fractions."""
+        if not self.every_stage and self.world.time == self.world.tick * self.world.dt:
+            self._rates.clear()
         if self.diffusivity:
             tables = list(self.query(Position, CoreRadius, Volume, Temperature, TemperatureRate))
             values = [table.T[:, None] for _, _, _, table, _ in tables]
-            rate = self._exchanged(dt, tables, values, self.diffusivity, "diffusivity")
+            rate = self._rate(dt, tables, values, self.diffusivity, "diffusivity")
             add_spread(rate[:, 0], [table.dT for *_, table in tables])
         if self.species_diffusivity:
             tables = list(self.query(Position, CoreRadius, Volume, Species, SpeciesRate))
             values = [np.stack([s.fuel, s.flame, s.smoke], axis=1) for _, _, _, s, _ in tables]
-            rate = self._exchanged(dt, tables, values, self.species_diffusivity, "species_diffusivity")
+            rate = self._rate(dt, tables, values, self.species_diffusivity, "species_diffusivity")
             for k, name in enumerate(("dfuel", "dflame", "dsmoke")):
                 add_spread(rate[:, k], [getattr(table, name) for *_, table in tables])
+
+    def _rate(self, dt: float, tables: list, values: list[Array], kappa: float, name: str) -> Array:
+        """Rates (n, k), taken anew or (in later stages of a tick) those of its first stage."""
+        if self.every_stage:
+            return self._exchanged(dt, tables, values, kappa, name)
+        if name not in self._rates:
+            self._rates[name] = self._exchanged(dt, tables, values, kappa, name)
+        return self._rates[name]
 
     def _exchanged(self, dt: float, tables: list, values: list[Array], kappa: float, name: str) -> Array:
         """Rates (n, k) of intensive values by exchange."""

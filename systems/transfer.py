@@ -248,9 +248,9 @@ class SamplingSystem(System):
             x = entity[Position].x
             values = interpolate(x, grid.origin, grid.spacing, fields)
             tables = entity.tables
-            for column, (kind, name) in enumerate(names):
+            for lane, (kind, name) in enumerate(names):
                 if kind in tables:
-                    tables[kind].__dict__[name][...] = values[:, column]
+                    tables[kind].__dict__[name][...] = values[:, lane]
             self._outside(entity, x)
 
     def _fields(self) -> tuple[Array, list[tuple[type, str]]]:
@@ -280,6 +280,6 @@ class SamplingSystem(System):
 
 
 def across(clouds: list[Tables], axis: int) -> bool:
-    """Whether what vorticity there is lies along the axis, as in a two-dimensional world in the plane across."""
+    """Whether all vorticity there is lies along the axis, as in a flat world in the plane across it."""
     strengths = [column(tables, Strength, "alpha") for tables in clouds if Strength in tables]
     return not any(np.delete(alpha, axis, axis=1).any() for alpha in strengths)

@@ -27,7 +27,7 @@ from ecs_fluid.kernels.fmm_sample import Search, add_up_results, look_ahead, mea
 from ecs_fluid.kernels.fmm_walk import GRADIENT, POTENTIAL, VELOCITY, Sources
 from ecs_fluid.kernels.partition import view_as
 
-_WIDE, _WIDE_LEAF = 4.0, 8
+_WIDE, _WIDE_LEAF = 4.0, 2
 """Targets over so many radii of the sources have leaves of at most so many: larger ones would be so wide that
 no expansion reaches them."""
 

@@ -35,11 +35,13 @@ _LEAVES, _EACH = 64, 3
 """Leaves looked at before the sum, and targets compared in each."""
 _TARGETS = 192
 """Targets compared after the sum: they average errors to some 6 % at 1e-3, 10 to 30 % at 1e-6."""
+_LEAST_OPENING = 0.25
+"""Narrower ones leave little to expansions."""
 _GOLDEN = 0.6180339887498949
 
 
 class Search:
-    """Better settings, step by step: a higher order, then a stricter bound on mixed core radii."""
+    """Better settings, step by step: a higher order, a narrower opening, a stricter bound on mixed cores."""
 
     def __init__(self, s: Sources, tolerance: float) -> None:
         self.tolerance = tolerance
@@ -48,19 +50,21 @@ class Search:
 
     def better(self, s: Sources, error: float) -> Sources | None:
         """The next to try, given the error of ``s``; None where the precision is exhausted."""
-        how, highest = s.settings, highest_order(s.ssigma.dtype)
-        if error < 0.7 * self.error and how.order < highest:
+        if error < 0.7 * self.error:
             self.error, self.before = error, s
-            order = min(order_for(how, error, self.tolerance), highest)
-            if s.code == GAUSSIAN:
-                s = s._replace(settings=how._replace(clearance=gaussian_clearance(order)))
-            return with_order(s, order)
+            how, highest = s.settings, highest_order(s.ssigma.dtype)
+            if how.order < highest:
+                order = min(order_for(how, error, self.tolerance), highest)
+                if s.code == GAUSSIAN:
+                    s = s._replace(settings=how._replace(clearance=gaussian_clearance(order)))
+                return with_order(s, order)
+            if how.opening > _LEAST_OPENING:
+                return s._replace(settings=how._replace(opening=0.8 * how.opening))
+        how = self.before.settings
         if how.spread > 0.1 * self.tolerance:
-            # The order is not to blame; nodes of mixed core radii may be.
+            # Order and opening are not to blame; nodes of mixed core radii may be.
             self.error = float("inf")
-            return self.before._replace(
-                settings=self.before.settings._replace(spread=0.3 * self.before.settings.spread)
-            )
+            return self.before._replace(settings=how._replace(spread=0.3 * how.spread))
         return None
 
 

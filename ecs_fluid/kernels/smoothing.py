@@ -91,8 +91,8 @@ def widen(
     ``omega`` (px, py, pz, m), ``spacing`` (3,) m, 0 for a flat axis, along which nothing is spread; ``code``
     is the regularisation, ``scattered`` the variance that the scatter has added. The total is kept to
     round-off, also at the faces; what would spread beyond a face stays inside, so leave 3 sigma there.
-    Measured on a ring, sigma = 2 h to 4 h: the grid's velocity is then within 0.5 to 1 % (gaussian), 1 to 2.5 %
-    (winckelmans) RMS of the direct sum, against 40 to 200 % without.
+    Measured on a ring, sigma = 2 h to 4 h: the grid's velocity is then within 0.5 to 1 % (gaussian), 1 to
+    2.5 % (winckelmans) RMS of the direct sum, against 40 to 200 % without.
     Cores below h/sqrt(6) are those of the scatter already. Takes 2 (s sigma/h)^2 passes for the widest s of
     the mixture, so it is meant for cores of up to some five cells.
     """

@@ -77,7 +77,7 @@ def _densities(
     """w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
     real = w.dtype.type
     quarter, zero, one = real(0.25 / math.pi), real(0), real(1)
-    if code == WINCKELMANS or code == ROSENHEAD_MOORE:
+    if code in (WINCKELMANS, ROSENHEAD_MOORE):
         steep = code == WINCKELMANS
         scale = real(7.5) * quarter if steep else real(3) * quarter
         for q in range(x.shape[0]):

@@ -84,7 +84,7 @@ def test_conduction_spreads_a_hot_spot_in_square_metres_per_second(order: int) -
     x = lattice((-4.0,) * 3, (4.0,) * 3, h)
     r2 = (x**2).sum(axis=1)
     world = still_world(
-        x, 300 + 100 * np.exp(-r2 / 2), h, ef.ThermalSystem(diffusivity=kappa, order=order),
+        x, 300 + 100 * np.exp(-r2 / 2), h, ef.ThermalSystem(diffusivity=kappa, order=order, every_stage=True),
         dt=0.8, integrator="rk3",
     )  # fmt: skip
     before = world["air"][ef.Temperature].T.sum()
