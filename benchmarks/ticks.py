@@ -18,7 +18,7 @@ import numpy as np
 import ecs_fluid as ef
 from ecs_fluid.kernels import direct, regularisation
 
-CASES = ((1_000, 50_000, "5-9", 16.0), (16_700, 131_000, "70-80", 4.0), (63_000, 131_000, "250-300", 1.5))
+CASES = ((1_000, 50_000, "5-9", 16.0), (16_700, 131_000, "70-80", 3.5), (63_000, 131_000, "250-300", 1.5))
 """Vortons, tracers, the original's ms a tick, and the hybrid's grid cells per vorton."""
 
 ARTICLE = {

@@ -21,11 +21,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration Age Ambient CoreRadius CoreRadiusRate Density DensityField Emission FireField "
-        "Grid InertialVelocity Position SolverTimes Sources Species SpeciesField SpeciesRate Strength "
-        "StrengthRate "
-        "SubfilterAverage SubfilterTerms Temperature TemperatureField TemperatureRate TransferGrid "
-        "Velocity VelocityField VelocityGradient VelocityHistory VelocityMemory Volume"
+        "Acceleration Age Ambient BallShape Body CollisionCount ContactMemory CoreRadius "
+        "CoreRadiusRate Density DensityField Emission FireField FormerPose FormerPosition Grid "
+        "HullShape HullTable InertialVelocity Pose Position RigidMotion SolverTimes Sources Species "
+        "SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms Temperature "
+        "TemperatureField TemperatureRate TransferGrid Velocity VelocityField VelocityGradient "
+        "VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
         "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
@@ -35,12 +36,12 @@ _HOMES = {
     "ecs_fluid.state": "resume",
     "ecs_fluid.system": "System",
     "ecs_fluid.systems": (
-        "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem AmbientSystem BaroclinicSystem "
-        "CombustionSystem CoolingSystem DiagnosticsSystem DiffusionSystem EmissionSystem Emitter "
-        "ExpansionSystem HeaterSystem InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem "
-        "ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem StretchSystem "
-        "SubfilterAverageSystem SubfilterSystem ThermalSystem TransferSystem TurbulenceSystem "
-        "VelocitySystem WindSystem"
+        "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem AmbientSystem "
+        "BaroclinicSystem BodyScript BodySystem CollisionSystem CombustionSystem CoolingSystem "
+        "DepartureSystem DiagnosticsSystem DiffusionSystem EmissionSystem Emitter ExpansionSystem "
+        "HeaterSystem InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem ReformulationSystem "
+        "RemeshSystem SamplingSystem SpeciesLimitSystem StretchSystem SubfilterAverageSystem "
+        "SubfilterSystem ThermalSystem TransferSystem TurbulenceSystem VelocitySystem WindSystem"
     ),
     "ecs_fluid.entity": "Entity Snapshot",
     "ecs_fluid.world": "World",

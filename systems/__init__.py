@@ -4,6 +4,8 @@ from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.alignment import AlignmentSystem
 from ecs_fluid.systems.ambient import AmbientSystem
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
+from ecs_fluid.systems.bodies import BodyScript, BodySystem
+from ecs_fluid.systems.collision import CollisionSystem, DepartureSystem
 from ecs_fluid.systems.combustion import CombustionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
@@ -27,8 +29,12 @@ __all__ = [
     "AlignmentSystem",
     "AmbientSystem",
     "BaroclinicSystem",
+    "BodyScript",
+    "BodySystem",
+    "CollisionSystem",
     "CombustionSystem",
     "CoolingSystem",
+    "DepartureSystem",
     "DiagnosticsSystem",
     "DiffusionSystem",
     "EmissionSystem",

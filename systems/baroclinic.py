@@ -158,6 +158,14 @@ class BaroclinicSystem(System):
         memory.tick[...] = tick
         return memory.a
 
+    def lint(self, world: World) -> list[str]:
+        """Vortons that buoyancy cannot see."""
+        return [
+            f"entity {entity.name!r} has no Volume, so BaroclinicSystem leaves it as it is; give it one"
+            for entity in world.entities
+            if Strength in entity and CoreRadius in entity and Volume not in entity
+        ]
+
     def _flat_axis(self, x: Array) -> int:
         """Axis across a flat population, -1 in three dimensions."""
         return int(np.ptp(x, axis=0).argmin()) if self.dimension == 2 else -1

@@ -23,7 +23,7 @@ FACE_STRIDE, FINE = 2, 16
 """Axes of at least FINE cells have the potential summed at every second point of the faces; between them it
 is interpolated with third order, for it varies over CLEARANCE core radii at least."""
 
-FEW_PAIRS = 2**25
+FEW_PAIRS = 2**26
 """Up to this many pairs of vorton and face point the faces are summed directly."""
 
 

@@ -23,14 +23,26 @@ ON_GRID = ("poisson", "hybrid")
 """Solvers that fill the field grid, any other point interpolating it. In a flat world, where the equation has
 another Green's function, ``auto`` takes their place."""
 
-ANGLES = (1.0, 0.7, 0.5, 0.35, 0.25)
-"""Opening angles that ``auto`` tries, widest first; below the last the direct sum is as fast."""
+WIDEST, NARROWEST, FIRST = 1.0, 0.2, 0.5
+"""Opening angles between which ``auto`` chooses, and the one that it tries first; below the narrowest another
+solver is as fast."""
+
+POWER, RESERVE, TRIALS = 3.0, 1.2, 4
+"""Errors of the tree grow with about this power of the angle; by this factor the sample must be better than
+the tolerance, to cover its scatter; so many angles are tried."""
+
+MEASURED_EVERY = 8
+"""Ticks between two measurements of the tree by ``auto``."""
+
+AT_VORTONS, AT_GRID = 0, 1
+"""Places whose angles are kept."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
-SAMPLE_BLOCKS = 6
-"""Blocks of neighbouring targets on which ``auto`` measures the tree against the direct sum."""
+SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
+"""Blocks of neighbouring targets in which ``auto`` measures the tree, and targets in each that are compared
+with the direct sum."""
 
 
 class How(NamedTuple):
@@ -61,10 +73,22 @@ class Summation:
         sigma: their core radii (n,) m, in place of those in `sources` (they may be widened).
         grid: the field grid, for the solvers that fill it.
         how: parameters of the solvers.
+        angles: where ``auto`` keeps the tree's angles (2,), at the vortons and at the grid points, between
+            the ticks in which it measures; None if it is to measure each time.
+        due: whether this is such a tick.
     """
 
-    def __init__(self, sources: Sources, sigma: Array, grid: Grid, how: How) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        sigma: Array,
+        grid: Grid,
+        how: How,
+        angles: Array | None = None,
+        due: bool = True,
+    ) -> None:
         self.sources, self.sigma, self.grid, self.how = sources, sigma, grid, how
+        self.angles, self.due = angles, due
         self._tree: Tree | None = None
         self._plan: Plan | None = None
         self._potential_grids: dict[str, PotentialGrid] = {}
@@ -93,7 +117,7 @@ class Summation:
         elif solver in ON_GRID and not self.grid.flat.any():
             self._by_grid(solver, targets, u, du, points)
         else:
-            self._automatically(targets, u, du, points)
+            self._automatically(targets, u, du, points, AT_GRID if points else None)
 
     def at_sources(self, solver: str, x: Array, u: Array, du: Array | None) -> None:
         """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
@@ -101,6 +125,8 @@ class Summation:
 
         if solver == "direct" and du is None and symmetric.applies(self.sigma):
             symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
+        elif solver == "auto":
+            self._automatically(x, u, du, None, AT_VORTONS)
         else:
             self.velocity(solver, x, u, du)
 
@@ -184,7 +210,12 @@ class Summation:
     # ------------------------------------------------------------------ auto
 
     def _automatically(
-        self, targets: Array, u: Array, du: Array | None, points: tuple[int, ...] | None
+        self,
+        targets: Array,
+        u: Array,
+        du: Array | None,
+        points: tuple[int, ...] | None,
+        place: int | None,
     ) -> None:
         """The solver that is expected to be fastest, among those that keep the tolerance."""
         from ecs_fluid.kernels import tree
@@ -198,17 +229,24 @@ class Summation:
                     return
                 if solver == "tree":
                     blocks = blocks_of(targets, points)
-                    angle = self._angle(targets, blocks, du is not None)
-                    if angle is not None:
+                    angle = self._kept_angle(targets, blocks, du is not None, place)
+                    if angle:
                         self._by_tree(targets, u, du, blocks, tree.ANGLE, angle, True)
                         return
         self._direct(targets, u, du)
 
-    def _angle(self, targets: Array, blocks: Blocks, gradient: bool) -> float | None:
-        """Widest angle of ANGLES that keeps the tolerance on a sample of the targets, None if none does.
+    def _kept_angle(self, targets: Array, blocks: Blocks, gradient: bool, place: int | None) -> float:
+        """The angle of the last measurement where it may be used, or a new one; 0 if none will do."""
+        if self.angles is None or place is None:
+            return self._angle(targets, blocks, gradient)
+        if self.due or self.angles[place] == 0.0:
+            self.angles[place] = self._angle(targets, blocks, gradient)
+        return float(self.angles[place])
 
-        The sample is whole blocks of neighbours, since a block walks the tree as one. A margin of 2 covers
-        the sample's scatter.
+    def _angle(self, targets: Array, blocks: Blocks, gradient: bool) -> float:
+        """Opening angle that keeps the tolerance on a sample of the targets, 0 if none does.
+
+        The sample is whole blocks of neighbours, since a block walks the tree as one.
         """
         from ecs_fluid.kernels import tree
 
@@ -218,18 +256,32 @@ class Summation:
         sample = np.ascontiguousarray(targets[np.concatenate(parts)])
         ends = np.cumsum([0, *(len(part) for part in parts)])
         own = (np.arange(len(sample), dtype=np.int64), ends.astype(np.int64))
-        exact, near = np.empty_like(sample), np.empty_like(sample)
-        exact_d = np.empty((len(sample), 3, 3), sample.dtype) if gradient else None
-        near_d = np.empty_like(exact_d) if exact_d is not None else None
-        self._direct(sample, exact, exact_d)
-        for angle in ANGLES:
+        compared = np.concatenate(
+            [
+                first + np.unique(np.linspace(0, len(part) - 1, SAMPLE_TARGETS).astype(np.int64))
+                for first, part in zip(ends[:-1], parts, strict=True)
+            ]
+        )
+        few = np.ascontiguousarray(sample[compared])
+        near, exact = np.empty_like(sample), np.empty_like(few)
+        near_d = np.empty((len(sample), 3, 3), sample.dtype) if gradient else None
+        exact_d = np.empty((len(few), 3, 3), few.dtype) if gradient else None
+        self._direct(few, exact, exact_d)
+        goal, angle, kept = self.how.tolerance / RESERVE, FIRST, 0.0
+        for _ in range(TRIALS):
             self._by_tree(sample, near, near_d, own, tree.ANGLE, angle, True)
-            error = relative_error(near, exact)
+            error = relative_error(near[compared], exact)
             if near_d is not None and exact_d is not None:
-                error = max(error, relative_error(near_d, exact_d))
-            if 2.0 * error <= self.how.tolerance:
-                return angle
-        return None
+                error = max(error, relative_error(near_d[compared], exact_d))
+            better = min(WIDEST, angle * (0.95 * goal / max(error, 1e-300)) ** (1.0 / POWER))
+            if error <= goal:
+                kept = max(kept, angle)
+                if better < 1.15 * angle:
+                    break
+            if not better >= NARROWEST:
+                break
+            angle = better
+        return kept
 
 
 def blocks_of(targets: Array, points: tuple[int, ...] | None) -> Blocks:

@@ -26,7 +26,7 @@ from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.potential_grid import CLEARANCE
 from ecs_fluid.systems.solver_times import stored
-from ecs_fluid.systems.summation import ON_GRID, SOLVERS, How, Summation
+from ecs_fluid.systems.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
 from ecs_fluid.world import World
 
 Table = tuple[Array, Array, Array | None]
@@ -66,7 +66,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
-    writes: Types = (Velocity, VelocityGradient, VelocityField)
+    writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes)
     phase = "rates"
 
     solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = Field(
@@ -103,7 +103,7 @@ class VelocitySystem(System):
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
         if not self.gradient:
-            self.writes = (Velocity, VelocityField)
+            self.writes = (Velocity, VelocityField, SolverTimes)
 
     def added(self, world: World) -> None:
         """The sums run over sorted vortons, and records measure them."""
@@ -134,7 +134,7 @@ class VelocitySystem(System):
         if self.gradient != (VelocityGradient in self.writes):
             raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         sources = self.field(Sources)
-        summation = self._summation(sources, self.field(Grid))
+        summation = self._summation(sources, self.field(Grid), within_tick=True)
         vortons, others = [], []
         for entity, (position, velocity) in self.entities(Position, Velocity):
             if Strength in entity and CoreRadius in entity:
@@ -181,7 +181,7 @@ class VelocitySystem(System):
         if self.mollify and not self._on_grid:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
             widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))
-            summation = self._summation(sources, grid, widened)
+            summation = self._summation(sources, grid, widened, within_tick=True)
         summation.velocity(self.solver, points, field.u.reshape(-1, 3), points=shape[:3])
 
     def _from_grid(self, x: Array, u: Array, cubic: bool) -> None:
@@ -205,7 +205,9 @@ class VelocitySystem(System):
 
     # ------------------------------------------------------------------ sums
 
-    def _summation(self, sources: Sources, grid: Grid, sigma: Array | None = None) -> Summation:
+    def _summation(
+        self, sources: Sources, grid: Grid, sigma: Array | None = None, within_tick: bool = False
+    ) -> Summation:
         """The sum over the sources, with other core radii if given."""
         from ecs_fluid.kernels import regularisation, tree
 
@@ -220,7 +222,10 @@ class VelocitySystem(System):
             transfer=self.transfer,
             times=self._times(),
         )
-        return Summation(sources, sources.sigma if sigma is None else sigma, grid, how)
+        fluid = self.world.fluid
+        angles = fluid[SolverTimes].angle if within_tick and SolverTimes in fluid else None
+        due = self.world.tick % MEASURED_EVERY == 0
+        return Summation(sources, sources.sigma if sigma is None else sigma, grid, how, angles, due)
 
     def _times(self) -> Array:
         fluid = self.world.fluid

@@ -61,7 +61,9 @@ def _burning(look: Look, columns: Columns, plain: Paint, limits: tuple[float, fl
     and the rim of a flame, where fractions have fallen by mixing.
     """
     flame, smoke = (np.asarray(columns[name], np.float64) for name in (FLAME, SMOKE))
-    most_flame, most_smoke = (max(limit, 1e-9) for limit in limits)
+    # A glow in much smoke stays a glow: flame counts as bright when there is half as much of it as of smoke.
+    most_smoke = max(limits[1], 1e-9)
+    most_flame = max(limits[0], 0.5 * most_smoke)
     strength = np.sqrt(np.clip(flame / most_flame, 0.0, 1.0))
     step = strength * (len(GLOW) - 1)
     below = np.minimum(step.astype(int), len(GLOW) - 2)

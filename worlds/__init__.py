@@ -1,5 +1,6 @@
 """Recipes of entities, and the worlds that ship with ecs_fluid; importing this registers every kind."""
 
+from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
 from ecs_fluid.worlds.emitter import EmitterRecipe
 from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.fluid_block import FluidBlock
@@ -15,11 +16,14 @@ from ecs_fluid.worlds.vortons_from_velocity import VortonsFromVelocity
 from ecs_fluid.worlds.world_recipe import WorldRecipe, load
 
 __all__ = [
+    "BodyRecipe",
+    "ContainerRecipe",
     "EmitterRecipe",
     "FluidBlock",
     "HillVortex",
     "JetRing",
     "NoiseBox",
+    "Spheres",
     "Tracers",
     "VortexRing",
     "VortexSheet",

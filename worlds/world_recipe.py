@@ -12,13 +12,15 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
-from ecs_fluid.components import InertialVelocity
+from ecs_fluid.components import InertialVelocity, Pose
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.explain import nearest, validated
 from ecs_fluid.plugins import imported, refuse_hidden, searching
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.emission import EmissionSystem
@@ -213,10 +215,19 @@ class WorldRecipe(Settings):
         emitters = [recipe.emitter() for recipe in checked.entity if hasattr(recipe, "emitter")]
         if emitters:
             world.add_system(EmissionSystem(emitters=emitters))
+        told = [recipe.script() for recipe in checked.entity if hasattr(recipe, "script")]
+        scripts = [script for script in told if script is not None]
         chosen = []
         for number, item in enumerate(checked.system, start=1):
             kind = _system_of(item, f"[[system]] {number}", allow_code=True)
-            chosen.append(kind(**{key: value for key, value in item.items() if key != "kind"}))
+            parameters = {key: value for key, value in item.items() if key != "kind"}
+            if kind is BodySystem:
+                parameters["scripts"] = [*parameters.get("scripts", []), *scripts]
+            chosen.append(kind(**parameters))
+        if any(Pose in entity for entity in world.entities):
+            for kind, parameters in ((BodySystem, {"scripts": scripts}), (CollisionSystem, {})):
+                if not any(isinstance(system, kind) for system in chosen):
+                    chosen.append(kind(**parameters))
         # All at once: what one of them needs of another is taken from the list, whatever its order.
         world.add_systems(chosen)
         return world

@@ -310,3 +310,13 @@ def test_full_model_starts_a_light_ball_as_it_should() -> None:
         measured[model] = (world["cloud"][ef.Velocity].u[inner, 2].mean() - before) / 1e-3 / G
     assert measured["boussinesq"] == pytest.approx(0.5, rel=0.15)
     assert measured["full"] == pytest.approx(1.0, rel=0.2)
+
+
+def test_vortons_without_a_volume_are_named() -> None:
+    world = ef.World(precision="double")
+    world.spawn(
+        "line", ef.Position(np.zeros((2, 3))), ef.Strength(np.ones((2, 3))), ef.CoreRadius([0.1, 0.1])
+    )
+    world.add_systems([ef.BaroclinicSystem(), ef.AdvectionSystem()])
+    assert "entity 'line' has no Volume, so BaroclinicSystem leaves it as it is" in world.lint()[0]
+    assert ef.Density not in world["line"]

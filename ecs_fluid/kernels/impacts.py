@@ -1,0 +1,181 @@
+"""Motion of rigid bodies over a tick: substeps, interrupted wherever a ball hits something fast enough.
+
+The moment of an impact of a ball with a ball, a polytope or a wall is found to rounding by Newton's method
+on the gap, which gravity bends: t += 2 gap/(c + sqrt(c^2 + 2 g_n gap)) with the closing speed c. A gap to a
+convex body is a convex function of the time on a straight path, so the first touch is never jumped over.
+All bodies then go on to that moment, and an impulse at the touching points gives the rebound e c. So speeds,
+places, energies and momenta of impacts are exact. Impacts between two polytopes wait for the substep's end.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.contacts import BALL, CONTAINER
+from ecs_fluid.kernels.polytope import Hulls, closest
+from ecs_fluid.kernels.rigid import (
+    Bodies,
+    Memory,
+    close_pairs,
+    contact_rows,
+    contact_speed,
+    find_contacts,
+    solve,
+    substep,
+)
+from ecs_fluid.kernels.rotation import cross, length, matrix_of, product, quaternion_of, times, times_transposed
+
+MOST_IMPACTS = 64
+"""Interruptions of one tick; later impacts of the same tick wait for the end of their substep."""
+
+TOUCH = 1e-9
+"""Gap, as a part of the smaller radius, at which bodies touch."""
+
+
+@njit(cache=True)
+def _fall(bodies: Bodies, i: int, gravity: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Place and velocity of body i after t seconds without contact."""
+    if bodies.motion[i] == 2:
+        return bodies.x[i] + t * bodies.v[i] + (0.5 * t * t) * gravity, bodies.v[i] + t * gravity
+    return bodies.x[i] + t * bodies.v[i], bodies.v[i].copy()
+
+
+@njit(cache=True)
+def _gap(
+    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, gravity: np.ndarray, t: float
+) -> tuple[float, float, float]:
+    """(gap m, closing speed m/s, its growth by gravity m/s^2) of ball b from body a after t seconds.
+
+    `wall` is the plane of a container, else not used.
+    """
+    xa, va = _fall(bodies, a, gravity, t)
+    xb, vb = _fall(bodies, b, gravity, t)
+    d, speed = xb - xa, vb - va
+    if bodies.shape[a] == BALL:
+        size = length(d)
+        normal = d / size
+        gap = size - bodies.radius[a] - bodies.radius[b]
+    else:
+        turn = matrix_of(product(quaternion_of(t * bodies.spin[a]), bodies.q[a]))
+        r = times_transposed(turn, d)
+        if bodies.shape[a] == CONTAINER:
+            plane = hulls.planes[wall]
+            normal = -times(turn, plane[:3])
+            gap = plane[3] - (plane[:3] * r).sum() - bodies.radius[b]
+            arm = d - (gap + bodies.radius[b]) * normal
+        else:
+            near = closest(hulls, bodies.hull[a], r[0], r[1], r[2])
+            normal = times(turn, np.array([near[1], near[2], near[3]]))
+            gap = near[0] - bodies.radius[b]
+            arm = times(turn, np.array([near[4], near[5], near[6]]))
+        speed = speed - cross(bodies.spin[a], arm)
+    pull = 0.0
+    if bodies.motion[b] == 2:
+        pull -= (gravity * normal).sum()
+    if bodies.motion[a] == 2:
+        pull += (gravity * normal).sum()
+    return gap, -(speed * normal).sum(), pull
+
+
+@njit(cache=True)
+def _impact(
+    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, gravity: np.ndarray, most: float, least: float
+) -> float:
+    """Time before `most` at which ball b hits body a at more than `least` m/s; inf if it does not."""
+    touch = 0.01 * TOUCH * bodies.radius[b]
+    t = 0.0
+    for step in range(40):
+        gap, closing, pull = _gap(bodies, hulls, a, b, wall, gravity, t)
+        if abs(gap) <= touch or (step == 0 and gap < 0.0):
+            return t if closing > least else math.inf
+        root = closing * closing + 2.0 * pull * gap
+        if root < 0.0 or closing + math.sqrt(root) <= 0.0:
+            return math.inf
+        t += 2.0 * gap / (closing + math.sqrt(root))
+        if not 0.0 <= t < most:
+            return math.inf
+    return math.inf
+
+
+@njit(cache=True)
+def first_impact(bodies: Bodies, hulls: Hulls, gravity: np.ndarray, most: float, least: float) -> float:
+    """Time of the first impact of a ball within `most` seconds at more than `least` m/s; inf if there is none."""
+    n = len(bodies.x)
+    reach = np.empty(n)
+    for i in range(n):
+        reach[i] = 1.01 * bodies.radius[i] + most * length(bodies.v[i]) + most * most * length(gravity)
+    pairs = close_pairs(bodies.x, reach, bodies.shape, bodies.motion)
+    first = math.inf
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        if bodies.shape[b] != BALL:
+            if bodies.shape[a] != BALL:
+                continue
+            a, b = b, a
+        if bodies.shape[a] != CONTAINER:
+            first = min(first, _impact(bodies, hulls, a, b, 0, gravity, min(most, first), least))
+            continue
+        h = bodies.hull[a]
+        for wall in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
+            first = min(first, _impact(bodies, hulls, a, b, wall, gravity, min(most, first), least))
+    return first
+
+
+@njit(cache=True)
+def rebound(bodies: Bodies, hulls: Hulls, sweeps: int, least: float) -> None:
+    """Give all touching bodies the velocities after their impact, in place: v_n becomes e c, or 0 if slow."""
+    who, points = find_contacts(bodies, hulls, np.zeros((len(bodies.x), 3)), 0.0)
+    count = len(who)
+    rows, weighted = contact_rows(bodies, who, points)
+    target, friction = np.full(count, -math.inf), np.empty(count)
+    for c in range(count):
+        a, b = who[c, 0], who[c, 1]
+        friction[c] = math.sqrt(bodies.friction[a] * bodies.friction[b])
+        if points[c, 6] <= TOUCH * min(bodies.radius[a], bodies.radius[b]):
+            closing = -contact_speed(rows[c, 0], bodies, a, b)
+            target[c] = max(bodies.restitution[a], bodies.restitution[b]) * closing if closing > least else 0.0
+    solve(bodies, who, rows, weighted, target, friction, np.zeros((count, 3)), sweeps)
+
+
+@njit(cache=True)
+def advance(
+    bodies: Bodies,
+    hulls: Hulls,
+    memory: Memory,
+    gravity: np.ndarray,
+    dt: float,
+    substeps: int,
+    sweeps: int,
+    least: float,
+) -> Memory:
+    """Advance all bodies by dt seconds, in place; returns the contacts from which the next tick starts.
+
+    Args:
+        memory: what the last tick returned.
+        gravity: (3,) m/s^2, felt by free bodies.
+        substeps: equal parts of the tick.
+        sweeps: most sweeps of the impulse solver, each time.
+        least: closing speed below which nothing bounces, m/s.
+    """
+    impacts = 0
+    whole = dt / substeps
+    for _ in range(substeps):
+        left = whole
+        while left > 0.0:
+            h = left
+            hit = False
+            if impacts < MOST_IMPACTS:
+                when = first_impact(bodies, hulls, gravity, left, least)
+                if when < left:
+                    h, hit = when, True
+                    impacts += 1
+            # An impact at once needs no motion before it.
+            if h > 1e-12 * whole:
+                memory = substep(bodies, hulls, memory, gravity, h, sweeps, least)
+            if hit:
+                rebound(bodies, hulls, sweeps, least)
+            left = left - h if hit else 0.0
+    return memory

@@ -1,0 +1,180 @@
+"""Rigid bodies: motion as told or under gravity, free rotation, and contacts with one another."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array
+from ecs_fluid.components.bodies import (
+    SCRIPTED,
+    BallShape,
+    Body,
+    ContactMemory,
+    FormerPose,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+)
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.body_tables import body_entities, gathered, row_ids, write_back
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.rigid import Bodies, Memory
+
+MOST_SUBSTEPS = 128
+
+
+class BodyScript(Settings):
+    """Where a scripted body is over time, and how it is turned."""
+
+    name: Name = Field(description="entity of one scripted body")
+    center: KeyedVector | None = Field(None, description="centre of mass, m; may be keyed in time")
+    rotation: KeyedVector | None = Field(
+        None, description="rotation vector, axis times angle, rad; may be keyed in time, over whole turns too"
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.center is None and self.rotation is None:
+            raise ValueError("at least one of center and rotation is needed")
+        return self
+
+
+class BodySystem(System):
+    """Moves rigid bodies.
+
+    Fixed bodies stay. Scripted ones follow their script, or go on with their own velocity and spin where they
+    have none. Free ones feel gravity and contacts: dv/dt = g, dL/dt = 0 between contacts (angular momentum L
+    and energy of a tumbling body are kept to rounding), and impulses with restitution e, the larger of the two
+    bodies', and Coulomb friction of the coefficient sqrt(mu_a mu_b). Nothing of the fluid acts on bodies.
+
+    Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
+    `kernels.rigid` and `kernels.impacts`. More substeps are taken when a polytope would otherwise move by more than
+    half its inner radius, or turn by more than half a radian, in one.
+    """
+
+    reads = (Body, BallShape, HullShape, HullTable)
+    writes = (Pose, RigidMotion, FormerPose, ContactMemory)
+    phase = "move"
+
+    gravity: KeyedVector = Field((0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time")
+    substeps: int = Field(8, ge=1, le=MOST_SUBSTEPS, description="least substeps of a tick")
+    sweeps: int = Field(100, ge=1, le=10_000, description="most sweeps of the impulse solver per substep")
+    least_bounce: float = Field(
+        0.01,
+        ge=0,
+        description="approach speed below which nothing bounces, m/s; at least 2 g h of a substep h",
+    )
+    scripts: list[BodyScript] = Field(default_factory=list, description="motions of scripted bodies")
+
+    def added(self, world: World) -> None:
+        """Check the scripts, and give the world a memory of contacts."""
+        names = [script.name for script in self.scripts]
+        for name in names:
+            entity = world[name]
+            if names.count(name) > 1:
+                raise RecipeError(f"two scripts move the body {name!r}; one is allowed")
+            if Body not in entity or len(entity) != 1 or entity[Body].motion[0] != SCRIPTED:
+                raise RecipeError(f"a script moves {name!r}, which is not one body with motion = 'scripted'")
+        if ContactMemory not in world.fluid:
+            nothing = np.zeros((0, 3))
+            world.attach("fluid", ContactMemory(np.zeros((0, 2), np.int64), nothing, nothing))
+
+    def process(self, dt: float) -> None:
+        """Move all bodies by one tick."""
+        entities = body_entities(self.world)
+        for entity in entities:
+            entity[FormerPose].x, entity[FormerPose].q = entity[Pose].x, entity[Pose].q
+        if not entities:
+            return
+        ends = self._follow_scripts(entities, dt)
+        bodies, hulls = gathered(entities)
+        gravity = value_at(self.gravity, self.world.time)
+        steps = self._substeps(bodies, hulls, dt)
+        least = max(self.least_bounce, 2.0 * float(np.linalg.norm(gravity)) * dt / steps)
+        self._advance(entities, bodies, hulls, gravity, dt, steps, least)
+        for entity, x, q in ends:
+            entity[Pose].x[0], entity[Pose].q[0] = x, q
+
+    def _advance(
+        self,
+        entities: list[Entity],
+        bodies: Bodies,
+        hulls: Hulls,
+        gravity: Array,
+        dt: float,
+        steps: int,
+        least: float,
+    ) -> None:
+        from ecs_fluid.kernels.impacts import advance
+
+        table, ids = self.field(ContactMemory), row_ids(entities)
+        memory = advance(bodies, hulls, _recalled(table, ids), gravity, dt, steps, self.sweeps, least)
+        write_back(entities, bodies)
+        number = self.world.dtype
+        table.ids = ids[memory.who]
+        table.place, table.force = memory.place.astype(number), memory.force.astype(number)
+
+    def _follow_scripts(self, entities: list[Entity], dt: float) -> list[tuple[Entity, Array, Array]]:
+        """Give scripted bodies the velocities that take them to the end of the tick; returns the ends."""
+        from ecs_fluid.kernels.rotation import product, quaternion_of, rotation_vector
+
+        ends = []
+        by_name = {entity.name: entity for entity in entities}
+        for script in self.scripts:
+            entity = by_name[script.name]
+            pose, motion = entity[Pose], entity[RigidMotion]
+            x, q = (array[0].astype(np.float64) for array in (pose.x, pose.q))
+            end = self.world.time + dt
+            if script.center is None:
+                there = x + dt * motion.v[0].astype(np.float64)
+            else:
+                there = value_at(script.center, end)
+                motion.v[0] = (there - x) / dt
+            if script.rotation is None:
+                turned = product(quaternion_of(dt * motion.spin[0].astype(np.float64)), q)
+            else:
+                turned = quaternion_of(value_at(script.rotation, end))
+                back = np.array([q[0], -q[1], -q[2], -q[3]])
+                motion.spin[0] = rotation_vector(product(turned, back)) / dt
+            ends.append((entity, there, turned))
+        return ends
+
+    def _substeps(self, bodies: Bodies, hulls: Hulls, dt: float) -> int:
+        """Substeps of this tick: more where polytopes are fast for their size."""
+        uneven = bodies.shape == 1
+        if not uneven.any():
+            return self.substeps
+        inner = float(hulls.inner[bodies.hull[uneven]].min())
+        speed = float(np.linalg.norm(bodies.v, axis=1).max())
+        spin = float(np.linalg.norm(bodies.spin[bodies.shape > 0], axis=1).max())
+        wanted = max(dt * speed / (0.5 * inner), dt * spin / 0.5)
+        return int(min(max(self.substeps, math.ceil(wanted)), MOST_SUBSTEPS))
+
+
+def _recalled(table: ContactMemory, ids: Array) -> Memory:
+    """The memory by rows; contacts of bodies that are gone are left out."""
+    from ecs_fluid.kernels.rigid import Memory
+
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids, table.ids, sorter=order)
+    rows = order[np.minimum(at, len(ids) - 1)] if len(ids) else np.zeros_like(table.ids)
+    there = (ids[rows] == table.ids).all(axis=1) if len(ids) else np.zeros(len(rows), bool)
+    who = rows[there]
+    rising = np.argsort(who[:, 0] * max(len(ids), 1) + who[:, 1], kind="stable")
+    return Memory(
+        np.ascontiguousarray(who[rising].astype(np.int64)),
+        np.ascontiguousarray(table.place[there][rising].astype(np.float64)),
+        np.ascontiguousarray(table.force[there][rising].astype(np.float64)),
+    )

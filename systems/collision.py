@@ -1,0 +1,149 @@
+"""Particles against bodies and containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import InertialVelocity, Position
+from ecs_fluid.components.bodies import (
+    BallShape,
+    Body,
+    CollisionCount,
+    FormerPose,
+    FormerPosition,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+)
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.obstacles import Obstacles
+    from ecs_fluid.kernels.polytope import Hulls
+
+
+class DepartureSystem(System):
+    """Notes where every particle is when the tick begins; brought along by the CollisionSystem."""
+
+    reads = (Position,)
+    writes = (FormerPosition,)
+    phase = "spawn"
+
+    def process(self, dt: float) -> None:
+        """Copy all positions."""
+        for position, former in self.query(Position, FormerPosition):
+            former.x[...] = position.x
+
+
+class CollisionSystem(System):
+    """Keeps particles out of solid bodies and inside containers.
+
+    The path of each particle during the tick is followed from surface to surface in axes that go with the
+    bodies, so that none passes through at any speed. Where it meets one it slides on without friction: it
+    loses the part of its motion that points into the surface. Particles with an InertialVelocity v get
+    v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After the tick
+    no particle is inside a solid, or outside a container that it was in when the tick began.
+
+    When the system joins a world, particles inside bodies, and those outside all containers if there are
+    some, are removed; the table CollisionCount of the fluid entity holds their number.
+    Source: Fluid Simulation for Video Games, parts 4, 13 and 14.
+    """
+
+    reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body, BallShape, HullShape, HullTable)
+    writes = (Position, InertialVelocity, CollisionCount)
+    phase = "constrain"
+
+    clearance: float = Field(0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m")
+    restitution: float = Field(
+        0.0, ge=0, le=1, description="part of the normal velocity that inertial particles keep, reversed, 1"
+    )
+    on: tuple[Name, ...] = Field((), description="entities it works on; default all particles")
+
+    def added(self, world: World) -> None:
+        """Bring the systems it needs, and clear what is misplaced from the start."""
+        for name in self.on:
+            world[name][Position]
+        world.require(BodySystem)
+        world.require(DepartureSystem)
+        if CollisionCount not in world.fluid:
+            world.attach("fluid", CollisionCount)
+            world.fluid[CollisionCount].cleared[0] = self._clear(world)
+
+    def process(self, dt: float) -> None:
+        """Follow all paths of the tick."""
+        from ecs_fluid.kernels import CHUNKS
+        from ecs_fluid.kernels.collide import collide
+
+        entities = body_entities(self.world)
+        if not entities:
+            return
+        obstacles, hulls = self._obstacles(entities, moving=True)
+        counts = np.zeros((CHUNKS, 3), np.int64)
+        rounding = float(np.finfo(self.world.dtype).eps)
+        for entity, (position, former) in self.entities(Position, FormerPosition):
+            if self.on and entity.name not in self.on:
+                continue
+            if InertialVelocity in entity:
+                own, bounce = entity[InertialVelocity].v, self.restitution
+            else:
+                own, bounce = np.zeros((0, 3), self.world.dtype), 0.0
+            collide(
+                obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts
+            )  # fmt: skip
+        total = self.field(CollisionCount)
+        for name, count in zip(("met", "squeezed", "trapped"), counts.sum(axis=0), strict=True):
+            getattr(total, name)[0] += count
+
+    def overlap(self, points: Array) -> Array:
+        """Depth (n,) m by which points (n, 3) m are inside a body, or outside all containers, now; else <= 0."""
+        from ecs_fluid.kernels.collide import misplaced
+
+        points = np.ascontiguousarray(points)
+        depth = np.empty(len(points))
+        obstacles, hulls = self._obstacles(body_entities(self.world), moving=False)
+        misplaced(obstacles, hulls, points, depth)
+        return depth
+
+    def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:
+        """Bodies over this tick, or as they stand now."""
+        from ecs_fluid.kernels.obstacles import obstacles
+
+        bodies, hulls = gathered(entities)
+        former = (bodies.x, bodies.q)
+        if moving:
+            tables = [entity[FormerPose] for entity in entities]
+            former = (
+                np.concatenate([table.x for table in tables]).astype(np.float64),
+                np.concatenate([table.q for table in tables]).astype(np.float64),
+            )
+        return (
+            obstacles(
+                former, (bodies.x, bodies.q), (bodies.v, bodies.spin), bodies.shape, bodies.radius, bodies.hull,
+                self.clearance,
+            ),
+            hulls,
+        )  # fmt: skip
+
+    def _clear(self, world: World) -> int:
+        """Remove misplaced particles; returns their number."""
+        cleared = 0
+        if not body_entities(world):
+            return cleared
+        for entity, (position,) in world.entities_with(Position):
+            if self.on and entity.name not in self.on:
+                continue
+            lost = self.overlap(position.x) > 0.0
+            if lost.any():
+                entity.kill(lost)
+                cleared += int(lost.sum())
+        return cleared

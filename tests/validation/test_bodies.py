@@ -1,0 +1,309 @@
+"""Motion of rigid bodies: free flight, impacts, resting stacks, scripts. Validation cases 89 to 91 and 93."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from solids import balls, body_world, box, floor, momenta, room, solid
+
+import ecs_fluid as ef
+
+G = 9.81
+
+
+def test_free_fall_is_the_parabola() -> None:
+    """x = x0 + v t - g t^2/2 at every tick, whatever the step: 1e-12 for 100 ticks of rounding."""
+    world = body_world(dt=0.1)
+    ball = balls(world, "ball", [1.0, 2.0, 3.0], v=[0.5, 0.0, 7.0])
+    world.step(100)
+    t = 10.0
+    assert np.allclose(ball[ef.Pose].x[0], [1 + 0.5 * t, 2, 3 + 7 * t - G * t * t / 2], atol=1e-11)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 0.9, 1.0])
+def test_rebound_height(restitution: float) -> None:
+    """Case 89: dropped from h the ball rises to e^2 h; the highest point by energy, z + v^2/(2 g).
+
+    1e-9: the impact speed sqrt(v^2 + 2 g gap) is that of the fall, so only rounding is lost.
+    """
+    world = body_world(dt=1 / 60)
+    floor(world)
+    ball = balls(world, "ball", [0.3, 0.1, 1.1], restitution=restitution)  # 1 m above the floor
+    tops = []
+    for _ in range(60):
+        world.step()
+        z, v = ball[ef.Pose].x[0, 2] - 0.1, ball[ef.RigidMotion].v[0, 2]
+        tops.append(z + v * abs(v) / (2 * G) if v > 0 else np.inf)
+    wanted = restitution**2 if restitution else 0.0
+    bounced = [top for top in tops if np.isfinite(top)]
+    if restitution:
+        assert abs(bounced[0] - wanted) < 1e-9
+        assert np.abs(ball[ef.Pose].x[0, :2] - [0.3, 0.1]).max() < 1e-9
+    else:
+        assert abs(ball[ef.Pose].x[0, 2] - 0.1) < 1e-9
+
+
+def test_tangential_velocity_is_kept_without_friction() -> None:
+    """Case 89: an oblique impact on a smooth floor turns v_n into -e v_n and leaves v_t alone, spin too."""
+    world = body_world(gravity=(0.0, 0.0, 0.0))
+    floor(world, friction=0.0)
+    ball = balls(world, "ball", [0, 0, 0.5], v=[3.0, -1.0, -4.0], restitution=0.7)
+    world.step(30)
+    assert np.allclose(ball[ef.RigidMotion].v[0], [3.0, -1.0, 2.8], atol=1e-13)
+    assert not ball[ef.RigidMotion].spin.any()
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.08, 0.19])
+@pytest.mark.parametrize("restitution", [0.0, 0.6, 1.0])
+def test_pair_of_balls(offset: float, restitution: float) -> None:
+    """Case 90: momentum kept to 1e-14, energy lost (1 - e^2) mu v_n^2/2 with v_n along the line of centres.
+
+    The line of centres is that at the touch, at sin = offset/(2 R), so v_n = v cos; to 1e-12.
+    """
+    world = body_world(dt=0.05, gravity=(0.0, 0.0, 0.0))
+    balls(world, "one", [-1.0, 0, 0], v=[40.0, 0, 0], mass=1.0, restitution=restitution)
+    balls(world, "two", [1.0, offset, 0], mass=3.0)
+    linear, angular, energy = momenta(world)
+    world.step(4)
+    after = momenta(world)
+    assert np.abs(after[0] - linear).max() < 40e-14 and np.abs(after[1] - angular).max() < 40e-14
+    vn = 40.0 * np.sqrt(1 - (offset / 0.2) ** 2)
+    lost = 0.5 * 0.75 * (1 - restitution**2) * vn**2
+    assert abs(energy - after[2] - lost) < 1e-12 * energy
+
+
+def test_balls_that_miss_do_not_touch() -> None:
+    """Case 90: paths that pass at 1.001 diameters, 40 diameters a tick, leave both velocities as they were."""
+    world = body_world(dt=0.1, gravity=(0.0, 0.0, 0.0))
+    one = balls(world, "one", [-4.0, 0, 0], v=[80.0, 0, 0])
+    two = balls(world, "two", [4.0, 0.2002, 0], v=[-80.0, 0, 0])
+    world.step(2)
+    assert one[ef.Pose].x[0, 0] > 4 and np.array_equal(one[ef.RigidMotion].v[0], [80, 0, 0])
+    assert np.array_equal(two[ef.RigidMotion].v[0], [-80, 0, 0])
+
+
+def test_elastic_ball_in_a_box() -> None:
+    """Case 91: 10^4 impacts, energy within 1e-6 (here 1e-12, as nothing is lost), never outside.
+
+    The speed components keep their size, so the number of impacts is at least t sum(|v_k|)/(edge - 2 R).
+    """
+    world = body_world(dt=0.05, gravity=(0.0, 0.0, 0.0), substeps=4)
+    room(world, "room", box(1, 1, 1))
+    start = np.array([7.1, -5.3, 3.7])
+    ball = balls(world, "ball", [0.1, 0.0, -0.2], v=start, restitution=1.0)
+    ticks = 11_500
+    impacts = ticks * 0.05 * np.abs(start).sum() / 0.8
+    assert impacts > 1e4
+    for _ in range(ticks):
+        world.step()
+        assert np.abs(ball[ef.Pose].x).max() <= 0.4 + 1e-12
+    assert np.allclose(np.abs(ball[ef.RigidMotion].v[0]), np.abs(start), atol=1e-11)
+
+
+def test_elastic_ball_bouncing_under_gravity() -> None:
+    """Case 91 with gravity: floor and ceiling, 60 s; kinetic plus potential energy within 1e-9."""
+    world = body_world(dt=1 / 30)
+    room(world, "room", box(1, 1, 1), friction=0.0)
+    ball = balls(world, "ball", [0.0, 0.0, 0.2], v=[0.7, 0.3, 4.0], restitution=1.0)
+
+    def energy() -> float:
+        return 0.5 * (ball[ef.RigidMotion].v[0] ** 2).sum() + G * ball[ef.Pose].x[0, 2]
+
+    before = energy()
+    for _ in range(1800):
+        world.step()
+        assert np.abs(ball[ef.Pose].x).max() <= 0.4 + 1e-9
+    # A ball that was just stopped by a wall starts from it at the end of the substep, at its full speed.
+    assert abs(energy() - before) < 1e-9 * before
+
+
+def stack(world: ef.World, count: int, edge: float = 0.2) -> list[ef.Entity]:
+    """Boxes on a floor, each 1/20 of its edge beside the one below."""
+    floor(world)
+    return [
+        solid(
+            world, f"box{k}", box(edge, edge, edge),
+            center=(0.05 * edge * (k % 2), 0.0, edge * (k + 0.5)), rotation=(0, 0, 0.05 * k),
+        )
+        for k in range(count)
+    ]  # fmt: skip
+
+
+def test_resting_stack() -> None:
+    """Case 93: five boxes for 10 s; sinking below 1e-3 of the half edge, jitter below 1e-4, no energy gained."""
+    world = body_world(dt=1 / 60)
+    boxes = stack(world, 5)
+    half = 0.1
+    world.step(60)
+    first = np.array([entity[ef.Pose].x[0] for entity in boxes])
+    worst = 0.0
+    for _ in range(540):
+        world.step()
+        now = np.array([entity[ef.Pose].x[0] for entity in boxes])
+        worst = max(worst, np.abs(now - first).max())
+        assert momenta(world)[2] < 1e-9
+    assert worst < 1e-4 * half
+    heights = now[:, 2] - 0.2 * (np.arange(5) + 0.5)
+    assert np.abs(heights).max() < 1e-3 * half
+
+
+def test_resting_stack_in_single_precision() -> None:
+    """Case 93 with float32 tables: rounding of 3e-8 m per tick does not make it creep, 1e-3 of the half edge."""
+    world = body_world(dt=1 / 60, precision="single")
+    boxes = stack(world, 3)
+    world.step(30)
+    first = np.array([entity[ef.Pose].x[0] for entity in boxes], dtype=np.float64)
+    world.step(270)
+    now = np.array([entity[ef.Pose].x[0] for entity in boxes], dtype=np.float64)
+    assert np.abs(now - first).max() < 1e-3 * 0.1
+
+
+def test_pile_of_shapes_comes_to_rest() -> None:
+    """Balls and polytopes dropped into a container end at rest inside it, none in another.
+
+    Depths below 1 % of the smallest radius: what the solver leaves in a pile that has just settled.
+    """
+    world = body_world(dt=1 / 60)
+    room(world, "room", box(1, 1, 4), center=(0, 0, 2))
+    kinds = [{"shape": "ball", "radius": 0.15}, box(0.3, 0.25, 0.2), {"shape": "icosahedron", "radius": 0.2}]
+    bodies = [
+        solid(world, f"thing{k}", kinds[k % 3], center=(0.1 * (k % 2), 0.15 * (k % 3) - 0.1, 0.3 + 0.4 * k))
+        for k in range(9)
+    ]
+    world.step(480)
+    assert momenta(world)[2] < 1e-3 * G * sum(float(body[ef.Body].mass[0]) for body in bodies)
+    for body in bodies:
+        x = body[ef.Pose].x[0]
+        assert np.abs(x[:2]).max() < 0.5 and 0 < x[2] < 4
+    from ecs_fluid.kernels.contacts import contacts_of_pair
+    from ecs_fluid.systems.body_tables import body_entities, gathered
+
+    table, hulls = gathered(body_entities(world))
+    out, still = np.empty((64, 7)), np.zeros_like(table.x)
+    touching = 0
+    for a, b in itertools.combinations(range(len(table.x)), 2):
+        count = contacts_of_pair(
+            hulls, table.shape, table.radius, table.hull, table.x, table.q, still, a, b, 1e-3, out
+        )
+        touching += count > 0
+        assert not count or out[:count, 6].min() > -1.5e-3
+    assert touching >= 9
+
+
+@pytest.mark.parametrize(("friction", "slides"), [(0.4, True), (0.6, False)])
+def test_block_on_a_slope(friction: float, slides: bool) -> None:
+    """Coulomb: at 0.5 the slope holds a block if mu > 0.5; else it slides at g (sin - mu cos), to 1 %.
+
+    The block starts at rest on the slope; 1 % is for the first substeps, in which contacts form.
+    """
+    world = body_world(dt=1 / 120)
+    angle = np.arctan(0.5)
+    turn = (0.0, angle, 0.0)
+    solid(
+        world, "slope", box(40, 4, 2), center=(0, 0, 0), rotation=turn, motion="fixed", friction=friction
+    )
+    up = np.array([np.sin(angle), 0, np.cos(angle)])
+    down = np.array([np.cos(angle), 0, -np.sin(angle)])
+    block = solid(
+        world, "block", box(0.4, 0.4, 0.2), center=tuple(1.1 * up), rotation=turn, friction=friction
+    )
+    world.step(120)
+    speed = float(block[ef.RigidMotion].v[0] @ down)
+    expected = G * (np.sin(angle) - friction * np.cos(angle)) if slides else 0.0
+    assert abs(speed - expected) < 0.01 * max(expected, 0.01)
+
+
+def test_rolling_down_a_slope() -> None:
+    """A solid ball that rolls gets 5/7 of g sin: a = g sin/(1 + 2/5); and v = R spin. To 1 %."""
+    world = body_world(dt=1 / 120)
+    angle = 0.3
+    solid(
+        world, "slope", box(60, 4, 2), center=(0, 0, 0), rotation=(0, angle, 0), motion="fixed", friction=1.0
+    )
+    up = np.array([np.sin(angle), 0, np.cos(angle)])
+    ball = balls(world, "ball", 1.1 * up, friction=1.0)
+    world.step(120)
+    speed = np.linalg.norm(ball[ef.RigidMotion].v[0])
+    assert abs(speed - 5 / 7 * G * np.sin(angle)) < 0.01 * speed
+    assert abs(ball[ef.RigidMotion].spin[0, 1] * 0.1 - speed) < 1e-3 * speed
+
+
+def test_crowd_keeps_momentum() -> None:
+    """Case 87 among bodies: 60 balls and boxes that collide in the void keep both momenta to rounding.
+
+    Every impulse is given and taken at one point, so linear and angular momentum about any point stay; the
+    point lies off the line of centres by no more than the overlap. 1e-11 for some thousand impulses.
+    """
+    world = body_world(dt=1 / 60, gravity=(0.0, 0.0, 0.0))
+    draw = np.random.default_rng(2)
+    x = np.stack(np.meshgrid(*[np.arange(-1.5, 2)] * 3), axis=-1).reshape(-1, 3)[:54] * 0.4
+    balls(world, "crowd", x, v=-2 * x + draw.standard_normal(x.shape), restitution=0.5, friction=0.3)
+    for k in range(6):
+        solid(world, f"box{k}", box(0.2, 0.3, 0.25), center=(2 + 0.3 * k, 0.05 * k, 0.02 * k), mass=2.0,
+              velocity=(-4.0, 0.0, 0.0), spin=tuple(draw.standard_normal(3)), friction=0.3)  # fmt: skip
+    linear, angular, energy = momenta(world)
+    world.step(60)
+    after = momenta(world)
+    assert np.abs(after[0] - linear).max() < 1e-11 * 100
+    assert np.abs(after[1] - angular).max() < 1e-11 * 100
+    assert after[2] < 0.9 * energy  # they did collide
+
+
+def test_a_thin_fast_plate_does_not_tunnel() -> None:
+    """A plate 1 cm thick at 30 m/s, 50 thicknesses a tick, is stopped by another one."""
+    world = body_world(dt=1 / 60, gravity=(0.0, 0.0, 0.0))
+    shape = {"shape": "plate", "thickness": 0.01}
+    solid(world, "wall", shape, motion="fixed")
+    plate = solid(world, "plate", shape, center=(0.2, 0.1, 2.0), velocity=(0.0, 0.0, -30.0))
+    world.step(30)
+    assert 0.0099 < plate[ef.Pose].x[0, 2] < 0.1
+    assert np.abs(plate[ef.RigidMotion].v).max() < 1e-6
+
+
+def test_scripts_are_followed() -> None:
+    """Keys of place and rotation are met at every tick, over several turns; velocities are their slopes."""
+    world = body_world(dt=0.1)
+    center = {"keys": [(0.0, [0.0, 0.0, 0.0]), (1.0, [2.0, 0.0, 0.0]), (2.0, [2.0, 4.0, 0.0])]}
+    rotation = {"keys": [(0.0, [0.0, 0.0, 0.0]), (2.0, [0.0, 0.0, 20.0])]}
+    keyed = solid(world, "paddle", box(1, 1, 1), center=center, rotation=rotation, motion="scripted")
+    recipe_script = ef.BodyScript(name="paddle", center=center, rotation=rotation)
+    world = body_world(dt=0.1, scripts=[])
+    keyed = solid(world, "paddle", box(1, 1, 1), center=center, rotation=rotation, motion="scripted")
+    world.system(ef.BodySystem).scripts = [recipe_script]
+    world.step(5)
+    assert np.allclose(keyed[ef.Pose].x[0], [1.0, 0, 0], atol=1e-14)
+    assert np.allclose(keyed[ef.RigidMotion].v[0], [2.0, 0, 0], atol=1e-13)
+    assert np.allclose(keyed[ef.RigidMotion].spin[0], [0, 0, 10.0], atol=1e-12)
+    half = 5.0 / 2
+    q = keyed[ef.Pose].q[0] * np.sign(keyed[ef.Pose].q[0, 0] * np.cos(half))
+    assert np.allclose(q, [np.cos(half), 0, 0, np.sin(half)], atol=1e-13)
+    world.step(15)
+    assert np.allclose(keyed[ef.Pose].x[0], [2.0, 4.0, 0], atol=1e-14)
+
+
+def test_a_scripted_piston_pushes() -> None:
+    """A ball before a piston at 1 m/s moves with it, e = 0, and twice as fast when elastic (wall frame)."""
+    for restitution, expected in ((0.0, 1.0), (1.0, 2.0)):
+        world = body_world(gravity=(0.0, 0.0, 0.0))
+        solid(world, "piston", box(0.2, 1, 1), motion="scripted", velocity=(1.0, 0.0, 0.0))
+        ball = balls(world, "ball", [0.4, 0, 0], restitution=restitution)
+        world.step(30)
+        assert np.allclose(ball[ef.RigidMotion].v[0], [expected, 0, 0], atol=1e-12)
+
+
+def test_resumed_pile_settles_as_the_straight_one(tmp_path: Path) -> None:
+    """Resume in the middle of contacts: the memory of impulses is state, so all later bits agree."""
+    world = body_world(dt=1 / 60, precision="single")
+    stack(world, 4)
+    balls(world, "ball", [0.3, 0.0, 1.2], v=[-1.0, 0, 0], restitution=0.4, friction=0.2)
+    world.step(20)
+    assert len(world.fluid[ef.ContactMemory].ids) > 8
+    world.save(tmp_path / "pile.npz")
+    again = ef.resume(tmp_path / "pile.npz")
+    for _ in range(2):
+        world.step(20)
+        again.step(20)
+        assert world.state_hash() == again.state_hash()

@@ -1,0 +1,132 @@
+"""The shipped worlds of density, heat and fire do what their headers say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.worlds.world_recipe import read, shipped
+
+pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+
+HEAT = (
+    "candle", "dye_drop", "dye_drops_collide", "hot_plate", "large_flame", "rayleigh_taylor", "smoulder",
+    "stratified_ring", "thermal_plume", "two_layers",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEAT)
+def test_world_has_the_size_and_nothing_to_complain_about(name: str) -> None:
+    """No sentences from the recipes or, at the start, from the systems; sizes for several ticks a second."""
+    recipe = read(shipped()[name])
+    assert recipe.lint() == []
+    world = recipe.build()
+    assert world.lint() == []
+    assert sum(len(entity) for entity in world.entities) <= 80_000
+    assert sum(len(entity) for entity in world.entities if ef.Strength in entity) <= 10_000
+
+
+def test_dye_drop_starts_with_two_thirds_of_its_weight() -> None:
+    """Centroid of the excess mass after 1 s: g' t^2 / 3, g' = 0.02 x 9.81, for a drop with a sharp rim.
+
+    Its rim is 0.1 m wide and cores are 0.12 m, a quarter of the radius each: between a half and all of it.
+    """
+    world = ef.load("dye_drop", "world.precision=double")
+    drop = world["drop"]
+    weight = (drop[ef.Density].rho - 1) * drop[ef.Volume].volume
+    start = weight @ drop[ef.Position].x[:, 2] / weight.sum()
+    world.step(30)
+    fall = start - weight @ drop[ef.Position].x[:, 2] / weight.sum()
+    assert 0.5 < fall / (0.02 * 9.81 / 3) < 1.0
+    # Impulse grows by the weight of the drop: 1e-3, as in case 62.
+    impulse = world.diagnostics()["impulse"][2]
+    assert impulse == pytest.approx(-9.81 * weight.sum() * world.time, rel=1e-3)
+
+
+def test_drops_are_mirror_images() -> None:
+    world = ef.load("dye_drops_collide")
+    world.step(60)
+    heavy, light = (world[name][ef.Position].x[:, 2].mean() for name in ("heavy", "light"))
+    assert heavy < 0.9
+    assert heavy == pytest.approx(-light, rel=0.01)
+
+
+def test_layers_stay_and_the_drop_falls_to_them() -> None:
+    """The interface alone, at its own level, moves by far less than the drop that falls on it."""
+    world = ef.load("two_layers")
+    z = world["interface"][ef.Position].x[:, 2].copy()
+    world.step(15)
+    assert world["drop"][ef.Position].x[:, 2].mean() < 0.69
+    assert np.abs(world["interface"][ef.Position].x[:, 2] - z).max() < 0.01
+
+
+def test_ripple_has_the_wave_number_of_the_header() -> None:
+    """sqrt(A g k) = 1.24 per second with A = 0.01 and k = 2 pi / 0.4 m; heavy (red) lies on top."""
+    assert np.sqrt(0.01 * 9.81 * 2 * np.pi / 0.4) == pytest.approx(1.24, abs=0.005)
+    layers = ef.load("rayleigh_taylor")["layers"]
+    z, rho = layers[ef.Position].x[:, 2], layers[ef.Density].rho
+    assert rho[(z > 0.05) & (z < 0.15)].mean() == pytest.approx(1.01, abs=5e-4)
+    assert rho[(z < -0.05) & (z > -0.15)].mean() == pytest.approx(0.99, abs=5e-4)
+
+
+def test_ring_is_stopped_by_the_stratification() -> None:
+    """N^2 = g / rho_0 x 1.56 / 6 m = 2.55 1/s^2, N = 1.6 1/s; a free ring would keep its first speed."""
+    assert np.sqrt(9.81 * 1.56 / 6) == pytest.approx(1.6, abs=0.005)
+    world = ef.load("stratified_ring")
+    ring = world["ring"]
+    heights = [0.0]
+    for _ in range(5):
+        world.step(10)
+        weight = np.linalg.norm(ring[ef.Strength].alpha, axis=1)
+        heights.append(float(weight @ ring[ef.Position].x[:, 2] / weight.sum()))
+    speeds = np.diff(heights) / 0.2
+    assert speeds[0] > 0.2
+    assert speeds[-1] < 0.5 * speeds[0]
+
+
+def test_plate_heats_the_air_on_it() -> None:
+    world = ef.load("hot_plate")
+    world.step(25)
+    x, T = world["air"][ef.Position].x, world["air"][ef.Temperature].T
+    on = (np.abs(x[:, :2]) < 0.4).all(axis=1) & (x[:, 2] < 0.1)
+    # 0.5 s at 0.3 s: 60 (1 - e^(-1.67)) = 49 K above the air, less what conduction takes.
+    assert 335 < T[on].mean() < 350
+    assert T[x[:, 2] > 0.3].max() < 302
+    rho = T * 0 + 1.2 * 300 / T
+    assert rho[on].mean() < 1.1
+
+
+def test_candle_burns_as_large_as_it_says() -> None:
+    """1,000 vortons and 50,000 tracers after two seconds; fuel below flame below smoke; hot."""
+    world = ef.load("candle")
+    world.step(200)
+    assert abs(len(world["gas"]) - 1000) <= 5 and abs(len(world["fire"]) - 50_000) <= 250
+    gas = world["gas"]
+    z, species = gas[ef.Position].x[:, 2], gas[ef.Species]
+    height = {
+        name: (getattr(species, name) @ z) / getattr(species, name).sum()
+        for name in ("fuel", "flame", "smoke")
+    }
+    assert height["fuel"] < height["flame"] < height["smoke"]
+    assert gas[ef.Temperature].T.max() > 1200
+    fire = world["fire"][ef.Species]
+    assert fire.flame.max() > 0.02 and fire.smoke.max() > 0.02
+
+
+@pytest.mark.parametrize("name", ["large_flame", "smoulder", "thermal_plume"])
+def test_hot_gas_rises_from_its_source(name: str) -> None:
+    """After a second the hot gas goes up faster than the wind that carries it."""
+    world = ef.load(name)
+    wind = next(system.velocity[2] for system in world.systems if isinstance(system, ef.WindSystem))
+    world.step(round(1.0 / world.dt))
+    hot = world["gas"][ef.Temperature].T > 350
+    assert hot.sum() > 20
+    assert world["gas"][ef.Velocity].u[hot, 2].mean() > 1.5 * wind
+
+
+def test_smouldering_makes_little_flame_and_much_smoke() -> None:
+    world = ef.load("smoulder")
+    world.step(120)
+    species = world["gas"][ef.Species]
+    assert 0 < species.flame.sum() < 0.3 * species.smoke.sum()

@@ -1,0 +1,186 @@
+"""Recipes of rigid bodies: one of any shape, many balls, and containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components.bodies import (
+    KINDS_OF_MOTION,
+    BallShape,
+    Body,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+)
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.bodies import BodyScript
+from ecs_fluid.worlds.hulls import Hull
+from ecs_fluid.worlds.parameters import Length, Point
+from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
+Friction = Annotated[float, Field(ge=0, le=100)]
+Restitution = Annotated[float, Field(ge=0, le=1)]
+
+
+def _rotations(vector: Array, rows: int) -> Array:
+    from ecs_fluid.kernels.rotation import quaternion_of
+
+    return np.tile(quaternion_of(np.asarray(vector, dtype=np.float64)), (rows, 1))
+
+
+class _Placed(Recipe):
+    """What one body has, solid or container: a place, a rotation, a script."""
+
+    center: KeyedVector | None = Field(
+        None, description="centre of mass, m; may be keyed in time; default where the shape's own points put it"
+    )
+    rotation: KeyedVector = Field(
+        (0.0, 0.0, 0.0), description="rotation vector, axis times angle, rad; may be keyed in time"
+    )
+    velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")
+    spin: Point = Field((0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s")
+    restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
+    friction: Friction = Field(0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts")
+
+    def _motion(self) -> str:
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _moves_as_told(self) -> Self:
+        motion = self._motion()
+        if self._keyed() and motion != "scripted":
+            raise ValueError(f"center or rotation is keyed in time, but motion is {motion!r}; use 'scripted'")
+        if motion == "fixed" and (any(self.velocity) or any(self.spin)):
+            raise ValueError("a body with motion = 'fixed' has a velocity or spin; use 'scripted' or 'free'")
+        for key, rate in (("center", self.velocity), ("rotation", self.spin)):
+            if key in self._keyed() and any(rate):
+                raise ValueError(f"{key} is keyed in time, so its rate of change cannot be given too")
+        return self
+
+    def _keyed(self) -> list[str]:
+        return [key for key in ("center", "rotation") if hasattr(getattr(self, key), "keys")]
+
+    def script(self) -> BodyScript | None:
+        """Where a scripted body is over time; None if it has no keys."""
+        keyed = {key: getattr(self, key) for key in self._keyed()}
+        return BodyScript(name=self.name, **keyed) if keyed else None
+
+    def _spawn(self, world: World, default: Array, mass: float, inertia: Array, *shape: Component) -> None:
+        center = default if self.center is None else value_at(self.center, 0.0)
+        number = KINDS_OF_MOTION[self._motion()]
+        one = np.ones(1)
+        world.spawn(
+            self.name,
+            Pose(center[None], _rotations(value_at(self.rotation, 0.0), 1)),
+            RigidMotion(np.array([self.velocity]), np.array([self.spin])),
+            Body(mass * one, inertia[None], [number], self.restitution * one, self.friction * one),
+            *shape,
+        )
+
+
+def _hull_tables(hull: Hull, container: bool) -> tuple[Component, Component]:
+    return HullShape([0], [int(container)]), HullTable(**hull.table._asdict())
+
+
+class BodyRecipe(_Placed):
+    """One rigid body: a ball or a convex polytope.
+
+    Mass and inertia follow from the shape and the density, exactly. A free body moves by gravity and
+    contacts, a scripted one along its keys, or steadily by `velocity` and `spin`.
+    """
+
+    kind: Literal["body"] = "body"
+    shape: AnyShape = Field(description="shape: {shape = 'box', size = [1, 1, 1]}, for example")
+    motion: Literal["fixed", "scripted", "free"] = Field("free", description="how it moves")
+    density: Heavy = Field(1000.0, description="density, kg/m^3")
+    mass: Heavy | None = Field(None, description="mass, kg; default by the density")
+
+    def _motion(self) -> str:
+        return self.motion
+
+    def build(self, world: World) -> None:
+        """Spawn the body."""
+        if isinstance(self.shape, Ball):
+            radius = self.shape.radius
+            mass = self.mass or self.density * 4 / 3 * np.pi * radius**3
+            inertia = 0.4 * mass * radius**2 * np.eye(3)
+            self._spawn(world, np.zeros(3), mass, inertia, BallShape([radius]))
+            return
+        hull = self.shape.hull()
+        mass = self.mass or self.density * hull.volume
+        self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *_hull_tables(hull, False))
+
+
+class ContainerRecipe(_Placed):
+    """A convex polytope inside out: what is in it stays in it. It moves along its keys, or steadily."""
+
+    kind: Literal["container"] = "container"
+    shape: AnyPolytope = Field(description="shape of the room inside")
+
+    def _motion(self) -> str:
+        still = not (self._keyed() or any(self.velocity) or any(self.spin))
+        return "fixed" if still else "scripted"
+
+    def build(self, world: World) -> None:
+        """Spawn the container; its mass is of no consequence, since nothing moves it."""
+        hull = self.shape.hull()
+        self._spawn(world, hull.center, 1.0, np.eye(3), *_hull_tables(hull, True))
+
+
+class Spheres(Recipe):
+    """Balls, one per centre, as rows of one entity."""
+
+    kind: Literal["spheres"] = "spheres"
+    centers: list[Point] = Field(min_length=1, max_length=100_000, description="centres, m")
+    radius: Length | list[Length] = Field(description="radius of all, or one each, m")
+    velocity: Point | list[Point] = Field((0.0, 0.0, 0.0), description="velocity of all, or one each, m/s")
+    spin: Point | list[Point] = Field((0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s")
+    density: Heavy = Field(1000.0, description="density, kg/m^3")
+    motion: Literal["fixed", "scripted", "free"] = Field("free", description="how they move")
+    restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
+    friction: Friction = Field(0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts")
+
+    @model_validator(mode="after")
+    def _one_each(self) -> Self:
+        for key in ("radius", "velocity", "spin"):
+            value = getattr(self, key)
+            if isinstance(value, list) and len(value) != len(self.centers):
+                raise ValueError(f"{key} has {len(value)} entries; one for all or {len(self.centers)} are needed")
+        return self
+
+    def build(self, world: World) -> None:
+        """Spawn the balls."""
+        rows = len(self.centers)
+
+        def each(value: Any, trailing: tuple[int, ...]) -> Array:
+            return np.broadcast_to(np.asarray(value, dtype=np.float64), (rows, *trailing)).copy()
+
+        radius = each(self.radius, ())
+        mass = self.density * 4 / 3 * np.pi * radius**3
+        velocity, spin = each(self.velocity, (3,)), each(self.spin, (3,))
+        if self.motion == "fixed" and (velocity.any() or spin.any()):
+            raise RecipeError("motion is 'fixed', but there is a velocity or spin; use 'scripted' or 'free'")
+        world.spawn(
+            self.name,
+            Pose(np.array(self.centers), _rotations(np.zeros(3), rows)),
+            RigidMotion(velocity, spin),
+            Body(
+                mass,
+                0.4 * (mass * radius**2)[:, None, None] * np.eye(3),
+                np.full(rows, KINDS_OF_MOTION[self.motion]),
+                each(self.restitution, ()),
+                each(self.friction, ()),
+            ),
+            BallShape(radius),
+        )

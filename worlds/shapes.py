@@ -1,0 +1,215 @@
+"""Named shapes of rigid bodies, and shapes from planes, points or a mesh file."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.system import Settings
+from ecs_fluid.worlds.hulls import Hull, hull_of_mesh, hull_of_planes, hull_of_vertices
+from ecs_fluid.worlds.parameters import Coordinate, Length, Point
+
+GOLDEN = (1 + math.sqrt(5)) / 2
+
+
+class Ball(Settings):
+    """A ball."""
+
+    shape: Literal["ball"] = "ball"
+    radius: Length = Field(description="radius, m")
+
+
+class Polytope(Settings):
+    """A convex polytope; `hull` makes it."""
+
+    def hull(self) -> Hull:
+        """The polytope, in axes about its centre of mass."""
+        return hull_of_vertices(self.corners())
+
+    def corners(self) -> Array:
+        """Points (n, 3), m, whose hull it is."""
+        raise NotImplementedError
+
+
+class BoxShape(Polytope):
+    """A box along the body's axes."""
+
+    shape: Literal["box"] = "box"
+    size: tuple[Length, Length, Length] = Field(description="edges along x, y, z, m")
+
+    def corners(self) -> Array:
+        """The eight corners."""
+        return _signs() * np.array(self.size) / 2
+
+
+class PlateShape(Polytope):
+    """A flat plate across the body's z axis."""
+
+    shape: Literal["plate"] = "plate"
+    length: Length = Field(1.0, description="edge along x, m")
+    width: Length = Field(1.0, description="edge along y, m")
+    thickness: Length = Field(0.05, description="extent along z, m")
+
+    def corners(self) -> Array:
+        """The eight corners."""
+        return _signs() * np.array([self.length, self.width, self.thickness]) / 2
+
+
+class WedgeShape(Polytope):
+    """A ramp: from nothing at x = 0 to its full height at x = length."""
+
+    shape: Literal["wedge"] = "wedge"
+    length: Length = Field(1.0, description="extent along x, m")
+    width: Length = Field(1.0, description="extent along y, m")
+    height: Length = Field(0.5, description="extent along z at the high end, m")
+
+    def corners(self) -> Array:
+        """The six corners."""
+        section = np.array([[0, 0], [self.length, 0], [self.length, self.height]])
+        return _extruded(section, self.width)
+
+
+class AirfoilShape(Polytope):
+    """A wing of a symmetric four-digit NACA section: chord along x, leading edge first, span along y.
+
+    Half the thickness at the part s of the chord is 5 t (0.2969 sqrt(s) - 0.1260 s - 0.3516 s^2
+    + 0.2843 s^3 - 0.1036 s^4) chords, closed at the trailing edge. Its hull is taken: the section is hollow
+    towards the trailing edge by less than 1e-3 chords. Source: Jacobs, Ward and Pinkerton, NACA report 460.
+    """
+
+    shape: Literal["airfoil"] = "airfoil"
+    chord: Length = Field(1.0, description="length of the section, m")
+    span: Length = Field(1.0, description="extent along y, m")
+    thickness: float = Field(0.12, ge=0.02, le=0.4, description="largest thickness over the chord, 1")
+    points: int = Field(16, ge=4, le=200, description="points of the upper side, and of the lower")
+
+    def corners(self) -> Array:
+        """Both ends of the section's points."""
+        # Points crowd at the leading edge, where the section is round.
+        s = (1 - np.cos(np.linspace(0, np.pi, self.points + 1))) / 2
+        half = 5 * self.thickness * (
+            0.2969 * np.sqrt(s) - 0.1260 * s - 0.3516 * s**2 + 0.2843 * s**3 - 0.1036 * s**4
+        )  # fmt: skip
+        half[-1] = 0.0
+        section = np.concatenate([np.stack([s, half], axis=1), np.stack([s, -half], axis=1)])
+        return _extruded(self.chord * section, self.span)
+
+
+class CylinderShape(Polytope):
+    """A cylinder along the body's z axis: a prism with as many sides as asked, of the cylinder's own volume."""
+
+    shape: Literal["cylinder"] = "cylinder"
+    radius: Length = Field(description="radius, m")
+    height: Length = Field(description="extent along z, m")
+    sides: int = Field(24, ge=3, le=256, description="sides of the prism")
+
+    def corners(self) -> Array:
+        """Corners of both ends."""
+        turn = 2 * np.pi / self.sides
+        # A regular polygon of circumscribed radius R has the area n/2 R^2 sin(2 pi/n).
+        out = self.radius * math.sqrt(turn / math.sin(turn))
+        phi = turn * np.arange(self.sides)
+        ring = out * np.stack([np.cos(phi), np.sin(phi)], axis=1)
+        ends = [np.column_stack([ring, np.full(self.sides, z * self.height / 2)]) for z in (-1, 1)]
+        return np.concatenate(ends)
+
+
+class PlatonicShape(Polytope):
+    """A regular polytope."""
+
+    shape: Literal["tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron"]
+    radius: Length = Field(description="distance of the corners from the centre, m")
+
+    def corners(self) -> Array:
+        """The corners."""
+        points = _platonic()[self.shape]
+        return self.radius * points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+class PointsShape(Polytope):
+    """The convex hull of points."""
+
+    shape: Literal["points"] = "points"
+    points: list[Point] = Field(min_length=4, max_length=100_000, description="points, m")
+
+    def corners(self) -> Array:
+        """The points."""
+        return np.array(self.points)
+
+
+class PlanesShape(Polytope):
+    """The polytope inside planes: n . x <= d for each [nx, ny, nz, d]."""
+
+    shape: Literal["planes"] = "planes"
+    planes: list[tuple[Coordinate, Coordinate, Coordinate, Coordinate]] = Field(
+        min_length=4, max_length=4096, description="outward normals of any length, and offsets, m"
+    )
+
+    def hull(self) -> Hull:
+        """The polytope inside the planes."""
+        return hull_of_planes(np.array(self.planes))
+
+
+class MeshShape(Polytope):
+    """The convex hull of a mesh file (STL, OBJ, PLY, VTK, ...)."""
+
+    shape: Literal["mesh"] = "mesh"
+    file: str = Field(description="mesh file, in the folder of the world file")
+
+    def hull(self) -> Hull:
+        """The hull of the mesh's points."""
+        return hull_of_mesh(self.file)
+
+
+AnyPolytope = Annotated[
+    BoxShape
+    | PlateShape
+    | WedgeShape
+    | AirfoilShape
+    | CylinderShape
+    | PlatonicShape
+    | PointsShape
+    | PlanesShape
+    | MeshShape,
+    Field(discriminator="shape"),
+]
+AnyShape = Annotated[
+    Ball
+    | BoxShape
+    | PlateShape
+    | WedgeShape
+    | AirfoilShape
+    | CylinderShape
+    | PlatonicShape
+    | PointsShape
+    | PlanesShape
+    | MeshShape,
+    Field(discriminator="shape"),
+]
+
+
+def _signs() -> Array:
+    return np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+def _extruded(section: Array, width: float) -> Array:
+    """Points (2 n, 3) of a section (n, 2) in the x-z plane, spread over a width along y."""
+    sides = [np.column_stack([section[:, 0], np.full(len(section), y), section[:, 1]]) for y in (-0.5, 0.5)]
+    return np.concatenate(sides) * np.array([1.0, width, 1.0])
+
+
+def _platonic() -> dict[str, Array]:
+    cube = _signs()
+    turns = [np.roll([0.0, a, b * GOLDEN], k) for k in range(3) for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+    thin = [np.roll([0.0, a / GOLDEN, b * GOLDEN], k) for k in range(3) for a in (-1, 1) for b in (-1, 1)]
+    return {
+        "tetrahedron": cube[np.prod(cube, axis=1) > 0],
+        "cube": cube,
+        "octahedron": np.vstack([np.eye(3), -np.eye(3)]),
+        "icosahedron": np.array(turns),
+        "dodecahedron": np.vstack([cube, thin]),
+    }
