@@ -91,7 +91,12 @@ def draw(times: dict[str, list[Measured]], accuracy: list[tuple[Measured, str]])
     for found, _ in accuracy:
         color, marker = STYLES[found.solver]
         right.loglog(1e3 * found.seconds, found.error, color=color, marker=marker, linestyle="none")
-    right.set(xlabel="velocity and gradient [ms]", ylabel="RMS error of the velocity", title="4,000 vortons", xlim=(1, 100))
+    right.set(
+        xlabel="velocity and gradient [ms]",
+        ylabel="RMS error of the velocity",
+        title="4,000 vortons",
+        xlim=(1, 100),
+    )
     for axes in (left, right):
         axes.grid(True, which="major", alpha=0.3)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,7 @@ class BallShape(Component):
 
 
 class HullShape(Component):
-    """The body is polytope number `hull` of its entity's HullTable; a container is that polytope inside out."""
+    """The body is polytope number `hull` of its entity's HullTable; a container is it inside out."""
 
     hull: Array = column("1", kind="int", default=0, minimum=0)
     container: Array = column("1", kind="int", default=0, minimum=0, maximum=1)

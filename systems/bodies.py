@@ -29,8 +29,8 @@ from ecs_fluid.systems.body_tables import body_entities, gathered, row_ids, writ
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
+    from ecs_fluid.kernels.contact_solver import Bodies, Memory
     from ecs_fluid.kernels.polytope import Hulls
-    from ecs_fluid.kernels.rigid import Bodies, Memory
 
 MOST_SUBSTEPS = 128
 
@@ -56,12 +56,12 @@ class BodySystem(System):
 
     Fixed bodies stay. Scripted ones follow their script, or go on with their own velocity and spin where they
     have none. Free ones feel gravity and contacts: dv/dt = g, dL/dt = 0 between contacts (angular momentum L
-    and energy of a tumbling body are kept to rounding), and impulses with restitution e, the larger of the two
+    and energy of a tumbling body are kept to rounding), and impulses with restitution e, the larger of both
     bodies', and Coulomb friction of the coefficient sqrt(mu_a mu_b). Nothing of the fluid acts on bodies.
 
     Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
-    `kernels.rigid` and `kernels.impacts`. More substeps are taken when a polytope would otherwise move by more than
-    half its inner radius, or turn by more than half a radian, in one.
+    `kernels.rigid` and `kernels.impacts`. More substeps are taken when a polytope would otherwise move by
+    more than half its inner radius, or turn by more than half a radian, in one.
     """
 
     reads = (Body, BallShape, HullShape, HullTable)
@@ -165,7 +165,7 @@ class BodySystem(System):
 
 def _recalled(table: ContactMemory, ids: Array) -> Memory:
     """The memory by rows; contacts of bodies that are gone are left out."""
-    from ecs_fluid.kernels.rigid import Memory
+    from ecs_fluid.kernels.contact_solver import Memory
 
     order = np.argsort(ids, kind="stable")
     at = np.searchsorted(ids, table.ids, sorter=order)

@@ -13,8 +13,8 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
+    from ecs_fluid.kernels.contact_solver import Bodies
     from ecs_fluid.kernels.polytope import Hulls
-    from ecs_fluid.kernels.rigid import Bodies
     from ecs_fluid.world import World
 
 SHAPES = (BallShape, HullShape)
@@ -47,9 +47,9 @@ def body_entities(world: World) -> list[Entity]:
 
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     """Copies of all bodies' tables laid end to end, in entity order, and the polytopes they refer to."""
+    from ecs_fluid.kernels.contact_solver import Bodies
     from ecs_fluid.kernels.contacts import BALL, CONTAINER, SOLID
-    from ecs_fluid.kernels.polytope import Hulls, joined_hulls
-    from ecs_fluid.kernels.rigid import Bodies
+    from ecs_fluid.kernels.polytope import joined_hulls
 
     parts: list[Hulls] = []
     columns: dict[str, list[Any]] = {name: [] for name in Bodies._fields}

@@ -51,7 +51,7 @@ class CollisionSystem(System):
     The path of each particle during the tick is followed from surface to surface in axes that go with the
     bodies, so that none passes through at any speed. Where it meets one it slides on without friction: it
     loses the part of its motion that points into the surface. Particles with an InertialVelocity v get
-    v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After the tick
+    v - (1 + e) ((v - v_b) . n) n, with v_b the velocity of the surface and e the `restitution`. After a tick
     no particle is inside a solid, or outside a container that it was in when the tick began.
 
     When the system joins a world, particles inside bodies, and those outside all containers if there are
@@ -105,7 +105,7 @@ class CollisionSystem(System):
             getattr(total, name)[0] += count
 
     def overlap(self, points: Array) -> Array:
-        """Depth (n,) m by which points (n, 3) m are inside a body, or outside all containers, now; else <= 0."""
+        """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
         from ecs_fluid.kernels.collide import misplaced
 
         points = np.ascontiguousarray(points)
@@ -126,13 +126,9 @@ class CollisionSystem(System):
                 np.concatenate([table.x for table in tables]).astype(np.float64),
                 np.concatenate([table.q for table in tables]).astype(np.float64),
             )
-        return (
-            obstacles(
-                former, (bodies.x, bodies.q), (bodies.v, bodies.spin), bodies.shape, bodies.radius, bodies.hull,
-                self.clearance,
-            ),
-            hulls,
-        )  # fmt: skip
+        present, motion = (bodies.x, bodies.q), (bodies.v, bodies.spin)
+        shapes = (bodies.shape, bodies.radius, bodies.hull)
+        return obstacles(former, present, motion, *shapes, self.clearance), hulls
 
     def _clear(self, world: World) -> int:
         """Remove misplaced particles; returns their number."""

@@ -43,7 +43,8 @@ class _Placed(Recipe):
     """What one body has, solid or container: a place, a rotation, a script."""
 
     center: KeyedVector | None = Field(
-        None, description="centre of mass, m; may be keyed in time; default where the shape's own points put it"
+        None,
+        description="centre of mass, m; may be keyed in time; default where the shape's own points put it",
     )
     rotation: KeyedVector = Field(
         (0.0, 0.0, 0.0), description="rotation vector, axis times angle, rad; may be keyed in time"
@@ -51,7 +52,9 @@ class _Placed(Recipe):
     velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")
     spin: Point = Field((0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s")
     restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
-    friction: Friction = Field(0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts")
+    friction: Friction = Field(
+        0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
+    )
 
     def _motion(self) -> str:
         raise NotImplementedError
@@ -123,7 +126,10 @@ class BodyRecipe(_Placed):
 
 
 class ContainerRecipe(_Placed):
-    """A convex polytope inside out: what is in it stays in it. It moves along its keys, or steadily."""
+    """A convex polytope inside out: particles and bodies that are in it stay in it.
+
+    It moves along its keys, or steadily by `velocity` and `spin`, whatever it meets.
+    """
 
     kind: Literal["container"] = "container"
     shape: AnyPolytope = Field(description="shape of the room inside")
@@ -139,24 +145,33 @@ class ContainerRecipe(_Placed):
 
 
 class Spheres(Recipe):
-    """Balls, one per centre, as rows of one entity."""
+    """Balls, one per centre, as rows of one entity; any number of them.
+
+    Each has the mass 4/3 pi r^3 times the density. All move in the same way: free, steadily, or not.
+    """
 
     kind: Literal["spheres"] = "spheres"
     centers: list[Point] = Field(min_length=1, max_length=100_000, description="centres, m")
     radius: Length | list[Length] = Field(description="radius of all, or one each, m")
     velocity: Point | list[Point] = Field((0.0, 0.0, 0.0), description="velocity of all, or one each, m/s")
-    spin: Point | list[Point] = Field((0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s")
+    spin: Point | list[Point] = Field(
+        (0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s"
+    )
     density: Heavy = Field(1000.0, description="density, kg/m^3")
     motion: Literal["fixed", "scripted", "free"] = Field("free", description="how they move")
     restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
-    friction: Friction = Field(0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts")
+    friction: Friction = Field(
+        0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
+    )
 
     @model_validator(mode="after")
     def _one_each(self) -> Self:
         for key in ("radius", "velocity", "spin"):
             value = getattr(self, key)
             if isinstance(value, list) and len(value) != len(self.centers):
-                raise ValueError(f"{key} has {len(value)} entries; one for all or {len(self.centers)} are needed")
+                raise ValueError(
+                    f"{key} has {len(value)} entries; one for all or {len(self.centers)} are needed"
+                )
         return self
 
     def build(self, world: World) -> None:

@@ -70,25 +70,32 @@ def hull_of_planes(planes: Array) -> Hull:
 
     planes = np.asarray(planes, dtype=np.float64)
     if planes.ndim != 2 or planes.shape[1] != 4 or len(planes) < 4 or not np.isfinite(planes).all():
-        raise RecipeError(f"planes have shape {planes.shape}; at least 4 finite planes [nx, ny, nz, d] are needed")
+        raise RecipeError(
+            f"planes have shape {planes.shape}; at least 4 finite planes [nx, ny, nz, d] are needed"
+        )
     size = np.linalg.norm(planes[:, :3], axis=1)
     if not (size > 0).all():
-        raise RecipeError(f"plane {int(np.argmin(size))} has no direction; a normal that is not zero is needed")
+        raise RecipeError(
+            f"plane {int(np.argmin(size))} has no direction; a normal that is not zero is needed"
+        )
     n, d = planes[:, :3] / size[:, None], planes[:, 3] / size
     # The centre of the largest ball inside; its radius is unbounded or not positive for bad planes.
     best = linprog(
         [0, 0, 0, -1], A_ub=np.column_stack([n, np.ones(len(n))]), b_ub=d, bounds=[(None, None)] * 4
     )
     reach = 1e-9 * float(np.abs(d).max() + 1e-300)
-    if best.status == 2 or (best.status == 0 and best.x[3] <= reach):
-        raise RecipeError("the planes leave no room: normals must point out of the polytope and enclose a volume")
+    inside = np.zeros(4) if best.x is None else best.x
+    if best.status == 2 or (best.status == 0 and inside[3] <= reach):
+        raise RecipeError(
+            "the planes leave no room: normals must point out of the polytope and enclose a volume"
+        )
     directions = np.vstack([np.eye(3), -np.eye(3)])
     if best.status != 0 or any(
         linprog(-way, A_ub=n, b_ub=d, bounds=[(None, None)] * 3).status != 0 for way in directions
     ):
         raise RecipeError("the planes leave the polytope open; add planes until they enclose it all round")
     try:
-        corners = HalfspaceIntersection(np.column_stack([n, -d]), best.x[:3]).intersections
+        corners = HalfspaceIntersection(np.column_stack([n, -d]), inside[:3]).intersections
     except QhullError:
         raise RecipeError("the planes do not make a polytope; they are too nearly parallel") from None
     return hull_of_vertices(corners)

@@ -43,7 +43,7 @@ class BoxShape(Polytope):
 
     def corners(self) -> Array:
         """The eight corners."""
-        return _signs() * np.array(self.size) / 2
+        return np.asarray(_signs() * np.array(self.size) / 2)
 
 
 class PlateShape(Polytope):
@@ -56,7 +56,7 @@ class PlateShape(Polytope):
 
     def corners(self) -> Array:
         """The eight corners."""
-        return _signs() * np.array([self.length, self.width, self.thickness]) / 2
+        return np.asarray(_signs() * np.array([self.length, self.width, self.thickness]) / 2)
 
 
 class WedgeShape(Polytope):
@@ -100,7 +100,7 @@ class AirfoilShape(Polytope):
 
 
 class CylinderShape(Polytope):
-    """A cylinder along the body's z axis: a prism with as many sides as asked, of the cylinder's own volume."""
+    """A cylinder along the body's z axis: a prism of that many sides with the cylinder's own volume."""
 
     shape: Literal["cylinder"] = "cylinder"
     radius: Length = Field(description="radius, m")
@@ -127,7 +127,7 @@ class PlatonicShape(Polytope):
     def corners(self) -> Array:
         """The corners."""
         points = _platonic()[self.shape]
-        return self.radius * points / np.linalg.norm(points, axis=1, keepdims=True)
+        return np.asarray(self.radius * points / np.linalg.norm(points, axis=1, keepdims=True))
 
 
 class PointsShape(Polytope):
@@ -199,7 +199,7 @@ def _signs() -> Array:
 def _extruded(section: Array, width: float) -> Array:
     """Points (2 n, 3) of a section (n, 2) in the x-z plane, spread over a width along y."""
     sides = [np.column_stack([section[:, 0], np.full(len(section), y), section[:, 1]]) for y in (-0.5, 0.5)]
-    return np.concatenate(sides) * np.array([1.0, width, 1.0])
+    return np.asarray(np.concatenate(sides) * np.array([1.0, width, 1.0]))
 
 
 def _platonic() -> dict[str, Array]:

@@ -35,9 +35,9 @@ def cache_folder() -> Path:
 
 # GNU OpenMP threads spin at every barrier by default. When another process wants a core, each barrier then
 # waits for a whole time slice: ticks of 5 ms took 140 to 370 ms on two busy cores, and 4 to 9 ms when waiting
-# asleep. Spinning for a moment first costs little there, and where cores are free the short loops of multigrid
-# and scatter take a third less (5.3 in place of 8.0 ms). Read by the library when numba
-# loads it, at the first parallel kernel.
+# asleep. Spinning for a moment first costs little there, and where cores are free the short loops of
+# multigrid and scatter take a third less (5.3 in place of 8.0 ms). Read by the library when numba loads it,
+# at the first parallel kernel.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 

@@ -9,6 +9,8 @@ surface comes first. At the end every particle is looked at once more where it i
 A particle belongs to the containers that it was in when the tick began.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 import math
@@ -17,10 +19,11 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
-from ecs_fluid.kernels.contacts import BALL, CONTAINER, first_touch
+from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
-from ecs_fluid.kernels.polytope import Hulls, plane_bound
-from ecs_fluid.kernels.rotation import cross, matrix_of, times, times_transposed
+from ecs_fluid.kernels.polytope import Hulls
+from ecs_fluid.kernels.rotation import cross
+from ecs_fluid.kernels.surfaces import holds, local, meets, missing, outward, overlap, passes_by, shrunk
 
 MOST_NEAR = 64
 """Bodies near one path that are told apart; where there are more, all bodies are looked at."""
@@ -68,179 +71,26 @@ def _nearby(obstacles: Obstacles, a: np.ndarray, b: np.ndarray, pad: float, out:
 
 
 @njit(cache=True)
-def _pose(obstacles: Obstacles, i: int, t: float) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and rotation matrix of body i at part t of the tick."""
-    if t <= 0.0:
-        return obstacles.x0[i], obstacles.turn0[i]
-    if t >= 1.0:
-        return obstacles.x1[i], obstacles.turn1[i]
-    sign = 1.0 if (obstacles.q0[i] * obstacles.q1[i]).sum() >= 0.0 else -1.0
-    center = (1.0 - t) * obstacles.x0[i] + t * obstacles.x1[i]
-    return center, matrix_of((1.0 - t) * obstacles.q0[i] + (t * sign) * obstacles.q1[i])
-
-
-@njit(cache=True)
-def _local(obstacles: Obstacles, i: int, t: float, p: np.ndarray) -> np.ndarray:
-    """A place in body i's axes; a ball has none, so that its spin carries nothing along."""
-    if obstacles.shape[i] == BALL:
-        return p - ((1.0 - t) * obstacles.x0[i] + t * obstacles.x1[i])
-    center, turn = _pose(obstacles, i, t)
-    return times_transposed(turn, p - center)
-
-
-@njit(cache=True)
-def _outward(obstacles: Obstacles, i: int, t: float, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A place r and the same as a direction, from body i's axes to the world's."""
-    if obstacles.shape[i] == BALL:
-        return (1.0 - t) * obstacles.x0[i] + t * obstacles.x1[i] + r, r
-    center, turn = _pose(obstacles, i, t)
-    way = times(turn, r)
-    return center + way, way
-
-
-@njit(cache=True)
-def _passes_by(obstacles: Obstacles, i: int, t: float, p: np.ndarray, b: np.ndarray, reach: float) -> bool:
-    """Whether the path from p (at part t) to b stays farther than `reach` from the centre of body i."""
-    ww, dw, dd = 0.0, 0.0, 0.0
-    for k in range(3):
-        d = p[k] - (obstacles.x0[i, k] + t * (obstacles.x1[i, k] - obstacles.x0[i, k]))
-        w = b[k] - obstacles.x1[i, k] - d
-        ww, dw, dd = ww + w * w, dw + d * w, dd + d * d
-    s = min(max(-dw / ww, 0.0), 1.0) if ww > 0.0 else 0.0
-    return dd + s * (2.0 * dw + s * ww) > reach * reach
-
-
-@njit(cache=True)
-def _meets_ball(a: np.ndarray, b: np.ndarray, radius: float, n: np.ndarray) -> float:
-    """Part of the path a b at which it enters the ball, 2 if it does not; n gets the normal there."""
-    inside = (a * a).sum() <= radius * radius
-    if inside and (b * b).sum() > radius * radius:
-        return 2.0
-    s = 0.0 if inside else first_touch(a, b - a, radius)
-    if s > 1.0:
-        return 2.0
-    place = a + s * (b - a)
-    size = math.sqrt((place * place).sum())
-    if size > 0.0:
-        n[:] = place / size
-    else:
-        n[:] = np.array([0.0, 0.0, 1.0])
-    return s
-
-
-@njit(cache=True)
-def _meets_solid(
-    hulls: Hulls, hull: int, a: np.ndarray, b: np.ndarray, pad: float, n: np.ndarray
-) -> float:
-    """Part of the path a b at which it enters the polytope grown by `pad`; n gets the face's normal."""
-    enter, leave, face = -1.0, 1.0, -1
-    depth, nearest = -math.inf, -1
-    for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        p = hulls.planes[k]
-        ga = p[0] * a[0] + p[1] * a[1] + p[2] * a[2] - p[3] - pad
-        gb = p[0] * b[0] + p[1] * b[1] + p[2] * b[2] - p[3] - pad
-        if ga > depth:
-            depth, nearest = ga, k
-        if ga > 0.0 and gb > 0.0:
-            return 2.0
-        if ga > 0.0:
-            s = ga / (ga - gb)
-            if s > enter:
-                enter, face = s, k
-        elif gb > 0.0:
-            leave = min(leave, ga / (ga - gb))
-    if face < 0:
-        # It was inside all along: out by the nearest face, unless it comes out by itself.
-        if leave < 1.0:
-            return 2.0
-        enter, face = 0.0, nearest
-    if enter > leave:
-        return 2.0
-    n[:] = hulls.planes[face, :3]
-    return enter
-
-
-@njit(cache=True)
-def _meets_wall(
-    hulls: Hulls, hull: int, a: np.ndarray, b: np.ndarray, pad: float, n: np.ndarray
-) -> float:
-    """Part of the path a b at which it leaves the container shrunk by `pad`; n gets the inward normal."""
-    first, deepest = 2.0, 0.0
-    for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        p = hulls.planes[k]
-        gb = p[0] * b[0] + p[1] * b[1] + p[2] * b[2] - p[3] + pad
-        if gb <= 0.0:
-            continue
-        ga = p[0] * a[0] + p[1] * a[1] + p[2] * a[2] - p[3] + pad
-        s = ga / (ga - gb) if ga < 0.0 else 0.0
-        # Of walls passed together, the one left farthest behind.
-        if s < first or (s == first and gb > deepest):
-            first, deepest = s, gb
-            n[:] = -hulls.planes[k, :3]
-    return first
-
-
-@njit(cache=True)
-def _meets(
-    obstacles: Obstacles, hulls: Hulls, i: int, a: np.ndarray, b: np.ndarray, pad: float, n: np.ndarray
-) -> float:
-    if obstacles.shape[i] == BALL:
-        return _meets_ball(a, b, obstacles.radius[i] + pad, n)
-    if obstacles.shape[i] == CONTAINER:
-        return _meets_wall(hulls, obstacles.hull[i], a, b, pad, n)
-    return _meets_solid(hulls, obstacles.hull[i], a, b, pad, n)
-
-
-@njit(cache=True)
-def _holds(obstacles: Obstacles, hulls: Hulls, i: int, t: float, p: np.ndarray, slack: float) -> bool:
-    """Whether p is inside container i, or at most `slack` outside."""
-    r = _local(obstacles, i, t, p)
-    return plane_bound(hulls, obstacles.hull[i], r[0], r[1], r[2])[0] <= slack
-
-
-@njit(cache=True)
-def _overlap(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray) -> float:
-    """How deep p is in body i, or outside container i, at the end of the tick, m; negative where it fits."""
-    if obstacles.shape[i] == BALL:
-        d = p - obstacles.x1[i]
-        return obstacles.radius[i] - math.sqrt((d * d).sum())
-    r = _local(obstacles, i, 1.0, p)
-    bound = plane_bound(hulls, obstacles.hull[i], r[0], r[1], r[2])[0]
-    return bound if obstacles.shape[i] == CONTAINER else -bound
-
-
-@njit(cache=True)
 def _fits(obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, pad: float) -> bool:
     """Whether p keeps `pad` from all solids and from the walls of the containers that hold it."""
     for i in range(len(obstacles.shape)):
         if obstacles.shape[i] == CONTAINER:
             continue
         d = p - obstacles.x1[i]
-        if (d * d).sum() <= (obstacles.radius[i] + pad) ** 2:
-            if _overlap(obstacles, hulls, i, p) > -pad:
-                return False
+        near = (d * d).sum() <= (obstacles.radius[i] + pad) ** 2
+        if near and overlap(obstacles, hulls, i, p) > -pad:
+            return False
     for k in range(len(held)):
-        if held[k] and _overlap(obstacles, hulls, obstacles.containers[k], p) > -pad:
+        if held[k] and overlap(obstacles, hulls, obstacles.containers[k], p) > -pad:
             return False
     return True
-
-
-@njit(cache=True)
-def _shrunk(hulls: Hulls, hull: int, r: np.ndarray, pad: float) -> np.ndarray:
-    """The point on the way from r to the centre of the hull that first is `pad` inside it."""
-    part = 1.0
-    for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        along = (hulls.planes[k, :3] * r).sum()
-        if along > hulls.planes[k, 3] - pad:
-            part = min(part, max(hulls.planes[k, 3] - pad, 0.0) / along)
-    return part * r
 
 
 @njit(cache=True)
 def _push_out(
     obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, pad: float, margin: float
 ) -> bool:
-    """Move p out of all that it is in at the end of the tick, each by the nearest way; whether it then fits."""
+    """Move p out of all that it is in at the end of the tick, each the nearest way; whether it fits."""
     n = np.empty(3)
     near = np.empty(MOST_NEAR, np.int64)
     for turn in range(ROUNDS):
@@ -255,38 +105,21 @@ def _push_out(
                 i = obstacles.containers[k - number]
             elif obstacles.shape[i] == CONTAINER:
                 continue
-            if _overlap(obstacles, hulls, i, p) <= -pad:
+            if overlap(obstacles, hulls, i, p) <= -pad:
                 continue
-            r = _local(obstacles, i, 1.0, p)
+            r = local(obstacles, i, 1.0, p)
             grown = pad + margin
             if obstacles.shape[i] == CONTAINER and turn >= 2:
                 # A sharp edge takes many turns from wall to wall; towards the centre it takes one.
-                p[:] = _outward(obstacles, i, 1.0, _shrunk(hulls, obstacles.hull[i], r, grown))[0]
+                p[:] = outward(obstacles, i, 1.0, shrunk(hulls, obstacles.hull[i], r, grown))[0]
                 moved = True
-            elif _meets(obstacles, hulls, i, r, r, grown, n) <= 1.0:
-                r = r + _missing(obstacles, hulls, i, r, n, grown) * n
-                p[:] = _outward(obstacles, i, 1.0, r)[0]
+            elif meets(obstacles, hulls, i, r, r, grown, n) <= 1.0:
+                r = r + missing(obstacles, hulls, i, r, n, grown) * n
+                p[:] = outward(obstacles, i, 1.0, r)[0]
                 moved = True
         if not moved:
             return True
     return _fits(obstacles, hulls, p, held, pad)
-
-
-@njit(cache=True)
-def _missing(
-    obstacles: Obstacles, hulls: Hulls, i: int, r: np.ndarray, n: np.ndarray, pad: float
-) -> float:
-    """How far r has to move along n, a normal of body i, to be `pad` away from the surface n belongs to."""
-    along = (r * n).sum()
-    if obstacles.shape[i] == BALL:
-        return obstacles.radius[i] + pad - along
-    best, offset = -math.inf, 0.0
-    sign = -1.0 if obstacles.shape[i] == CONTAINER else 1.0
-    for k in range(hulls.plane_start[obstacles.hull[i]], hulls.plane_start[obstacles.hull[i] + 1]):
-        same = sign * (hulls.planes[k, :3] * n).sum()
-        if same > best:
-            best, offset = same, sign * hulls.planes[k, 3]
-    return offset + pad - along
 
 
 @njit(cache=True)
@@ -344,26 +177,26 @@ def _follow(
                 room = hulls.inner[obstacles.hull[i]] - pad - margin
                 if room > 0.0 and (d * d).sum() < room * room:
                     continue
-            elif obstacles.shape[i] == CONTAINER or _passes_by(
+            elif obstacles.shape[i] == CONTAINER or passes_by(
                 obstacles, i, t, p, end, obstacles.radius[i] + pad + margin
             ):
                 continue
-            a, b = _local(obstacles, i, t, p), _local(obstacles, i, 1.0, end)
-            s = _meets(obstacles, hulls, i, a, b, pad, n)
+            a, b = local(obstacles, i, t, p), local(obstacles, i, 1.0, end)
+            s = meets(obstacles, hulls, i, a, b, pad, n)
             if s < first:
                 first, who = s, i
                 best_n[:] = n
         if who < 0:
             break
         met = True
-        a, b = _local(obstacles, who, t, p), _local(obstacles, who, 1.0, end)
+        a, b = local(obstacles, who, t, p), local(obstacles, who, 1.0, end)
         place = a + first * (b - a)
         t += first * (1.0 - t)
-        lack = max(_missing(obstacles, hulls, who, b, best_n, pad), 0.0)
+        lack = max(missing(obstacles, hulls, who, b, best_n, pad), 0.0)
         b = b + ((1.0 + bounce) * lack + margin) * best_n
-        p = _outward(obstacles, who, t, place)[0]
-        end[:] = _outward(obstacles, who, 1.0, b)[0]
-        _rebound(obstacles, who, t, p, _outward(obstacles, who, t, best_n)[1], velocity, bounce)
+        p = outward(obstacles, who, t, place)[0]
+        end[:] = outward(obstacles, who, 1.0, b)[0]
+        _rebound(obstacles, who, t, p, outward(obstacles, who, t, best_n)[1], velocity, bounce)
     return met
 
 
@@ -437,11 +270,11 @@ def collide(
             if not size < math.inf:
                 continue
             margin = 16.0 * rounding * size
-            if _nearby(obstacles, start, end, clearance + margin, near) == 0:
-                if _well_inside(obstacles, hulls, end, clearance + margin):
-                    continue
+            alone = _nearby(obstacles, start, end, clearance + margin, near) == 0
+            if alone and _well_inside(obstacles, hulls, end, clearance + margin):
+                continue
             for k in range(boxes):
-                held[k] = _holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
+                held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
             if len(velocity):
                 for k in range(3):
                     own[k] = velocity[row, k]
@@ -469,7 +302,7 @@ def collide(
 
 @njit(parallel=True, cache=True)
 def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray) -> None:
-    """Depth (n,) m by which each of x (n, 3) is inside a body, or outside all containers; at most 0 if neither.
+    """Depth (n,) m by which each of x (n, 3) is inside a body or outside all containers; else at most 0.
 
     Poses are those of the end of the tick. Without containers everything outside the bodies is in place.
     """
@@ -484,10 +317,10 @@ def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray
             for k in range(count if count >= 0 else len(obstacles.shape)):
                 i = near[k] if count >= 0 else k
                 if obstacles.shape[i] != CONTAINER:
-                    worst = max(worst, _overlap(obstacles, hulls, i, p))
+                    worst = max(worst, overlap(obstacles, hulls, i, p))
             least = math.inf
             for k in range(boxes):
-                least = min(least, _overlap(obstacles, hulls, obstacles.containers[k], p))
+                least = min(least, overlap(obstacles, hulls, obstacles.containers[k], p))
             if boxes:
                 worst = max(worst, least)
             out[row] = worst

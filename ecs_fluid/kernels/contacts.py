@@ -5,6 +5,8 @@ distance still open along it, m; negative where they overlap. `shift` is how far
 balls are followed along it, so that the normal is that of the moment of the impact. Everything is float64.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 import math
@@ -83,9 +85,7 @@ def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
 
 
 @njit(cache=True)
-def _ball_ball(
-    xa: np.ndarray, ra: float, xb: np.ndarray, rb: float, way: np.ndarray, out: np.ndarray
-) -> int:
+def _ball_ball(xa: np.ndarray, ra: float, xb: np.ndarray, rb: float, way: np.ndarray, out: np.ndarray) -> int:
     d = xb - xa
     size = math.sqrt((d * d).sum())
     normal = d / size if size > 0.0 else np.array([0.0, 0.0, 1.0])

@@ -7,6 +7,8 @@ All bodies then go on to that moment, and an impulse at the touching points give
 places, energies and momenta of impacts are exact. Impacts between two polytopes wait for the substep's end.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 import math
@@ -14,19 +16,19 @@ import math
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.contact_solver import Bodies, Memory, contact_rows, contact_speed, solve
 from ecs_fluid.kernels.contacts import BALL, CONTAINER
 from ecs_fluid.kernels.polytope import Hulls, closest
-from ecs_fluid.kernels.rigid import (
-    Bodies,
-    Memory,
-    close_pairs,
-    contact_rows,
-    contact_speed,
-    find_contacts,
-    solve,
-    substep,
+from ecs_fluid.kernels.rigid import close_pairs, find_contacts, substep
+from ecs_fluid.kernels.rotation import (
+    cross,
+    length,
+    matrix_of,
+    product,
+    quaternion_of,
+    times,
+    times_transposed,
 )
-from ecs_fluid.kernels.rotation import cross, length, matrix_of, product, quaternion_of, times, times_transposed
 
 MOST_IMPACTS = 64
 """Interruptions of one tick; later impacts of the same tick wait for the end of their substep."""
@@ -102,7 +104,7 @@ def _impact(
 
 @njit(cache=True)
 def first_impact(bodies: Bodies, hulls: Hulls, gravity: np.ndarray, most: float, least: float) -> float:
-    """Time of the first impact of a ball within `most` seconds at more than `least` m/s; inf if there is none."""
+    """Time of the first impact of a ball within `most` s at more than `least` m/s; inf if there is none."""
     n = len(bodies.x)
     reach = np.empty(n)
     for i in range(n):
@@ -136,7 +138,9 @@ def rebound(bodies: Bodies, hulls: Hulls, sweeps: int, least: float) -> None:
         friction[c] = math.sqrt(bodies.friction[a] * bodies.friction[b])
         if points[c, 6] <= TOUCH * min(bodies.radius[a], bodies.radius[b]):
             closing = -contact_speed(rows[c, 0], bodies, a, b)
-            target[c] = max(bodies.restitution[a], bodies.restitution[b]) * closing if closing > least else 0.0
+            target[c] = (
+                max(bodies.restitution[a], bodies.restitution[b]) * closing if closing > least else 0.0
+            )
     solve(bodies, who, rows, weighted, target, friction, np.zeros((count, 3)), sweeps)
 
 

@@ -6,6 +6,8 @@ it belongs to a face, the other body's face that looks back is clipped to the pr
 64 points; where it belongs to two edges, their closest points give one. Everything is float64.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 import math
@@ -78,9 +80,12 @@ def _best_edges(
             # Only an edge that carries the support of its body can meet the other.
             low, high = ca[hulls.edges[i, 0]], cb[hulls.edges[j, 0]]
             gap = (axis * (high - low)).sum()
-            if gap > best and _least(cb, axis) > (axis * high).sum() - 1e-9 * hulls.radius[b]:
-                if -_least(ca, -axis) < (axis * low).sum() + 1e-9 * hulls.radius[a]:
-                    best, at, other = gap, i, j
+            if (
+                gap > best
+                and _least(cb, axis) > (axis * high).sum() - 1e-9 * hulls.radius[b]
+                and -_least(ca, -axis) < (axis * low).sum() + 1e-9 * hulls.radius[a]
+            ):
+                best, at, other = gap, i, j
     return best, at, other
 
 
@@ -149,7 +154,14 @@ def _face_contacts(
 
 @njit(cache=True)
 def _edge_contact(
-    hulls: Hulls, i: int, ca: np.ndarray, j: int, cb: np.ndarray, between: np.ndarray, gap: float, out: np.ndarray
+    hulls: Hulls,
+    i: int,
+    ca: np.ndarray,
+    j: int,
+    cb: np.ndarray,
+    between: np.ndarray,
+    gap: float,
+    out: np.ndarray,
 ) -> None:
     """The middle of the shortest line between two edges."""
     p, r = ca[hulls.edges[i, 0]], cb[hulls.edges[j, 0]]

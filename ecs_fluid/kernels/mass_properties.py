@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 
 def triangles_of(loops: np.ndarray, loop_start: np.ndarray) -> np.ndarray:
     """Vertex numbers (t, 3) of the fans that cover all faces."""
     fans = []
-    for first, last in zip(loop_start[:-1], loop_start[1:], strict=True):
+    for first, last in pairwise(loop_start):
         face = loops[first:last]
         fans.append(np.stack([np.full(len(face) - 2, face[0]), face[1:-1], face[2:]], axis=1))
     return np.concatenate(fans)

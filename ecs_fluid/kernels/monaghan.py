@@ -7,7 +7,7 @@ of the 4^3 points sum to one, and so do their first and second moments to those 
 particle, so smooth fields are passed on with third-order accuracy. Some weights are negative: M4' may
 overshoot at jumps, the linear one not. At the faces of the grid the points that are missing give their
 weight to the last one, so totals stay. Source: Monaghan, J. Comput. Phys. 60 (1985). Point fields have
-the shape (nx+1, ny+1, nz+1, m), C order. """
+the shape (nx+1, ny+1, nz+1, m), C order."""
 
 from __future__ import annotations
 

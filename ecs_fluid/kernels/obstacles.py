@@ -23,7 +23,8 @@ MOST_CELLS = 32
 class Obstacles(NamedTuple):
     """Bodies (n rows) during one tick.
 
-    x0, q0, x1, q1: poses at its start and end, turn0, turn1 (n, 3, 3) their matrices. v, spin: velocities. shape, radius, hull: as in `Bodies`.
+    x0, q0, x1, q1: poses at its start and end, turn0, turn1 (n, 3, 3) their matrices. v, spin: velocities.
+    shape, radius, hull: as in `Bodies`.
     containers: rows of the containers. origin (3,), edge (3,), cells (3,): of the grid; cell c lists the
     bodies near[start[c]:start[c + 1]].
     """
@@ -59,7 +60,7 @@ def _matrices(q: np.ndarray) -> np.ndarray:
 @njit(cache=True)
 def cell_of(x: float, origin: float, edge: float) -> int:
     """Cell along one axis, not clamped to the grid but kept within whole numbers."""
-    return int(math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6)))
+    return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))
 
 
 @njit(cache=True)
@@ -98,7 +99,7 @@ def obstacles(
     hull: np.ndarray,
     clearance: float,
 ) -> Obstacles:
-    """The obstacles of a tick: poses (x, q) at its start and end, (v, spin), and `clearance` kept around, m."""
+    """The obstacles of a tick: poses (x, q) at its ends, (v, spin), and the `clearance` kept around, m."""
     (x0, q0), (x1, q1), (v, spin) = former, present, motion
     rows = np.flatnonzero(shape != CONTAINER)
     # The stretch covers what rounding to single precision can move a particle by.

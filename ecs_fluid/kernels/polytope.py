@@ -131,10 +131,12 @@ def joined_hulls(parts: list[Hulls]) -> Hulls:
 
     def ends(starts: list[np.ndarray]) -> np.ndarray:
         sizes = [np.diff(start) for start in starts]
-        return np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]).astype(np.int64)
+        return np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]).astype(
+            np.int64
+        )
 
     def rows(name: str, width: int, kind: type) -> np.ndarray:
-        arrays = [np.asarray(getattr(part, name), dtype=kind) for part in parts]
+        arrays: list[np.ndarray] = [np.asarray(getattr(part, name), dtype=kind) for part in parts]
         shape = (0, width) if width else (0,)
         return np.ascontiguousarray(np.concatenate([np.zeros(shape, kind), *arrays]))
 

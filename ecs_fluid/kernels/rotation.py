@@ -3,6 +3,8 @@
 A quaternion q takes body coordinates to world coordinates by the matrix R(q). Everything is float64.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 import math
@@ -166,7 +168,9 @@ def _turn(m0: np.ndarray, m1: np.ndarray, inverse: np.ndarray, h: float) -> np.n
         s3, s4, s5 = s2 * s, s2 * s2, s2 * s2 * s
         m = (1.0 - 10.0 * s3 + 15.0 * s4 - 6.0 * s5) * m0 + (10.0 * s3 - 15.0 * s4 + 6.0 * s5) * m1
         m += h * (s - 6.0 * s3 + 8.0 * s4 - 3.0 * s5) * d0 + h * (-4.0 * s3 + 7.0 * s4 - 3.0 * s5) * d1
-        m += h * h * (0.5 * s2 - 1.5 * s3 + 1.5 * s4 - 0.5 * s5) * c0 + h * h * (0.5 * s3 - s4 + 0.5 * s5) * c1
+        m += (
+            h * h * (0.5 * s2 - 1.5 * s3 + 1.5 * s4 - 0.5 * s5) * c0 + h * h * (0.5 * s3 - s4 + 0.5 * s5) * c1
+        )
         # The transposed rotation obeys Y' = -w Y, the form the series is written for.
         a[k] = -times(inverse, m)
     first = h * a[1]

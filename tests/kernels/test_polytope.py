@@ -12,7 +12,14 @@ from scipy.spatial.transform import Rotation
 
 from ecs_fluid.kernels.polytope import Hulls, distances, joined_hulls
 from ecs_fluid.worlds.hulls import Hull, hull_of_planes, hull_of_vertices
-from ecs_fluid.worlds.shapes import AirfoilShape, BoxShape, CylinderShape, PlateShape, PlatonicShape, WedgeShape
+from ecs_fluid.worlds.shapes import (
+    AirfoilShape,
+    BoxShape,
+    CylinderShape,
+    PlateShape,
+    PlatonicShape,
+    WedgeShape,
+)
 
 Array = np.ndarray
 
@@ -62,7 +69,7 @@ def test_the_articles_cube() -> None:
 
 
 def check_against_least_squares(hull: Hull, points: Array) -> None:
-    """Outside: the distance to the hull of the corners is a bounded least-squares problem; scipy solves it."""
+    """Outside: the distance to the corners' hull is a bounded least-squares problem; scipy solves it."""
     corners = hull.table.vertices
     rows = found(hull.table, points)
     for point, row in zip(points, rows, strict=True):

@@ -20,7 +20,9 @@ def body_world(dt: float = 1 / 60, precision: str = "double", **system: Any) -> 
     return world
 
 
-def balls(world: ef.World, name: str, x: Any, radius: float = 0.1, mass: float = 1.0, **given: Any) -> ef.Entity:
+def balls(
+    world: ef.World, name: str, x: Any, radius: float = 0.1, mass: float = 1.0, **given: Any
+) -> ef.Entity:
     """Balls at x (n, 3); given: v, spin (n, 3), motion, restitution, friction."""
     x = np.atleast_2d(np.asarray(x, dtype=np.float64))
     n = len(x)

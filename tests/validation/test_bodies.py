@@ -76,7 +76,7 @@ def test_pair_of_balls(offset: float, restitution: float) -> None:
 
 
 def test_balls_that_miss_do_not_touch() -> None:
-    """Case 90: paths that pass at 1.001 diameters, 40 diameters a tick, leave both velocities as they were."""
+    """Case 90: paths that pass at 1.001 diameters, 40 diameters a tick, leave both velocities alone."""
     world = body_world(dt=0.1, gravity=(0.0, 0.0, 0.0))
     one = balls(world, "one", [-4.0, 0, 0], v=[80.0, 0, 0])
     two = balls(world, "two", [4.0, 0.2002, 0], v=[-80.0, 0, 0])
@@ -133,7 +133,7 @@ def stack(world: ef.World, count: int, edge: float = 0.2) -> list[ef.Entity]:
 
 
 def test_resting_stack() -> None:
-    """Case 93: five boxes for 10 s; sinking below 1e-3 of the half edge, jitter below 1e-4, no energy gained."""
+    """Case 93: five boxes for 10 s; sinking < 1e-3 of the half edge, jitter < 1e-4, no energy gained."""
     world = body_world(dt=1 / 60)
     boxes = stack(world, 5)
     half = 0.1
@@ -151,7 +151,7 @@ def test_resting_stack() -> None:
 
 
 def test_resting_stack_in_single_precision() -> None:
-    """Case 93 with float32 tables: rounding of 3e-8 m per tick does not make it creep, 1e-3 of the half edge."""
+    """Case 93 with float32 tables: rounding of 3e-8 m per tick does not make it creep: < 1e-3 half edges."""
     world = body_world(dt=1 / 60, precision="single")
     boxes = stack(world, 3)
     world.step(30)
@@ -202,9 +202,7 @@ def test_block_on_a_slope(friction: float, slides: bool) -> None:
     world = body_world(dt=1 / 120)
     angle = np.arctan(0.5)
     turn = (0.0, angle, 0.0)
-    solid(
-        world, "slope", box(40, 4, 2), center=(0, 0, 0), rotation=turn, motion="fixed", friction=friction
-    )
+    solid(world, "slope", box(40, 4, 2), center=(0, 0, 0), rotation=turn, motion="fixed", friction=friction)
     up = np.array([np.sin(angle), 0, np.cos(angle)])
     down = np.array([np.cos(angle), 0, -np.sin(angle)])
     block = solid(

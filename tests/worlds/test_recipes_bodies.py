@@ -1,0 +1,178 @@
+"""Recipes of bodies and containers: shapes, mass, scripts, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.worlds.hulls import hull_of_planes, hull_of_vertices
+from ecs_fluid.worlds.shapes import PointsShape
+from ecs_fluid.worlds.world_recipe import WorldRecipe
+
+BOX = {"shape": "box", "size": [1.0, 2.0, 0.5]}
+
+
+def built(*entities: dict[str, Any], system: tuple[dict[str, Any], ...] = (), **world: Any) -> ef.World:
+    """The world of these entity tables."""
+    tables = {
+        "world": {"dt": 0.1, "precision": "double", **world},
+        "entity": list(entities),
+        "system": system,
+    }
+    return ef.load(WorldRecipe.from_tables(tables))
+
+
+def test_body_gets_its_shapes_mass() -> None:
+    """Mass = density x volume and the box's tensor m (b^2 + c^2)/12; a ball 4/3 pi r^3 and 2/5 m r^2."""
+    world = built(
+        {"kind": "body", "name": "crate", "shape": BOX, "density": 500.0, "center": [0, 0, 3]},
+        {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.5}, "mass": 2.0},
+    )
+    crate, ball = world["crate"][ef.Body], world["ball"][ef.Body]
+    assert np.isclose(crate.mass[0], 500.0, rtol=1e-14)
+    assert np.allclose(crate.inertia[0], 500 / 12 * np.diag([4.25, 1.25, 5.0]), atol=1e-11)
+    assert ball.mass[0] == 2.0 and np.allclose(ball.inertia[0], 0.2 * np.eye(3), atol=1e-15)
+
+
+def test_points_stay_where_they_are() -> None:
+    """Without a center a shape's own coordinates are the world's: a tetrahedron's centroid is its mean."""
+    points = [[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]]
+    world = built(
+        {"kind": "body", "name": "rock", "shape": {"shape": "points", "points": points}, "motion": "fixed"}
+    )
+    assert np.allclose(world["rock"][ef.Pose].x, [[1, 1, 1]], atol=1e-14)
+    table = world["rock"][ef.HullTable]
+    corners = table.vertices + world["rock"][ef.Pose].x
+    assert {tuple(np.round(corner, 12)) for corner in corners} == {tuple(map(float, p)) for p in points}
+
+
+def test_mesh_file_gives_its_hull(tmp_path: Path) -> None:
+    """An STL box of 2 x 3 x 4 read by PyVista: volume 24; its folder is the world file's."""
+    pyvista = pytest.importorskip("pyvista")
+    pyvista.Box((0, 2, 0, 3, 0, 4)).triangulate().save(tmp_path / "crate.stl")
+    (tmp_path / "w.toml").write_text(
+        '[[entity]]\nkind = "body"\nname = "crate"\ndensity = 1.0\n'
+        'shape = {shape = "mesh", file = "crate.stl"}\n'
+    )
+    world = ef.load(tmp_path / "w.toml")
+    assert np.isclose(world["crate"][ef.Body].mass[0], 24, rtol=1e-6)
+    assert np.allclose(world["crate"][ef.Pose].x, [[1, 1.5, 2]], atol=1e-6)
+    with pytest.raises(ef.RecipeError, match=r"\.\./crate\.stl"):
+        ef.load(tmp_path / "w.toml", 'crate.shape.file="../crate.stl"')
+    (tmp_path / "crate.stl").write_text("solid nothing")
+    with pytest.raises(ef.RecipeError, match="crate"):
+        ef.load(tmp_path / "w.toml")
+
+
+def test_spheres_are_rows_of_one_entity() -> None:
+    """Radius of all, velocities one each; masses go with the cube of the radius."""
+    world = built(
+        {
+            "kind": "spheres", "name": "bubbles", "centers": [[0, 0, 0], [3, 0, 0]], "radius": [0.5, 1.0],
+            "velocity": [[1, 0, 0], [0, 2, 0]], "density": 10.0,
+        },
+        system=({"kind": "body", "gravity": [0, 0, 0]},),
+    )  # fmt: skip
+    bubbles = world["bubbles"]
+    assert len(bubbles) == 2 and np.isclose(bubbles[ef.Body].mass[1], 8 * bubbles[ef.Body].mass[0])
+    world.step(5)
+    assert np.allclose(bubbles[ef.Pose].x, [[0.5, 0, 0], [3, 1, 0]], atol=1e-14)
+
+
+def test_keyed_container_carries_its_smoke(tmp_path: Path) -> None:
+    """A container keyed to and fro and round keeps all tracers; a chosen BodySystem gets its script too.
+
+    Also through a world file, resumed in the middle: the script is a parameter of the system.
+    """
+    # It stands still while the emitter fills it: what is born outside a container is none of its business.
+    keys = [[0.2, [0, 0, 0]], [1.0, [2.0, 0, 0]], [2.0, [0, 1.0, 0]]]
+    tank = {
+        "kind": "container", "name": "tank", "shape": BOX, "center": {"keys": keys},
+        "rotation": {"keys": [[0.2, [0, 0, 0]], [2.0, [0, 0, 6.0]]]},
+    }  # fmt: skip
+    smoke = {
+        "kind": "emitter", "name": "tap", "into": "smoke", "rate": 3000.0, "spread": [0.5, 0.5, 0.4],
+        "stop": 0.15,
+    }  # fmt: skip
+    world = built(smoke, tank, system=({"kind": "body", "substeps": 2},))
+    world.step(2)
+    count = len(world["smoke"])
+    assert count > 100
+    world.step(8)
+    assert np.allclose(world["tank"][ef.Pose].x, [[2, 0, 0]], atol=1e-13)
+    world.save(tmp_path / "half.npz")
+    again = ef.resume(tmp_path / "half.npz")
+    world.step(10)
+    again.step(10)
+    assert world.state_hash() == again.state_hash()
+    assert np.allclose(world["tank"][ef.Pose].x, [[0, 1, 0]], atol=1e-13)
+    overlap = world.system(ef.CollisionSystem).overlap(world["smoke"][ef.Position].x)
+    assert len(world["smoke"]) == count and overlap.max() <= 0
+
+
+MISTAKES = [
+    ({"shape": {"shape": "box", "size": [1, 0, 1]}}, "size"),
+    ({"shape": {"shape": "blob"}}, "shape"),
+    ({"shape": BOX, "density": 0.0}, "density"),
+    ({"shape": BOX, "center": {"keys": [[0, [0, 0, 0]]]}}, "scripted"),
+    ({"shape": BOX, "motion": "fixed", "spin": [1, 0, 0]}, "fixed"),
+    ({"shape": {"shape": "points", "points": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]}}, "plane"),
+    ({"shape": {"shape": "planes", "planes": [[1, 0, 0, 1]] * 4}}, "open"),
+    ({"shape": {"shape": "mesh", "file": "nowhere.stl"}}, "does not exist"),
+]
+
+
+@pytest.mark.parametrize(("given", "word"), MISTAKES)
+def test_mistakes_are_named(given: dict[str, Any], word: str) -> None:
+    """Each refusal is one sentence that names the entity and what is wrong."""
+    with pytest.raises(ef.RecipeError, match=word) as caught:
+        built({"kind": "body", "name": "thing", **given})
+    assert "thing" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_planes_that_leave_no_room_are_refused() -> None:
+    """Inward normals (empty), a missing side (open), and a normal of zero length."""
+    faces = np.array([[s * (k == 0), s * (k == 1), s * (k == 2), 1.0] for k in range(3) for s in (1, -1)])
+    assert np.isclose(hull_of_planes(faces).volume, 8)
+    with pytest.raises(ef.RecipeError, match="no room"):
+        hull_of_planes(faces * [1, 1, 1, -1])
+    with pytest.raises(ef.RecipeError, match="open"):
+        hull_of_planes(faces[:5])
+    with pytest.raises(ef.RecipeError, match="plane 2"):
+        hull_of_planes(faces * np.array([1, 1, 0, 1, 1, 1])[:, None])
+    with pytest.raises(ef.RecipeError, match="at least 4"):
+        hull_of_vertices(np.zeros((3, 3)))
+    assert np.isclose(PointsShape(points=[(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]).hull().volume, 1 / 6)
+
+
+def test_bodies_without_a_part_are_refused() -> None:
+    """A Pose alone, two shapes, and a hull number beyond the table are named before anything moves."""
+    world = ef.World()
+    world.spawn("ghost", ef.Pose(np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]])))
+    with pytest.raises(ef.FluidError, match=r"ghost.*RigidMotion"):
+        world.add_system(ef.CollisionSystem())
+    world = built({"kind": "body", "name": "crate", "shape": BOX})
+    world["crate"][ef.HullShape].hull[0] = 1
+    with pytest.raises(ef.FluidError, match=r"crate.*HullShape\.hull is 1"):
+        world.step()
+
+
+def test_script_of_a_free_body_is_refused() -> None:
+    """Scripts move scripted bodies only."""
+    world = built({"kind": "body", "name": "crate", "shape": BOX})
+    script = ef.BodyScript(name="crate", center=(0.0, 0.0, 0.0))
+    with pytest.raises(ef.RecipeError, match="crate"):
+        world.add_system(ef.BodySystem(scripts=[script]))
+
+
+def test_schema_knows_bodies() -> None:
+    """The exported JSON Schema holds the three kinds and every shape, so that editors complete them."""
+    from ecs_fluid.worlds.world_recipe import schema
+
+    text = str(schema())
+    for word in ("'spheres'", "'container'", "'dodecahedron'", "'airfoil'", "'mesh'"):
+        assert word in text
