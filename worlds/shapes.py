@@ -121,7 +121,9 @@ class CylinderShape(Polytope):
 class PlatonicShape(Polytope):
     """A regular polytope."""
 
-    shape: Literal["tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron"]
+    shape: Literal["tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron"] = Field(
+        description="which one"
+    )
     radius: Length = Field(description="distance of the corners from the centre, m")
 
     def corners(self) -> Array:
