@@ -97,8 +97,9 @@ class Run:
             "checkpoint_seconds": self.checkpoint_seconds,
         }
         folder.update(status="running", plan=plan)
-        before = folder.read_info().get("wall_seconds", 0.0)
-        started, first_tick = time.perf_counter(), world.tick
+        earlier = folder.read_info()
+        self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
+        self._started, self._first_tick = time.perf_counter(), world.tick
         status = "failed"
         try:
             self._checkpoint()
@@ -115,21 +116,8 @@ class Run:
             self._checkpoint()
             raise
         finally:
-            spent = time.perf_counter() - started
             try:
-                folder.update(
-                    status=status,
-                    ticks=world.tick,
-                    time=world.time,
-                    wall_seconds=before + spent,
-                    ticks_per_second=(world.tick - first_tick) / spent if spent else 0.0,
-                    particles={entity.name: len(entity) for entity in world.entities if len(entity)},
-                    systems={
-                        name: {"seconds": timing.total, "calls": timing.calls}
-                        for name, timing in world.timings().items()
-                    },
-                    state_hash=world.state_hash(),
-                )
+                self._report(status)
             finally:
                 folder.close()
         return status
@@ -156,6 +144,27 @@ class Run:
             return
         self.folder.save_checkpoint(self.world.tick, *packed(self.world))
         self._saved_at = self.world.tick
+        self._report("running")
+
+    def _report(self, status: str) -> None:
+        """Note in run.json how far the run came and where its time went."""
+        world, spent = self.world, time.perf_counter() - self._started
+        self.folder.update(
+            status=status,
+            ticks=world.tick,
+            time=world.time,
+            wall_seconds=self._before + spent,
+            ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
+            particles={entity.name: len(entity) for entity in world.entities if len(entity)},
+            systems={
+                name: {
+                    "seconds": timing.total + self._systems.get(name, {}).get("seconds", 0.0),
+                    "calls": timing.calls + self._systems.get(name, {}).get("calls", 0),
+                }
+                for name, timing in world.timings().items()
+            },
+            state_hash=world.state_hash(),
+        )
 
 
 def free_folder(base: Path) -> Path:

@@ -64,7 +64,7 @@ class Ticker:
         if not self._warned:
             self._warned = True
             for text in world.lint():
-                warnings.warn(text, FluidWarning, stacklevel=4)
+                warnings.warn(text, FluidWarning, stacklevel=3)
         for timing in self.timings.values():
             timing.last = 0.0
         self._guard.keep(world)

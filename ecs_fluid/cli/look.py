@@ -230,9 +230,9 @@ def info(folder: Path, /) -> None:
     run = RunFolder.open(folder)
     about = run.read_info()
     stored = run.read_trajectory()
-    # A run under way, or killed, has not told how far it came: its stored frames do.
-    ticks = about.get("ticks", int(stored.ticks[-1]) if len(stored) else 0)
-    simulated = about.get("time", float(stored.times[-1]) if len(stored) else 0.0)
+    # A run under way, or killed, told how far it came at its last checkpoint; its stored frames may know more.
+    ticks = max(about.get("ticks", 0), int(stored.ticks[-1]) if len(stored) else 0)
+    simulated = max(about.get("time", 0.0), float(stored.times[-1]) if len(stored) else 0.0)
     lines = {
         "world": about.get("world"),
         "command": about.get("command"),

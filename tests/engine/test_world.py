@@ -8,6 +8,7 @@ import pickle
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import esper
 import numpy as np
@@ -378,3 +379,20 @@ def test_a_tick_within_a_tick_is_refused(what: str, phase: str, tmp_path: object
     world.add_system(Recursive())
     with pytest.raises(FluidError, match=f"{what} was called during a tick of the same world"):
         world.step()
+
+
+def test_warning_points_at_the_line_that_stepped() -> None:
+    """One blob of a core far below its spacing is coarse: the warning names this file, not the package."""
+    world = ef.World(dt=0.1)
+    x = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    world.spawn(
+        "pair",
+        ef.Position(x),
+        ef.Strength(np.ones((2, 3))),
+        ef.CoreRadius([0.01, 0.01]),
+        ef.Volume([1.0, 1.0]),
+    )
+    world.add_system(ef.VelocitySystem())
+    with pytest.warns(ef.FluidWarning) as caught:
+        world.step()
+    assert {Path(warning.filename) for warning in caught} == {Path(__file__)}
