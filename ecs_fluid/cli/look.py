@@ -230,7 +230,7 @@ def info(folder: Path, /) -> None:
     run = RunFolder.open(folder)
     about = run.read_info()
     stored = run.read_trajectory()
-    # A run under way, or killed, told how far it came at its last checkpoint; its stored frames may know more.
+    # A run under way, or killed, told how far it came at its last checkpoint; its frames may know more.
     ticks = max(about.get("ticks", 0), int(stored.ticks[-1]) if len(stored) else 0)
     simulated = max(about.get("time", 0.0), float(stored.times[-1]) if len(stored) else 0.0)
     lines = {
