@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -27,13 +27,28 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _keys(model: type[BaseModel] | None, path: tuple[Any, ...]) -> list[str]:
-    """Field names of the model that `path` leads to, as far as plain nesting goes."""
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """Models that a value of an annotated type may be: itself, members of a union, items of a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _tagged(model: type[BaseModel], tag: Any) -> bool:
+    return any(tag in get_args(field.annotation) for field in model.model_fields.values())
+
+
+def _walked(model: type[BaseModel] | None, path: tuple[Any, ...]) -> tuple[list[str], tuple[Any, ...]]:
+    """Field names of the model that `path` leads to, and the path without tags of unions."""
+    models, shown = [model] if model is not None else [], []
     for part in path:
-        field = model.model_fields.get(str(part)) if model is not None else None
-        inner = field.annotation if field is not None else None
-        model = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
-    return list(model.model_fields) if model is not None else []
+        fields = [m.model_fields[part] for m in models if part in m.model_fields]
+        tagged = [m for m in models if _tagged(m, part)]
+        if fields or not tagged:
+            shown.append(part)
+        if not isinstance(part, int):
+            models = [m for field in fields for m in _models(field.annotation)] if fields else tagged
+    return [name for m in models for name in m.model_fields], tuple(shown)
 
 
 def _limits(context: dict[str, Any]) -> str:
@@ -76,11 +91,11 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     ]
     first = (telling or _furthest(details))[0]
     path = tuple(part for part in first["loc"] if not _alternative(part))
+    known, path = _walked(model, path[:-1])[0], _walked(model, path)[1]
     key = ".".join(str(part) for part in path)
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
-            known = _keys(model, path[:-1])
             return f"{place}: unknown key {key!r}; {nearest(str(path[-1]), known)}"
         case "missing":
             return f"{place}: {key!r} is missing"

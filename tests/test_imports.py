@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -219,3 +220,12 @@ def test_all_components_and_systems_are_public(part: str) -> None:
     names = importlib.import_module(f"ecs_fluid.{part}").__all__
     assert names == sorted(names)
     assert set(names) <= set(ecs_fluid.__all__)
+
+
+@pytest.mark.skipif(
+    bool({"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.environ)), reason="chosen outside"
+)
+def test_threads_are_those_of_openmp() -> None:
+    """Also where a libtbb lies on the machine: with it, numba's processes hang when they end."""
+    code = "import ecs_fluid as ef, numba; ef.load('vortex_ring').evaluate(); print(numba.threading_layer())"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"omp\n"

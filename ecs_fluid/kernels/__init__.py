@@ -13,6 +13,8 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
+import numba
+
 CHUNKS = 64
 """Parallel loops are cut into this many pieces whatever the thread count, so sums keep their order."""
 
@@ -41,7 +43,11 @@ def cache_folder() -> Path:
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    import numba
+# Where a libtbb lies on the machine (ParaView brings one), numba would take it first; a process then spins in
+# the library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP is on every
+# Linux, and allows kernels from several Python threads, which the built-in "workqueue" does not.
+if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.environ):
+    numba.config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 
+if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder())

@@ -37,6 +37,19 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "dt is nan": ("[world]\ndt = nan" + RING, ("dt = nan", "finite number")),
     "dt is infinite": ("[world]\ndt = inf" + RING, ("dt = inf", "finite number")),
     "dt is misspelt": ("[world]\ntd = 0.1" + RING, ("unknown key 'td'", "did you mean 'dt'")),
+    "key of a region": (
+        RING
+        + '[[entity]]\nkind = "tracers"\nname = "t"\ncell = 0.1\nbox = { lwo = [0, 0, 0], high = [1, 1, 1] }\n',
+        ("unknown key 'box.lwo'", "did you mean 'low'"),
+    ),
+    "key of a shape": (
+        RING + '[[entity]]\nkind = "body"\nname = "b"\nshape = { shape = "box", sise = [1, 1, 1] }\n',
+        ("unknown key 'shape.sise'", "did you mean 'size'"),
+    ),
+    "unknown shape": (
+        RING + '[[entity]]\nkind = "body"\nname = "b"\nshape = { shape = "bix" }\n',
+        ("shape", "'bix'", "'box'"),
+    ),
     "duration is zero": ("[world]\nduration = 0.0" + RING, ("duration = 0.0", "above 0")),
     "too many ticks": ("[world]\ndt = 1e-12\nduration = 1e6" + RING, ("duration", "10 million")),
     "unknown integrator": ('[world]\nintegrator = "rk5"' + RING, ("integrator = 'rk5'", "'rk4'")),
