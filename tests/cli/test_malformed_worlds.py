@@ -38,8 +38,7 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "dt is infinite": ("[world]\ndt = inf" + RING, ("dt = inf", "finite number")),
     "dt is misspelt": ("[world]\ntd = 0.1" + RING, ("unknown key 'td'", "did you mean 'dt'")),
     "key of a region": (
-        RING
-        + '[[entity]]\nkind = "tracers"\nname = "t"\ncell = 0.1\nbox = { lwo = [0, 0, 0], high = [1, 1, 1] }\n',
+        RING + '[[entity]]\nkind = "tracers"\nname = "t"\ncell = 0.1\nbox = { lwo = [0, 0, 0] }\n',
         ("unknown key 'box.lwo'", "did you mean 'low'"),
     ),
     "key of a shape": (
