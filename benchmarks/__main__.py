@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bodies
+import eikonal
+import fire
 import fmm
 import memory
 import overhead
@@ -11,5 +14,5 @@ import solvers
 import start
 import ticks
 
-for benchmark in (overhead, pair_rate, ticks, memory, start, poisson, solvers, fmm):
+for benchmark in (overhead, pair_rate, ticks, memory, start, poisson, solvers, fmm, bodies, fire, eikonal):
     benchmark.main()

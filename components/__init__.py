@@ -3,16 +3,23 @@
 from ecs_fluid.component import RowId
 from ecs_fluid.components.ambient import Ambient
 from ecs_fluid.components.bodies import (
+    AddedMass,
     BallShape,
     Body,
+    BodyHeat,
+    BodyLoad,
+    BoundaryExchange,
     CollisionCount,
     ContactMemory,
+    FluidReaction,
     FormerPose,
     FormerPosition,
     HullShape,
     HullTable,
     Pose,
     RigidMotion,
+    ShedSpin,
+    Touch,
 )
 from ecs_fluid.components.fields import (
     DensityField,
@@ -23,6 +30,7 @@ from ecs_fluid.components.fields import (
     TransferGrid,
     VelocityField,
 )
+from ecs_fluid.components.liquid import Liquid, LiquidBooks, LiquidModel, LiquidState
 from ecs_fluid.components.particles import (
     Acceleration,
     Age,
@@ -44,13 +52,18 @@ from ecs_fluid.components.particles import (
 )
 from ecs_fluid.components.sources import Emission, SolverTimes, Sources, VelocityHistory
 from ecs_fluid.components.subfilter import SubfilterAverage, SubfilterTerms
+from ecs_fluid.components.surfaces import SignedDistance, SurfaceMesh
 
 __all__ = [
     "Acceleration",
+    "AddedMass",
     "Age",
     "Ambient",
     "BallShape",
     "Body",
+    "BodyHeat",
+    "BodyLoad",
+    "BoundaryExchange",
     "CollisionCount",
     "ContactMemory",
     "CoreRadius",
@@ -59,16 +72,23 @@ __all__ = [
     "DensityField",
     "Emission",
     "FireField",
+    "FluidReaction",
     "FormerPose",
     "FormerPosition",
     "Grid",
     "HullShape",
     "HullTable",
     "InertialVelocity",
+    "Liquid",
+    "LiquidBooks",
+    "LiquidModel",
+    "LiquidState",
     "Pose",
     "Position",
     "RigidMotion",
     "RowId",
+    "ShedSpin",
+    "SignedDistance",
     "SolverTimes",
     "Sources",
     "Species",
@@ -78,9 +98,11 @@ __all__ = [
     "StrengthRate",
     "SubfilterAverage",
     "SubfilterTerms",
+    "SurfaceMesh",
     "Temperature",
     "TemperatureField",
     "TemperatureRate",
+    "Touch",
     "TransferGrid",
     "Velocity",
     "VelocityField",

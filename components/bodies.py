@@ -104,3 +104,80 @@ class ContactMemory(Component, per_row=False):
     ids: Array = column("1", shape=(None, 2), kind="int")
     place: Array = column("m", shape=(None, 3))
     force: Array = column("N", shape=(None, 3))
+
+
+class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
+    """What the fluid does to a body in this tick: force, torque about the centre of mass, added mass.
+
+    The BodySystem accelerates the body by (m + added)^-1 (m g + force).
+    """
+
+    force: Array = column("N", shape=(3,))
+    torque: Array = column("N m", shape=(3,))
+    added: Array = column("kg", shape=(3, 3))
+
+
+class AddedMass(Component):
+    """Mass of fluid that a body accelerates along, as a part of the mass of the fluid it displaces.
+
+    A tensor in body axes; 1/2 times the unit tensor for a ball, which needs no table for it.
+    """
+
+    coefficient: Array = column("1", shape=(3, 3))
+
+
+class BodyHeat(Component):
+    """Temperature of a body, its heat capacity C, and how it exchanges heat and expands.
+
+    transfer: heat flux per area and difference of temperature to the fluid. expansion: the body displaces
+    V (1 + expansion (T - reference)) of fluid; its shape for contacts stays as it is. rest: what T is too
+    small by, so that in single precision small amounts of heat add up.
+    """
+
+    T: Array = column("K", above=0.0)
+    capacity: Array = column("J/K", above=0.0)
+    transfer: Array = column("W/(m^2 K)", default=0.0, minimum=0.0)
+    expansion: Array = column("1/K", default=0.0)
+    reference: Array = column("K", default=300.0, above=0.0)
+    rest: Array = column("K", default=0.0)
+
+
+class Touch(Component):
+    """The bodies that a particle met in the last tick, and in the one before: numbers among all bodies.
+
+    -1 for none. Filled by the CollisionSystem for the particles that have it.
+    """
+
+    body: Array = column("1", kind="int", default=-1, minimum=-1)
+    before: Array = column("1", kind="int", default=-1, minimum=-1)
+
+
+class FluidReaction(Component, derived=True, given=(Pose, RigidMotion, Body)):
+    """Impulse that a body got from the fluid in this tick, told in two ways.
+
+    By the momentum of the tracers that met it, and by the loss of the vortons' impulse and angular impulse
+    at it, times the density. Angular parts are about the centre of mass.
+    """
+
+    tracers: Array = column("N s", shape=(3,))
+    tracers_angular: Array = column("N m s", shape=(3,))
+    vortons: Array = column("N s", shape=(3,))
+    vortons_angular: Array = column("N m s", shape=(3,))
+
+
+class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body)):
+    """What the boundary condition at a body gave to the vortons in this tick, per density of the fluid.
+
+    impulse: change of 1/2 sum x cross alpha; moment: of 1/3 sum r cross (r cross alpha), r from the centre of
+    mass. slip: rms velocity of the fluid relative to the surface that it found where it looked.
+    """
+
+    impulse: Array = column("m^4/s", shape=(3,))
+    moment: Array = column("m^5/s", shape=(3,))
+    slip: Array = column("m/s")
+
+
+class ShedSpin(Component):
+    """Angular velocity of a body for which vorticity has been shed: the fluid knows of this much spin."""
+
+    spin: Array = column("rad/s", shape=(3,), default=0.0)

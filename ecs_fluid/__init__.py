@@ -21,27 +21,32 @@ __version__ = "0.1.0"
 _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration Age Ambient BallShape Body CollisionCount ContactMemory CoreRadius "
-        "CoreRadiusRate Density DensityField Emission FireField FormerPose FormerPosition Grid "
-        "HullShape HullTable InertialVelocity Pose Position RigidMotion SolverTimes Sources Species "
-        "SpeciesField SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms Temperature "
-        "TemperatureField TemperatureRate TransferGrid Velocity VelocityField VelocityGradient "
+        "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad BoundaryExchange "
+        "CollisionCount ContactMemory CoreRadius CoreRadiusRate Density DensityField Emission "
+        "FireField FluidReaction FormerPose FormerPosition Grid HullShape HullTable "
+        "InertialVelocity Liquid LiquidBooks LiquidModel LiquidState Pose Position RigidMotion "
+        "ShedSpin SignedDistance SolverTimes Sources Species SpeciesField SpeciesRate Strength "
+        "StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Temperature TemperatureField "
+        "TemperatureRate Touch TransferGrid Velocity VelocityField VelocityGradient "
         "VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
         "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
     ),
+    "ecs_fluid.io.export": "export",
     "ecs_fluid.keyframes": "Keyed",
     "ecs_fluid.recipe": "Recipe",
     "ecs_fluid.state": "resume",
     "ecs_fluid.system": "System",
     "ecs_fluid.systems": (
         "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem AmbientSystem "
-        "BaroclinicSystem BodyScript BodySystem CollisionSystem CombustionSystem CoolingSystem "
-        "DepartureSystem DiagnosticsSystem DiffusionSystem EmissionSystem Emitter ExpansionSystem "
-        "HeaterSystem InertiaSystem KillBoxSystem LifetimeSystem PartitionSystem ReformulationSystem "
-        "RemeshSystem SamplingSystem SpeciesLimitSystem StretchSystem SubfilterAverageSystem "
-        "SubfilterSystem ThermalSystem TransferSystem TurbulenceSystem VelocitySystem WindSystem"
+        "BaroclinicSystem BodyScript BodySystem BoundarySystem BuoyancySystem CollisionSystem "
+        "CombustionSystem ConductionSystem CoolingSystem DepartureSystem DiagnosticsSystem "
+        "DiffusionSystem DragSystem EmissionSystem Emitter ExpansionSystem HeaterSystem "
+        "InertiaSystem KillBoxSystem LifetimeSystem LoadSystem PartitionSystem ReactionSystem "
+        "ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem SphSystem "
+        "StretchSystem SubfilterAverageSystem SubfilterSystem SurfaceSystem ThermalSystem "
+        "TransferSystem TurbulenceSystem VelocitySystem WindSystem"
     ),
     "ecs_fluid.entity": "Entity Snapshot",
     "ecs_fluid.world": "World",

@@ -70,10 +70,12 @@ class Commands:
     def _rebuild(self, world: World, name: str, born: list[tuple[Tables, int]]) -> None:
         entity = world[name]
         killed = self._killed.get(name)
-        keep = None if killed is None or not killed.any() else np.flatnonzero(~killed)
+        keep: Any = None if killed is None or not killed.any() else np.flatnonzero(~killed)
         if keep is None and not born:
             return
         fresh = [RowId(world._new_ids(rows)) for _, rows in born]
+        if keep is not None and len(keep) and int(keep[-1]) - int(keep[0]) == len(keep) - 1:
+            keep = slice(int(keep[0]), int(keep[-1]) + 1)  # the oldest die first: one block stays
         for kind, table in entity.tables.items():
             if not kind.per_row:
                 continue
@@ -84,6 +86,7 @@ class Commands:
             ]
             for field, array in table.items():
                 kept = array if keep is None else array[keep]
-                if parts:
-                    kept = np.concatenate([kept, *(part.__dict__[field.name] for part in parts)])
-                table.__dict__[field.name] = kept
+                # Always an array of its own: a slice would keep the longer one alive, and alias it.
+                table.__dict__[field.name] = np.concatenate(
+                    [kept, *(part.__dict__[field.name] for part in parts)]
+                )

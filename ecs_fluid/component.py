@@ -106,19 +106,24 @@ class Column:
         """Refuse values that are not finite or out of range, naming the first bad row."""
         if array.size == 0:
             return
-        where = f"{place}: {self.label}" if place else self.label
         rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
-        bad = ~np.isfinite(rows)
-        rule = "finite numbers are allowed"
-        if not bad.any() and self.minimum is not None:
-            bad, rule = rows < self.minimum, f"values of at least {self.minimum:g} {self.unit} are allowed"
-        if not bad.any() and self.above is not None:
-            bad, rule = rows <= self.above, f"values above {self.above:g} {self.unit} are allowed"
-        if not bad.any() and self.maximum is not None:
-            bad, rule = rows > self.maximum, f"values of at most {self.maximum:g} {self.unit} are allowed"
-        if bad.any():
-            row, part = (int(k) for k in np.argwhere(bad)[0])
-            raise ComponentError(f"{where} row {row} is {rows[row, part]}; {rule}")
+        if not np.isfinite(rows).all():
+            self._refuse(rows, ~np.isfinite(rows), "finite numbers are allowed", place)
+        low, high = rows.min(), rows.max()
+        if self.minimum is not None and low < self.minimum:
+            rule = f"values of at least {self.minimum:g} {self.unit} are allowed"
+            self._refuse(rows, rows < self.minimum, rule, place)
+        if self.above is not None and low <= self.above:
+            rule = f"values above {self.above:g} {self.unit} are allowed"
+            self._refuse(rows, rows <= self.above, rule, place)
+        if self.maximum is not None and high > self.maximum:
+            rule = f"values of at most {self.maximum:g} {self.unit} are allowed"
+            self._refuse(rows, rows > self.maximum, rule, place)
+
+    def _refuse(self, rows: Array, bad: Array, rule: str, place: str) -> None:
+        row, part = (int(k) for k in np.argwhere(bad)[0])
+        where = f"{place}: {self.label}" if place else self.label
+        raise ComponentError(f"{where} row {row} is {rows[row, part]}; {rule}")
 
 
 def column(

@@ -14,23 +14,42 @@ from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.plugins import searching
 from ecs_fluid.state import packed, resume
+from ecs_fluid.surface_frames import store_surface
 from ecs_fluid.world import World
 
 Watcher = Callable[[World, int], bool]
 """Called after every tick with the world and the last tick of the run; True ends the run there."""
 
 
+BODY_COLUMNS = (
+    "Pose.q",
+    "RigidMotion.v",
+    "RigidMotion.spin",
+    "BallShape.radius",
+    "HullShape.hull",
+    "HullShape.container",
+    "BodyHeat.T",
+    "RowId.id",
+)
+"""What a frame holds of bodies, beside their places. Their polytopes do not change: checkpoints hold them."""
+
+
 def stored_columns(world: World) -> dict[str, dict[str, Array]]:
-    """What a frame holds: state columns and velocities of every population with a Position."""
-    return {
-        entity.name: {
-            label: array
-            for label, array in entity.columns().items()
-            if label == "Velocity.u" or label in entity.columns(state_only=True)
-        }
-        for entity in world.entities
-        if "Position.x" in entity.columns()
-    }
+    """What a frame holds: state columns and velocities of what has a Position, poses of bodies."""
+    frame = {}
+    for entity in world.entities:
+        columns = entity.columns()
+        if "Position.x" in columns:
+            state = entity.columns(state_only=True)
+            frame[entity.name] = {
+                label: array for label, array in columns.items() if label == "Velocity.u" or label in state
+            }
+        elif "Pose.x" in columns:
+            frame[entity.name] = {
+                "Position.x": columns["Pose.x"],
+                **{label: columns[label] for label in BODY_COLUMNS if label in columns},
+            }
+    return frame
 
 
 def about(world: World) -> dict[str, Any]:
@@ -108,6 +127,7 @@ class Run:
                 if world.tick == 0 and not frames.ticks:
                     world.evaluate()
                     frames.append(0, 0.0, stored_columns(world))
+                    store_surface(world, folder.fields)
                 status = self._loop(frames, watch)
                 self._checkpoint()
                 frames.write_xdmf()
@@ -129,6 +149,7 @@ class Run:
             world.step()
             if world.tick % self.every == 0 or world.tick == self.last_tick:
                 frames.append(world.tick, world.time, stored_columns(world))
+                store_surface(world, self.folder.fields)
             for record in world.history[self._recorded :]:
                 self.folder.record(**record)
             self._recorded = len(world.history)

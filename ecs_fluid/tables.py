@@ -60,7 +60,9 @@ def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Componen
     table = item.copy()
     with np.errstate(over="ignore", under="ignore"):
         table.cast(dtype)
-    for field, array in table.items():
+    for (field, array), (_, given) in zip(table.items(), item.items(), strict=True):
+        if array.dtype == given.dtype:
+            continue
         try:
             field.check_values(array, place)
         except ComponentError as error:

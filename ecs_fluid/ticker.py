@@ -31,6 +31,7 @@ class Ticker:
         self.timings: dict[int, Timing] = {}
         self.stage, self.offset = 0, 0.0
         self.advancing = self.observing = False
+        self.last_stage = True
         self._integrator = Integrator(integrator)
         self._guard = Guard()
         self._warned = False
@@ -100,6 +101,7 @@ class Ticker:
             for stage in range(self.stages(integrators)):
                 self.offset = self._integrator.method.c[stage] if integrators else 0.0
                 self.stage = stage
+                self.last_stage = stage == self.stages(integrators) - 1
                 self._rates(world, schedule)
                 self._run(world, integrators)
             self.offset = 0.0
@@ -108,7 +110,7 @@ class Ticker:
             self.commands.apply(world)
             world.tick += 1
         finally:
-            self.advancing, self.offset = False, 0.0
+            self.advancing, self.offset, self.last_stage = False, 0.0, True
             self.commands.clear()
 
     def _rates(self, world: World, schedule: Schedule) -> None:

@@ -6,13 +6,21 @@ import warnings
 
 import numpy as np
 
-from ecs_fluid.components import CoreRadius, Position, Strength, Volume
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems import (
     AdvectionSystem,
+    AmbientSystem,
+    BaroclinicSystem,
+    CombustionSystem,
+    CoolingSystem,
     DiagnosticsSystem,
     DiffusionSystem,
+    SamplingSystem,
     StretchSystem,
+    ThermalSystem,
+    TransferSystem,
     VelocitySystem,
 )
 from ecs_fluid.world import World
@@ -46,7 +54,42 @@ def compile_kernels(precision: str) -> None:
         world.add_system(DiffusionSystem(viscosity=1e-6, method=method))
         world.add_system(AdvectionSystem())
         world.require(DiagnosticsSystem)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FluidWarning)
-            world.step()
+        _step(world)
         world.diagnostics()
+    for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
+        _step(_fire(x, precision, kernel, gradient))
+
+
+def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
+    """Hot vortons with fuel, and tracers that show them."""
+    world, n = World(integrator="euler", precision=precision, dt=1e-6), len(x)
+    world.spawn(
+        "gas",
+        Position(x),
+        Strength(1e-3 * x),
+        CoreRadius(np.full(n, 0.2)),
+        Volume(np.full(n, 0.0025)),
+        Temperature(300 + 100 * x[:, 0]),
+        Species(0.1 * x[:, 1]),
+    )
+    world.spawn("tracers", Position(x))
+    world.add_systems(
+        [
+            AmbientSystem(law="ideal_gas"),
+            VelocitySystem(solver="tree", at="grid"),
+            TransferSystem(kernel=kernel),
+            BaroclinicSystem(gradient=gradient),
+            ThermalSystem(diffusivity=1e-6, species_diffusivity=1e-6),
+            CombustionSystem(),
+            CoolingSystem(rate=1.0, absorption=0.5),
+            SamplingSystem(),
+            AdvectionSystem(),
+        ]
+    )
+    return world
+
+
+def _step(world: World) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FluidWarning)
+        world.step()

@@ -12,7 +12,6 @@ import threading
 import uuid
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
 
 import esper
@@ -33,6 +32,28 @@ _LOCK = threading.RLock()
 
 C = TypeVar("C", bound=Component)
 S = TypeVar("S", bound=System)
+
+
+class Active:
+    """Context in which esper works on one world and no other thread uses esper."""
+
+    __slots__ = ("_context", "_former")
+
+    def __init__(self, context: str) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        _LOCK.acquire()
+        self._former = esper.current_world
+        if self._former != self._context:
+            esper.switch_world(self._context)
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            if self._former != self._context:
+                esper.switch_world(self._former)
+        finally:
+            _LOCK.release()
 
 
 class WorldOptions(Settings):
@@ -88,19 +109,9 @@ class World:
 
     # ------------------------------------------------------------------ entities
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> Active:
         """Hold the process lock with esper switched to this world; the former world comes back after."""
-        with _LOCK:
-            former = esper.current_world
-            if former == self._context:
-                yield
-                return
-            esper.switch_world(self._context)
-            try:
-                yield
-            finally:
-                esper.switch_world(former)
+        return Active(self._context)
 
     def _create(self, name: str, tables: Tables) -> Entity:
         with self.active():
@@ -294,17 +305,16 @@ class World:
     def _attach_derived(self) -> None:
         """Give every entity the derived tables that its systems fill, at the right length."""
         filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
-        for kind in sorted((k for k in filled if k.derived), key=lambda k: k.__name__):
-            if not kind.per_row:
-                if kind not in self.fluid:
-                    self._put(self.fluid, kind.blank(0, self.dtype))
-                continue
-            for entity in self._entities.values():
-                tables = entity.tables
-                if all(given in tables for given in kind.given):
-                    rows = len(entity)
-                    if kind not in tables or tables[kind].rows != rows:
-                        self._put(entity, kind.blank(rows, self.dtype))
+        derived = sorted((kind for kind in filled if kind.derived), key=lambda kind: kind.__name__)
+        for kind in derived:
+            if not kind.per_row and kind not in self.fluid:
+                self._put(self.fluid, kind.blank(0, self.dtype))
+        for entity in self._entities.values():
+            tables, rows = entity.tables, len(entity)
+            for kind in derived:
+                fits = kind in tables and tables[kind].rows == rows
+                if kind.per_row and not fits and all(given in tables for given in kind.given):
+                    self._put(entity, kind.blank(rows, self.dtype))
 
     # ------------------------------------------------------------------ time
 
@@ -341,6 +351,11 @@ class World:
     def stages(self) -> int:
         """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
         return self._ticker.stages(self._systems)
+
+    @property
+    def last_stage(self) -> bool:
+        """Whether these rates are the last of the tick, or between ticks: what is seen is theirs."""
+        return self._ticker.last_stage
 
     @property
     def stage_weight(self) -> float:

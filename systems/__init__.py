@@ -5,18 +5,26 @@ from ecs_fluid.systems.alignment import AlignmentSystem
 from ecs_fluid.systems.ambient import AmbientSystem
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
+from ecs_fluid.systems.body_loads import LoadSystem
+from ecs_fluid.systems.boundary import BoundarySystem
+from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.collision import CollisionSystem, DepartureSystem
 from ecs_fluid.systems.combustion import CombustionSystem
+from ecs_fluid.systems.conduction import ConductionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.emission import EmissionSystem, Emitter
 from ecs_fluid.systems.lifetime import AgeLimitSystem, KillBoxSystem, LifetimeSystem, SpeciesLimitSystem
 from ecs_fluid.systems.operations import AccelerateSystem, InertiaSystem, WindSystem
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.reaction import ReactionSystem
 from ecs_fluid.systems.reformulation import ReformulationSystem
 from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.subfilter import SubfilterAverageSystem, SubfilterSystem
+from ecs_fluid.systems.surface import SurfaceSystem
 from ecs_fluid.systems.thermal import CoolingSystem, ExpansionSystem, HeaterSystem, ThermalSystem
 from ecs_fluid.systems.transfer import SamplingSystem, TransferSystem
 from ecs_fluid.systems.turbulence import TurbulenceSystem
@@ -31,12 +39,16 @@ __all__ = [
     "BaroclinicSystem",
     "BodyScript",
     "BodySystem",
+    "BoundarySystem",
+    "BuoyancySystem",
     "CollisionSystem",
     "CombustionSystem",
+    "ConductionSystem",
     "CoolingSystem",
     "DepartureSystem",
     "DiagnosticsSystem",
     "DiffusionSystem",
+    "DragSystem",
     "EmissionSystem",
     "Emitter",
     "ExpansionSystem",
@@ -44,14 +56,18 @@ __all__ = [
     "InertiaSystem",
     "KillBoxSystem",
     "LifetimeSystem",
+    "LoadSystem",
     "PartitionSystem",
+    "ReactionSystem",
     "ReformulationSystem",
     "RemeshSystem",
     "SamplingSystem",
     "SpeciesLimitSystem",
+    "SphSystem",
     "StretchSystem",
     "SubfilterAverageSystem",
     "SubfilterSystem",
+    "SurfaceSystem",
     "ThermalSystem",
     "TransferSystem",
     "TurbulenceSystem",

@@ -30,6 +30,7 @@ from ecs_fluid.systems.populations import add_spread, joined
 from ecs_fluid.systems.properties import attach_ambient, column, particle_density
 from ecs_fluid.systems.transfer import TransferSystem
 from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.walls import containers, mirrored, poison
 from ecs_fluid.world import World
 
 
@@ -47,6 +48,13 @@ class BaroclinicSystem(System):
     gradient = "grid": central differences of the TransferGrid's excess mass, as in the articles; exact where
     particles fill the space around.
 
+    Walls of containers. The density does not end at a wall, though its particles do, and a cloud's edge at an
+    upright wall would stir fluid that is at rest. walls = "mirror": neighbours have mirror images behind flat
+    walls, so that the fluid goes on evenly; the fluid and its density slide along the wall, which lets no
+    heat or mass through. "poison": the gradient near a wall (`reach` core radii on the grid, twice
+    that among neighbours) loses its part along the normal (the articles' way, and what "mirror" does to
+    gradients of the grid). "none": walls are edges.
+
     Heavy fluid sinks: grad(rho) cross g, for Omega half of it. The vortons need a Volume; those without a
     Density or Temperature are given the ambient density. Source: Fluid Simulation for Video Games, part 8.
     """
@@ -63,6 +71,7 @@ class BaroclinicSystem(System):
         DensityField,
         TransferGrid,
     )
+    # Poses of containers too, where there are some: a world may go without bodies.
     writes = (VelocityMemory,)
     adds = (StrengthRate,)
     phase = "rates"
@@ -70,6 +79,9 @@ class BaroclinicSystem(System):
     model: Literal["boussinesq", "full"] = Field("boussinesq", description="small or any density differences")
     gradient: Literal["neighbours", "grid"] = Field("neighbours", description="where gradients come from")
     reach: float = Field(1.5, gt=0, le=10, description="distance at which neighbours end, core radii")
+    walls: Literal["mirror", "poison", "none"] = Field(
+        "mirror", description="what gradients take walls of containers for"
+    )
     smoothing: float = Field(0.2, gt=0, le=1, description="full: weight of the newest acceleration")
     dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
 
@@ -110,6 +122,11 @@ class BaroclinicSystem(System):
             rate /= ambient.reference_density[0]
         add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
+    @property
+    def needs_fields(self) -> bool:
+        """Whether each stage needs the fields of its own."""
+        return self.gradient == "grid"
+
     def _carriers(self, world: World) -> list[Entity]:
         return [entity for entity, _ in world.entities_with(Position, Strength, CoreRadius, Volume)]
 
@@ -118,16 +135,20 @@ class BaroclinicSystem(System):
         ambient = self.field(Ambient)
         at_rest = ambient_density(ambient, x[:, 2])
         full = self.model == "full"
+        reach = joined([column(tables, CoreRadius, "sigma") for tables in clouds], (), self.world.dtype)
+        reach = reach * x.dtype.type(self.reach)
+        walls = containers(self.world) if self.walls != "none" else []
         if self.gradient == "grid":
             slope = self._from_grid(x) * volume[:, None]
             if full:
                 slope /= rho[:, None]
         else:
-            from ecs_fluid.kernels.baroclinic import weighted_gradient
-
-            reach = joined([column(tables, CoreRadius, "sigma") for tables in clouds], (), self.world.dtype)
             excess = np.log(rho / at_rest) if full else rho - at_rest
-            slope = weighted_gradient(x, excess * volume, reach * x.dtype.type(self.reach), volume, flat)
+            mirrors = walls if self.walls == "mirror" else []
+            slope = _among_neighbours(x, excess * volume, reach, volume, flat, mirrors)
+        if walls and (self.walls == "poison" or self.gradient == "grid"):
+            # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
+            poison(walls, x, reach if self.gradient == "grid" else 2 * reach, slope)
         if full and len(ambient.density) + len(ambient.temperature) > 2:
             # With g alone the ambient's own gradient generates nothing; with an acceleration it does.
             over = rho if self.gradient == "grid" else at_rest
@@ -135,15 +156,14 @@ class BaroclinicSystem(System):
         return slope
 
     def _from_grid(self, x: Array) -> Array:
+        from ecs_fluid.kernels import cubic, interpolation
         from ecs_fluid.kernels.differences import gradient
-        from ecs_fluid.kernels.interpolation import interpolate
-        from ecs_fluid.kernels.monaghan import interpolate_smooth
 
         grid, field = self.field(TransferGrid), self.field(DensityField)
         slope = gradient(field.excess, np.where(grid.flat == 1, 0.0, grid.spacing))
-        if self.world.require(TransferSystem).kernel == "m4":
-            return interpolate_smooth(x, grid.origin, grid.spacing, slope)
-        return interpolate(x, grid.origin, grid.spacing, slope)
+        smooth = self.world.require(TransferSystem).kernel == "m4"
+        read = cubic.interpolate if smooth else interpolation.interpolate
+        return read(x, grid.origin, grid.spacing, slope)
 
     def _acceleration(self, tables: Tables, dt: float) -> Array:
         """Acceleration (n, 3) m/s^2 of the vortons, taken once a tick and smoothed over ticks."""
@@ -169,6 +189,21 @@ class BaroclinicSystem(System):
     def _flat_axis(self, x: Array) -> int:
         """Axis across a flat population, -1 in three dimensions."""
         return int(np.ptp(x, axis=0).argmin()) if self.dimension == 2 else -1
+
+
+def _among_neighbours(
+    x: Array, values: Array, reach: Array, volume: Array, flat: int, walls: list[tuple[Array, Array]]
+) -> Array:
+    """Volume times gradient (n, 3) of values per volume, from neighbours and their images in the walls."""
+    from ecs_fluid.kernels.baroclinic import weighted_gradient
+
+    n = len(x)
+    if walls:
+        # Images as far as neighbours of neighbours: these count in what a neighbour gives.
+        rows, places = mirrored(walls, x, 2.01 * float(reach.max()))
+        x = np.concatenate([x, places.astype(x.dtype)])
+        values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))
+    return weighted_gradient(x, values, reach, volume, flat)[:n]
 
 
 def cross(a: Array, b: Array) -> Array:

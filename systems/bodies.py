@@ -10,9 +10,11 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import (
+    FREE,
     SCRIPTED,
     BallShape,
     Body,
+    BodyLoad,
     ContactMemory,
     FormerPose,
     HullShape,
@@ -55,9 +57,12 @@ class BodySystem(System):
     """Moves rigid bodies.
 
     Fixed bodies stay. Scripted ones follow their script, or go on with their own velocity and spin where they
-    have none. Free ones feel gravity and contacts: dv/dt = g, dL/dt = 0 between contacts (angular momentum L
-    and energy of a tumbling body are kept to rounding), and impulses with restitution e, the larger of both
-    bodies', and Coulomb friction of the coefficient sqrt(mu_a mu_b). Nothing of the fluid acts on bodies.
+    have none. Free ones feel gravity, the loads of the fluid and contacts: between contacts
+    (m + m_a) dv/dt = m g + F and dL/dt = T (without a torque T angular momentum L and energy of a tumbling
+    body are kept to rounding), and impulses with restitution e, the larger of both bodies', and Coulomb
+    friction of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are those of the BodyLoad, which
+    other systems (BuoyancySystem, DragSystem, your own) add to before this one runs; contacts feel the mass
+    m + tr(m_a)/3. Bodies that nothing can touch within the tick take no substeps.
 
     Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
     `kernels.rigid` and `kernels.impacts`. More substeps are taken when a polytope would otherwise move by
@@ -100,30 +105,67 @@ class BodySystem(System):
             return
         ends = self._follow_scripts(entities, dt)
         bodies, hulls = gathered(entities)
-        gravity = value_at(self.gravity, self.world.time)
+        bodies, push, torque = self._loaded(entities, bodies)
         steps = self._substeps(bodies, hulls, dt)
-        least = max(self.least_bounce, 2.0 * float(np.linalg.norm(gravity)) * dt / steps)
-        self._advance(entities, bodies, hulls, gravity, dt, steps, least)
+        fastest = float(np.linalg.norm(push, axis=1).max())
+        least = max(self.least_bounce, 2.0 * fastest * dt / steps)
+        self._advance(entities, bodies, hulls, (push, torque), dt, steps, least)
         for entity, x, q in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
+
+    def gravity_now(self) -> Array:
+        """Gravity (3,) m/s^2 at the present time."""
+        return np.asarray(value_at(self.gravity, self.world.time), dtype=np.float64)
+
+    def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
+        """Bodies with their added mass, accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
+        n, free = len(bodies.x), bodies.motion == FREE
+        push, torque = np.where(free[:, None], self.gravity_now(), 0.0), np.zeros((n, 3))
+        first = 0
+        for entity in entities:
+            rows = slice(first, first + len(entity))
+            first = rows.stop
+            if BodyLoad not in entity or not free[rows].any():
+                continue
+            load, own = entity[BodyLoad], bodies.mass[rows, None]
+            force, added = load.force.astype(np.float64), load.added.astype(np.float64)
+            if added.any():
+                whole = own[..., None] * np.eye(3) + added
+                push[rows] = np.linalg.solve(whole, (own * push[rows] + force)[..., None])[..., 0]
+                bodies.mass[rows] += np.trace(added, axis1=1, axis2=2) / 3
+            else:
+                push[rows] += force / own
+            torque[rows] = load.torque
+        return bodies, np.where(free[:, None], push, 0.0), np.where(free[:, None], torque, 0.0)
 
     def _advance(
         self,
         entities: list[Entity],
         bodies: Bodies,
         hulls: Hulls,
-        gravity: Array,
+        loads: tuple[Array, Array],
         dt: float,
         steps: int,
         least: float,
     ) -> None:
+        from ecs_fluid.kernels.contact_solver import Bodies
         from ecs_fluid.kernels.impacts import advance
+        from ecs_fluid.kernels.isolation import alone, drift
 
         table, ids = self.field(ContactMemory), row_ids(entities)
-        memory = advance(bodies, hulls, _recalled(table, ids), gravity, dt, steps, self.sweeps, least)
+        push, torque = loads
+        apart = alone(bodies, hulls, push, dt)
+        drift(bodies, apart, push, torque, dt, steps)
+        rest = np.flatnonzero(~apart)
+        some = Bodies(*(column[rest] for column in bodies))
+        memory = advance(
+            some, hulls, _recalled(table, ids[rest]), push[rest], torque[rest], dt, steps, self.sweeps, least
+        )
+        for name in ("x", "q", "v", "spin"):
+            getattr(bodies, name)[rest] = getattr(some, name)
         write_back(entities, bodies)
         number = self.world.dtype
-        table.ids = ids[memory.who]
+        table.ids = ids[rest][memory.who]
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
 
     def _follow_scripts(self, entities: list[Entity], dt: float) -> list[tuple[Entity, Array, Array]]:

@@ -19,6 +19,7 @@ from ecs_fluid.components.bodies import (
     HullTable,
     Pose,
     RigidMotion,
+    Touch,
 )
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
@@ -60,7 +61,7 @@ class CollisionSystem(System):
     """
 
     reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body, BallShape, HullShape, HullTable)
-    writes = (Position, InertialVelocity, CollisionCount)
+    writes = (Position, InertialVelocity, CollisionCount, Touch)
     phase = "constrain"
 
     clearance: float = Field(0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m")
@@ -97,9 +98,13 @@ class CollisionSystem(System):
                 own, bounce = entity[InertialVelocity].v, self.restitution
             else:
                 own, bounce = np.zeros((0, 3), self.world.dtype), 0.0
+            touched = np.zeros(0, np.int64)
+            if Touch in entity:
+                touch = entity[Touch]
+                touched, touch.before[...] = touch.body, touch.body
             collide(
-                obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts
-            )  # fmt: skip
+                obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts, touched
+            )
         total = self.field(CollisionCount)
         for name, count in zip(("met", "squeezed", "trapped"), counts.sum(axis=0), strict=True):
             getattr(total, name)[0] += count

@@ -19,6 +19,7 @@ from ecs_fluid.components import (
     VelocityGradient,
     VelocityHistory,
 )
+from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.system import System
 from ecs_fluid.systems.populations import joined
@@ -39,7 +40,8 @@ class DiagnosticsSystem(System):
     omega(x_p), m^3/s^2, with the blobs' vorticity. helicity: sum_p alpha_p . u(x_p), m^4/s^2. overlap:
     median of core radius over the distance to the nearest vorton. dt_grad_u: dt times the largest
     Frobenius norm of the velocity gradient. jerk: mean of |d^3 x / dt^3| from the last three velocities,
-    m/s^3 (0 in the first two ticks).
+    m/s^3 (0 in the first two ticks). force_by_tracers, force_by_vortons: of the fluid on all bodies by the
+    FluidReaction, N, where there is a ReactionSystem.
 
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
     otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change
@@ -103,7 +105,20 @@ class DiagnosticsSystem(System):
         else:
             record["dt_grad_u"] = self._gradient_of_last_stage()
         record["jerk"] = self._mean_jerk()
+        record.update(self._forces())
         return record
+
+    def _forces(self) -> dict[str, list[float]]:
+        """Force of the fluid on all bodies in the last tick, told in two ways, N; empty without a reaction."""
+        tables = [entity[FluidReaction] for entity in self.world.entities if FluidReaction in entity]
+        if not tables:
+            return {}
+        return {
+            f"force_by_{way}": (
+                sum(getattr(table, way).sum(axis=0, dtype=np.float64) for table in tables) / self.world.dt
+            ).tolist()
+            for way in ("tracers", "vortons")
+        }
 
     def _fastest(self) -> float:
         """Largest velocity among all particles in the last stage, m/s."""

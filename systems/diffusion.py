@@ -27,7 +27,7 @@ class DiffusionSystem(System):
         index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
             exp(-d^2 / (4 size^2)); its viscosity is a rate in 1/s, not in m^2/s. A look, not physics.
 
-    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 1/2 on a full lattice).
+    Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.55 on a full lattice).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Leonard, J. Comput. Phys. 37 (1980); Fluid
     Simulation for Video Games, parts 3 and 12.
     """

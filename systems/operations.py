@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ecs_fluid.components import Acceleration, InertialVelocity, Velocity
+from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
@@ -34,7 +34,10 @@ class WindSystem(System):
 
 
 class InertiaSystem(System):
-    """Particles with an own velocity v move by it: velocity += v, and dv/dt = -drag v."""
+    """Particles with an own velocity v move by it: velocity += v, and dv/dt = -drag v.
+
+    Those of a liquid are moved by the SphSystem.
+    """
 
     reads = (InertialVelocity,)
     adds = (Velocity, Acceleration)
@@ -44,8 +47,9 @@ class InertiaSystem(System):
 
     def process(self, dt: float) -> None:
         """Add own velocities, and their drag."""
-        for inertial, velocity in self.query(InertialVelocity, Velocity):
-            velocity.u += inertial.v
+        for entity, (inertial, velocity) in self.entities(InertialVelocity, Velocity):
+            if Liquid not in entity:
+                velocity.u += inertial.v
         if self.drag:
             drag = self.world.dtype(self.drag)
             for inertial, acceleration in self.query(InertialVelocity, Acceleration):

@@ -42,7 +42,7 @@ class ThermalSystem(System):
     Conduction is slow beside motion, so its rate is taken once a tick, at its start, unless `every_stage`.
 
     Vortons without a Temperature are given the ambient one. Raises FluidError when a step of dt is unstable
-    (kappa dt / eps^2 > 1/2 on a full lattice). Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid
+    (kappa dt / eps^2 > 0.55 on a full lattice). Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid
     Simulation for Video Games, part 10.
     """
 

@@ -51,9 +51,9 @@ def positions(columns: Columns, population: str = "population") -> Array:
 
 
 def drawable(frame: Frame) -> Iterator[tuple[str, Columns, Array]]:
-    """The populations of a frame that have rows, as (name, columns, positions)."""
+    """The populations of a frame that have rows, as (name, columns, positions); bodies are no particles."""
     for name, columns in frame.items():
-        if POSITION in columns:
+        if POSITION in columns and "Pose.q" not in columns:
             x = positions(columns, name)
             if len(x):
                 yield name, columns, x

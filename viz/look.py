@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import Camera, check_camera
@@ -120,6 +121,7 @@ class Options:
     * `populations`: names of those to draw; all by default.
     * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.
     * `seeds`: how many streamlines.
+    * `hulls`: polytopes of the world by entity, without which only balls are drawn (`bodies.hulls_in`).
     * `smooth`: supersample the edges (four times the pixels to draw); None: except in movies of smoke.
     """
 
@@ -135,6 +137,7 @@ class Options:
     resolution: int = 240
     seeds: int = 60
     smooth: bool | None = None
+    hulls: Mapping[str, Any] | None = None
     off_screen: bool = True
 
     @property

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.bodies import SOLID, Mesh, bodies_in, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, Placement, place
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
@@ -32,7 +33,7 @@ from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, li
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-L = TypeVar("L", Flame, Smoke, Spheres, Surface)
+L = TypeVar("L", Flame, Mesh, Smoke, Spheres, Surface)
 SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
@@ -119,7 +120,7 @@ class Scene:
         self._camera = self._place(camera, width / height)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._layers: dict[str, Flame | Smoke | Spheres | Surface] = {}
+        self._layers: dict[str, Flame | Mesh | Smoke | Spheres | Surface] = {}
         self._table: pv.LookupTable | None = None
         self._clock: pv.Text | None = None
         self._passes()
@@ -168,6 +169,7 @@ class Scene:
                 self._layer("smoke", self._smoke).update(clouds, camera, focal)
                 if self.look.paint == "fire":
                     self._layer("flame", self._flame).update(clouds, camera, focal)
+        self._bodies(frame)
         if time is not None:
             self._tell(time)
         self.plotter.renderer.ResetCameraClippingRange()
@@ -175,6 +177,20 @@ class Scene:
     def close(self) -> None:
         """Free the window and its buffers."""
         self.plotter.close()
+
+    def _bodies(self, frame: Frame) -> None:
+        """Balls, polytopes and the edges of containers."""
+        found = [bodies for _, bodies in bodies_in(kept(frame, self.options), self.options.hulls or {})]
+        for number, balls in enumerate(b for b in found if b.radius is not None):
+            assert balls.radius is not None
+            layer = self._layer(f"balls {number}", lambda: Spheres(1.0, None, SOLID))
+            layer.update(balls.x, None, balls.radius)
+        solid, edges = surface(found), wires(found)
+        if solid is not None:
+            self._layer("bodies", lambda: Mesh(SOLID)).update(solid)
+        if edges is not None:
+            width = 2.0 * self.plotter.window_size[1] / 720
+            self._layer("containers", lambda: Mesh(self.look.plain, width)).update(edges)
 
     def _smoke(self) -> Smoke:
         assert self.view.puff is not None

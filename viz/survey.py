@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.bodies import bodies_in, extent
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
 from ecs_fluid.viz.look import LOOKS, Options
 from ecs_fluid.viz.paint import FLAME, PAINTED, SMOKE
@@ -77,7 +78,7 @@ def is_vortons(columns: Columns) -> bool:
 
 def is_cloud(columns: Columns) -> bool:
     """Tracers, which are drawn as smoke."""
-    return "Position.x" in columns and not is_vortons(columns)
+    return "Position.x" in columns and "Pose.q" not in columns and not is_vortons(columns)
 
 
 def kept(frame: Frame, options: Options) -> Frame:
@@ -130,14 +131,15 @@ class _Seen:
         # Of all populations, drawn or not: a cloud keeps its tint when it is drawn alone.
         self.clouds |= {name: None for name, columns in frame.items() if is_cloud(columns)}
         tracers = []
+        for _, bodies in bodies_in(kept(frame, self.options), self.options.hulls or {}):
+            self._enclose(extent(bodies))
         for name, columns, x in drawable(kept(frame, self.options)):
             if not np.isfinite(x).all():
                 raise FluidError(
                     f"population {name} has a position that is not a finite number; it cannot be drawn"
                 )
             lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
-            self.lo, self.hi = np.minimum(self.lo, lo), np.maximum(self.hi, hi)
-            self.points.append(np.asarray(x[:: -(-len(x) // OUTLINE)], dtype=np.float64))
+            self._enclose(x[:: -(-len(x) // OUTLINE)], lo, hi)
             self.names.update(known_scalars(columns))
             for colour in self._colours(columns):
                 self._widen(colour, scalar(columns, colour))
@@ -155,6 +157,12 @@ class _Seen:
             # Few tracers show as lumps: their puffs overlap more, at the price of detail they lack.
             wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
             self.puff = puff(x, self.look.depth, wider * self.look.softness)
+
+    def _enclose(self, x: NDArray, lo: NDArray | None = None, hi: NDArray | None = None) -> None:
+        """Widen the box to lo and hi, those of the points by default, and keep the points for the camera."""
+        self.lo = np.minimum(self.lo, x.min(axis=0) if lo is None else lo)
+        self.hi = np.maximum(self.hi, x.max(axis=0) if hi is None else hi)
+        self.points.append(np.asarray(x, dtype=np.float64))
 
     def _colours(self, columns: Columns) -> list[str]:
         if self.options.color_by is not None:

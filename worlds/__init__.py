@@ -6,6 +6,7 @@ from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.fluid_block import FluidBlock
 from ecs_fluid.worlds.hill_vortex import HillVortex
 from ecs_fluid.worlds.jet_ring import JetRing
+from ecs_fluid.worlds.liquid import LiquidRecipe
 from ecs_fluid.worlds.noise_box import NoiseBox
 from ecs_fluid.worlds.tracers import Tracers
 from ecs_fluid.worlds.vortex_ring import VortexRing
@@ -22,6 +23,7 @@ __all__ = [
     "FluidBlock",
     "HillVortex",
     "JetRing",
+    "LiquidRecipe",
     "NoiseBox",
     "Spheres",
     "Tracers",

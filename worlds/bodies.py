@@ -10,8 +10,10 @@ from pydantic import Field, model_validator
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components.bodies import (
     KINDS_OF_MOTION,
+    AddedMass,
     BallShape,
     Body,
+    BodyHeat,
     HullShape,
     HullTable,
     Pose,
@@ -20,9 +22,13 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.system import Settings
 from ecs_fluid.systems.bodies import BodyScript
+from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.hulls import Hull
-from ecs_fluid.worlds.parameters import Length, Point
+from ecs_fluid.worlds.parameters import Length, Point, refuse_above
+from ecs_fluid.worlds.random_numbers import stream
+from ecs_fluid.worlds.regions import Box
 from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball
 
 if TYPE_CHECKING:
@@ -30,7 +36,29 @@ if TYPE_CHECKING:
 
 Heavy = Annotated[float, Field(ge=1e-12, le=1e18)]
 Friction = Annotated[float, Field(ge=0, le=100)]
+AddedPart = Annotated[float, Field(ge=0, le=1e3)]
 Restitution = Annotated[float, Field(ge=0, le=1)]
+
+
+class Warmth(Settings):
+    """What a body needs to exchange heat with the fluid, by a ConductionSystem, and to expand."""
+
+    temperature: float = Field(300.0, gt=0, le=1e6, description="temperature at the start, K")
+    heat_capacity: float = Field(900.0, gt=0, le=1e18, description="heat capacity, J/(kg K)")
+    transfer: float = Field(10.0, ge=0, le=1e9, description="heat flux to the fluid, W/(m^2 K)")
+    expansion: float = Field(0.0, ge=-1, le=1, description="growth of the displaced volume, 1/K")
+    reference: float | None = Field(
+        None, gt=0, le=1e6, description="temperature at which the volume is the shape's, K; default the first"
+    )
+
+    def table(self, mass: Array) -> BodyHeat:
+        """Temperatures and heat capacities of bodies of these masses (n,)."""
+        one = np.ones(len(mass))
+        reference = self.temperature if self.reference is None else self.reference
+        return BodyHeat(
+            self.temperature * one, self.heat_capacity * mass, self.transfer * one,
+            self.expansion * one, reference * one, 0.0 * one,
+        )  # fmt: skip
 
 
 def _rotations(vector: Array, rows: int) -> Array:
@@ -55,6 +83,7 @@ class _Placed(Recipe):
     friction: Friction = Field(
         0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
     )
+    heat: Warmth | None = Field(None, description="temperature, and how heat goes to and from the fluid")
 
     def _motion(self) -> str:
         raise NotImplementedError
@@ -83,12 +112,14 @@ class _Placed(Recipe):
         center = default if self.center is None else value_at(self.center, 0.0)
         number = KINDS_OF_MOTION[self._motion()]
         one = np.ones(1)
+        warm = () if self.heat is None else (self.heat.table(mass * one),)
         world.spawn(
             self.name,
             Pose(center[None], _rotations(value_at(self.rotation, 0.0), 1)),
             RigidMotion(np.array([self.velocity]), np.array([self.spin])),
             Body(mass * one, inertia[None], [number], self.restitution * one, self.friction * one),
             *shape,
+            *warm,
         )
 
 
@@ -108,6 +139,11 @@ class BodyRecipe(_Placed):
     motion: Literal["fixed", "scripted", "free"] = Field("free", description="how it moves")
     density: Heavy = Field(1000.0, description="density, kg/m^3")
     mass: Heavy | None = Field(None, description="mass, kg; default by the density")
+    added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = Field(
+        None,
+        description="fluid that it takes along when accelerated along its axes x, y, z, over the fluid it "
+        "displaces, 1; default 1/2 for a ball, 0 else",
+    )
 
     def _motion(self) -> str:
         return self.motion
@@ -118,11 +154,15 @@ class BodyRecipe(_Placed):
             radius = self.shape.radius
             mass = self.mass or self.density * 4 / 3 * np.pi * radius**3
             inertia = 0.4 * mass * radius**2 * np.eye(3)
-            self._spawn(world, np.zeros(3), mass, inertia, BallShape([radius]))
+            self._spawn(world, np.zeros(3), mass, inertia, BallShape([radius]), *self._added())
             return
         hull = self.shape.hull()
         mass = self.mass or self.density * hull.volume
-        self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *_hull_tables(hull, False))
+        tables = (*_hull_tables(hull, False), *self._added())
+        self._spawn(world, hull.center, mass, hull.inertia * (mass / hull.volume), *tables)
+
+    def _added(self) -> tuple[Component, ...]:
+        return () if self.added_mass is None else (AddedMass(np.diag(self.added_mass)[None]),)
 
 
 class ContainerRecipe(_Placed):
@@ -147,11 +187,16 @@ class ContainerRecipe(_Placed):
 class Spheres(Recipe):
     """Balls, one per centre, as rows of one entity; any number of them.
 
+    Centres are given, or stand on a lattice of edge `spacing` in a `box`, shifted by up to half of what room
+    it leaves between them times `jitter`.
     Each has the mass 4/3 pi r^3 times the density. All move in the same way: free, steadily, or not.
     """
 
     kind: Literal["spheres"] = "spheres"
-    centers: list[Point] = Field(min_length=1, max_length=100_000, description="centres, m")
+    centers: list[Point] | None = Field(None, min_length=1, max_length=100_000, description="centres, m")
+    box: Box | None = Field(None, description="box that they fill on a lattice, m")
+    spacing: Length | None = Field(None, description="edge of the lattice's cells, m")
+    jitter: float = Field(0.0, ge=0, le=1, description="random part of the place within a cell's room, 1")
     radius: Length | list[Length] = Field(description="radius of all, or one each, m")
     velocity: Point | list[Point] = Field((0.0, 0.0, 0.0), description="velocity of all, or one each, m/s")
     spin: Point | list[Point] = Field(
@@ -163,20 +208,32 @@ class Spheres(Recipe):
     friction: Friction = Field(
         0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
     )
+    heat: Warmth | None = Field(None, description="temperature, and how heat goes to and from the fluid")
 
     @model_validator(mode="after")
     def _one_each(self) -> Self:
+        if (self.centers is None) == (self.box is None) or (self.box is None) != (self.spacing is None):
+            raise ValueError("either centers, or box and spacing are needed")
+        count = len(self._places()[0])
         for key in ("radius", "velocity", "spin"):
             value = getattr(self, key)
-            if isinstance(value, list) and len(value) != len(self.centers):
-                raise ValueError(
-                    f"{key} has {len(value)} entries; one for all or {len(self.centers)} are needed"
-                )
+            if isinstance(value, list) and len(value) != count:
+                raise ValueError(f"{key} has {len(value)} entries; one for all or {count} are needed")
         return self
+
+    def _places(self) -> tuple[Array, Array]:
+        """Centres (n, 3), and the edges (3,) of the cells around them."""
+        if self.box is None or self.spacing is None:
+            return np.array(self.centers, dtype=np.float64), np.zeros(3)
+        low, high = self.box.bounds()
+        count = float(np.prod(lattice_counts(high - low, self.spacing)))
+        refuse_above(100_000, count, "balls", "use a larger spacing")
+        return lattice(low, high, self.spacing)
 
     def build(self, world: World) -> None:
         """Spawn the balls."""
-        rows = len(self.centers)
+        centers, edge = self._places()
+        rows = len(centers)
 
         def each(value: Any, trailing: tuple[int, ...]) -> Array:
             return np.broadcast_to(np.asarray(value, dtype=np.float64), (rows, *trailing)).copy()
@@ -184,11 +241,14 @@ class Spheres(Recipe):
         radius = each(self.radius, ())
         mass = self.density * 4 / 3 * np.pi * radius**3
         velocity, spin = each(self.velocity, (3,)), each(self.spin, (3,))
+        if self.jitter:
+            room = np.maximum(edge - 2 * radius[:, None], 0.0)
+            centers = centers + self.jitter * room * (stream(world.seed, self.name).random((rows, 3)) - 0.5)
         if self.motion == "fixed" and (velocity.any() or spin.any()):
             raise RecipeError("motion is 'fixed', but there is a velocity or spin; use 'scripted' or 'free'")
         world.spawn(
             self.name,
-            Pose(np.array(self.centers), _rotations(np.zeros(3), rows)),
+            Pose(centers, _rotations(np.zeros(3), rows)),
             RigidMotion(velocity, spin),
             Body(
                 mass,
@@ -198,4 +258,5 @@ class Spheres(Recipe):
                 each(self.friction, ()),
             ),
             BallShape(radius),
+            *(() if self.heat is None else (self.heat.table(mass),)),
         )

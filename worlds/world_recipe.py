@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
-from ecs_fluid.components import InertialVelocity, Pose
+from ecs_fluid.components import InertialVelocity, Liquid, Pose
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.explain import nearest, validated
 from ecs_fluid.plugins import imported, refuse_hidden, searching
@@ -26,6 +26,7 @@ from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.emission import EmissionSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity import VelocitySystem
 from ecs_fluid.world import World, WorldOptions
@@ -210,20 +211,27 @@ class WorldRecipe(Settings):
                 except FluidError as error:
                     raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from None
         world.add_systems(list(checked._fluid_systems(world)))
-        if any(InertialVelocity in entity for entity in world.entities):
+        if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
             world.require(InertiaSystem)
         emitters = [recipe.emitter() for recipe in checked.entity if hasattr(recipe, "emitter")]
         if emitters:
             world.add_system(EmissionSystem(emitters=emitters))
         told = [recipe.script() for recipe in checked.entity if hasattr(recipe, "script")]
         scripts = [script for script in told if script is not None]
-        chosen = []
+        resting = [recipe.name for recipe in checked.entity if getattr(recipe, "hydrostatic", False)]
+        chosen: list[System] = []
         for number, item in enumerate(checked.system, start=1):
             kind = _system_of(item, f"[[system]] {number}", allow_code=True)
             parameters = {key: value for key, value in item.items() if key != "kind"}
             if kind is BodySystem:
                 parameters["scripts"] = [*parameters.get("scripts", []), *scripts]
+            if kind is SphSystem:
+                parameters["hydrostatic"] = [*parameters.get("hydrostatic", []), *resting]
             chosen.append(kind(**parameters))
+        if any(Liquid in entity for entity in world.entities) and not any(
+            isinstance(system, SphSystem) for system in chosen
+        ):
+            chosen.append(SphSystem(hydrostatic=resting))
         if any(Pose in entity for entity in world.entities):
             for kind, parameters in ((BodySystem, {"scripts": scripts}), (CollisionSystem, {})):
                 if not any(isinstance(system, kind) for system in chosen):

@@ -33,8 +33,8 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-out = _Console(highlight=False, soft_wrap=True)
-err = _Console(stderr=True, highlight=False, soft_wrap=True)
+out = _Console(highlight=False, soft_wrap=True, emoji=False)
+err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def use_threads(threads: int | None) -> None:
@@ -54,6 +54,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, *
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code."""
     import ecs_fluid.cli.bench
+    import ecs_fluid.cli.export
     import ecs_fluid.cli.look
     import ecs_fluid.cli.run
     import ecs_fluid.cli.worlds  # noqa: F401  (the modules register their commands)

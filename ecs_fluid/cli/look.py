@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ecs_fluid.io.runfolder import RunFolder
 
 Frame = dict[str, dict[str, Array]]
-What = Literal["particles", "glyphs", "slice", "streamlines"]
+What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 
 
 @app.command
@@ -39,6 +39,8 @@ def show(
     look: Annotated[str, Parameter(help="smoke (dark), paper (light), dye, temperature, fire")] = "smoke",
     only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
     normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
+    level: Annotated[float, Parameter(help="sdf: distance of the drawn surface from the liquid's, m")] = 0.0,
+    clip: Annotated[bool, Parameter(help="sdf: cut open across the normal")] = False,
     size: Annotated[tuple[int, int], Parameter(help="width and height in pixels")] = (1280, 720),
     fps: Annotated[
         float | None, Parameter(help="frames per second of a movie; default as fast as it happens")
@@ -64,7 +66,11 @@ def show(
             raise FluidError(
                 f"--ticks and --set are for worlds, and {source} is a run; --frame chooses its time"
             )
+        if what in ("sdf", "sdf_slice"):
+            _show_surface(Path(source), frame, options | {"level": level, "clip": clip}, save, movie)
+            return
         if movie is None and save is None:
+            options["hulls"] = _hulls_of(Path(source))
             _window(_frame_of_run(Path(source), frame), options, needs_display=True)
             return
         render_run(Path(source), movie=movie, save=save, frame=frame, fps=fps, **options)
@@ -79,9 +85,14 @@ def show(
         raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
     from ecs_fluid.worlds.world_recipe import read
 
+    if what in ("sdf", "sdf_slice"):
+        raise FluidError(f"--what {what} is for run folders; run the world first: ecs-fluid run {source}")
     world = read(source, set_, allow_code).build()
     world.step(ticks)
     world.evaluate()
+    from ecs_fluid.viz.bodies import hulls_in
+
+    options["hulls"] = hulls_in(world)
     picture = (
         world.time,
         {name: dict(columns) for name, columns in world.snapshot().items()},
@@ -121,6 +132,7 @@ def render_run(
     **options: Any,
 ) -> None:
     """Picture of one stored frame and movie of all of them."""
+    options["hulls"] = _hulls_of(folder)
     if save is not None:
         _window(_frame_of_run(folder, frame), options, needs_display=False, save=save)
     if movie is not None:
@@ -166,6 +178,53 @@ def _frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Any]:
     return float(stored.times[number]), columns, lambda points: _velocity_of(run)(columns)(points)
 
 
+def _show_surface(
+    folder: Path, number: int, options: dict[str, Any], save: Path | None, movie: Path | None
+) -> None:
+    """Picture of the signed distances stored with a frame."""
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.surface_frames import stored_surface
+    from ecs_fluid.viz.scene import save_png
+    from ecs_fluid.viz.surfaces import Distances, render_surface
+
+    if movie is not None:
+        raise FluidError(
+            "--movie draws particles, slices and streamlines; pictures of surfaces go one by one"
+        )
+    if save is None:
+        _need_display()
+    time, _, velocity = _frame_of_run(folder, number)
+    run = RunFolder.open(folder)
+    field = stored_surface(run.fields, int(run.read_trajectory().ticks[number]))
+    names = ("color_by", "camera", "look", "normal", "size", "level", "clip")
+    plotter = render_surface(
+        Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T")),
+        velocity=velocity if options["color_by"] == "speed" else None,
+        slices=options["what"] == "sdf_slice", time=time, off_screen=save is not None,
+        **{name: options[name] for name in names},
+    )  # fmt: skip
+    try:
+        if save is None:
+            plotter.show()
+        else:
+            save_png(plotter, save)
+            out.print(f"picture: {save}", markup=False)
+    finally:
+        plotter.close()
+
+
+def _hulls_of(folder: Path) -> dict[str, dict[str, Array]]:
+    """Polytopes of a run: they stay as they are, so any checkpoint holds them."""
+    from ecs_fluid.io.checkpoint import load_checkpoint
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.viz.bodies import hulls_of
+
+    try:
+        return hulls_of(load_checkpoint(RunFolder.open(folder).newest_checkpoint().path)[1])
+    except StorageError:
+        return {}  # a trajectory can be looked at without its checkpoints
+
+
 def _velocity_of(run: RunFolder) -> Callable[[Any], Any]:
     """Function that turns a stored frame into a velocity function, by the run's own velocity system."""
     import tomllib
@@ -204,10 +263,8 @@ def _window(
     needs_display: bool,
     save: Path | None = None,
 ) -> None:
-    if needs_display and not (
-        any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"
-    ):
-        raise FluidError("there is no display for a window; write a picture with --save file.png")
+    if needs_display:
+        _need_display()
     from ecs_fluid.viz.scene import render, save_png
 
     time, frame, velocity = picture
@@ -220,6 +277,11 @@ def _window(
             out.print(f"picture: {save}", markup=False)
     finally:
         plotter.close()
+
+
+def _need_display() -> None:
+    if not (any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"):
+        raise FluidError("there is no display for a window; write a picture with --save file.png")
 
 
 @app.command
@@ -279,7 +341,8 @@ def _systems(systems: dict[str, Any]) -> None:
 def _records(records: list[dict[str, Any]]) -> None:
     if not records:
         return
-    names = ("tick", "strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u")
+    names = ["tick", "strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u"]
+    names += [name for name in records[-1] if name.startswith("force_by_")]
     # Vectors by their magnitude: three numbers each would not fit into 80 columns.
     vectors = [name for name in names if isinstance(records[-1].get(name), list)]
     heads = (f"|{name.removesuffix('_impulse')}|" if name in vectors else name for name in names)

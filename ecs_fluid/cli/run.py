@@ -38,6 +38,9 @@ def run(
     replace: Annotated[bool, Parameter(help="overwrite the run in --out")] = False,
     movie: Annotated[Path | None, Parameter(help="render the finished run to this .mp4 or .gif")] = None,
     save: Annotated[Path | None, Parameter(help="render the last frame to this .png")] = None,
+    estimate: Annotated[
+        bool, Parameter(help="predict time and disk from a few ticks, and run nothing")
+    ] = False,
     allow_code: AllowCode = False,
 ) -> int:
     """Simulate a world: a shipped name or a .toml or .json file.
@@ -60,6 +63,9 @@ def run(
     recipe = read(world, set_, allow_code)
     for text in recipe.lint():
         err.print(f"warning: {text}", style="yellow", markup=False)
+    if estimate:
+        _estimate(world, set_, allow_code, frames or recipe.frames)
+        return 0
     made = recipe.build()
     name = Path(world).stem
     folder = RunFolder.create(
@@ -75,6 +81,35 @@ def run(
 
         render_run(folder.path, movie=movie, save=save)
     return code
+
+
+def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int) -> None:
+    """Say what a run would take."""
+    from rich.filesize import decimal
+
+    from ecs_fluid.estimate import estimate
+    from ecs_fluid.worlds.world_recipe import read
+
+    recipe = read(world, settings, allow_code)
+    with err.status("estimating"), compiling(err.print):
+        found = estimate(
+            lambda dt: read(world, (*settings, f"world.dt={dt!r}"), allow_code).build(),
+            recipe.world.dt,
+            ticks,
+            recipe.output.every,
+            recipe.output.checkpoint_seconds,
+        )
+    rows = ", ".join(f"{name} {count:,}" for name, count in found.particles.items())
+    minutes, seconds = divmod(round(found.seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    took = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else ""
+    out.print(f"time   {took or f'{found.seconds:.1f} s'}", markup=False)
+    out.print(f"disk   {decimal(found.disk)}", markup=False)
+    out.print(f"rows   {rows} at the end", markup=False)
+    out.print(f"from {found.sampled} ticks that stand for {ticks}; compiling kernels is not counted")
+    if not found.whole:
+        text = "warning: the world does not bear long steps, so this holds only if its later ticks cost what "
+        err.print(text + "its first ones do", style="yellow", markup=False)
 
 
 @app.command

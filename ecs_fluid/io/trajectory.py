@@ -350,7 +350,8 @@ def write_xdmf(folder: str | Path) -> list[Path]:
     trajectory = Trajectory(folder)
     count = len(trajectory)
     return [
-        _write_xdmf(trajectory.folder, name, trajectory.index(name), count) for name in trajectory.populations
+        _write_xdmf(trajectory.folder, name, trajectory.index(name), range(count))
+        for name in trajectory.populations
     ]
 
 

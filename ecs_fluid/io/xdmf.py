@@ -6,6 +6,7 @@ trajectory's datasets, so nothing is stored twice.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -15,24 +16,28 @@ from ecs_fluid.io.vtkhdf import POINTS, Column, Index
 _KINDS = {1: "Scalar", 3: "Vector", 6: "Tensor6", 9: "Tensor"}
 
 
-def write_xdmf(folder: Path, name: str, index: Index, frames: int) -> Path:
-    """Write ``folder/<name>.xdmf`` for the first ``frames`` frames of ``<name>.vtkhdf``; return its path."""
+def write_xdmf(folder: Path, name: str, index: Index, frames: Iterable[int], data: str | None = None) -> Path:
+    """Write ``folder/<name>.xdmf`` for some frames of ``<name>.vtkhdf``; return its path.
+
+    ``data`` is where that file is, as seen from ``folder``; default beside it.
+    """
+    data = data or f"{name}.vtkhdf"
     root = Element("Xdmf", Version="2.0")
     domain = SubElement(root, "Domain")
     series = SubElement(domain, "Grid", Name=name, GridType="Collection", CollectionType="Temporal")
     total = int(index.counts.sum())
-    for number in range(frames):
+    for number in frames:
         start, rows = int(index.starts[number]), int(index.counts[number])
         grid = SubElement(series, "Grid", Name=name, GridType="Uniform")
         SubElement(grid, "Time", Value=repr(float(index.times[number])))
         SubElement(grid, "Topology", TopologyType="Polyvertex", NumberOfElements=str(rows))
         geometry = SubElement(grid, "Geometry", GeometryType="XYZ")
-        _slab(geometry, f"{name}.vtkhdf:/VTKHDF/Points", index.columns[POINTS], start, rows, total)
+        _slab(geometry, f"{data}:/VTKHDF/Points", index.columns[POINTS], start, rows, total)
         for column_name, column in index.columns.items():
             if column_name != POINTS:
                 kind = _KINDS.get(column.width, "Matrix")
                 attribute = SubElement(grid, "Attribute", Name=column_name, Center="Node", AttributeType=kind)
-                where = f"{name}.vtkhdf:/VTKHDF/PointData/{column_name}"
+                where = f"{data}:/VTKHDF/PointData/{column_name}"
                 _slab(attribute, where, column, start, rows, total)
     indent(root)
     path = folder / f"{name}.xdmf"

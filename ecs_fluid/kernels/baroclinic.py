@@ -29,11 +29,16 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.partition import axis_cell, gap, gather_sorted, partition, scatter_sorted
+from ecs_fluid.kernels.neighbours import GROUP, WIDTH, columns, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.reduce import bounds
+from ecs_fluid.kernels.vectors import wide_vectors
 
 FLOOR = 0.02
 """Least second moment relative to filled space; in the corner of a block of particles it is still 0.045."""
+
+CELL = 1.0
+"""Edge of the cells in reaches: smaller ones leave out more pairs, but make smaller groups and lists."""
 
 _FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
 """Second moment of w over filled space, int (1 - s^2)^2 s_x^2 over the unit disc or ball, over h^(d+2)."""
@@ -55,6 +60,14 @@ def _least_eigenvalue(a: float, b: float, c: float, d: float, e: float, f: float
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
+def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: float) -> bool:
+    """Whether all eigenvalues of that matrix exceed ``floor``: Sylvester's criterion, without angles."""
+    a, b, c = a - floor, b - floor, c - floor
+    minor = a * b - d * d
+    return a > 0.0 and minor > 0.0 and c * minor - a * f * f - b * e * e + 2.0 * d * e * f > 0.0
+
+
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _closeness(dx: float, dy: float, dz: float, two: float, both: float, one: float, zero: float) -> float:
     """(1 - d^2 / h_pq^2)^2, 0 beyond; ``both`` is h_p^2 + h_q^2."""
     t = one - (dx * dx + dy * dy + dz * dz) * (two / both)
@@ -62,62 +75,78 @@ def _closeness(dx: float, dy: float, dz: float, two: float, both: float, one: fl
     return t * t
 
 
+@njit(fastmath=FAST, error_model="numpy")
+def _add_moments(near: np.ndarray, count: int, data: np.ndarray, p: int, end: int, sums: np.ndarray) -> None:
+    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the particles p:end, into ``sums`` (., 10)."""
+    wide_vectors()
+    kind = near.dtype.type
+    zero, one, two = kind(0), kind(1), kind(2)
+    for t in range(p, end):
+        px, py, pz, hp = data[0, t], data[1, t], data[2, t], data[3, t]
+        s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
+        for q in range(count):
+            dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
+            w = _closeness(dx, dy, dz, two, hp + near[3 * WIDTH + q], one, zero) * near[4 * WIDTH + q]
+            wx, wy, wz = w * dx, w * dy, w * dz
+            s += w
+            cx += wx
+            cy += wy
+            cz += wz
+            xx += wx * dx
+            yy += wy * dy
+            zz += wz * dz
+            xy += wx * dy
+            xz += wx * dz
+            yz += wy * dz
+        for c, more in enumerate((s, cx, cy, cz, xx, yy, zz, xy, xz, yz)):
+            sums[t - p, c] += more
+
+
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _neighbour_moments(
-    sx: np.ndarray, h2: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray,
-    spacing: np.ndarray, cells: np.ndarray, reach: float, filled: float, flat: int, moments: np.ndarray,
+    data: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    cells: np.ndarray, reach: float, filled: float, flat: int, moments: np.ndarray,
 ) -> None:  # fmt: skip
-    """moments (9, n): the centroid c_p relative to the particle, and the six entries of B_p."""
-    n = sx.shape[1]
-    kind = sx.dtype.type
-    zero, one, two = kind(0), kind(1), kind(2)
-    nx, ny, nz = cells[0], cells[1], cells[2]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    """From the columns ``data`` x, y, z, h^2, V and the values m: ``moments`` (13, n), that is x, y, z, h^2,
+    m_p B_p c_p (3 rows, c_p relative to the particle) and the six entries of m_p B_p."""
+    n = values.shape[0]
     for chunk in prange(CHUNKS):
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            px, py, pz, hp = sx[0, p], sx[1, p], sx[2, p], h2[p]
-            s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
-            i1, j1 = axis_cell(px + reach, origin[0], inv0, nx), axis_cell(py + reach, origin[1], inv1, ny)
-            for i in range(axis_cell(px - reach, origin[0], inv0, nx), i1 + 1):
-                gx = gap(px, origin[0], spacing[0], i, nx)
-                for j in range(axis_cell(py - reach, origin[1], inv1, ny), j1 + 1):
-                    gy = gap(py, origin[1], spacing[1], j, ny)
-                    left = reach * reach - gx * gx - gy * gy
-                    if left < 0.0:
-                        continue
-                    half = math.sqrt(left)
-                    row = (i * ny + j) * nz
-                    first = start[row + axis_cell(pz - half, origin[2], inv2, nz)]
-                    last = start[row + axis_cell(pz + half, origin[2], inv2, nz) + 1]
-                    x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
-                    v, e = volume[first:last], h2[first:last]
-                    for q in range(x.shape[0]):
-                        dx, dy, dz = x[q] - px, y[q] - py, z[q] - pz
-                        w = _closeness(dx, dy, dz, two, hp + e[q], one, zero) * v[q]
-                        wx, wy, wz = w * dx, w * dy, w * dz
-                        s += w
-                        cx += wx
-                        cy += wy
-                        cz += wz
-                        xx += wx * dx
-                        yy += wy * dy
-                        zz += wz * dz
-                        xy += wx * dy
-                        xz += wx * dz
-                        yz += wy * dz
-            _inverse_moments(
-                np.float64(s), np.float64(cx), np.float64(cy), np.float64(cz), np.float64(xx), np.float64(yy),
-                np.float64(zz), np.float64(xy), np.float64(xz), np.float64(yz), np.float64(hp), filled, flat,
-                moments[:, p],
-            )  # fmt: skip
+        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if p == last:
+            continue
+        near, runs = np.empty(5 * WIDTH, data.dtype), np.empty((cells[0] * cells[1], 2), np.int64)
+        sums = np.empty((GROUP, 10), data.dtype)
+        inverse = np.empty(9, np.float64)
+        cell = first_cell(p, start)
+        while p < last:
+            cell, end = group_end(p, last, start, cell)
+            number = runs_around(data, p, end, start, origin, spacing, cells, reach, runs)
+            sums[:] = 0.0
+            run = 0
+            while run < number:
+                count, run = fill_list(data, runs, number, run, near)
+                _add_moments(near, count, data, p, end, sums)
+            for t in range(p, end):
+                _inverse_moments(sums[t - p], np.float64(data[3, t]), filled, flat, inverse)
+                for c in range(4):
+                    moments[c, t] = data[c, t]
+                for c in range(9):
+                    moments[4 + c, t] = values[t] * inverse[c]
+            p = end
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _inverse_moments(
-    s: float, cx: float, cy: float, cz: float, xx: float, yy: float, zz: float, xy: float, xz: float,
-    yz: float, hp: float, filled: float, flat: int, out: np.ndarray,
-) -> None:  # fmt: skip
-    """Centroid and inverse second moments about it from sums about the particle itself, into out (9,)."""
+def _inverse_moments(sums: np.ndarray, hp: float, filled: float, flat: int, out: np.ndarray) -> None:
+    """B c and B from sums about the particle itself, into out (9,); in float64, for B may be large."""
+    xx: float
+    yy: float
+    zz: float
+    xy: float
+    xz: float
+    yz: float
+    s, cx, cy, cz = np.float64(sums[0]), np.float64(sums[1]), np.float64(sums[2]), np.float64(sums[3])
+    xx, yy, zz = np.float64(sums[4]), np.float64(sums[5]), np.float64(sums[6])
+    xy, xz, yz = np.float64(sums[7]), np.float64(sums[8]), np.float64(sums[9])
     cx, cy, cz = cx / s, cy / s, cz / s
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
     xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
@@ -129,54 +158,66 @@ def _inverse_moments(
         yy, xy, yz = full, 0.0, 0.0
     elif flat == 2:
         zz, xz, yz = full, 0.0, 0.0
-    lift = FLOOR * full - _least_eigenvalue(xx, yy, zz, xy, xz, yz)
-    if lift > 0.0:
+    if not _exceeds(xx, yy, zz, xy, xz, yz, FLOOR * full):
+        lift = FLOOR * full - _least_eigenvalue(xx, yy, zz, xy, xz, yz)
         xx, yy, zz = xx + lift, yy + lift, zz + lift
     a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     det = 1.0 / (xx * a + xy * b + xz * c)
-    out[0], out[1], out[2] = cx, cy, cz
-    out[3], out[4], out[5] = det * a, det * (xx * zz - xz * xz), det * (xx * yy - xy * xy)
-    out[6], out[7], out[8] = det * b, det * c, det * (xy * xz - xx * yz)
+    bxx, byy, bzz = det * a, det * (xx * zz - xz * xz), det * (xx * yy - xy * xy)
+    bxy, bxz, byz = det * b, det * c, det * (xy * xz - xx * yz)
+    out[0] = bxx * cx + bxy * cy + bxz * cz
+    out[1] = bxy * cx + byy * cy + byz * cz
+    out[2] = bxz * cx + byz * cy + bzz * cz
+    out[3], out[4], out[5], out[6], out[7], out[8] = bxx, byy, bzz, bxy, bxz, byz
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _add_gradient(near: np.ndarray, count: int, data: np.ndarray, q: int, end: int, sums: np.ndarray) -> None:
+    """What the particles q:end get from a list, G / V, added to ``sums`` (., 3)."""
+    wide_vectors()
+    kind = near.dtype.type
+    zero, one, two = kind(0), kind(1), kind(2)
+    for t in range(q, end):
+        px, py, pz, hq = data[0, t], data[1, t], data[2, t], data[3, t]
+        gx = gy = gz = zero
+        for p in range(count):
+            dx, dy, dz = px - near[p], py - near[WIDTH + p], pz - near[2 * WIDTH + p]
+            w = _closeness(dx, dy, dz, two, hq + near[3 * WIDTH + p], one, zero)
+            xy, xz, yz = near[10 * WIDTH + p], near[11 * WIDTH + p], near[12 * WIDTH + p]
+            gx += w * (near[4 * WIDTH + p] - near[7 * WIDTH + p] * dx - xy * dy - xz * dz)
+            gy += w * (near[5 * WIDTH + p] - xy * dx - near[8 * WIDTH + p] * dy - yz * dz)
+            gz += w * (near[6 * WIDTH + p] - xz * dx - yz * dy - near[9 * WIDTH + p] * dz)
+        sums[t - q, 0] += gx
+        sums[t - q, 1] += gy
+        sums[t - q, 2] += gz
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _weighted_gradient(
-    sx: np.ndarray, h2: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray,
-    spacing: np.ndarray, cells: np.ndarray, reach: float, moments: np.ndarray, out: np.ndarray,
+    moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    cells: np.ndarray, reach: float, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """``moments`` rows 3 to 8 are m_p B_p, rows 0 to 2 are m_p B_p c_p: G_q is linear in them."""
-    n = sx.shape[1]
-    kind = sx.dtype.type
-    zero, one, two = kind(0), kind(1), kind(2)
-    nx, ny, nz = cells[0], cells[1], cells[2]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    """G (3, n) from the ``moments`` of ``_neighbour_moments``, in which it is linear."""
+    n = volume.shape[0]
     for chunk in prange(CHUNKS):
-        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            px, py, pz, hq = sx[0, q], sx[1, q], sx[2, q], h2[q]
-            gx = gy = gz = zero
-            i1, j1 = axis_cell(px + reach, origin[0], inv0, nx), axis_cell(py + reach, origin[1], inv1, ny)
-            for i in range(axis_cell(px - reach, origin[0], inv0, nx), i1 + 1):
-                ex = gap(px, origin[0], spacing[0], i, nx)
-                for j in range(axis_cell(py - reach, origin[1], inv1, ny), j1 + 1):
-                    ey = gap(py, origin[1], spacing[1], j, ny)
-                    left = reach * reach - ex * ex - ey * ey
-                    if left < 0.0:
-                        continue
-                    half = math.sqrt(left)
-                    row = (i * ny + j) * nz
-                    first = start[row + axis_cell(pz - half, origin[2], inv2, nz)]
-                    last = start[row + axis_cell(pz + half, origin[2], inv2, nz) + 1]
-                    x, y, z, e = sx[0, first:last], sx[1, first:last], sx[2, first:last], h2[first:last]
-                    cx, cy, cz = moments[0, first:last], moments[1, first:last], moments[2, first:last]
-                    xx, yy, zz = moments[3, first:last], moments[4, first:last], moments[5, first:last]
-                    xy, xz, yz = moments[6, first:last], moments[7, first:last], moments[8, first:last]
-                    for p in range(x.shape[0]):
-                        dx, dy, dz = px - x[p], py - y[p], pz - z[p]
-                        w = _closeness(dx, dy, dz, two, hq + e[p], one, zero)
-                        gx += w * (cx[p] - xx[p] * dx - xy[p] * dy - xz[p] * dz)
-                        gy += w * (cy[p] - xy[p] * dx - yy[p] * dy - yz[p] * dz)
-                        gz += w * (cz[p] - xz[p] * dx - yz[p] * dy - zz[p] * dz)
-            out[0, q], out[1, q], out[2, q] = volume[q] * gx, volume[q] * gy, volume[q] * gz
+        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if p == last:
+            continue
+        near, runs = np.empty(13 * WIDTH, moments.dtype), np.empty((cells[0] * cells[1], 2), np.int64)
+        sums = np.empty((GROUP, 3), moments.dtype)
+        cell = first_cell(p, start)
+        while p < last:
+            cell, end = group_end(p, last, start, cell)
+            number = runs_around(moments, p, end, start, origin, spacing, cells, reach, runs)
+            sums[:] = 0.0
+            run = 0
+            while run < number:
+                count, run = fill_list(moments, runs, number, run, near)
+                _add_gradient(near, count, moments, p, end, sums)
+            for t in range(p, end):
+                for c in range(3):
+                    out[c, t] = volume[t] * sums[t - p, c]
+            p = end
 
 
 def weighted_gradient(
@@ -192,19 +233,15 @@ def weighted_gradient(
     if len(x) == 0:
         return out
     far = float(reach.max())
-    # Longer runs of sources pay more than the corners that smaller cells would leave out: 8 ms, not 15.
-    grid = grid_for_radius(*bounds(x), far, max_cells=max(len(x), 64))
+    grid = grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64))
     start, order = partition(x, *grid)
-    sx, h2 = gather_sorted(x, order), gather_sorted(reach * reach, order)
-    v, m = gather_sorted(volume, order), gather_sorted(values, order)
-    moments = np.empty((9, len(x)))
-    filled = _FILLED[3 if flat < 0 else 2]
+    v = gather_sorted(volume, order)
+    data = columns(gather_sorted(x, order), gather_sorted(reach * reach, order), v)
+    moments = np.zeros((13, data.shape[1]), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
-    _neighbour_moments(sx, h2, v, start, *grid, far, filled, flat, moments)
-    cx, cy, cz, xx, yy, zz, xy, xz, yz = moments
-    moments[:3] = xx * cx + xy * cy + xz * cz, xy * cx + yy * cy + yz * cz, xz * cx + yz * cy + zz * cz
-    moments *= m
-    result = np.empty_like(sx)
-    _weighted_gradient(sx, h2, v, start, *grid, far, moments.astype(x.dtype), result)
+    filled = _FILLED[3 if flat < 0 else 2]
+    _neighbour_moments(data, gather_sorted(values, order), start, *grid, far, filled, flat, moments)
+    result = np.empty((3, len(x)), x.dtype)
+    _weighted_gradient(moments, v, start, *grid, far, result)
     return scatter_sorted(result, order, out)

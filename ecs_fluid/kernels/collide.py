@@ -21,6 +21,7 @@ from numba import njit, prange
 from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
+from ecs_fluid.kernels.passing import MOST_VISITED, far_from_all, well_inside
 from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.rotation import cross
 from ecs_fluid.kernels.surfaces import holds, local, meets, missing, outward, overlap, passes_by, shrunk
@@ -28,16 +29,13 @@ from ecs_fluid.kernels.surfaces import holds, local, meets, missing, outward, ov
 MOST_NEAR = 64
 """Bodies near one path that are told apart; where there are more, all bodies are looked at."""
 
-MOST_VISITED = 64
-"""Cells of one path that are looked into; a longer path looks at all bodies."""
-
 PIECES = 8
 """Surfaces that one particle may meet in a tick before it is merely put where it fits."""
 
 ROUNDS = 16
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _nearby(obstacles: Obstacles, a: np.ndarray, b: np.ndarray, pad: float, out: np.ndarray) -> int:
     """Bodies whose swept balls may meet the path from a to b: fills out (64,); -1 says all of them."""
     first, last = np.empty(3, np.int64), np.empty(3, np.int64)
@@ -70,7 +68,7 @@ def _nearby(obstacles: Obstacles, a: np.ndarray, b: np.ndarray, pad: float, out:
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _fits(obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, pad: float) -> bool:
     """Whether p keeps `pad` from all solids and from the walls of the containers that hold it."""
     for i in range(len(obstacles.shape)):
@@ -86,7 +84,7 @@ def _fits(obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, p
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _push_out(
     obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, pad: float, margin: float
 ) -> bool:
@@ -122,7 +120,7 @@ def _push_out(
     return _fits(obstacles, hulls, p, held, pad)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _search(
     obstacles: Obstacles, hulls: Hulls, p: np.ndarray, start: np.ndarray, held: np.ndarray, pad: float
 ) -> bool:
@@ -147,7 +145,7 @@ def _search(
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _follow(
     obstacles: Obstacles,
     hulls: Hulls,
@@ -158,11 +156,14 @@ def _follow(
     pad: float,
     margin: float,
     bounce: float,
-) -> bool:
-    """Take a particle along its path, from surface to surface; changes `end` and `velocity`. Whether any."""
+) -> int:
+    """Take a particle along its path, from surface to surface; changes `end` and `velocity`.
+
+    Returns the body it met first, -1 if it met none.
+    """
     n, best_n = np.empty(3), np.empty(3)
     near = np.empty(MOST_NEAR, np.int64)
-    p, t, met = start.copy(), 0.0, False
+    p, t, met = start.copy(), 0.0, -1
     for _ in range(PIECES):
         count = _nearby(obstacles, p, end, pad + margin, near)
         number = count if count >= 0 else len(obstacles.shape)
@@ -188,7 +189,8 @@ def _follow(
                 best_n[:] = n
         if who < 0:
             break
-        met = True
+        if met < 0:
+            met = who
         a, b = local(obstacles, who, t, p), local(obstacles, who, 1.0, end)
         place = a + first * (b - a)
         t += first * (1.0 - t)
@@ -200,19 +202,7 @@ def _follow(
     return met
 
 
-@njit(cache=True)
-def _well_inside(obstacles: Obstacles, hulls: Hulls, p: np.ndarray, pad: float) -> bool:
-    """Whether p is in the inner ball of every container at the end of the tick."""
-    for i in obstacles.containers:
-        room, d = hulls.inner[obstacles.hull[i]] - pad, 0.0
-        for k in range(3):
-            d += (p[k] - obstacles.x1[i, k]) ** 2
-        if room <= 0.0 or d >= room * room:
-            return False
-    return True
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _rebound(
     obstacles: Obstacles,
     i: int,
@@ -230,7 +220,7 @@ def _rebound(
         velocity[:] = velocity - ((1.0 + bounce) * into) * n
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def collide(
     obstacles: Obstacles,
     hulls: Hulls,
@@ -241,6 +231,7 @@ def collide(
     bounce: float,
     rounding: float,
     counts: np.ndarray,
+    touched: np.ndarray,
 ) -> None:
     """Keep particles out of bodies and in containers.
 
@@ -252,34 +243,44 @@ def collide(
         bounce: restitution of the particles, 1.
         rounding: relative rounding error of the numbers in x, 1.
         counts: (CHUNKS, 3) int64, gets particles that met a body, that were squeezed, that are trapped.
+        touched: (n,) int64, gets the body that each particle met first, -1 for none; (0,) if nobody asks.
     """
     rows, boxes = x.shape[0], len(obstacles.containers)
     widest = 0.0
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
+    inverse = 1.0 / obstacles.edge
     for chunk in prange(CHUNKS):
         start, end, moved = np.empty(3), np.empty(3), np.empty(3)
         own, held = np.zeros(3), np.zeros(boxes, np.bool_)
-        near, stored = np.empty(MOST_NEAR, np.int64), np.empty(3, x.dtype)
+        stored = np.empty(3, x.dtype)
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            size = widest
-            for k in range(3):
-                start[k], end[k] = former[row, k], x[row, k]
-                size = max(size, abs(start[k]), abs(end[k]))
+            ax, ay, az = np.float64(former[row, 0]), np.float64(former[row, 1]), np.float64(former[row, 2])
+            bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
+            size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
             # A position that is not finite is the guard's business.
             if not size < math.inf:
                 continue
+            if len(touched):
+                touched[row] = -1
             margin = 16.0 * rounding * size
-            alone = _nearby(obstacles, start, end, clearance + margin, near) == 0
-            if alone and _well_inside(obstacles, hulls, end, clearance + margin):
+            pad = clearance + margin
+            if far_from_all(obstacles, hulls, inverse, ax, ay, az, bx, by, bz, pad) and well_inside(
+                obstacles, hulls, bx, by, bz, pad
+            ):
                 continue
+            start[0], start[1], start[2] = ax, ay, az
+            end[0], end[1], end[2] = bx, by, bz
             for k in range(boxes):
                 held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
             if len(velocity):
                 for k in range(3):
                     own[k] = velocity[row, k]
             moved[:] = end
-            met = _follow(obstacles, hulls, start, moved, own, held, clearance, margin, bounce)
+            first = _follow(obstacles, hulls, start, moved, own, held, clearance, margin, bounce)
+            if len(touched):
+                touched[row] = first
+            met = first >= 0
             for k in range(3):
                 stored[k] = moved[k]
                 end[k] = stored[k]
@@ -300,7 +301,7 @@ def collide(
                     velocity[row, k] = own[k]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray) -> None:
     """Depth (n,) m by which each of x (n, 3) is inside a body or outside all containers; else at most 0.
 

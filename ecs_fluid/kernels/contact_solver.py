@@ -56,12 +56,14 @@ class Bodies(NamedTuple):
 
 
 @njit(cache=True)
-def _inverse_inertia(bodies: Bodies) -> np.ndarray:
-    """Inverse tensors in world axes (n, 3, 3); zero for bodies that impulses do not move."""
+def _inverse_inertia(bodies: Bodies, who: np.ndarray) -> np.ndarray:
+    """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move, zero else."""
     n = len(bodies.x)
-    out = np.zeros((n, 3, 3))
+    out, wanted = np.zeros((n, 3, 3)), np.zeros(n, np.bool_)
+    for c in range(len(who)):
+        wanted[who[c, 0]], wanted[who[c, 1]] = True, True
     for i in range(n):
-        if bodies.motion[i] == 2:
+        if wanted[i] and bodies.motion[i] == 2:
             turn = matrix_of(bodies.q[i])
             out[i] = turn @ np.linalg.inv(bodies.inertia[i]) @ turn.T
     return out
@@ -92,7 +94,7 @@ def contact_rows(bodies: Bodies, who: np.ndarray, points: np.ndarray) -> tuple[n
     Directions 0, 1, 2 are the normal and two tangents; columns 0 to 5 belong to the first body (v, spin),
     6 to 11 to the second.
     """
-    inverse = _inverse_inertia(bodies)
+    inverse = _inverse_inertia(bodies, who)
     rows, weighted = np.empty((len(who), 3, 12)), np.zeros((len(who), 3, 12))
     for c in range(len(who)):
         normal = points[c, 3:6]

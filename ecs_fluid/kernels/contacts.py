@@ -28,7 +28,7 @@ MOST_CONTACTS = 64
 """Contacts of one pair of bodies; a polytope of more corners in a container has the deepest ones."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def contacts_of_pair(
     hulls: Hulls,
     shape: np.ndarray,
@@ -60,14 +60,14 @@ def contacts_of_pair(
     return hull_contacts(hulls, hull[a], x[a], q[a], hull[b], x[b], q[b], slack, out)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _put(out: np.ndarray, k: int, point: np.ndarray, normal: np.ndarray, gap: float) -> None:
     out[k, :3] = point
     out[k, 3:6] = normal
     out[k, 6] = gap
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
     """Part s >= 0 of `way` (3,) after which d + s way first has length `radius`; 2 if it never has.
 
@@ -84,7 +84,7 @@ def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
     return max(spare, 0.0) / (-dw + math.sqrt(root))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _ball_ball(xa: np.ndarray, ra: float, xb: np.ndarray, rb: float, way: np.ndarray, out: np.ndarray) -> int:
     d = xb - xa
     size = math.sqrt((d * d).sum())
@@ -100,7 +100,7 @@ def _ball_ball(xa: np.ndarray, ra: float, xb: np.ndarray, rb: float, way: np.nda
     return 1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _hull_ball(
     hulls: Hulls,
     hull: int,
@@ -144,7 +144,7 @@ def _hull_ball(
     return 1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _container_ball(
     hulls: Hulls,
     hull: int,
@@ -169,7 +169,7 @@ def _container_ball(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _container_hull(
     hulls: Hulls,
     outer: int,

@@ -12,15 +12,22 @@ Every pair's flux is antisymmetric since eps_pq^2 = (eps_p^2 + eps_q^2) / 2, so 
 
 Moment conditions. Expanding f(y) about x, the second moments must be int z_i z_j eta dz = 2 delta_ij; the
 odd ones vanish by symmetry, and the error is eps^2/24 f_ijkl int z_i z_j z_k z_l eta dz + ..., so order 4
-needs the fourth moments to vanish too. With eta = pi^(-d/2) (a + b rho^2) exp(-rho^2), whose weight has the
-axis moments <x^2> = 1/2, <x^2 rho^2> = (d+2)/4, <x^4> = 3/4 and <x^4 rho^2> = 3(d+4)/8:
+needs the fourth moments to vanish too.
 
-    order 2: b = 0, a/2 = 2                                     ->  a = 4,         b = 0,   int eta = 4
-    order 4: a/2 + b(d+2)/4 = 2 and 3a/4 + 3b(d+4)/8 = 0        ->  a = 2(d+4),    b = -4,  int eta = 8
+Order 2 has bounded support, eta = a (1 - rho^2 / R^2)^5: few operations and few neighbours. Over the unit
+ball <x^2> = 1 / (d + 12) and <rho^4> / <rho^2> = (d + 2) / (d + 14) under this weight. With R^2 = d/2 + 7 the
+second and the fourth moments, and hence the leading error, are those of the Gaussian 4 pi^(-d/2) exp(-rho^2)
+(Degond and Mas-Gallic's, which needs a reach of 4), and int eta = 2 (d + 12) / R^2 = 4 (d + 12) / (d + 14).
+On a lattice with eps = 1.5 h the sum differs from the integral by 1.0e-4 of the diffusivity. The power 7
+(4e-5) needs 1.4 times as many neighbours; the power 3 (1.2e-3) would show its edge.
 
-Cutoff. Pairs beyond rho = 4 (order 2) or 4.5 (order 4) are dropped. The tail left out is 5.2e-7 and -7.4e-8
-of the kernel integral in 3-D, 1.1e-7 and -1.5e-8 in 2-D; of its second moment, hence of nu, 5.9e-6 and
--2.1e-6 in 3-D, 1.9e-6 and -6.2e-7 in 2-D (incomplete gamma functions; a test repeats them).
+Order 4: eta = pi^(-d/2) (a + b rho^2) exp(-rho^2), whose weight has the axis moments <x^2> = 1/2,
+<x^2 rho^2> = (d+2)/4, <x^4> = 3/4 and <x^4 rho^2> = 3(d+4)/8, so
+
+    a/2 + b(d+2)/4 = 2 and 3a/4 + 3b(d+4)/8 = 0        ->  a = 2(d+4),    b = -4,    int eta = 8
+
+Pairs beyond rho = 4.5 are dropped: -7.4e-8 of the kernel integral in 3-D, -1.5e-8 in 2-D; of its second
+moment, hence of nu, -2.1e-6 in 3-D, -6.2e-7 in 2-D (incomplete gamma functions; a test repeats them).
 
 Precondition: eps / h >= 1.5 for particles h apart. At eps = h the quadrature error stalls convergence.
 """
@@ -34,11 +41,13 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.partition import axis_cell, gap, gather_sorted, partition, scatter_sorted
+from ecs_fluid.kernels.neighbours import WIDTH, columns, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.reduce import bounds
+from ecs_fluid.kernels.vectors import wide_vectors
 
-CUTOFF = {2: 4.0, 4: 4.5}
-"""Reach of the exchange in units of eps, by order."""
+SHORT_WAVES = 1.006
+"""s: the fastest decay of any wave over the kernel integral."""
 
 _INDEX_CUTOFF = 20.25
 """Exponent beyond which the index-space falloff counts as 0: exp(-20.25) = 1.6e-9."""
@@ -73,80 +82,110 @@ def _exp_minus(t: float, e: tuple[float, ...]) -> float:
     return p * p
 
 
+def cutoff(order: int, dimension: int = 3) -> float:
+    """Reach R of the exchange in units of eps."""
+    return math.sqrt(dimension / 2 + 7) if order == 2 else 4.5
+
+
+def kernel_integral(order: int, dimension: int = 3) -> float:
+    """int eta over all of space."""
+    return 4.0 * (dimension + 12) / (dimension + 14) if order == 2 else 8.0
+
+
+def _factors(order: int, dimension: int) -> tuple[float, float]:
+    """a and b of the kernel as the loops use it: a (1 - rho^2 / R^2)^5, or (a + b rho^2) exp(-rho^2)."""
+    d = dimension
+    if order == 4:
+        return 2.0 * (d + 4) / math.pi ** (d / 2), -4.0 / math.pi ** (d / 2)
+    # int (1 - s^2)^5 over the unit ball of d dimensions.
+    ball = math.pi ** (d / 2) * math.gamma(6) / math.gamma(6 + d / 2)
+    return kernel_integral(2, d) / (ball * cutoff(2, d) ** d), 0.0
+
+
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _run_weights(
-    px: float, py: float, pz: float, pe: float, x: np.ndarray, y: np.ndarray, z: np.ndarray, e2: np.ndarray,
-    limit: float, a: float, b: float, planar: bool, uniform: bool, exp: tuple, w: np.ndarray,
+def _eta(t: float, limit: float, a: float, b: float, smooth: bool, one: float, exp: tuple) -> float:
+    """Kernel at rho^2 = t; ``limit`` is the square of its reach, or at order 2 the inverse of that."""
+    if smooth:
+        value = (a + b * t) * _exp_minus(limit if t > limit else t, exp)
+        return one - one if t > limit else value
+    u = one - t * limit
+    u = u if u > one - one else one - one
+    u2 = u * u
+    return a * (u2 * u2) * u
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _meet(
+    near: np.ndarray, count: int, w: np.ndarray, data: np.ndarray, p: int, end: int, limit: float, a: float,
+    b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """w_q = (a + b rho^2) exp(-rho^2) / eps_pq^(d+2), 0 if rho^2 > limit, for one run of sources."""
-    kind = w.dtype.type
-    zero, half, one = kind(0), kind(0.5), kind(1)
-    if uniform:
-        inv = one / pe
-        scale = inv * inv if planar else inv * inv * np.sqrt(inv)
-        for q in range(x.shape[0]):
-            dx, dy, dz = x[q] - px, y[q] - py, z[q] - pz
-            t = (dx * dx + dy * dy + dz * dz) * inv
-            value = scale * (a + b * t) * _exp_minus(limit if t > limit else t, exp)
-            w[q] = zero if t > limit else value
-    else:
-        for q in range(x.shape[0]):
-            dx, dy, dz = x[q] - px, y[q] - py, z[q] - pz
-            inv = one / (half * (pe + e2[q]))
+    """The particles p:end meet a list, with the weights w_q = eta(rho) / eps_pq^(d+2)."""
+    wide_vectors()
+    kind = near.dtype.type
+    half, one = kind(0.5), kind(1)
+    volume, first = near[4 * WIDTH : 5 * WIDTH], near[5 * WIDTH : 6 * WIDTH]
+    for t in range(p, end):
+        px, py, pz, pe, pv, own = data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t]
+        lost = gain = kind(0)
+        # Differences, not two sums: a uniform field then stays exactly as it is.
+        if uniform:
+            inv = one / pe
             scale = inv * inv if planar else inv * inv * np.sqrt(inv)
-            t = (dx * dx + dy * dy + dz * dz) * inv
-            value = scale * (a + b * t) * _exp_minus(limit if t > limit else t, exp)
-            w[q] = zero if t > limit else value
+            for q in range(count):
+                dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
+                rho2 = (dx * dx + dy * dy + dz * dz) * inv
+                value = scale * _eta(rho2, limit, a, b, smooth, one, exp)
+                w[q] = value
+                lost += value * volume[q]
+                gain += value * (pv * first[q] - volume[q] * own)
+        else:
+            for q in range(count):
+                dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
+                inv = one / (half * (pe + near[3 * WIDTH + q]))
+                scale = inv * inv if planar else inv * inv * np.sqrt(inv)
+                rho2 = (dx * dx + dy * dy + dz * dz) * inv
+                value = scale * _eta(rho2, limit, a, b, smooth, one, exp)
+                w[q] = value
+                lost += value * volume[q]
+                gain += value * (pv * first[q] - volume[q] * own)
+        loss[t] += lost
+        rate[0, t] += gain
+        for c in range(1, rate.shape[0]):
+            own, gain = data[5 + c, t], kind(0)
+            values = near[(5 + c) * WIDTH : (6 + c) * WIDTH]
+            for q in range(count):
+                gain += w[q] * (pv * values[q] - volume[q] * own)
+            rate[c, t] += gain
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _exchange(
-    sx: np.ndarray, values: np.ndarray, e2: np.ndarray, volume: np.ndarray, start: np.ndarray,
-    origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, reach: float, width: int,
-    limit: float, a: float, b: float, planar: bool, uniform: bool, exp: tuple,
+    data: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    reach: float, limit: float, a: float, b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple,
     rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Sum over all sources within ``reach`` [m]; nu / pi^(d/2) is part of a and b."""
-    n, m = sx.shape[1], values.shape[0]
-    kind = sx.dtype.type
-    nx, ny, nz = cells[0], cells[1], cells[2]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    """Sum over all sources within ``reach`` [m] of the columns ``data``: x, y, z, eps^2, volume and values.
+
+    The diffusivity is part of a and b.
+    """
+    n, k = loss.shape[0], data.shape[0]
     for chunk in prange(CHUNKS):
-        w = np.empty(width, sx.dtype)
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            px, py, pz = sx[0, p], sx[1, p], sx[2, p]
-            pv = volume[p]
-            lost = kind(0)
-            for c in range(m):
-                rate[c, p] = kind(0)
-            i1, j1 = axis_cell(px + reach, origin[0], inv0, nx), axis_cell(py + reach, origin[1], inv1, ny)
-            for i in range(axis_cell(px - reach, origin[0], inv0, nx), i1 + 1):
-                gx = gap(px, origin[0], spacing[0], i, nx)
-                for j in range(axis_cell(py - reach, origin[1], inv1, ny), j1 + 1):
-                    gy = gap(py, origin[1], spacing[1], j, ny)
-                    left = reach * reach - gx * gx - gy * gy
-                    if left < 0.0:
-                        continue
-                    half = math.sqrt(left)
-                    row = (i * ny + j) * nz
-                    first = start[row + axis_cell(pz - half, origin[2], inv2, nz)]
-                    last = start[row + axis_cell(pz + half, origin[2], inv2, nz) + 1]
-                    if first == last:
-                        continue
-                    vol = volume[first:last]
-                    _run_weights(
-                        px, py, pz, e2[p], sx[0, first:last], sx[1, first:last], sx[2, first:last],
-                        e2[first:last], limit, a, b, planar, uniform, exp, w,
-                    )  # fmt: skip
-                    for q in range(vol.shape[0]):
-                        lost += w[q] * vol[q]
-                    for c in range(m):
-                        source, own, gain = values[c, first:last], values[c, p], kind(0)
-                        # The difference, not two sums: a uniform field then stays exactly as it is.
-                        for q in range(source.shape[0]):
-                            gain += w[q] * (pv * source[q] - vol[q] * own)
-                        rate[c, p] += gain
-            loss[p] = lost
+        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if p == last:
+            continue
+        near, w = np.empty(k * WIDTH, data.dtype), np.empty(WIDTH, data.dtype)
+        runs = np.empty((cells[0] * cells[1], 2), np.int64)
+        cell = first_cell(p, start)
+        while p < last:
+            cell, end = group_end(p, last, start, cell)
+            rate[:, p:end] = 0.0
+            loss[p:end] = 0.0
+            number = runs_around(data, p, end, start, origin, spacing, cells, reach, runs)
+            run = 0
+            while run < number:
+                count, run = fill_list(data, runs, number, run, near)
+                _meet(near, count, w, data, p, end, limit, a, b, smooth, planar, uniform, exp, rate, loss)
+            p = end
 
 
 def _longest_run(start: np.ndarray, cells: np.ndarray) -> int:
@@ -156,7 +195,7 @@ def _longest_run(start: np.ndarray, cells: np.ndarray) -> int:
 
 
 def _check(order: int, dimension: int) -> None:
-    if order not in CUTOFF:
+    if order not in (2, 4):
         raise ValueError(f"exchange: order must be 2 or 4, but it is {order}")
     if dimension not in (2, 3):
         raise ValueError(f"exchange: dimension must be 2 or 3, but it is {dimension}")
@@ -189,14 +228,14 @@ def exchange(
     if sx.shape[1] == 0:
         return
     kind = sx.dtype.type
-    norm = viscosity / math.pi ** (dimension / 2)
-    a, b = (4.0, 0.0) if order == 2 else (2.0 * (dimension + 4), -4.0)
+    a, b = _factors(order, dimension)
     e2 = eps * eps
+    data = columns(sx, e2, volume, values)
     # A little further than the cutoff, so that a pair at the cutoff is met from both sides or from neither.
-    reach = CUTOFF[order] * math.sqrt(float(e2.max())) * (1.0 + 1e-5)
+    reach = cutoff(order, dimension) * math.sqrt(float(e2.max())) * (1.0 + 1e-5)
     _exchange(
-        sx, values, e2, volume, start, *grid, reach, _longest_run(start, grid[2]), kind(CUTOFF[order] ** 2),
-        kind(a * norm), kind(b * norm), dimension == 2, bool(e2.min() == e2.max()),
+        data, start, *grid, reach, kind(cutoff(order, dimension) ** (-2 if order == 2 else 2)),
+        kind(a * viscosity), kind(b * viscosity), order == 4, dimension == 2, bool(e2.min() == e2.max()),
         _exponential_constants(sx.dtype), rate, loss,
     )  # fmt: skip
 
@@ -219,39 +258,42 @@ def exchange_rows(
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    grid = grid_for_radius(*bounds(x), CUTOFF[order] * float(eps.max()) / 2, max_cells=max(len(x), 64))
+    grid = grid_for_radius(
+        *bounds(x), cutoff(order, dimension) * float(eps.max()) / 2, max_cells=max(len(x), 64)
+    )
     start, order_of_rows = partition(x, *grid)
-    columns = gather_sorted(values.reshape(len(x), -1), order_of_rows)
-    sorted_rate, sorted_loss = np.empty_like(columns), np.empty_like(eps)
+    amounts = gather_sorted(values.reshape(len(x), -1), order_of_rows)
+    sorted_rate, sorted_loss = np.empty_like(amounts), np.empty_like(eps)
     exchange(
-        gather_sorted(x, order_of_rows), columns, gather_sorted(eps, order_of_rows),
+        gather_sorted(x, order_of_rows), amounts, gather_sorted(eps, order_of_rows),
         gather_sorted(volume, order_of_rows), start, grid, viscosity, sorted_rate, sorted_loss,
         order, dimension,
     )  # fmt: skip
     return scatter_sorted(sorted_rate, order_of_rows, rate), scatter_sorted(sorted_loss, order_of_rows, loss)
 
 
-def stability_limit(viscosity: float, eps: float, order: int = 2) -> float:
-    """Largest stable explicit Euler step [s] for evenly spread particles.
+def stability_limit(viscosity: float, eps: float, order: int = 2, dimension: int = 3) -> float:
+    """Largest stable explicit Euler step [s] for evenly spread particles: nu dt / eps^2 <= 2 / (s int eta).
 
-    nu dt / eps^2 <= 0.5 at order 2, 0.25 at order 4; ``viscosity`` in m^2/s, ``eps`` in m. A wave k decays
-    at nu / eps^2 (int eta - eta_hat(k)), which is at most nu / eps^2 times the kernel integral, 4 or 8,
-    because eta_hat >= 0; Euler is stable while rate times dt <= 2. Infinite if nu = 0.
+    That is 0.56 at order 2 and 0.25 at order 4; ``viscosity`` in m^2/s, ``eps`` in m. A wave k decays at
+    nu / eps^2 (int eta - eta_hat(k)), and Euler is stable while rate times dt <= 2. eta_hat is not negative
+    at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta with v = 5 + d/2, at least -0.0053 (2-D)
+    or -0.0041 (3-D) of the integral: s = `SHORT_WAVES` covers both. Infinite if nu = 0.
     """
     if viscosity <= 0.0:
         return math.inf
-    return (0.5 if order == 2 else 0.25) * eps * eps / viscosity
+    return 2.0 / (SHORT_WAVES * kernel_integral(order, dimension)) * eps * eps / viscosity
 
 
 def stable_step(loss: np.ndarray) -> float:
-    """Largest stable explicit Euler step [s] for the particles as they lie: 2 / max(loss).
+    """Largest stable explicit Euler step [s] for the particles as they lie: 2 / (s max(loss)).
 
     Like ``stability_limit``, but with the sums the particles really have in place of the kernel integral: it
     also holds where particles crowd, and at free edges, where order 4 misses a part of its negative lobe and
     loses about 1 % more. Infinite if nothing is exchanged.
     """
     largest = float(loss.max(initial=0.0))
-    return 2.0 / largest if largest > 0.0 else math.inf
+    return 2.0 / (SHORT_WAVES * largest) if largest > 0.0 else math.inf
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")

@@ -1,7 +1,7 @@
 """Motion of rigid bodies over a tick: substeps, interrupted wherever a ball hits something fast enough.
 
 The moment of an impact of a ball with a ball, a polytope or a wall is found to rounding by Newton's method
-on the gap, which gravity bends: t += 2 gap/(c + sqrt(c^2 + 2 g_n gap)) with the closing speed c. A gap to a
+on the gap, which the acceleration bends: t += 2 gap/(c + sqrt(c^2 + 2 a_n gap)) with the closing speed c. A gap to a
 convex body is a convex function of the time on a straight path, so the first touch is never jumped over.
 All bodies then go on to that moment, and an impulse at the touching points gives the rebound e c. So speeds,
 places, energies and momenta of impacts are exact. Impacts between two polytopes wait for the substep's end.
@@ -38,23 +38,21 @@ TOUCH = 1e-9
 
 
 @njit(cache=True)
-def _fall(bodies: Bodies, i: int, gravity: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+def _fall(bodies: Bodies, i: int, push: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
     """Place and velocity of body i after t seconds without contact."""
-    if bodies.motion[i] == 2:
-        return bodies.x[i] + t * bodies.v[i] + (0.5 * t * t) * gravity, bodies.v[i] + t * gravity
-    return bodies.x[i] + t * bodies.v[i], bodies.v[i].copy()
+    return bodies.x[i] + t * bodies.v[i] + (0.5 * t * t) * push[i], bodies.v[i] + t * push[i]
 
 
 @njit(cache=True)
 def _gap(
-    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, gravity: np.ndarray, t: float
+    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, push: np.ndarray, t: float
 ) -> tuple[float, float, float]:
-    """(gap m, closing speed m/s, its growth by gravity m/s^2) of ball b from body a after t seconds.
+    """(gap m, closing speed m/s, its growth m/s^2) of ball b from body a after t seconds.
 
     `wall` is the plane of a container, else not used.
     """
-    xa, va = _fall(bodies, a, gravity, t)
-    xb, vb = _fall(bodies, b, gravity, t)
+    xa, va = _fall(bodies, a, push, t)
+    xb, vb = _fall(bodies, b, push, t)
     d, speed = xb - xa, vb - va
     if bodies.shape[a] == BALL:
         size = length(d)
@@ -74,23 +72,19 @@ def _gap(
             gap = near[0] - bodies.radius[b]
             arm = times(turn, np.array([near[4], near[5], near[6]]))
         speed = speed - cross(bodies.spin[a], arm)
-    pull = 0.0
-    if bodies.motion[b] == 2:
-        pull -= (gravity * normal).sum()
-    if bodies.motion[a] == 2:
-        pull += (gravity * normal).sum()
+    pull = ((push[a] - push[b]) * normal).sum()
     return gap, -(speed * normal).sum(), pull
 
 
 @njit(cache=True)
 def _impact(
-    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, gravity: np.ndarray, most: float, least: float
+    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, push: np.ndarray, most: float, least: float
 ) -> float:
     """Time before `most` at which ball b hits body a at more than `least` m/s; inf if it does not."""
     touch = 0.01 * TOUCH * bodies.radius[b]
     t = 0.0
     for step in range(40):
-        gap, closing, pull = _gap(bodies, hulls, a, b, wall, gravity, t)
+        gap, closing, pull = _gap(bodies, hulls, a, b, wall, push, t)
         if abs(gap) <= touch or (step == 0 and gap < 0.0):
             return t if closing > least else math.inf
         root = closing * closing + 2.0 * pull * gap
@@ -103,12 +97,12 @@ def _impact(
 
 
 @njit(cache=True)
-def first_impact(bodies: Bodies, hulls: Hulls, gravity: np.ndarray, most: float, least: float) -> float:
+def first_impact(bodies: Bodies, hulls: Hulls, push: np.ndarray, most: float, least: float) -> float:
     """Time of the first impact of a ball within `most` s at more than `least` m/s; inf if there is none."""
     n = len(bodies.x)
     reach = np.empty(n)
     for i in range(n):
-        reach[i] = 1.01 * bodies.radius[i] + most * length(bodies.v[i]) + most * most * length(gravity)
+        reach[i] = 1.01 * bodies.radius[i] + most * length(bodies.v[i]) + most * most * length(push[i])
     pairs = close_pairs(bodies.x, reach, bodies.shape, bodies.motion)
     first = math.inf
     for p in range(len(pairs)):
@@ -118,11 +112,11 @@ def first_impact(bodies: Bodies, hulls: Hulls, gravity: np.ndarray, most: float,
                 continue
             a, b = b, a
         if bodies.shape[a] != CONTAINER:
-            first = min(first, _impact(bodies, hulls, a, b, 0, gravity, min(most, first), least))
+            first = min(first, _impact(bodies, hulls, a, b, 0, push, min(most, first), least))
             continue
         h = bodies.hull[a]
         for wall in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
-            first = min(first, _impact(bodies, hulls, a, b, wall, gravity, min(most, first), least))
+            first = min(first, _impact(bodies, hulls, a, b, wall, push, min(most, first), least))
     return first
 
 
@@ -149,7 +143,8 @@ def advance(
     bodies: Bodies,
     hulls: Hulls,
     memory: Memory,
-    gravity: np.ndarray,
+    push: np.ndarray,
+    torque: np.ndarray,
     dt: float,
     substeps: int,
     sweeps: int,
@@ -159,7 +154,8 @@ def advance(
 
     Args:
         memory: what the last tick returned.
-        gravity: (3,) m/s^2, felt by free bodies.
+        push: acceleration (n, 3) m/s^2 of the bodies by all but contacts; 0 for those that are not free.
+        torque: (n, 3) N m about the centres of mass, world axes; 0 for those that are not free.
         substeps: equal parts of the tick.
         sweeps: most sweeps of the impulse solver, each time.
         least: closing speed below which nothing bounces, m/s.
@@ -172,13 +168,13 @@ def advance(
             h = left
             hit = False
             if impacts < MOST_IMPACTS:
-                when = first_impact(bodies, hulls, gravity, left, least)
+                when = first_impact(bodies, hulls, push, left, least)
                 if when < left:
                     h, hit = when, True
                     impacts += 1
             # An impact at once needs no motion before it.
             if h > 1e-12 * whole:
-                memory = substep(bodies, hulls, memory, gravity, h, sweeps, least)
+                memory = substep(bodies, hulls, memory, push, torque, h, sweeps, least)
             if hit:
                 rebound(bodies, hulls, sweeps, least)
             left = left - h if hit else 0.0

@@ -50,20 +50,23 @@ def _interpolate(
             gz = one - fz
             w0, w1 = (one - fx) * (one - fy), (one - fx) * fy
             w2, w3 = fx * (one - fy), fx * fy
-            a = i * plane_length + j * row_length + k * m
+            # Unsigned, so that no index is tested for being negative, which took 15 % of the time.
+            a = np.uintp(i * plane_length + j * row_length + k * m)
+            b, d = a + np.uintp(row_length), a + np.uintp(plane_length)
+            e = d + np.uintp(row_length)
             # The lower and the upper z point of a corner pair are m apart, so 2 m values are adjacent.
-            r0, r1 = flat[a : a + 2 * m], flat[a + row_length : a + row_length + 2 * m]
-            b = a + plane_length
-            r2, r3 = flat[b : b + 2 * m], flat[b + row_length : b + row_length + 2 * m]
+            up = np.uintp(m)
             if m == 3:
-                for c in range(3):
-                    lower = w0 * r0[c] + w1 * r1[c] + w2 * r2[c] + w3 * r3[c]
-                    upper = w0 * r0[c + 3] + w1 * r1[c + 3] + w2 * r2[c + 3] + w3 * r3[c + 3]
+                for c in range(np.uintp(3)):
+                    lower = w0 * flat[a + c] + w1 * flat[b + c] + w2 * flat[d + c] + w3 * flat[e + c]
+                    c3 = c + np.uintp(3)
+                    upper = w0 * flat[a + c3] + w1 * flat[b + c3] + w2 * flat[d + c3] + w3 * flat[e + c3]
                     out[p, c] = gz * lower + fz * upper
             else:
-                for c in range(m):
-                    lower = w0 * r0[c] + w1 * r1[c] + w2 * r2[c] + w3 * r3[c]
-                    upper = w0 * r0[c + m] + w1 * r1[c + m] + w2 * r2[c + m] + w3 * r3[c + m]
+                for c in range(up):
+                    lower = w0 * flat[a + c] + w1 * flat[b + c] + w2 * flat[d + c] + w3 * flat[e + c]
+                    cm = c + up
+                    upper = w0 * flat[a + cm] + w1 * flat[b + cm] + w2 * flat[d + cm] + w3 * flat[e + cm]
                     out[p, c] = gz * lower + fz * upper
 
 

@@ -48,7 +48,7 @@ class Obstacles(NamedTuple):
     turn1: np.ndarray
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _matrices(q: np.ndarray) -> np.ndarray:
     """Rotation matrices (n, 3, 3) of quaternions (n, 4)."""
     out = np.empty((len(q), 3, 3))
@@ -57,13 +57,13 @@ def _matrices(q: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def cell_of(x: float, origin: float, edge: float) -> int:
     """Cell along one axis, not clamped to the grid but kept within whole numbers."""
     return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _fill(
     low: np.ndarray,
     high: np.ndarray,

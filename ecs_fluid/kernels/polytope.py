@@ -40,7 +40,7 @@ class Hulls(NamedTuple):
     inner: np.ndarray
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def plane_bound(hulls: Hulls, hull: int, x: float, y: float, z: float) -> tuple[float, int]:
     """(Largest plane distance, its plane): exact inside, a lower bound outside, m."""
     worst, at = -math.inf, -1
@@ -52,7 +52,7 @@ def plane_bound(hulls: Hulls, hull: int, x: float, y: float, z: float) -> tuple[
     return worst, at
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _edge_point(a: np.ndarray, b: np.ndarray, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Closest point of the segment a b."""
     ex, ey, ez = b[0] - a[0], b[1] - a[1], b[2] - a[2]
@@ -62,7 +62,7 @@ def _edge_point(a: np.ndarray, b: np.ndarray, x: float, y: float, z: float) -> t
     return a[0] + t * ex, a[1] + t * ey, a[2] + t * ez
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def over_face(hulls: Hulls, hull: int, k: int, x: float, y: float, z: float) -> bool:
     """Whether the point lies above (or below) the polygon of face k."""
     first, last = hulls.loop_start[k], hulls.loop_start[k + 1]
@@ -80,7 +80,7 @@ def over_face(hulls: Hulls, hull: int, k: int, x: float, y: float, z: float) -> 
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def closest(hulls: Hulls, hull: int, x: float, y: float, z: float) -> tuple[float, ...]:
     """(distance, nx, ny, nz, px, py, pz): signed distance, outward normal, closest surface point; body axes.
 
@@ -115,7 +115,7 @@ def closest(hulls: Hulls, hull: int, x: float, y: float, z: float) -> tuple[floa
     return distance, nx, ny, nz, px, py, pz
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def distances(hulls: Hulls, hull: int, points: np.ndarray, out: np.ndarray) -> None:
     """Fill out (n, 7) with `closest` of points (n, 3) in body axes, m."""
     n = points.shape[0]

@@ -1,13 +1,14 @@
-"""One substep of the motion of rigid bodies under gravity and contacts.
+"""One substep of the motion of rigid bodies under forces and contacts.
 
 In a substep of h seconds
 
-1. velocities get gravity, v += g h;
+1. velocities get their acceleration, v += a h, and half of the torque turns the spin;
 2. contacts are found, those too that are still a gap away but may close within h;
 3. impulses make every contact keep its gap open, v_n h >= -gap, with Coulomb's friction;
-4. bodies move, x += v h - g h^2/2, the exact parabola, but for what bears them, and turn freely;
+4. bodies move, x += v h - a h^2/2, the exact parabola, but for what bears them, turn freely, and get the
+   other half of the torque;
 5. impulses are corrected for the velocities at the end of the substep. A contact that closed fast gets its
-   rebound here, e sqrt(v_n^2 + 2 g_n gap); impacts of balls have been taken out before, see `impacts`.
+   rebound here, e sqrt(v_n^2 + 2 a_n gap); impacts of balls have been taken out before, see `impacts`.
 
 Everything is float64.
 
@@ -35,7 +36,14 @@ from ecs_fluid.kernels.contact_solver import (
 )
 from ecs_fluid.kernels.contacts import BALL, CONTAINER, contacts_of_pair
 from ecs_fluid.kernels.polytope import Hulls
-from ecs_fluid.kernels.rotation import free_rotation, product, quaternion_of
+from ecs_fluid.kernels.rotation import (
+    free_rotation,
+    matrix_of,
+    product,
+    quaternion_of,
+    times,
+    times_transposed,
+)
 
 PUSH = 0.2
 """Part of a penetration that one substep takes back."""
@@ -91,7 +99,7 @@ def close_pairs(x: np.ndarray, reach: np.ndarray, shape: np.ndarray, motion: np.
 
 
 @njit(cache=True)
-def _turn(bodies: Bodies, i: int, h: float) -> None:
+def turn_body(bodies: Bodies, i: int, h: float) -> None:
     """Turn body i for h seconds, freely if it is free."""
     inertia = bodies.inertia[i]
     mean = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / 3.0
@@ -105,6 +113,16 @@ def _turn(bodies: Bodies, i: int, h: float) -> None:
         bodies.spin[i] = spin
     else:
         bodies.q[i] = product(quaternion_of(h * bodies.spin[i]), bodies.q[i])
+
+
+@njit(cache=True)
+def _twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
+    """Give free bodies the spin of a torque that acts for h seconds; without one they keep it bit for bit."""
+    for i in range(len(bodies.x)):
+        if bodies.motion[i] == 2 and (torque[i, 0] != 0.0 or torque[i, 1] != 0.0 or torque[i, 2] != 0.0):
+            turn = matrix_of(bodies.q[i])
+            local = np.linalg.inv(bodies.inertia[i]) @ times_transposed(turn, torque[i])
+            bodies.spin[i] += h * times(turn, local)
 
 
 @njit(cache=True)
@@ -153,7 +171,7 @@ def _aims(
     who: np.ndarray,
     points: np.ndarray,
     rows: np.ndarray,
-    gravity: np.ndarray,
+    push: np.ndarray,
     h: float,
     least_bounce: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -165,8 +183,7 @@ def _aims(
     target, impact, rebound = np.empty(count), np.zeros(count), np.empty(count)
     for c in range(count):
         a, b = who[c, 0], who[c, 1]
-        weight = dot(gravity, points[c, 3:6])
-        pull = (weight if bodies.motion[a] == 2 else 0.0) - (weight if bodies.motion[b] == 2 else 0.0)
+        pull = dot(push[a], points[c, 3:6]) - dot(push[b], points[c, 3:6])
         gap = points[c, 6]
         # Towards a wall above, a body goes g h^2/2 farther than h v.
         spare = max(-0.5 * h * h * pull, 0.0)
@@ -185,15 +202,12 @@ def _move(
     points: np.ndarray,
     gained: np.ndarray,
     impact: np.ndarray,
-    gravity: np.ndarray,
+    push: np.ndarray,
     h: float,
 ) -> None:
     """Move all bodies by h seconds in place, and the places of contacts with them."""
     n = len(bodies.x)
-    before, late = bodies.x.copy(), np.zeros((n, 3))
-    for i in range(n):
-        if bodies.motion[i] == 2:
-            late[i] = -0.5 * h * h * gravity
+    before, late = bodies.x.copy(), -0.5 * h * h * push
     # What bears a body holds it all the time: along that normal it does not lag behind h v.
     for c in range(len(who)):
         a, b = who[c, 0], who[c, 1]
@@ -205,7 +219,7 @@ def _move(
     for i in range(n):
         if bodies.motion[i] != 0:
             bodies.x[i] += h * bodies.v[i] + late[i]
-            _turn(bodies, i, h)
+            turn_body(bodies, i, h)
     # Both bodies' arms go to one point again, or the impulses would not keep the angular momentum: one that
     # goes along with a ball, whose arm has to stay along the normal, else with the mean of both bodies.
     for c in range(len(who)):
@@ -221,7 +235,8 @@ def substep(
     bodies: Bodies,
     hulls: Hulls,
     memory: Memory,
-    gravity: np.ndarray,
+    push: np.ndarray,
+    torque: np.ndarray,
     h: float,
     sweeps: int,
     least_bounce: float,
@@ -229,7 +244,8 @@ def substep(
     """Advance all bodies by h seconds, in place; returns the contacts for the next substep.
 
     Args:
-        gravity: (3,) m/s^2, felt by free bodies.
+        push: acceleration (n, 3) m/s^2 of the bodies by all but contacts; 0 for those that are not free.
+        torque: (n, 3) N m about the centres of mass, world axes; 0 for those that are not free.
         sweeps: of the impulse solver.
         least_bounce: approach speed below which nothing bounces, m/s.
         memory: what the last substep returned.
@@ -237,14 +253,13 @@ def substep(
     n = len(bodies.x)
     shift = np.empty((n, 3))
     for i in range(n):
-        shift[i] = h * bodies.v[i]
-        if bodies.motion[i] == 2:
-            bodies.v[i] += h * gravity
-            shift[i] += 0.5 * h * h * gravity
+        shift[i] = h * bodies.v[i] + 0.5 * h * h * push[i]
+        bodies.v[i] += h * push[i]
+    _twist(bodies, torque, 0.5 * h)
     who, points = find_contacts(bodies, hulls, shift, h)
     count = len(who)
     rows, weighted = contact_rows(bodies, who, points)
-    target, impact, rebound = _aims(bodies, who, points, rows, gravity, h, least_bounce)
+    target, impact, rebound = _aims(bodies, who, points, rows, push, h, least_bounce)
     gained, friction = np.zeros((count, 3)), np.empty(count)
     for c in range(count):
         friction[c] = math.sqrt(bodies.friction[who[c, 0]] * bodies.friction[who[c, 1]])
@@ -253,7 +268,8 @@ def substep(
     for c in range(count):
         # A contact still open brakes nothing before the bodies are there.
         target[c] = rebound[c] if gained[c, 0] > 0.0 else -math.inf
-    _move(bodies, who, points, gained, impact, gravity, h)
+    _move(bodies, who, points, gained, impact, push, h)
+    _twist(bodies, torque, 0.5 * h)
     rows, weighted = contact_rows(bodies, who, points)
     solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
     force = np.zeros((count, 3))

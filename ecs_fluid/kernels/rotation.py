@@ -29,7 +29,7 @@ _MATRIX = np.array(
 )
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Cross product of two vectors (3,)."""
     out = np.empty(3)
@@ -39,7 +39,7 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def times(m: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Matrix (3, 3) times vector (3,)."""
     out = np.empty(3)
@@ -48,7 +48,7 @@ def times(m: np.ndarray, a: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def times_transposed(m: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Transpose of a matrix (3, 3) times vector (3,)."""
     out = np.empty(3)
@@ -57,13 +57,13 @@ def times_transposed(m: np.ndarray, a: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def length(a: np.ndarray) -> float:
     """Length of a vector (3,)."""
     return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def matrix_of(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a quaternion (4,), which is normalised first."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -81,7 +81,7 @@ def matrix_of(q: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Normalised quaternion product a b: the rotation b followed by a."""
     out = np.empty(4)
@@ -95,7 +95,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def quaternion_of(turn: np.ndarray) -> np.ndarray:
     """Quaternion (4,) of a rotation vector (3,): axis times angle, rad."""
     angle = length(turn)
@@ -108,7 +108,7 @@ def quaternion_of(turn: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def rotation_vector(q: np.ndarray) -> np.ndarray:
     """Rotation vector (3,) of the shorter way to a quaternion (4,), |angle| <= pi."""
     sign = 1.0 if q[0] >= 0.0 else -1.0
@@ -122,7 +122,7 @@ def rotation_vector(q: np.ndarray) -> np.ndarray:
     return part
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _momentum_step(m: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
     """One step of dm/dt = m x (I^-1 m) by the Gauss method of order 6; keeps |m| and the energy."""
     slopes = np.empty((3, 3))
@@ -150,7 +150,7 @@ def _momentum_step(m: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _turn(m0: np.ndarray, m1: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
     """Rotation vector in body axes while the momentum goes from m0 to m1 in h seconds.
 
@@ -182,7 +182,7 @@ def _turn(m0: np.ndarray, m1: np.ndarray, inverse: np.ndarray, h: float) -> np.n
     return -total
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def align(q: np.ndarray, m: np.ndarray, momentum: np.ndarray) -> np.ndarray:
     """The orientation nearest to q that takes body momentum m to the world's `momentum`."""
     now = times(matrix_of(q), m)
@@ -197,7 +197,7 @@ def align(q: np.ndarray, m: np.ndarray, momentum: np.ndarray) -> np.ndarray:
     return product(quaternion_of(axis * (math.atan2(size, cosine) / size)), q)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def free_rotation(
     q: np.ndarray, omega: np.ndarray, inertia: np.ndarray, inverse: np.ndarray, dt: float
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from ecs_fluid.kernels.polytope import Hulls, plane_bound
 from ecs_fluid.kernels.rotation import matrix_of, times, times_transposed
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def pose_at(obstacles: Obstacles, i: int, t: float) -> tuple[np.ndarray, np.ndarray]:
     """Centre and rotation matrix of body i at part t of the tick."""
     if t <= 0.0:
@@ -30,7 +30,7 @@ def pose_at(obstacles: Obstacles, i: int, t: float) -> tuple[np.ndarray, np.ndar
     return center, matrix_of((1.0 - t) * obstacles.q0[i] + (t * sign) * obstacles.q1[i])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def local(obstacles: Obstacles, i: int, t: float, p: np.ndarray) -> np.ndarray:
     """A place in body i's axes; a ball has none, so that its spin carries nothing along."""
     if obstacles.shape[i] == BALL:
@@ -39,7 +39,7 @@ def local(obstacles: Obstacles, i: int, t: float, p: np.ndarray) -> np.ndarray:
     return times_transposed(turn, p - center)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def outward(obstacles: Obstacles, i: int, t: float, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A place r and the same as a direction, from body i's axes to the world's."""
     if obstacles.shape[i] == BALL:
@@ -49,7 +49,7 @@ def outward(obstacles: Obstacles, i: int, t: float, r: np.ndarray) -> tuple[np.n
     return center + way, way
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def passes_by(obstacles: Obstacles, i: int, t: float, p: np.ndarray, b: np.ndarray, reach: float) -> bool:
     """Whether the path from p (at part t) to b stays farther than `reach` from the centre of body i."""
     ww, dw, dd = 0.0, 0.0, 0.0
@@ -61,7 +61,7 @@ def passes_by(obstacles: Obstacles, i: int, t: float, p: np.ndarray, b: np.ndarr
     return dd + s * (2.0 * dw + s * ww) > reach * reach
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _meets_ball(a: np.ndarray, b: np.ndarray, radius: float, n: np.ndarray) -> float:
     """Part of the path a b at which it enters the ball, 2 if it does not; n gets the normal there."""
     inside = (a * a).sum() <= radius * radius
@@ -79,7 +79,7 @@ def _meets_ball(a: np.ndarray, b: np.ndarray, radius: float, n: np.ndarray) -> f
     return s
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _meets_solid(hulls: Hulls, hull: int, a: np.ndarray, b: np.ndarray, pad: float, n: np.ndarray) -> float:
     """Part of the path a b at which it enters the polytope grown by `pad`; n gets the face's normal."""
     enter, leave, face = -1.0, 1.0, -1
@@ -109,7 +109,7 @@ def _meets_solid(hulls: Hulls, hull: int, a: np.ndarray, b: np.ndarray, pad: flo
     return enter
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _meets_wall(hulls: Hulls, hull: int, a: np.ndarray, b: np.ndarray, pad: float, n: np.ndarray) -> float:
     """Part of the path a b at which it leaves the container shrunk by `pad`; n gets the inward normal."""
     first, deepest = 2.0, 0.0
@@ -127,7 +127,7 @@ def _meets_wall(hulls: Hulls, hull: int, a: np.ndarray, b: np.ndarray, pad: floa
     return first
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def meets(
     obstacles: Obstacles, hulls: Hulls, i: int, a: np.ndarray, b: np.ndarray, pad: float, n: np.ndarray
 ) -> float:
@@ -138,7 +138,7 @@ def meets(
     return _meets_solid(hulls, obstacles.hull[i], a, b, pad, n)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def missing(obstacles: Obstacles, hulls: Hulls, i: int, r: np.ndarray, n: np.ndarray, pad: float) -> float:
     """How far r has to move along n, a normal of body i, to be `pad` away from the surface n belongs to."""
     along = (r * n).sum()
@@ -153,18 +153,19 @@ def missing(obstacles: Obstacles, hulls: Hulls, i: int, r: np.ndarray, n: np.nda
     return offset + pad - along
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def shrunk(hulls: Hulls, hull: int, r: np.ndarray, pad: float) -> np.ndarray:
     """The point on the way from r to the centre of the hull that first is `pad` inside it."""
     part = 1.0
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
         along = (hulls.planes[k, :3] * r).sum()
-        if along > hulls.planes[k, 3] - pad:
-            part = min(part, max(hulls.planes[k, 3] - pad, 0.0) / along)
+        room = max(hulls.planes[k, 3] - pad, 0.0)
+        if along > room:
+            part = min(part, room / along)
     return part * r
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def overlap(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray) -> float:
     """How deep p is in body i, or outside container i, at the end of the tick, m; negative where it fits."""
     if obstacles.shape[i] == BALL:
@@ -175,7 +176,7 @@ def overlap(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray) -> float:
     return bound if obstacles.shape[i] == CONTAINER else -bound
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def holds(obstacles: Obstacles, hulls: Hulls, i: int, t: float, p: np.ndarray, slack: float) -> bool:
     """Whether p is inside container i, or at most `slack` outside."""
     r = local(obstacles, i, t, p)

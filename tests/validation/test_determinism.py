@@ -58,8 +58,8 @@ def test_threads_and_processes_do_not_matter() -> None:
 
 @pytest.mark.nightly
 def test_threads_do_not_matter_for_any_choice() -> None:
-    """Case 109 in full: 1, 2, 4, 8 threads for solver x place x precision x integrator, 32 worlds."""
-    assert len(check_threads("all")) == 32
+    """Case 109 in full: 1, 2, 4, 8 threads for solver x place x precision x integrator, 80 worlds."""
+    assert len(check_threads("all")) == 80
 
 
 @pytest.mark.nightly

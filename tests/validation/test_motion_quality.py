@@ -1,4 +1,4 @@
-"""How smooth paths are, and what grid and tree do to them: validation case 106, article V3, J5, D1."""
+"""Jerk of an exact path, and what grid and tree do to velocities: cases 19, 54, 106, articles V2, V3, D1."""
 
 from __future__ import annotations
 
@@ -46,36 +46,6 @@ def lattice_ring(h: float = 0.14) -> Blobs:
     omega = 10 * (1 + np.cos(np.pi * s / 0.35)) / rho
     alpha = h**3 * omega[:, None] * np.stack([-x[:, 1], x[:, 0], np.zeros(len(x))], axis=1)
     return x, alpha, np.full(len(x), h / 2)
-
-
-def mean_jerk(**velocity: Any) -> float:
-    """Mean jerk over ticks 3 to 40 of the lattice ring with the articles' cores."""
-    system = ef.DiagnosticsSystem(every=1, jerk=True, pair_limit=0)
-    velocity = {"kernel": "rankine", **velocity}
-    world = world_of(lattice_ring(), system, dt=1 / 60, integrator="rk2", velocity=velocity)
-    # One grid cell per vorton, as in the articles; cells of half a core have little jerk to begin with.
-    world.add_system(ef.PartitionSystem(cells_per_core=0.0))
-    world.step(40)
-    return float(np.mean([record["jerk"] for record in world.history[3:]]))
-
-
-@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-def test_mollifying_takes_the_jerk_out_of_grid_velocities() -> None:
-    """J1, J2, J3 and J5: order of the jerks of part 12, figures 4 to 10, on a ring of 891 vortons.
-
-    Sampled on the grid, paths are jerkier than by the direct sum at the vortons, by the tree (leaf
-    supervortons, box margin) more so: J2 gives 7 to 10 times, of an unnamed scene, here at least 5. Jerk
-    falls monotonically with the length scale (J5), and a scale of 2 is within 50 % of the direct sum (J3).
-    """
-    smooth = mean_jerk(solver="direct", at="vortons")
-    direct = [mean_jerk(solver="direct", at="grid", mollify=scale) for scale in (0.0, 1.0, 2.0, 5.0)]
-    article = {"solver": "tree", "at": "grid", "opening": "box", "leaf": "supervortons"}
-    tree = [mean_jerk(**article, mollify=scale) for scale in (0.0, 1.0, 2.0, 5.0)]
-    for jerks in (direct, tree):
-        assert all(after < before for before, after in pairwise(jerks))
-    assert direct[0] > 2 * smooth and tree[0] > 5 * smooth
-    assert direct[1] > smooth > direct[3] and smooth > tree[3]
-    assert direct[2] == pytest.approx(smooth, rel=0.5)
 
 
 def field_error(points: np.ndarray, exact: np.ndarray, blobs: Blobs, **velocity: Any) -> float:
@@ -187,6 +157,21 @@ def test_tree_keeps_the_impulse() -> None:
     before = invariants(world)["impulse"]
     world.step(100)
     assert np.abs(invariants(world)["impulse"] - before).max() < 1e-3 * np.abs(before).max()
+
+
+@pytest.mark.parametrize("solver", ["poisson", "hybrid"])
+def test_grid_solvers_keep_the_impulse(solver: str) -> None:
+    """Case 19 on a grid with M4' weights, 1e-4: a ring filled by 891 vortons, core 0.28 m, for 20 RK3 ticks.
+
+    Measured 2.1e-5 and 2.9e-5 where the direct sum with the same (transposed) stretching has 1.7e-5.
+    """
+    x, alpha, _ = lattice_ring()
+    blobs = x, alpha, np.full(len(x), 0.28)
+    world = world_of(blobs, dt=0.02, integrator="rk3", velocity={"solver": solver})
+    before = invariants(world)["impulse"]
+    world.step(20)
+    assert axial_center(world) > 0.15
+    assert np.abs(invariants(world)["impulse"] - before).max() < 1e-4 * np.abs(before).max()
 
 
 def test_article_preset() -> None:

@@ -96,37 +96,50 @@ def test_the_field_is_free_of_divergence(solver: str, transfer: str) -> None:
     assert np.abs(divergence(u, grid.spacing, order=4)).max() < 1e-10 * size
 
 
-def travel(duration: float = 1.0, **settings: Any) -> float:
-    """Way of a thin ring (R = 1 m, core 0.3 m) along its axis, m."""
+def travel(duration: float = 1.0, **settings: Any) -> tuple[float, float]:
+    """Way of a thin ring (R = 1 m, core 0.3 m) along its axis, and how square it is by then, both m.
+
+    Square: amplitude of cos 4 phi in the distance of its vortons from the axis.
+    """
     world = ef.World(dt=0.05, precision="double", integrator="rk2")
     VortexRing(name="ring", radius=1.0, core=0.3, circulation=3.0, spacing=0.15).build(world)
     world.add_system(ef.PartitionSystem(cells_per_core=3.0, **settings.pop("partition", {})))
     world.add_system(ef.VelocitySystem(**settings))
     world.add_system(ef.StretchSystem())
     world.add_system(ef.AdvectionSystem())
-    for _ in range(round(duration / world.dt)):
-        world.step()
-    return float(world["ring"][ef.Position].x[:, 2].mean())
+    world.step(round(duration / world.dt))
+    x = world["ring"][ef.Position].x
+    around = (x[:, 0] + 1j * x[:, 1]) ** 4
+    square = 2 * np.mean(np.abs(around) ** 0.25 * around / np.abs(around))
+    return float(x[:, 2].mean()), float(np.abs(square))
 
 
 def test_box_walls_stop_a_ring_and_integrated_faces_do_not() -> None:
-    """D2, D3 and case 59 (2 %): a tight box with walls holds the ring (below half the way); a wider one lets
-    it go on; a convolution in open space, or the summed potential on the faces, move it like the direct sum,
-    tight or wide."""
-    way = travel(solver="direct")
-    tight = travel(solver="poisson", boundary="walls", partition={"padding": 1.0})
-    wide = travel(solver="poisson", boundary="walls", partition={"padding": 1.0, "expand": 1.0})
+    """D2, D3 and case 59 (2 %): a tight box with walls holds the ring (below half the way) and makes it
+    square; a wider one lets it go on; a convolution in open space, or the summed potential on the faces, move
+    it like the direct sum, tight or wide.
+
+    Measured, parts of the direct way: 0.14 tight, 0.75 wide, 0.998 open, 1.007 and 1.002 hybrid; 43 mm of
+    cos 4 phi in the tight box, below 0.5 mm in the others.
+    """
+    way, _ = travel(solver="direct")
+    tight, square = travel(solver="poisson", boundary="walls", partition={"padding": 1.0})
+    wide, round_ = travel(solver="poisson", boundary="walls", partition={"padding": 1.0, "expand": 1.0})
     assert tight < 0.5 * way
     assert tight < 0.7 * wide
-    assert travel(solver="poisson") == pytest.approx(way, rel=0.02)
-    assert travel(solver="hybrid") == pytest.approx(way, rel=0.02)
-    assert travel(solver="hybrid", partition={"expand": 0.5}) == pytest.approx(way, rel=0.02)
+    assert square > 0.02 and round_ < 0.002
+    for solver, expand in (("poisson", 0.0), ("hybrid", 0.0), ("hybrid", 0.5)):
+        found, square = travel(solver=solver, partition={"expand": expand})
+        assert found == pytest.approx(way, rel=0.02)
+        assert square < 0.002
 
 
 def test_margin_of_the_hybrid_does_not_matter() -> None:
-    """Case 59: isolated ring, box margins of 1, 2 and 4 core radii... of the ring's radius in steps: 2 %."""
-    ways = [travel(0.3, solver="hybrid", partition={"padding": p}) for p in (3.0, 6.0, 12.0)]
-    assert max(ways) / min(ways) < 1.02
+    """Case 59: a ring with margins of 0.9, 1.8 and 3.6 R keeps its speed to 2 %: 1.007, 1.007, 0.994."""
+    way, _ = travel(0.3, solver="direct")
+    for padding in (3.0, 6.0, 12.0):
+        found, _ = travel(0.3, solver="hybrid", partition={"padding": padding})
+        assert found == pytest.approx(way, rel=0.02)
 
 
 def test_core_radii_may_differ() -> None:

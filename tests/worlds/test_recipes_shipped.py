@@ -41,6 +41,24 @@ HEAT = (
     "two_layers",
 )
 """Worlds that start at rest, or empty; `test_heat_worlds` has more on them."""
+BODIES = (
+    "ball_in_tube",
+    "ball_through_smoke",
+    "bubbles",
+    "curve_ball",
+    "fire_and_balloon",
+    "flow_past_sphere",
+    "hot_ball",
+    "plate_at_angle",
+    "plate_over_flame",
+    "rifled_ball",
+    "rotating_container",
+    "sloshing_container",
+    "spinning_ball",
+    "spinning_box",
+    "two_layers_ball",
+)
+"""Worlds with bodies; `test_body_worlds` has more on them."""
 
 
 def tables(name: str) -> dict[str, Any]:
@@ -72,7 +90,7 @@ def velocity(points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
 
 
 def test_every_shipped_world_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.toml")} == {*NAMES, *HEAT}
+    assert {path.stem for path in FOLDER.glob("*.toml")} == {*NAMES, *HEAT, *BODIES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -95,7 +113,7 @@ def test_world_is_resolved(name: str) -> None:
     assert 0 < table["world"]["dt"] * gradient < 1.0
 
 
-@pytest.mark.parametrize("name", (*NAMES, *HEAT))
+@pytest.mark.parametrize("name", (*NAMES, *HEAT, *BODIES))
 def test_header_says_what_to_watch_for(name: str) -> None:
     text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
     header = text[: text.index("\n[")]

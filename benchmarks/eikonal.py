@@ -1,0 +1,130 @@
+"""Signed distances, meshes: ``python benchmarks/eikonal.py [points ...]``, points per edge, default 128, 256.
+
+A sampled ball and torus become signed distances: facets beside the surface, then fast sweeping. The peer is
+scikit-fmm (``pip install scikit-fmm``; it has no wheels, so it is no dependency of ours), given the same
+field. Times are processor seconds of one thread, best of several, taken in turn; errors are against the exact
+distance. Then the wall-clock time of two threads, and of a mesh by VTK.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from ecs_fluid.kernels import shapes
+from ecs_fluid.kernels.eikonal import distances
+from ecs_fluid.kernels.facets import facet_distances
+from ecs_fluid.systems.contour import contour
+
+try:
+    import skfmm
+except ImportError:
+    skfmm = None
+
+ROUNDS = 4
+
+
+def fields(n: int) -> dict[str, Any]:
+    """Exact distances (n, n, n) m on [-1, 1]^3."""
+    x = np.linspace(-1.0, 1.0, n)
+    points = np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1)
+    return {
+        "ball": shapes.sphere(points, np.zeros(3), 0.6),
+        "torus": shapes.torus(points, np.zeros(3), 0.5, 0.25),
+    }
+
+
+def ours(field: Any, spacing: Any, order: int) -> Any:
+    """The whole way from a field to distances."""
+    near, pinned = facet_distances(field, spacing)
+    return distances(near, pinned, spacing, 2 if order == 2 else 1).phi
+
+
+def best(run: Callable[[], Any], clock: Callable[[], float], rounds: int = ROUNDS) -> tuple[float, Any]:
+    """Least time of several runs, and the last result."""
+    least, result = np.inf, None
+    for _ in range(rounds):
+        started = clock()
+        result = run()
+        least = min(least, clock() - started)
+    return least, result
+
+
+def compare(n: int) -> float:
+    """One thread against scikit-fmm; returns our first-order time for the ball in double precision, s."""
+    spacing = np.full(3, 2.0 / (n - 1))
+    numba.set_num_threads(1)
+    first = 0.0
+    for name, exact in fields(n).items():
+        for order in (1, 2):
+            peer = None
+            if skfmm is not None:
+                step = [float(h) for h in spacing]
+                peer, theirs = best(
+                    lambda e=exact, s=step, o=order: skfmm.distance(e, s, order=o), time.process_time, 2
+                )
+                error = np.abs(theirs - exact)
+                print(f"{n}^3 {name} order {order} scikit-fmm       {peer:7.3f} s  L1 {error.mean():.2e}")
+            for real in (np.float64, np.float32):
+                field = exact.astype(real)
+                ours(field, spacing, order)  # compiled
+                spent, found = best(lambda f=field, o=order: ours(f, spacing, o), time.process_time)
+                error = np.abs(found - exact)
+                ratio = f"  {peer / spent:5.1f} times faster" if peer else ""
+                print(
+                    f"{n}^3 {name} order {order} {real.__name__}          {spent:7.3f} s  "
+                    f"L1 {error.mean():.2e}{ratio}",
+                    flush=True,
+                )
+                if name == "ball" and order == 1 and real is np.float64:
+                    first = spent
+    return first
+
+
+def threads(n: int) -> None:
+    """Efficiency of two threads: wall-clock time, taken in turn, so it needs two quiet cores."""
+    spacing, exact = np.full(3, 2.0 / (n - 1)), fields(n)["ball"]
+    for order in (1, 2):
+        times = {1: np.inf, 2: np.inf}
+        for _ in range(ROUNDS):
+            for count in times:
+                numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+                spent, _ = best(lambda o=order: ours(exact, spacing, o), time.perf_counter, 1)
+                times[count] = min(times[count], spent)
+        print(
+            f"{n}^3 order {order}: {times[1]:.3f} s with one thread, {times[2]:.3f} s with two, "
+            f"efficiency {times[1] / times[2] / 2:.2f}"
+        )
+
+
+def meshes(n: int) -> None:
+    """Mesh of the ball, all that VTK does included."""
+    exact = fields(n)["ball"]
+    contour(exact, -np.ones(3), np.full(3, 2.0 / (n - 1)))
+    spent, (x, faces) = best(
+        lambda: contour(exact, -np.ones(3), np.full(3, 2.0 / (n - 1))), time.perf_counter
+    )
+    print(f"{n}^3 mesh: {spent:.3f} s, {len(x):,} vertices, {len(faces):,} triangles")
+
+
+def main() -> None:
+    """Print everything for the numbers of points in the arguments."""
+    own = sys.argv[1:] if sys.argv[0].endswith("eikonal.py") else []
+    sizes = [int(argument) for argument in own] or [128, 256]
+    if skfmm is None:
+        print("scikit-fmm is not installed: pip install scikit-fmm")
+    found = {n: compare(n) for n in sizes}
+    for small, large in itertools.pairwise(sizes):
+        print(f"{large}^3 takes {found[large] / found[small]:.1f} times as long as {small}^3")
+    threads(sizes[0])
+    meshes(sizes[0])
+
+
+if __name__ == "__main__":
+    main()

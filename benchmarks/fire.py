@@ -1,0 +1,115 @@
+"""Cost of heat and fire: their share of a tick with fmm, and the tick of the candle.
+
+First 16,000 vortons of uneven hot gas with fuel, in rk2 with fmm: the share of buoyancy, conduction,
+combustion and transfers in the tick. Then the candle as it burns, about 1,000 vortons and 50,000 tracers.
+Processor time tells the cost apart from what else runs on the machine; wall time is beside it. With
+NUMBA_NUM_THREADS=1 both are those of one core. Run: python benchmarks/fire.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections import defaultdict
+from typing import Any
+
+import numba
+import numpy as np
+
+import ecs_fluid as ef
+
+VORTONS, TICKS, CANDLE_TICKS = 16_000, 7, 40
+SHARED = ("BaroclinicSystem", "ThermalSystem", "CombustionSystem", "TransferSystem")
+GATE = 0.15
+"""Share of the tick that they may take."""
+CANDLE_GATE = 4.0
+"""ms of a candle's tick on two cores."""
+
+
+def gas() -> ef.World:
+    """A cube of hot gas of uneven temperature with a little fuel."""
+    draw = np.random.default_rng(1)
+    side = round(VORTONS ** (1 / 3) + 0.5)
+    ticks = (np.arange(side) - (side - 1) / 2) * 2 / side
+    x = np.stack(np.meshgrid(ticks, ticks, ticks, indexing="ij"), -1).reshape(-1, 3)[:VORTONS]
+    n, spacing = len(x), 2 / side
+    x = x + 0.3 * spacing * (draw.random((n, 3)) - 0.5)
+    world = ef.World(dt=0.01, integrator="rk2")
+    world.spawn(
+        "gas",
+        ef.Position(x),
+        ef.Strength(1e-4 * draw.standard_normal((n, 3))),
+        ef.CoreRadius(np.full(n, 1.5 * spacing)),
+        ef.Volume(np.full(n, spacing**3)),
+        ef.Temperature(300 + 200 * draw.random(n)),
+        ef.Species(0.1 * draw.random(n)),
+    )
+    world.add_systems(
+        [
+            ef.AmbientSystem(law="ideal_gas"),
+            ef.VelocitySystem(solver="fmm"),
+            ef.StretchSystem(),
+            ef.BaroclinicSystem(),
+            ef.ThermalSystem(diffusivity=1e-4),
+            ef.CombustionSystem(),
+            ef.CoolingSystem(rate=0.1, absorption=0.1),
+            ef.AdvectionSystem(),
+        ]
+    )
+    return world
+
+
+def measured(world: ef.World, ticks: int) -> tuple[dict[str, float], float, float]:
+    """Median processor ms a tick of every system, and of the whole tick; and its median wall ms."""
+    spent: dict[str, float] = defaultdict(float)
+    for system in world.systems:
+        _time(system, spent)
+    rows, whole, wall = [], [], []
+    for _ in range(ticks):
+        spent.clear()
+        started, clock = time.process_time(), time.perf_counter()
+        world.step()
+        whole.append(1e3 * (time.process_time() - started))
+        wall.append(1e3 * (time.perf_counter() - clock))
+        rows.append(dict(spent))
+    names = {name for row in rows for name in row}
+    each = {name: statistics.median(row.get(name, 0.0) for row in rows) for name in names}
+    return each, statistics.median(whole), statistics.median(wall)
+
+
+def _time(system: Any, spent: dict[str, float]) -> None:
+    process, name = system.process, type(system).__name__
+
+    def timed(dt: float) -> None:
+        started = time.process_time()
+        process(dt)
+        spent[name] += 1e3 * (time.process_time() - started)
+
+    object.__setattr__(system, "process", timed)
+
+
+def main() -> None:
+    """Print both figures."""
+    warnings.simplefilter("ignore", ef.FluidWarning)
+    print(f"{numba.get_num_threads()} threads")
+    world = gas()
+    world.step(2)
+    each, tick, wall = measured(world, TICKS)
+    parts = ", ".join(f"{name.removesuffix('System')} {100 * each[name] / tick:.1f} %" for name in SHARED)
+    share = sum(each[name] for name in SHARED) / tick
+    print(
+        f"{len(world['gas']):,} vortons, fmm, rk2: {tick:.0f} ms processor time a tick ({wall:.0f} ms wall); "
+        f"{parts}; together {100 * share:.1f} %, gate {100 * GATE:.0f} %"
+    )
+    candle = ef.load("candle")
+    candle.step(220)
+    _, tick, wall = measured(candle, CANDLE_TICKS)
+    print(
+        f"candle, {len(candle['gas']):,} vortons, {len(candle['fire']):,} tracers: {tick:.1f} ms "
+        f"processor time a tick, {wall:.1f} ms wall; gate {CANDLE_GATE:.0f} ms wall on two quiet cores"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What particles of liquid are."""
+
+from __future__ import annotations
+
+from ecs_fluid.component import Array, Component, column
+from ecs_fluid.components.particles import InertialVelocity, Position
+
+
+class Liquid(Component):
+    """A particle of liquid: its mass, and the volume it takes up at rest without pressure.
+
+    It moves by its InertialVelocity, as the SphSystem says.
+    """
+
+    mass: Array = column("kg", above=0.0)
+    volume: Array = column("m^3", above=0.0)
+
+
+class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Liquid)):
+    """Pressure and density of liquid particles in the last step of the tick.
+
+    density: mass over the volume that neighbours and walls leave; at a free surface it is too low.
+    """
+
+    pressure: Array = column("Pa")
+    density: Array = column("kg/m^3")
+
+
+class LiquidModel(Component, per_row=False):
+    """Numbers that all particles of liquid share, found when the first tick begins.
+
+    reach: radius of the kernel. volume: mean volume of a particle. stiffness: rho c^2 / 7 of the densest liquid.
+    """
+
+    reach: Array = column("m", shape=(1,), default=0.0)
+    volume: Array = column("m^3", shape=(1,), default=0.0)
+    stiffness: Array = column("Pa", shape=(1,), default=0.0)
+
+
+class LiquidBooks(Component, per_row=False):
+    """What has happened to the liquid so far.
+
+    dissipated: energy taken by viscosity. gravity, walls: momentum given by gravity and by the pressure of
+    bodies and containers. steps: force evaluations.
+    """
+
+    dissipated: Array = column("J", shape=(1,), default=0.0)
+    gravity: Array = column("N s", shape=(3,), default=0.0)
+    walls: Array = column("N s", shape=(3,), default=0.0)
+    steps: Array = column("1", shape=(1,), kind="int", default=0)

@@ -1,0 +1,77 @@
+"""Exports of a run to files that other programs open: USD, VTK, XDMF, VDB, glTF, OBJ, PLY, NumPy.
+
+One module per format; each writes from the same `Frames`, one frame in memory at a time::
+
+    import ecs_fluid as ef
+
+    ef.export("runs/candle", "usd", frames="0:100:2", out="candle_usd")
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.explain import nearest
+
+FORMATS = {
+    "usd": ("usd", "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse"),
+    "vtp": ("vtp", "one .vtp per frame and population, and a .pvd that ParaView plays"),
+    "vti": ("vti", "volumes on a grid, one .vti per frame, and a .pvd that ParaView plays"),
+    "vdb": ("vdb", "the same volumes as OpenVDB, one .vdb per frame, for smoke and fire in Blender, Houdini"),
+    "xdmf": ("xdmf", "XDMF files onto the run's own HDF5, nothing copied"),
+    "npz": ("npz", "one NumPy archive per frame, exactly the stored numbers"),
+    "gltf": ("gltf", "one binary glTF (.glb) per frame: points and bodies, for the web and game engines"),
+    "obj": ("obj", "meshes of the bodies, one .obj per frame"),
+    "ply": ("ply", "points with all their columns and meshes of the bodies, one .ply each per frame"),
+}
+"""What can be written: the module that does it, and what for."""
+
+
+def export(
+    run: str | Path,
+    to: str,
+    frames: str | int | slice | None = None,
+    out: str | Path | None = None,
+    *,
+    only: Sequence[str] = (),
+    voxel: float | None = None,
+    replace: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Write frames of a run in another format; returns the folder that holds them.
+
+    Args:
+        run: run folder.
+        to: one of `FORMATS`.
+        frames: stored frames as Python slices write them, ``"first:stop:step"``, or one number; default all.
+        out: folder to make; default ``RUN/exports/<to>``. It appears when all is written.
+        only: populations to write; default all.
+        voxel: edge of a voxel [m] for volumes; default the mean spacing of the particles.
+        replace: take the place of an earlier export.
+        progress: called with the number of frames done.
+
+    Lengths are in m, times in s, z is up; an ``export.json`` beside the files says so, with the frame rate,
+    the time of every frame and the unit of every column.
+
+    Raises StorageError: no run, an unknown format or population, frames it does not have, a package that is
+    missing, an export that is there already, a disk that is full.
+    """
+    from ecs_fluid.io.export.frames import Frames, Job
+    from ecs_fluid.io.export.target import unfinished, write_manifest
+    from ecs_fluid.io.runfolder import RunFolder
+
+    if to not in FORMATS:
+        raise StorageError(f"unknown format {to!r}; {nearest(to, FORMATS)}")
+    folder = RunFolder.open(run)
+    chosen = Frames(folder, frames, only, progress)
+    if voxel is not None and not 0.0 < voxel < float("inf"):
+        raise StorageError(f"voxel {voxel:g}: the edge of a voxel in m, above 0, is needed.")
+    module = importlib.import_module(f"ecs_fluid.io.export.{FORMATS[to][0]}")
+    target = Path(out) if out is not None else folder.path / "exports" / to
+    with unfinished(target, replace) as made:
+        job = Job(chosen, made, target, voxel)
+        write_manifest(made, to, chosen, module.write(job))
+    return target

@@ -1,0 +1,174 @@
+"""The frames of a run that an export writes, read one at a time: memory does not grow with their number."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.explain import nearest
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.vtkhdf import POINTS, Column
+
+POSE = "Pose.q"
+"""The column by which bodies differ from particles."""
+
+Columns = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One stored frame: its number in the run, tick, time [s], time code, and columns by population.
+
+    ``code`` counts stored frames: time over the usual spacing of the exported frames.
+    """
+
+    number: int
+    tick: int
+    time: float
+    code: float
+    particles: dict[str, Columns]
+    bodies: dict[str, Columns]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What an exporter is given: frames, the folder to write, where it will be, edge of a voxel [m]."""
+
+    frames: Frames
+    folder: Path
+    target: Path
+    voxel: float | None
+
+
+class Frames:
+    """Chosen frames and populations of a run.
+
+    ``numbers``, ``ticks``, ``times`` [s] and ``codes`` describe the frames, ``rate`` [1/s] how many there are
+    per second of simulated time; ``particles`` and ``bodies`` name the populations, ``surface`` that of a
+    liquid, if the run stored one (None if not).
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        chosen: str | int | slice | None = None,
+        only: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self.run, self._progress = run, progress
+        self.stored = run.read_trajectory()
+        if not len(self.stored):
+            raise StorageError(f"{run.path} has no stored frames")
+        self.name = re.sub(r"[^A-Za-z0-9_-]", "_", run.path.resolve().name)
+        rows = selected(chosen, len(self.stored), run.path)
+        self.numbers = tuple(rows)
+        self.ticks = self.stored.ticks[list(rows)]
+        self.times = self.stored.times[list(rows)]
+        self.interval = _interval(self.times) or _interval(self.stored.times) or 1.0 / 24.0
+        self.rate = float(f"{1.0 / self.interval:.9g}")  # 25, not 24.999999999999996
+        self.codes = _whole(self.times / self.interval)
+        self.surface = self._surface_name()
+        known = [*self.stored.populations, *([self.surface] if self.surface else [])]
+        for name in only:
+            if name not in known:
+                raise StorageError(f"{run.path} stores no population {name!r}; {nearest(name, known)}")
+        if only and self.surface not in only:
+            self.surface = None
+        names = [name for name in self.stored.populations if name in only or not only]
+        self.bodies = tuple(name for name in names if POSE in self.columns(name))
+        self.particles = tuple(name for name in names if name not in self.bodies)
+
+    def _surface_name(self) -> str | None:
+        """What the surface of a liquid is called, None if the run stored none."""
+        from ecs_fluid.surface_meshes import surface_ticks
+
+        self.surface_ticks = surface_ticks(self.run.fields)
+        name = "surface"
+        while name in self.stored.populations:
+            name += "_"
+        return name if self.surface_ticks else None
+
+    def columns(self, name: str) -> dict[str, Column]:
+        """Type and row shape of every column of a population."""
+        return self.stored.index(name).columns
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Frame]:
+        for done, number in enumerate(self.numbers):
+            columns = self.stored.frame(number)
+            yield Frame(
+                number,
+                int(self.ticks[done]),
+                float(self.times[done]),
+                float(self.codes[done]),
+                {name: columns[name] for name in self.particles},
+                {name: columns[name] for name in self.bodies},
+            )
+            if self._progress is not None:
+                self._progress(done + 1)
+
+
+def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
+    """Frame numbers that ``first:stop:step``, a number or a slice picks from ``count`` frames.
+
+    Unlike Python's slices, ends outside the run are refused: they are mistakes more often than wishes.
+    """
+    if chosen is None:
+        return range(count)
+    shown = str(chosen)
+    if isinstance(chosen, str):
+        chosen = _understood(chosen)
+    every = range(count)
+    if isinstance(chosen, int):
+        if not -count <= chosen < count:
+            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
+        return every[chosen % count : chosen % count + 1]
+    for end in (chosen.start, chosen.stop):
+        if end is not None and not -count <= end <= count:
+            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
+    if chosen.step is not None and chosen.step < 1:
+        raise StorageError(f"frames {shown}: frames go forward in time; a step of at least 1 is needed.")
+    if not every[chosen]:
+        raise StorageError(f"frames {shown} of {run} are none; it has frames 0 to {count - 1}.")
+    return every[chosen]
+
+
+def _understood(text: str) -> int | slice:
+    """A number, or a slice as Python writes it."""
+    words = [word.strip() for word in text.split(":")]
+    if len(words) > 3 or words == [""] or not all(re.fullmatch(r"(-?\d{1,18})?", word) for word in words):
+        raise StorageError(
+            f"frames {text!r} cannot be understood; first:stop:step as in Python, 0:100:10 for example, or "
+            "one number is needed."
+        )
+    numbers = [int(word) if word else None for word in words]
+    return slice(*numbers) if len(numbers) > 1 else int(words[0])
+
+
+def positions(columns: Columns) -> np.ndarray:
+    """Positions (n, 3), m."""
+    return columns[POINTS]
+
+
+def flat(values: np.ndarray) -> np.ndarray:
+    """Rows of numbers (n, k) from rows of any shape, also when there are none."""
+    return values.reshape(len(values), math.prod(values.shape[1:]))
+
+
+def _interval(times: np.ndarray) -> float:
+    """Usual time between frames, s; 0 for fewer than two."""
+    return float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    """Values without the rounding of products like 3 x 0.1, where they are whole numbers but for that."""
+    near = np.rint(values)
+    return np.where(np.abs(values - near) < 1e-6 * np.maximum(1.0, np.abs(values)), near, values)

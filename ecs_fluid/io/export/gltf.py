@@ -1,0 +1,164 @@
+"""Binary glTF 2.0: one .glb per frame with points, bodies and surfaces.
+
+glTF has no point clouds whose number changes, so there is one file per frame. A root node turns our z up into
+its y up. Columns are attributes such as ``_TEMPERATURE`` and ``_VELOCITY_X``: one number each, because
+Blender 5.0 fails on a mesh whose attributes differ in width. 64-bit ids do not exist there and are left out.
+
+Source: Khronos glTF 2.0 specification, sections 3.6 (accessors), 3.7 (meshes) and 4.4 (GLB).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.io.export.bodies import BodyShapes, Mesh, Placed
+from ecs_fluid.io.export.frames import Columns, Frame, Job
+from ecs_fluid.io.export.names import plain_names
+from ecs_fluid.io.export.surfaces import Surface, Surfaces
+from ecs_fluid.io.export.target import frame_file
+
+_FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
+_Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
+
+
+def write(job: Job) -> dict[str, Any]:
+    """Write ``NAME.NUMBER.glb``."""
+    shapes, surfaces, files = BodyShapes(job.frames), Surfaces(job.frames), []
+    for frame in job.frames:
+        file = frame_file(job.frames.name, frame.number, "glb")
+        scene = _Scene(frame)
+        for name, columns in frame.particles.items():
+            if len(columns["Position.x"]):
+                scene.add_points(name, columns)
+        for body in shapes.placed(frame):
+            scene.add_body(body)
+        surface = surfaces.of(frame)
+        if surface is not None and len(surface.triangles):
+            scene.add_surface(surface)
+        (job.folder / file).write_bytes(scene.packed())
+        files.append(file)
+    return {"files": files, "up_axis": "y"}
+
+
+class _Scene:
+    """A glTF document and its binary part while they are being put together."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.buffer = bytearray()
+        self.nodes: list[dict[str, Any]] = [{"name": "z_up", "rotation": _Y_UP, "children": []}]
+        self.meshes: list[dict[str, Any]] = []
+        self.views: list[dict[str, Any]] = []
+        self.accessors: list[dict[str, Any]] = []
+        self._known: dict[tuple[int, bool], int] = {}
+        self.extras = {"frame": frame.number, "tick": frame.tick, "time": frame.time}
+
+    def add_points(self, name: str, columns: Columns) -> None:
+        attributes = {"POSITION": self._accessor(columns["Position.x"], bounds=True)}
+        for label, plain in plain_names(columns).items():
+            if columns[label].dtype.kind != "f":
+                continue
+            if columns[label].ndim == 1:
+                attributes[f"_{plain.upper()}"] = self._accessor(columns[label])
+            elif columns[label].shape[1:] == (3,):
+                for axis, numbers in zip("XYZ", columns[label].T, strict=True):
+                    attributes[f"_{plain.upper()}_{axis}"] = self._accessor(numbers)
+        self.meshes.append({"name": name, "primitives": [{"mode": 0, "attributes": attributes}]})
+        self._add_node({"name": name, "mesh": len(self.meshes) - 1})
+
+    def add_body(self, body: Placed) -> None:
+        w, x, y, z = (body.q / np.linalg.norm(body.q)).tolist()
+        self._add_node(
+            {
+                "name": f"{body.population}_{body.row_id}",
+                "mesh": self._mesh(body.mesh, body.ball, body.container),
+                "translation": body.x.tolist(),
+                "rotation": [x, y, z, w],
+                "scale": [body.scale] * 3,
+                "extras": {"velocity": body.velocity.tolist(), "angular_velocity": body.spin.tolist()},
+            }
+        )
+
+    def add_surface(self, surface: Surface) -> None:
+        mesh = self._mesh(surface.mesh, ball=False, container=False)
+        self._add_node({"name": surface.name, "mesh": mesh})
+
+    def _mesh(self, mesh: Mesh, ball: bool, container: bool) -> int:
+        """Number of a mesh; bodies of one shape share it."""
+        key = (id(mesh), container)
+        if key not in self._known:
+            attributes = {"POSITION": self._accessor(mesh.vertices, bounds=True)}
+            if ball:  # without normals a viewer shows flat faces, which is right for polytopes only
+                attributes["NORMAL"] = self._accessor(mesh.vertices)
+            primitive = {
+                "attributes": attributes,
+                "indices": self._indices(mesh.triangles),
+                "material": int(container),
+            }
+            self.meshes.append({"primitives": [primitive]})
+            self._known[key] = len(self.meshes) - 1
+        return self._known[key]
+
+    def _add_node(self, node: dict[str, Any]) -> None:
+        self.nodes.append(node)
+        self.nodes[0]["children"].append(len(self.nodes) - 1)
+
+    def _view(self, data: bytes, target: int) -> int:
+        """A piece of the binary part; all our numbers are 4 bytes long, so every piece starts aligned."""
+        view = {"buffer": 0, "byteOffset": len(self.buffer), "byteLength": len(data), "target": target}
+        self.buffer += data
+        self.views.append(view)
+        return len(self.views) - 1
+
+    def _accessor(self, values: np.ndarray, bounds: bool = False) -> int:
+        numbers = np.ascontiguousarray(values, dtype="<f4")
+        accessor: dict[str, Any] = {
+            "bufferView": self._view(numbers.tobytes(), _VERTICES),
+            "componentType": _FLOAT,
+            "count": len(numbers),
+            "type": f"VEC{numbers.shape[1]}" if numbers.ndim > 1 else "SCALAR",
+        }
+        if bounds:
+            accessor |= {"min": numbers.min(axis=0).tolist(), "max": numbers.max(axis=0).tolist()}
+        self.accessors.append(accessor)
+        return len(self.accessors) - 1
+
+    def _indices(self, triangles: np.ndarray) -> int:
+        view = self._view(triangles.astype("<u4").tobytes(), _INDICES)
+        self.accessors.append(
+            {"bufferView": view, "componentType": _UINT, "count": triangles.size, "type": "SCALAR"}
+        )
+        return len(self.accessors) - 1
+
+    def packed(self) -> bytes:
+        """The .glb: header, JSON, binary, each padded to 4 bytes."""
+        if not self.nodes[0]["children"]:
+            del self.nodes[0]["children"]  # the format allows no empty lists
+        document: dict[str, Any] = {
+            "asset": {"version": "2.0", "generator": "ecs_fluid"},
+            "scene": 0,
+            "scenes": [{"nodes": [0], "extras": self.extras}],
+            "nodes": self.nodes,
+        }
+        if self.meshes:
+            glass = {"baseColorFactor": [0.8, 0.9, 1.0, 0.15]}
+            document |= {
+                "meshes": self.meshes,
+                "materials": [
+                    {"name": "body"},
+                    {"name": "container", "alphaMode": "BLEND", "pbrMetallicRoughness": glass},
+                ],
+                "accessors": self.accessors,
+                "bufferViews": self.views,
+                "buffers": [{"byteLength": len(self.buffer)}],
+            }
+        text = json.dumps(document, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 4)
+        chunks = struct.pack("<I4s", len(text), b"JSON") + text
+        if self.buffer:
+            chunks += struct.pack("<I4s", len(self.buffer), b"BIN\0") + bytes(self.buffer)
+        return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks

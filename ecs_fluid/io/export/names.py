@@ -1,0 +1,48 @@
+"""What columns are called in other programs, and their units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+PLAIN = {
+    "Velocity.u": "velocity",
+    "Strength.alpha": "strength",
+    "CoreRadius.sigma": "core_radius",
+    "Volume.volume": "volume",
+    "Density.rho": "density",
+    "Temperature.T": "temperature",
+    "Species.fuel": "fuel",
+    "Species.flame": "flame",
+    "Species.smoke": "smoke",
+    "Age.t": "age",
+    "RowId.id": "id",
+    "Pose.q": "orientation",
+    "RigidMotion.v": "velocity",
+    "RigidMotion.spin": "angular_velocity",
+    "BallShape.radius": "radius",
+    "HullShape.hull": "hull",
+    "HullShape.container": "container",
+    "BodyHeat.T": "temperature",
+}
+"""Names that artists and other programs expect; further columns are called ``Class_column``."""
+
+
+def plain_names(labels: Iterable[str]) -> dict[str, str]:
+    """A plain name for every column but the positions; each is used once."""
+    names: dict[str, str] = {}
+    for label in labels:
+        if label == "Position.x":
+            continue
+        name = PLAIN.get(label, label.replace(".", "_"))
+        names[label] = name if name not in names.values() else label.replace(".", "_")
+    return names
+
+
+def unit(label: str) -> str:
+    """SI unit of a column as its component declares it; empty if no component of that name is loaded."""
+    import ecs_fluid.components  # noqa: F401  (registers its classes)
+    from ecs_fluid.component import Component
+
+    kind, _, column = label.partition(".")
+    found = Component.registry.get(kind)
+    return found.columns[column].unit if found and column in found.columns else ""

@@ -1,0 +1,53 @@
+"""Wavefront OBJ: all surfaces of a frame, of bodies and of a liquid, each an object; z is up.
+
+OBJ knows surfaces only: particles go to PLY, USD or VTK.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.export.bodies import BodyShapes, Mesh
+from ecs_fluid.io.export.frames import Job
+from ecs_fluid.io.export.surfaces import Surfaces
+from ecs_fluid.io.export.target import frame_file
+
+
+def write(job: Job) -> dict[str, Any]:
+    """Write ``NAME.NUMBER.obj``; vertices in m in the world. Refuses a run without surfaces."""
+    frames = job.frames
+    if not frames.bodies and frames.surface is None:
+        raise StorageError(
+            f"{frames.run.path} stores no surfaces, and OBJ holds nothing else; "
+            "particles go to ply, usd, vtp or gltf"
+        )
+    shapes, surfaces, files = BodyShapes(frames), Surfaces(frames), []
+    for frame in frames:
+        file = frame_file(frames.name, frame.number, "obj")
+        lines = [f"# ecs_fluid {frames.name}, frame {frame.number}, t = {frame.time!r} s, metres, z up"]
+        first = 1  # OBJ counts vertices from 1 through the whole file
+        for body in shapes.placed(frame):
+            name = f"{body.population}_{body.row_id}"
+            lines += _lines(name, body.vertices, body.mesh, first)
+            first += len(body.mesh.vertices)
+        surface = surfaces.of(frame)
+        if surface is not None:
+            lines += _lines(surface.name, surface.vertices, surface.mesh, first)
+        (job.folder / file).write_text("\n".join(lines) + "\n", encoding="ascii")
+        files.append(file)
+    return {"files": files}
+
+
+def _lines(name: str, points: np.ndarray, mesh: Mesh, first: int) -> list[str]:
+    """Name, vertices and faces."""
+    vertices = ["v {:.9g} {:.9g} {:.9g}".format(*point) for point in points.tolist()]
+    corners = (mesh.corners + first).tolist()
+    faces = [
+        "f " + " ".join(map(str, corners[start:stop]))
+        for start, stop in itertools.pairwise(mesh.starts.tolist())
+    ]
+    return [f"o {name}", *vertices, *faces]

@@ -1,0 +1,93 @@
+"""PLY, binary: points with all columns, and surfaces with the velocity of every vertex; z is up.
+
+Velocities are ``vx vy vz``, other vectors ``name_x name_y name_z``; ids are 32-bit where they fit, as PLY has
+no longer integers, and doubles (exact up to 2^53) where not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.io.export.bodies import BodyShapes
+from ecs_fluid.io.export.frames import Columns, Job, flat
+from ecs_fluid.io.export.names import plain_names
+from ecs_fluid.io.export.surfaces import Surface, Surfaces, meshes
+from ecs_fluid.io.export.target import frame_file
+
+_TYPES = {"f4": "float", "f8": "double", "i4": "int"}
+
+
+def write(job: Job) -> dict[str, Any]:
+    """Write ``POPULATION.NUMBER.ply``: vertices in m, of surfaces with faces too."""
+    frames, files = job.frames, []
+    shapes, surfaces = BodyShapes(frames), Surfaces(frames)
+    for frame in frames:
+        for name, columns in frame.particles.items():
+            files.append(frame_file(name, frame.number, "ply"))
+            _save(job.folder / files[-1], frame.time, _table(columns))
+        made = list(meshes(frame, shapes, surfaces))
+        for name in (*frame.bodies, *([frames.surface] if frames.surface else [])):
+            files.append(frame_file(name, frame.number, "ply"))
+            chosen = [mesh for mesh in made if mesh.name == name]
+            _save(job.folder / files[-1], frame.time, _surface_table(chosen), chosen)
+    return {"files": files}
+
+
+def _table(columns: Columns) -> np.ndarray:
+    """One row per point, one field per number."""
+    parts = dict(zip("xyz", columns["Position.x"].T, strict=True))
+    for label, name in plain_names(columns).items():
+        values = columns[label]
+        if values.ndim == 1:
+            parts[name] = values
+        elif values.shape[1:] == (3,):
+            names = ("vx", "vy", "vz") if name == "velocity" else (f"{name}_{axis}" for axis in "xyz")
+            parts |= zip(names, values.T, strict=True)
+        else:
+            parts |= {f"{name}_{k}": numbers for k, numbers in enumerate(flat(values).T)}
+    return _packed(parts)
+
+
+def _surface_table(surfaces: list[Surface]) -> np.ndarray:
+    empty = np.empty((0, 3))
+    places = np.concatenate([empty, *(surface.vertices for surface in surfaces)])
+    velocity = np.concatenate([empty, *(surface.velocity for surface in surfaces)])
+    counts = [len(surface.vertices) for surface in surfaces]
+    ids = np.repeat(np.array([surface.row_id for surface in surfaces], dtype=np.int64), counts)
+    return _packed(
+        dict(zip(("x", "y", "z", "vx", "vy", "vz"), [*places.T, *velocity.T], strict=True)) | {"id": ids}
+    )
+
+
+def _packed(parts: dict[str, np.ndarray]) -> np.ndarray:
+    fields = []
+    for name, values in parts.items():
+        small = values.dtype.kind in "iu" and (not len(values) or np.abs(values).max() < 2**31)
+        kind = "i4" if small else "f4" if values.dtype == np.float32 else "f8"
+        fields.append((name, "<" + kind))
+    table = np.empty(len(parts["x"]), dtype=fields)
+    for name, values in parts.items():
+        table[name] = values
+    return table
+
+
+def _save(path: Path, time: float, table: np.ndarray, surfaces: list[Surface] | None = None) -> None:
+    header = ["ply", "format binary_little_endian 1.0", f"comment ecs_fluid, t = {time!r} s, metres, z up"]
+    header.append(f"element vertex {len(table)}")
+    for name in table.dtype.names or ():
+        header.append(f"property {_TYPES[table.dtype[name].str[1:]]} {name}")
+    triangles, first = [np.empty((0, 3), dtype=np.int64)], 0
+    for surface in surfaces or []:
+        triangles.append(surface.triangles + first)
+        first += len(surface.vertices)
+    faces = np.zeros(sum(map(len, triangles)), dtype=[("count", "u1"), ("corners", "<i4", (3,))])
+    faces["count"], faces["corners"] = 3, np.concatenate(triangles)
+    if surfaces is not None:
+        header += [f"element face {len(faces)}", "property list uchar int vertex_indices"]
+    with open(path, "wb") as file:
+        file.write(("\n".join([*header, "end_header"]) + "\n").encode("ascii"))
+        file.write(table.tobytes())
+        file.write(faces.tobytes())

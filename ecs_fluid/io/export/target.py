@@ -1,0 +1,92 @@
+"""The folder an export makes: whole or not at all, and never over something that is not an export."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import make_folder, storage_error, temporary_name
+from ecs_fluid.io.export.frames import Frames
+from ecs_fluid.io.export.names import plain_names, unit
+
+MANIFEST = "export.json"
+FORMAT = "ecs_fluid export"
+
+
+@contextmanager
+def unfinished(target: Path, replace: bool) -> Iterator[Path]:
+    """A folder beside ``target`` that takes its place when the block ends well, and is removed when not."""
+    if target.is_file():
+        raise StorageError(f"cannot export to {target}: it is a file; a folder is needed.")
+    former = target.is_dir() and any(target.iterdir())
+    if former and not replace:
+        raise StorageError(
+            f"{target} is there already; replace it (--replace) or choose another folder (--out)."
+        )
+    if former and not _is_export(target):
+        raise StorageError(
+            f"{target} is no export of ecs_fluid, so it is not replaced; choose another folder."
+        )
+    make_folder(target.parent)
+    partial = temporary_name(target)
+    try:
+        if partial.is_dir():
+            shutil.rmtree(partial)
+        partial.mkdir()
+        try:
+            yield partial
+            if target.is_dir():
+                shutil.rmtree(target)
+            partial.rename(target)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise storage_error(error, "write export", target) from error
+
+
+def _is_export(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / MANIFEST).read_bytes())["format"] == FORMAT)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def write_manifest(folder: Path, to: str, frames: Frames, more: dict[str, Any]) -> None:
+    """Say in ``export.json`` what the files mean: units, up axis, frame rate, times, columns."""
+    document = {
+        "format": FORMAT,
+        "version": 1,
+        "to": to,
+        "run": frames.name,
+        "length_unit": "m",
+        "time_unit": "s",
+        "up_axis": "z",
+        "frames_per_second": frames.rate,
+        "frames": [
+            {"number": int(number), "tick": int(tick), "time": float(time), "time_code": float(code)}
+            for number, tick, time, code in zip(
+                frames.numbers, frames.ticks, frames.times, frames.codes, strict=True
+            )
+        ],
+        "populations": {
+            name: {
+                plain: {"column": label, "unit": unit(label)}
+                for label, plain in plain_names(frames.columns(name)).items()
+            }
+            for name in (*frames.particles, *frames.bodies)
+        },
+        "surface": frames.surface,
+        **more,
+    }
+    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def frame_file(name: str, number: int, ending: str) -> str:
+    """``name.0012.vtp``: five digits sort and play in every program that reads sequences."""
+    return f"{name}.{number:05d}.{ending}"

@@ -1,0 +1,296 @@
+"""USD: all frames in one ``NAME.usdc``; particles as Points, bodies as Spheres and Meshes with moving frames.
+
+Stage: metres, z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion blur
+from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
+changes. Other columns are primvars with their unit as custom data.
+
+Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import shutil
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.export.bodies import BodyShapes, Placed
+from ecs_fluid.io.export.frames import Columns, Frame, Frames, Job
+from ecs_fluid.io.export.names import plain_names, unit
+from ecs_fluid.io.export.surfaces import Surface, Surfaces
+from ecs_fluid.io.export.volumes import mean_spacing
+
+MANY = 100
+"""More balls than this in a population are written as points with widths: one prim, not thousands."""
+
+_PENDING = 16 << 20  # bytes in memory before what is there is saved; each save also rewrites a small index
+
+
+def write(job: Job) -> dict[str, Any]:
+    """Write ``NAME.usdc``; see the module."""
+    try:
+        from pxr import Tf
+    except ImportError:
+        raise StorageError(
+            "USD needs the package usd-core, which is not installed; install it with: "
+            "pip install 'ecs-fluid[usd]'"
+        ) from None
+    file = f"{job.frames.name}.usdc"
+    try:
+        _Stage(job.frames, str(job.folder / file)).write()
+    except Tf.ErrorException as error:
+        if shutil.disk_usage(job.folder).free < _PENDING:  # of USD's own words only an expert sees that
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        words = " ".join(str(error).split())
+        raise StorageError(f"USD cannot write {job.target / file}: {words[:300]}") from None
+    return {"file": file}
+
+
+class _Stage:
+    def __init__(self, frames: Frames, path: str) -> None:
+        from pxr import Usd, UsdGeom
+
+        self.frames, self.shapes, self.surfaces = frames, BodyShapes(frames), Surfaces(frames)
+        self.stage = stage = Usd.Stage.CreateNew(path)
+        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+        UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+        stage.SetTimeCodesPerSecond(frames.rate)
+        stage.SetFramesPerSecond(frames.rate)
+        stage.SetStartTimeCode(float(frames.codes[0]))
+        stage.SetEndTimeCode(float(frames.codes[-1]))
+        from ecs_fluid import __version__
+
+        stage.SetMetadata("comment", f"ecs_fluid {__version__}; SI units; one time code per stored frame")
+        self.root = UsdGeom.Xform.Define(stage, f"/{_prim(frames.name)}")
+        stage.SetDefaultPrim(self.root.GetPrim())
+        self.clouds = {name: _Cloud(self, name) for name in frames.particles}
+        self.bodies: dict[tuple[str, int], _Body] = {}
+        self.surface = _SurfaceMesh(self, frames.surface) if frames.surface else None
+
+    def write(self) -> None:
+        pending = 0
+        for frame in self.frames:
+            for name, columns in frame.particles.items():
+                self.clouds[name].add(frame.code, columns)
+                pending += sum(array.nbytes for array in columns.values())
+            pending += self._add_bodies(frame)
+            if self.surface:
+                pending += self.surface.add(frame.code, self.surfaces.of(frame))
+            if pending > _PENDING:
+                self.stage.GetRootLayer().Save()
+                pending = 0
+        self.stage.GetRootLayer().Save()
+
+    def _add_bodies(self, frame: Frame) -> int:
+        one_by_one: dict[str, Columns] = {}
+        size = 0
+        for name, columns in frame.bodies.items():
+            size += sum(array.nbytes for array in columns.values())
+            if name in self.clouds or ("BallShape.radius" in columns and len(columns["RowId.id"]) > MANY):
+                if name not in self.clouds:
+                    self.clouds[name] = _Cloud(self, name)
+                self.clouds[name].add(frame.code, columns)
+            else:
+                one_by_one[name] = columns
+        seen = set()
+        small = Frame(frame.number, frame.tick, frame.time, frame.code, {}, one_by_one)
+        for body in self.shapes.placed(small):
+            key = (body.population, body.row_id)
+            seen.add(key)
+            if key not in self.bodies:
+                self.bodies[key] = _Body(self, body, hidden_before=frame.number != self.frames.numbers[0])
+            self.bodies[key].add(frame.code, body)
+        for key, made in self.bodies.items():
+            if key not in seen:
+                made.hide(frame.code)
+        return size
+
+
+class _Cloud:
+    """One Points prim."""
+
+    def __init__(self, stage: _Stage, name: str) -> None:
+        from pxr import Sdf, UsdGeom
+
+        self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
+        columns = stage.frames.columns(name)
+        self.names = plain_names(columns)
+        self.ids: np.ndarray | None = None
+        self.width: float | None = None
+        self.velocity = next((label for label, plain in self.names.items() if plain == "velocity"), None)
+        places = self.points.CreatePointsAttr()
+        places.SetCustomDataByKey("unit", "m")
+        types = Sdf.ValueTypeNames
+        self.primvars = {}
+        api = UsdGeom.PrimvarsAPI(self.points)
+        for label, plain in self.names.items():
+            if label in (self.velocity, "RowId.id"):
+                continue
+            column = columns[label]
+            kind = types.FloatArray
+            if column.dtype.lstrip("u").startswith("int"):
+                kind = types.IntArray
+            elif column.shape == (3,):
+                kind = types.Vector3fArray
+            primvar = api.CreatePrimvar(plain, kind, UsdGeom.Tokens.vertex)
+            if kind != types.Vector3fArray and column.width > 1:
+                primvar.SetElementSize(column.width)
+            primvar.GetAttr().SetCustomDataByKey("unit", unit(label))
+            self.primvars[label] = (primvar, kind)
+        if "RowId.id" in columns:
+            self.id_primvar = api.CreatePrimvar("id", types.IntArray, UsdGeom.Tokens.vertex)
+        if self.velocity:
+            self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", unit(self.velocity))
+
+    def add(self, code: float, columns: Columns) -> None:
+        from pxr import Sdf, Vt
+
+        types = Sdf.ValueTypeNames
+        self.points.GetPointsAttr().Set(_vectors(columns["Position.x"]), code)
+        if self.velocity:
+            self.points.GetVelocitiesAttr().Set(_vectors(columns[self.velocity]), code)
+        ids = columns.get("RowId.id")
+        if ids is not None and (self.ids is None or not np.array_equal(ids, self.ids)):
+            self.points.CreateIdsAttr().Set(
+                Vt.Int64Array.FromNumpy(np.ascontiguousarray(ids, np.int64)), code
+            )
+            # Blender 5.0 leaves out ids and reads primvars.
+            self.id_primvar.Set(Vt.IntArray.FromNumpy(ids.astype(np.int32)), code)
+            self.ids = ids
+        self._set_widths(code, columns)
+        for label, (primvar, kind) in self.primvars.items():
+            if kind == types.Vector3fArray:
+                primvar.Set(_vectors(columns[label]), code)
+            elif kind == types.IntArray:
+                primvar.Set(Vt.IntArray.FromNumpy(columns[label].astype(np.int32).ravel()), code)
+            else:
+                primvar.Set(_floats(columns[label]), code)
+
+    def _set_widths(self, code: float, columns: Columns) -> None:
+        """Diameters: of balls, of cores, of balls with the particles' volume, or half the mean spacing."""
+        from pxr import UsdGeom, Vt
+
+        widths = None
+        if "BallShape.radius" in columns:
+            widths = 2.0 * columns["BallShape.radius"]
+        elif "CoreRadius.sigma" in columns:
+            widths = 2.0 * columns["CoreRadius.sigma"]
+        elif "Volume.volume" in columns:
+            widths = np.cbrt(6.0 / math.pi * columns["Volume.volume"])
+        if widths is not None:
+            self.points.GetWidthsAttr().Set(_floats(widths), code)
+            self.points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
+        elif self.width is None and len(columns["Position.x"]):
+            self.width = 0.5 * mean_spacing(columns["Position.x"])
+            self.points.CreateWidthsAttr(Vt.FloatArray([self.width]))
+            self.points.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+
+
+class _SurfaceMesh:
+    """One Mesh whose vertices and faces change with every frame."""
+
+    def __init__(self, stage: _Stage, name: str) -> None:
+        from pxr import UsdGeom
+
+        self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
+        self.mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+        self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
+
+    def add(self, code: float, surface: Surface | None) -> int:
+        """Set the mesh at a time code, empty without a surface; returns how many bytes that keeps."""
+        from pxr import Vt
+
+        triangles = np.empty((0, 3), np.int64) if surface is None else surface.triangles
+        vertices = np.empty((0, 3)) if surface is None else surface.vertices
+        velocity = vertices if surface is None else surface.velocity
+        self.mesh.CreatePointsAttr().Set(_vectors(vertices), code)
+        self.mesh.CreateVelocitiesAttr().Set(_vectors(velocity), code)
+        counts = np.full(len(triangles), 3, dtype=np.int32)
+        self.mesh.CreateFaceVertexCountsAttr().Set(Vt.IntArray.FromNumpy(counts), code)
+        corners = np.ascontiguousarray(triangles, np.int32).ravel()
+        self.mesh.CreateFaceVertexIndicesAttr().Set(Vt.IntArray.FromNumpy(corners), code)
+        if len(vertices):
+            ends = np.array([vertices.min(axis=0), vertices.max(axis=0)])
+            self.mesh.CreateExtentAttr().Set(_vectors(ends), code)
+        return 24 * len(vertices) + 16 * len(triangles)
+
+
+class _Body:
+    """One Sphere or Mesh with a moving frame."""
+
+    def __init__(self, stage: _Stage, body: Placed, hidden_before: bool) -> None:
+        from pxr import Gf, UsdGeom, Vt
+
+        parent = UsdGeom.Xform.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(body.population)))
+        path = parent.GetPath().AppendChild(_prim(f"{body.population}_{body.row_id}"))
+        self.gprim: Any
+        if body.ball:
+            self.gprim = UsdGeom.Sphere.Define(stage.stage, path)
+            self.gprim.CreateRadiusAttr(body.scale)
+            low = Gf.Vec3f(-body.scale)
+            self.gprim.CreateExtentAttr(Vt.Vec3fArray([low, -low]))
+        else:
+            self.gprim = UsdGeom.Mesh.Define(stage.stage, path)
+            self.gprim.CreatePointsAttr(_vectors(body.mesh.vertices))
+            self.gprim.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(body.mesh.sizes.astype(np.int32)))
+            self.gprim.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(body.mesh.corners.astype(np.int32)))
+            self.gprim.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+            ends = np.array([body.mesh.vertices.min(axis=0), body.mesh.vertices.max(axis=0)])
+            self.gprim.CreateExtentAttr(_vectors(ends))
+        if body.container:  # what is inside must be seen
+            self.gprim.CreateDisplayOpacityAttr(Vt.FloatArray([0.15]))
+        self.gprim.GetPrim().SetCustomDataByKey("container", body.container)
+        self.translate = self.gprim.AddTranslateOp(UsdGeom.XformOp.PrecisionDouble)
+        self.orient = self.gprim.AddOrientOp(UsdGeom.XformOp.PrecisionDouble)
+        self.former = body.q
+        self.shown = not hidden_before
+        self.start = float(stage.frames.codes[0])
+        if hidden_before:
+            self._show(UsdGeom.Tokens.invisible, self.start)
+
+    def add(self, code: float, body: Placed) -> None:
+        from pxr import Gf, UsdGeom
+
+        # q and -q are one rotation; interpolation between frames takes the short way if they agree in sign.
+        q = body.q if np.dot(body.q, self.former) >= 0.0 else -body.q
+        self.former = q
+        self.translate.Set(Gf.Vec3d(*body.x.tolist()), code)
+        self.orient.Set(Gf.Quatd(q[0].item(), Gf.Vec3d(*q[1:].tolist())), code)
+        if not self.shown:
+            self._show(UsdGeom.Tokens.inherited, code)
+            self.shown = True
+
+    def hide(self, code: float) -> None:
+        from pxr import UsdGeom
+
+        if self.shown:
+            if not self.gprim.GetVisibilityAttr().HasAuthoredValue():
+                self._show(UsdGeom.Tokens.inherited, self.start)  # the first sample holds for all before it
+            self._show(UsdGeom.Tokens.invisible, code)
+            self.shown = False
+
+    def _show(self, how: str, code: float) -> None:
+        self.gprim.CreateVisibilityAttr().Set(how, code)
+
+
+def _vectors(array: np.ndarray) -> Any:
+    from pxr import Vt
+
+    return Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def _floats(array: np.ndarray) -> Any:
+    from pxr import Vt
+
+    return Vt.FloatArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32).ravel())
+
+
+def _prim(name: str) -> str:
+    """A name that USD allows: letters, digits, underscores."""
+    from pxr import Tf
+
+    return str(Tf.MakeValidIdentifier(name))

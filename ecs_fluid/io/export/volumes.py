@@ -1,0 +1,167 @@
+"""Particles of a frame as fields on a grid of cubic voxels; its points stand at multiples of the voxel.
+
+Every particle is shared among the eight points around it by trilinear weights w, so sums are kept:
+
+* density = sum w (s / h)^3, the number of tracers in the volume s^3 of one tracer of the first exported
+  frame: about 1 inside a cloud, whatever the voxel h [1];
+* fuel, flame, smoke = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
+* velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
+* vorticity = sum w alpha / h^3 of the vortons [1/s].
+
+A world without tracers shows its vortons in their place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.export.frames import Columns, Frame, Job, flat, positions
+
+MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
+AMOUNTS = {"Species.fuel": "fuel", "Species.flame": "flame", "Species.smoke": "smoke"}
+UNITS = {
+    "density": "1",
+    "fuel": "1",
+    "flame": "1",
+    "smoke": "1",
+    "velocity": "m/s",
+    "temperature": "K",
+    "vorticity": "1/s",
+}
+MOST = 1 << 26
+"""Most points of a grid: 64 million, 256 MiB for each number that a point carries."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """Fields of one frame: ``arrays[name]`` (nx, ny, nz) or (..., 3), float32; point (0, 0, 0) is at index
+    ``first`` (3,), so at ``first * voxel`` m."""
+
+    frame: Frame
+    voxel: float
+    first: np.ndarray
+    arrays: dict[str, np.ndarray]
+
+
+class Volumes:
+    """The volumes of an export's frames, made one at a time; ``voxel`` and ``spacing`` s in m."""
+
+    def __init__(self, job: Job) -> None:
+        self.frames = job.frames
+        names = job.frames.particles
+        self.vortons = [name for name in names if "Strength.alpha" in job.frames.columns(name)]
+        self.tracers = [name for name in names if name not in self.vortons] or self.vortons
+        self.spacing = self._spacing(job)
+        self.voxel = job.voxel or self.spacing
+
+    def _spacing(self, job: Job) -> float:
+        for number in job.frames.numbers:
+            columns = job.frames.stored.frame(number)
+            found = [positions(columns[name]) for name in self.tracers if len(positions(columns[name])) > 1]
+            if found:
+                return mean_spacing(np.concatenate(found))
+        raise StorageError(
+            f"the chosen frames of {job.frames.run.path} hold no particles to make a volume of"
+        )
+
+    def __iter__(self) -> Iterator[Volume]:
+        for frame in self.frames:
+            yield self._made(frame)
+
+    def about(self) -> dict[str, Any]:
+        """What ``export.json`` says about the volumes."""
+        return {"voxel": self.voxel, "spacing": self.spacing, "fields": UNITS}
+
+    def _made(self, frame: Frame) -> Volume:
+        chosen = dict.fromkeys([*self.tracers, *self.vortons])
+        x = np.concatenate([positions(frame.particles[name]) for name in chosen])
+        lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
+        first = np.floor(lo / self.voxel).astype(np.int64) - 1
+        shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
+        if float(np.prod(shape.astype(float))) > MOST:
+            raise StorageError(
+                f"frame {frame.number} needs {' x '.join(map(str, shape))} voxels of {self.voxel:g} m; "
+                f"at most {MOST:,} are allowed, so choose a larger --voxel"
+            )
+        tracers = _Sharing([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
+        amount = (self.spacing / self.voxel) ** 3
+        arrays = {"density": amount * tracers.total(None)}
+        for label, name in AMOUNTS.items():
+            if tracers.have(label):
+                arrays[name] = amount * tracers.total(label)
+        for label, name in MEANS.items():
+            if tracers.have(label):
+                arrays[name] = tracers.mean(label)
+        if self.vortons:
+            vortons = _Sharing([frame.particles[name] for name in self.vortons], self.voxel, first, shape)
+            arrays["vorticity"] = vortons.total("Strength.alpha") / self.voxel**3
+        single = {name: array.astype(np.float32) for name, array in arrays.items()}
+        return Volume(frame, self.voxel, first, single)
+
+
+class _Sharing:
+    """Particles of some populations and the grid that they are shared out to."""
+
+    def __init__(
+        self, populations: list[Columns], voxel: float, first: np.ndarray, shape: np.ndarray
+    ) -> None:
+        self.populations, self.voxel, self.first, self.shape = populations, voxel, first, tuple(shape)
+
+    def have(self, label: str) -> bool:
+        """Whether any population has the column."""
+        return any(label in columns for columns in self.populations)
+
+    def mean(self, label: str) -> np.ndarray:
+        """Sum of w q over the sum of w of the populations that have the column, 0 where that is nothing."""
+        total = self.total(label)
+        weight = self.total(None, having=label)[(...,) + (None,) * (total.ndim - 3)]
+        # Weights below rounding would divide noise by noise.
+        mean: np.ndarray = np.divide(total, weight, out=np.zeros_like(total), where=weight > 1e-9)
+        return mean
+
+    def total(self, label: str | None, having: str | None = None) -> np.ndarray:
+        """Sum of w q at the points of the grid, (nx, ny, nz) or (..., 3), float64; q = 1 without a label."""
+        chosen = [columns for columns in self.populations if (label or having or "Position.x") in columns]
+        parts = [
+            self._shared(columns, np.ones(len(positions(columns))) if label is None else columns[label])
+            for columns in chosen
+        ]
+        total: np.ndarray = np.sum(parts, axis=0)
+        return total
+
+    def _shared(self, columns: Columns, values: np.ndarray) -> np.ndarray:
+        place = positions(columns).astype(np.float64) / self.voxel - self.first
+        cell = np.floor(place).astype(np.int64)
+        part = place - cell
+        rows = flat(values).astype(np.float64)
+        out = np.zeros((math.prod(self.shape), rows.shape[1]))
+        for corner in np.ndindex(2, 2, 2):
+            weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
+            at = np.ravel_multi_index(tuple((cell + corner).T), self.shape)
+            for k in range(out.shape[1]):
+                out[:, k] += np.bincount(at, weight * rows[:, k], len(out))
+        return out.reshape(*self.shape, *values.shape[1:])
+
+
+def mean_spacing(x: np.ndarray) -> float:
+    """Typical distance of neighbours [m]: cube root of the occupied volume per particle.
+
+    The volume is counted in cells of two spacings, found by iteration from the bounding box; in flat clouds
+    it is an area, in lines a length. 0.1 for a single point.
+    """
+    lo, hi = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
+    axes = np.flatnonzero(hi - lo > 1e-3 * (hi - lo).max())
+    if not len(axes) or len(x) < 2:
+        return 0.1
+    spacing = float(np.prod((hi - lo)[axes]) / len(x)) ** (1.0 / len(axes))
+    for _ in range(4):
+        cells = np.floor((x[:, axes] - lo[axes]) / (2.0 * spacing)).astype(np.int64)
+        occupied = len(np.unique(np.ravel_multi_index(tuple(cells.T), tuple(cells.max(axis=0) + 1))))
+        spacing = 2.0 * spacing * (occupied / len(x)) ** (1.0 / len(axes))
+    return float(spacing)

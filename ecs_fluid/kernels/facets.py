@@ -1,0 +1,264 @@
+"""The surface of a sampled field, cut into facets: distances to it, its area, and the volume it encloses.
+
+A field g (px, py, pz) on a uniform grid is negative inside. Every cell is cut into six tetrahedra around the
+diagonal from its lower to its upper corner (Kuhn), in which g is linear, so the surface g = 0 is flat in each
+of them: one triangle, or two. Neighbouring cells cut their common face alike, so the surface has no gaps. A
+flat axis (one layer of points) counts as one cell along which nothing changes: Kuhn's tetrahedra then cut the
+plane into triangles, and distances, lengths (area per depth) and areas (volume per depth) are the plane's.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+PATHS = np.array([[1, 3, 7], [1, 5, 7], [2, 3, 7], [2, 6, 7], [4, 5, 7], [4, 6, 7]], dtype=np.int64)
+"""Corners of the six tetrahedra beside corner 0; corner 4 a + 2 b + c has the offsets a, b, c."""
+
+
+@njit(forceinline=True, error_model="numpy")
+def _to_segment(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
+    """Squared distance of the origin from the segment a b."""
+    d0, d1, d2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    along, length = -(a[0] * d0 + a[1] * d1 + a[2] * d2), d0 * d0 + d1 * d1 + d2 * d2
+    t = along / length if length > 0.0 else 0.0
+    t = min(max(t, 0.0), 1.0)
+    x, y, z = a[0] + t * d0, a[1] + t * d1, a[2] + t * d2
+    return x * x + y * y + z * z
+
+
+@njit(forceinline=True)
+def _cross(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@njit(forceinline=True, error_model="numpy")
+def _to_triangle(
+    a: tuple[float, float, float],
+    b: tuple[float, float, float],
+    c: tuple[float, float, float],
+    best: float,
+) -> float:
+    """Smaller of ``best`` and the squared distance of the origin from a triangle (or segment, or point)."""
+    u, v = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2])
+    n = _cross(u, v)
+    nn = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
+    height = a[0] * n[0] + a[1] * n[1] + a[2] * n[2]
+    # No point of a triangle is nearer than its plane.
+    if height * height >= best * nn and nn > 0.0:
+        return best
+    # Barycentric coordinates of the foot point, times nn.
+    p, q = _cross(u, a), _cross(a, v)
+    wc = -(p[0] * n[0] + p[1] * n[1] + p[2] * n[2])
+    wb = -(q[0] * n[0] + q[1] * n[1] + q[2] * n[2])
+    if nn > 0.0 and wb >= 0.0 and wc >= 0.0 and wb + wc <= nn:
+        return height * height / nn
+    return min(min(best, _to_segment(a, b)), min(_to_segment(b, c), _to_segment(c, a)))
+
+
+@njit(forceinline=True, error_model="numpy")
+def _between(corner: np.ndarray, g: np.ndarray, p: int, q: int) -> tuple[float, float, float]:
+    """Where g is zero between the corners p and q."""
+    t = g[p] / (g[p] - g[q])
+    return (
+        corner[p, 0] + t * (corner[q, 0] - corner[p, 0]),
+        corner[p, 1] + t * (corner[q, 1] - corner[p, 1]),
+        corner[p, 2] + t * (corner[q, 2] - corner[p, 2]),
+    )
+
+
+@njit(forceinline=True)
+def _sides(g: np.ndarray, path: np.ndarray, order: np.ndarray) -> int:
+    """Corners of a tetrahedron into ``order`` (4,), those inside first; returns how many are inside."""
+    inside, outside = 0, 3
+    for m in range(4):
+        c = 0 if m == 0 else path[m - 1]
+        if g[c] < 0.0:
+            order[inside] = c
+            inside += 1
+        else:
+            order[outside] = c
+            outside -= 1
+    return inside
+
+
+@njit(forceinline=True)
+def _cell_distance(
+    corner: np.ndarray, g: np.ndarray, paths: np.ndarray, order: np.ndarray, best: float
+) -> float:
+    """Smaller of ``best`` and the squared distance of the origin from the facets of one cell."""
+    for tetrahedron in range(6):
+        inside = _sides(g, paths[tetrahedron], order)
+        if inside == 1 or inside == 3:
+            s = order[0] if inside == 1 else order[3]
+            r = 1 if inside == 1 else 0
+            a = _between(corner, g, s, order[r])
+            b = _between(corner, g, s, order[r + 1])
+            best = _to_triangle(a, b, _between(corner, g, s, order[r + 2]), best)
+        elif inside == 2:
+            a, b = _between(corner, g, order[0], order[2]), _between(corner, g, order[0], order[3])
+            c, d = _between(corner, g, order[1], order[3]), _between(corner, g, order[1], order[2])
+            best = _to_triangle(a, c, d, _to_triangle(a, b, c, best))
+    return best
+
+
+@njit(forceinline=True)
+def _fill_cell(field: np.ndarray, i: int, j: int, k: int, g: np.ndarray) -> int:
+    """Values at the eight corners of the cell (i, j, k) into ``g``; returns how many are negative.
+
+    Along an axis with one layer of points both corners are that layer.
+    """
+    nx, ny, nz = field.shape
+    count = 0
+    for m in range(8):
+        a, b, c = i + (m >> 2), j + ((m >> 1) & 1), k + (m & 1)
+        a, b, c = (0 if nx == 1 else a), (0 if ny == 1 else b), (0 if nz == 1 else c)
+        value = field[a, b, c]
+        g[m] = value
+        count += 1 if value < 0 else 0
+    return count
+
+
+@njit(forceinline=True)
+def _crossed(field: np.ndarray, i: int, j: int, k: int) -> bool:
+    """Whether a neighbour along an axis lies on the other side."""
+    nx, ny, nz = field.shape
+    side = field[i, j, k] < 0
+    return (
+        (i > 0 and (field[i - 1, j, k] < 0) != side)
+        or (i < nx - 1 and (field[i + 1, j, k] < 0) != side)
+        or (j > 0 and (field[i, j - 1, k] < 0) != side)
+        or (j < ny - 1 and (field[i, j + 1, k] < 0) != side)
+        or (k > 0 and (field[i, j, k - 1] < 0) != side)
+        or (k < nz - 1 and (field[i, j, k + 1] < 0) != side)
+    )
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def _facet_distances(
+    field: np.ndarray, spacing: np.ndarray, paths: np.ndarray, phi: np.ndarray, pinned: np.ndarray
+) -> None:
+    nx, ny, nz = field.shape
+    kind = field.dtype.type
+    for i in prange(nx):
+        corner, g, order = np.empty((8, 3)), np.empty(8), np.empty(4, np.int64)
+        for j in range(ny):
+            for k in range(nz):
+                phi[i, j, k], pinned[i, j, k] = field[i, j, k], False
+                if not _crossed(field, i, j, k):
+                    continue
+                best = np.inf
+                for m in range(8):
+                    a, b, c = i - (m >> 2), j - ((m >> 1) & 1), k - (m & 1)
+                    if (
+                        ((a < 0 or a > nx - 2) and nx > 1)
+                        or ((b < 0 or b > ny - 2) and ny > 1)
+                        or ((c < 0 or c > nz - 2) and nz > 1)
+                    ):
+                        continue
+                    count = _fill_cell(field, a, b, c, g)
+                    if count == 0 or count == 8:
+                        continue
+                    for n in range(8):
+                        corner[n, 0] = (a + (n >> 2) - i) * spacing[0]
+                        corner[n, 1] = (b + ((n >> 1) & 1) - j) * spacing[1]
+                        corner[n, 2] = (c + (n & 1) - k) * spacing[2]
+                    best = _cell_distance(corner, g, paths, order, best)
+                pinned[i, j, k] = True
+                size = kind(np.sqrt(best))
+                phi[i, j, k] = -size if field[i, j, k] < 0 else size
+
+
+def facet_distances(field: np.ndarray, spacing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Signed distances to the facets of ``field`` = 0 at the points beside it: (phi m, pinned bool).
+
+    ``field`` (px, py, pz), any unit, negative inside; ``spacing`` (3,) m. Pinned are the points that have a
+    neighbour along an axis on the other side. The surface is nearer to them than that neighbour, so in a grid
+    of cubes the facets of the eight cells around are all that matter and the distance to the facets is exact;
+    that to the smooth surface behind them is of second order in the spacing. Elsewhere phi is the field: its
+    sign counts.
+    """
+    phi, pinned = np.empty_like(field), np.empty(field.shape, np.bool_)
+    h = depths(field, spacing, 0.0)
+    _facet_distances(field, h, PATHS, phi, pinned)
+    return phi, pinned
+
+
+def depths(field: np.ndarray, spacing: np.ndarray, flat: float) -> np.ndarray:
+    """The spacing (3,) m, with ``flat`` (or, for 0, that of the widest cells) along axes of one layer."""
+    h = np.array(spacing, dtype=np.float64)
+    single = np.array(field.shape) == 1
+    h[single] = flat or (h[~single].max() if not single.all() else 1.0)
+    return h
+
+
+@njit(forceinline=True, error_model="numpy")
+def _tetrahedron(
+    corner: np.ndarray, g: np.ndarray, path: np.ndarray, order: np.ndarray
+) -> tuple[float, float]:
+    """Part of a tetrahedron that is inside, and the area of its facet."""
+    inside = _sides(g, path, order)
+    if inside == 0 or inside == 4:
+        return inside / 4.0, 0.0
+    if inside == 2:
+        p, q, r, s = order[0], order[1], order[2], order[3]
+        pr, ps = g[p] / (g[p] - g[r]), g[p] / (g[p] - g[s])
+        qr, qs = g[q] / (g[q] - g[r]), g[q] / (g[q] - g[s])
+        a, b = _between(corner, g, p, r), _between(corner, g, p, s)
+        c, d = _between(corner, g, q, s), _between(corner, g, q, r)
+        return qr * qs + pr * qs * (1.0 - qr) + pr * ps * (1.0 - qs), _area(a, b, c) + _area(a, c, d)
+    s = order[0] if inside == 1 else order[3]
+    first = 1 if inside == 1 else 0
+    part = 1.0
+    for m in range(first, first + 3):
+        part *= g[s] / (g[s] - g[order[m]])
+    a, b = _between(corner, g, s, order[first]), _between(corner, g, s, order[first + 1])
+    return (part if inside == 1 else 1.0 - part), _area(a, b, _between(corner, g, s, order[first + 2]))
+
+
+@njit(forceinline=True)
+def _area(
+    a: tuple[float, float, float], b: tuple[float, float, float], c: tuple[float, float, float]
+) -> float:
+    n = _cross((b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2]))
+    return 0.5 * np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def _enclosed(field: np.ndarray, spacing: np.ndarray, paths: np.ndarray, out: np.ndarray) -> None:
+    """Volume in cells and area in m^2 of every layer of cells along the first axis, into ``out`` (nx, 2)."""
+    ny, nz = max(field.shape[1] - 1, 1), max(field.shape[2] - 1, 1)
+    for i in prange(out.shape[0]):
+        corner, g, order = np.empty((8, 3)), np.empty(8), np.empty(4, np.int64)
+        for n in range(8):
+            corner[n, 0], corner[n, 1] = (n >> 2) * spacing[0], ((n >> 1) & 1) * spacing[1]
+            corner[n, 2] = (n & 1) * spacing[2]
+        volume, area = 0.0, 0.0
+        for j in range(ny):
+            for k in range(nz):
+                count = _fill_cell(field, i, j, k, g)
+                if count == 8:
+                    volume += 1.0
+                elif count > 0:
+                    for m in range(6):
+                        part, facet = _tetrahedron(corner, g, paths[m], order)
+                        volume += part / 6.0
+                        area += facet
+        out[i, 0], out[i, 1] = volume, area
+
+
+def enclosed(field: np.ndarray, spacing: np.ndarray) -> tuple[float, float]:
+    """Volume m^3 inside (``field`` < 0) and area m^2 of the surface, of the facets; both of second order.
+
+    ``field`` (px, py, pz), ``spacing`` (3,) m. With a flat axis they are m^2 and m, per unit of depth. The
+    surface is open where it leaves the grid: no area is counted there.
+    """
+    h = depths(field, spacing, 1.0)
+    out = np.empty((max(field.shape[0] - 1, 1), 2))
+    _enclosed(field, h, PATHS, out)
+    volume, area = 0.0, 0.0
+    for part, facet in out.tolist():
+        volume, area = volume + part, area + facet
+    return volume * float(np.prod(h)), area

@@ -1,0 +1,78 @@
+"""Bodies that nothing can touch during a tick: their motion needs no substeps.
+
+A body is alone if no other comes within its reach, radius + 2 dt (speed + dt acceleration) with the largest
+speed and acceleration of all bodies, and no wall of a container does. Twice: an impact may throw another body
+faster than any was before, up to twice the speed of what hit it.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.contact_solver import Bodies
+from ecs_fluid.kernels.contacts import CONTAINER
+from ecs_fluid.kernels.polytope import Hulls, plane_bound
+from ecs_fluid.kernels.rigid import close_pairs, turn_body
+from ecs_fluid.kernels.rotation import length, matrix_of, times, times_transposed
+
+
+@njit(cache=True)
+def alone(bodies: Bodies, hulls: Hulls, push: np.ndarray, dt: float) -> np.ndarray:
+    """Which bodies (n,) are alone for dt seconds; `push` (n, 3) m/s^2 is their acceleration."""
+    n = len(bodies.x)
+    speed, faster = 0.0, 0.0
+    for i in range(n):
+        here = length(bodies.v[i])
+        if bodies.shape[i] == CONTAINER:
+            here += length(bodies.spin[i]) * bodies.radius[i]
+        speed = max(speed, here)
+        faster = max(faster, length(push[i]))
+    reach = 1.01 * bodies.radius + 2.0 * dt * (speed + dt * faster)
+    out = bodies.shape != CONTAINER
+    solid = np.flatnonzero(out)
+    pairs = close_pairs(bodies.x[solid], reach[solid], bodies.shape[solid], bodies.motion[solid])
+    for p in range(len(pairs)):
+        out[solid[pairs[p, 0]]] = False
+        out[solid[pairs[p, 1]]] = False
+    for c in range(n):
+        if bodies.shape[c] != CONTAINER:
+            continue
+        turn = matrix_of(bodies.q[c])
+        for k in range(len(solid)):
+            i = solid[k]
+            if out[i] and bodies.motion[i] == 2:
+                r = times_transposed(turn, bodies.x[i] - bodies.x[c])
+                if plane_bound(hulls, bodies.hull[c], r[0], r[1], r[2])[0] > -reach[i]:
+                    out[i] = False
+    return out
+
+
+@njit(cache=True)
+def drift(
+    bodies: Bodies, which: np.ndarray, push: np.ndarray, torque: np.ndarray, dt: float, steps: int
+) -> None:
+    """Move the bodies `which` (n,) by dt seconds without contacts, in place.
+
+    Places follow the parabola of the acceleration `push` (n, 3). A `torque` (n, 3), N m in world axes, is
+    given by halves at both ends of `steps` equal parts.
+    """
+    for i in range(len(which)):
+        if not which[i] or bodies.motion[i] == 0:
+            continue
+        for k in range(3):
+            bodies.x[i, k] += dt * bodies.v[i, k] + 0.5 * dt * dt * push[i, k]
+            bodies.v[i, k] += dt * push[i, k]
+        if bodies.motion[i] != 2 or length(torque[i]) == 0.0:
+            turn_body(bodies, i, dt)
+            continue
+        inverse, h = np.linalg.inv(bodies.inertia[i]), dt / steps
+        for _ in range(steps):
+            for side in range(2):
+                turn = matrix_of(bodies.q[i])
+                local = times(inverse, times_transposed(turn, torque[i]))
+                bodies.spin[i] += (0.5 * h) * times(turn, local)
+                if side == 0:
+                    turn_body(bodies, i, h)

@@ -1,0 +1,87 @@
+"""Vortons that lie close together become one.
+
+The cells in which they are joined have edges of powers of two, so that a coarse cell is made of whole fine
+ones. Sums run over the rows in their order, so the result depends on nothing but the rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+REACH = 2**19
+"""Cells along each axis, from the origin to either side, that are told apart; vortons beyond stay alone."""
+
+LEVELS = 64
+
+
+class Merged(NamedTuple):
+    """Joined vortons (g rows): number (g,) of the first row of each, x, alpha, sigma, volume."""
+
+    first: np.ndarray
+    x: np.ndarray
+    alpha: np.ndarray
+    sigma: np.ndarray
+    volume: np.ndarray
+
+
+def cell_levels(edge: np.ndarray) -> np.ndarray:
+    """Power of two (n,) next to an edge (n,) m, as its exponent."""
+    levels: np.ndarray = np.rint(np.log2(edge)).astype(np.int64)
+    return levels
+
+
+def merge(
+    x: np.ndarray,
+    alpha: np.ndarray,
+    sigma: np.ndarray,
+    volume: np.ndarray,
+    level: np.ndarray,
+    side: np.ndarray,
+) -> Merged:
+    """Join the vortons (n rows, float64) that share a cell of edge 2^level m (level (n,)), into one each.
+
+    Those of different `side` (n,), a number from 0 to 15, stay apart: a thin body may lie between them.
+
+    The strength is the sum, so the total strength stays to rounding. The place is the mean c weighted by
+    |alpha|, moved by a x m / a^2, with a the sum of the strengths and m = sum (x - c) x alpha, which keeps
+    what can be kept of the impulse 1/2 sum x cross alpha; the move is at most half a cell. The squared core
+    radius is the mean weighted by |alpha|, and the core at least as wide as the cell, so that coarse cells
+    still overlap. The volume is the largest: all of them stand for the same place.
+    """
+    edge = np.ldexp(1.0, level)
+    cell = np.floor(x / edge[:, None])
+    inside = (np.abs(cell) < REACH).all(axis=1)
+    # Three numbers of 20 bits, with levels and the lonely in front; two rows of equal keys share a cell.
+    index = (np.where(inside[:, None], cell, 0).astype(np.int64) + REACH) @ np.array([1 << 40, 1 << 20, 1])
+    front = np.where(inside, 16 * (level % LEVELS) + side, 16 * LEVELS + np.cumsum(~inside))
+    keys = np.stack([front, index], axis=1)
+    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    group = group.reshape(-1)
+    count = len(first)
+
+    def sums(values: np.ndarray) -> np.ndarray:
+        if values.ndim == 1:
+            return np.bincount(group, values, count)
+        return np.stack([np.bincount(group, column, count) for column in values.T], axis=1)
+
+    # A vorton without strength counts as much as rounding, so that groups of those have a mean too.
+    size = np.linalg.norm(alpha, axis=1)
+    weight = size + 1e-12 * size.max(initial=0.0) + 1e-300
+    total = sums(weight)
+    center = sums(weight[:, None] * x) / total[:, None]
+    strength = sums(alpha)
+    moment = sums(np.cross(x - center[group], alpha))
+    square = (strength**2).sum(axis=1)
+    move = np.cross(strength, moment) / np.where(square > 0.0, square, 1.0)[:, None]
+    cells = edge[first]
+    far = np.linalg.norm(move, axis=1)
+    move *= np.minimum(1.0, 0.5 * cells / np.where(far > 0.0, far, 1.0))[:, None]
+    largest = np.zeros(count)
+    np.maximum.at(largest, group, volume)
+    alone = np.bincount(group, minlength=count) == 1
+    core = np.where(alone, sigma[first], np.maximum(np.sqrt(sums(weight * sigma**2) / total), cells))
+    place = np.where(alone[:, None], x[first], center + move)
+    order = np.argsort(first, kind="stable")
+    return Merged(first[order], place[order], strength[order], core[order], largest[order])

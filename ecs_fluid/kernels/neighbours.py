@@ -1,0 +1,134 @@
+"""Neighbours of groups of cell-sorted particles, copied side by side: pair loops run over full vectors.
+
+A group is a few consecutive sorted rows, at most those of one cell. All rows that may lie within a reach of
+any of its members are some runs of rows, one for each row of cells (fixed i, j) nearby. Their columns are
+copied into a list that stays in the first-level cache, and every member of the group meets the whole list:
+one long loop in place of many short ones, most of whose time goes into what does not fill a vector.
+
+A list is one flat array; column c lies at c WIDTH. It holds up to MOST rows, and the rows after the last up
+to a multiple of PADDING are zero, so a pair loop must give nothing for a source whose columns are all zero.
+Longer neighbourhoods are met in several lists.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.partition import axis_cell
+from ecs_fluid.kernels.vectors import INLINE, LANES
+
+PADDING = 32
+"""Lists end at a multiple of this: two vectors of float32 on AVX-512, for loops unrolled so far."""
+
+MOST = 1024
+WIDTH = MOST + LANES
+"""An odd number of cache lines, for columns a power of two apart would fall upon the same lines."""
+
+GROUP = 32
+"""Members of a group at most."""
+
+
+def columns(*parts: np.ndarray) -> np.ndarray:
+    """Sorted columns (k, n) or (n,) below one another, as ``fill_list`` reads them: (k, n + LANES)."""
+    rows = [part.reshape(-1, part.shape[-1]) for part in parts]
+    out = np.zeros((sum(map(len, rows)), rows[0].shape[1] + LANES), rows[0].dtype)
+    first = 0
+    for row in rows:
+        out[first : first + len(row), : row.shape[1]] = row
+        first += len(row)
+    return out
+
+
+@njit(**INLINE)
+def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int]:
+    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there."""
+    while start[cell + 1] <= p:
+        cell += 1
+    return cell, min(min(start[cell + 1], p + GROUP), last)
+
+
+@njit(**INLINE)
+def first_cell(p: int, start: np.ndarray) -> int:
+    """Cell of the sorted row ``p``."""
+    return int(np.searchsorted(start, p, side="right")) - 1
+
+
+@njit(**INLINE)
+def _between(lo: float, hi: float, origin: float, spacing: float, cell: int, cells: int) -> float:
+    """Distance along one axis from the interval to a cell; the outermost cells reach to infinity."""
+    below = origin + cell * spacing - hi
+    if cell > 0 and below > 0.0:
+        return below
+    above = lo - (origin + (cell + 1) * spacing)
+    if cell < cells - 1 and above > 0.0:
+        return above
+    return 0.0
+
+
+@njit(error_model="numpy")
+def runs_around(
+    sx: np.ndarray, p0: int, p1: int, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    cells: np.ndarray, reach: float, runs: np.ndarray,
+) -> int:  # fmt: skip
+    """First and last + 1 of every run of rows that may lie within ``reach`` of the rows p0:p1; their number.
+
+    ``runs`` (nx ny, 2) at least.
+    """
+    lo0 = hi0 = sx[0, p0]
+    lo1 = hi1 = sx[1, p0]
+    lo2 = hi2 = sx[2, p0]
+    for p in range(p0 + 1, p1):
+        lo0, hi0 = min(lo0, sx[0, p]), max(hi0, sx[0, p])
+        lo1, hi1 = min(lo1, sx[1, p]), max(hi1, sx[1, p])
+        lo2, hi2 = min(lo2, sx[2, p]), max(hi2, sx[2, p])
+    nx, ny, nz = cells[0], cells[1], cells[2]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    j0, j1 = axis_cell(lo1 - reach, origin[1], inv1, ny), axis_cell(hi1 + reach, origin[1], inv1, ny)
+    number = 0
+    for i in range(
+        axis_cell(lo0 - reach, origin[0], inv0, nx), axis_cell(hi0 + reach, origin[0], inv0, nx) + 1
+    ):
+        gx = _between(lo0, hi0, origin[0], spacing[0], i, nx)
+        for j in range(j0, j1 + 1):
+            gy = _between(lo1, hi1, origin[1], spacing[1], j, ny)
+            left = reach * reach - gx * gx - gy * gy
+            if left < 0.0:
+                continue
+            half = math.sqrt(left)
+            row = (i * ny + j) * nz
+            first = start[row + axis_cell(lo2 - half, origin[2], inv2, nz)]
+            last = start[row + axis_cell(hi2 + half, origin[2], inv2, nz) + 1]
+            if first < last:
+                runs[number, 0], runs[number, 1] = first, last
+                number += 1
+    return number
+
+
+@njit(error_model="numpy")
+def fill_list(data: np.ndarray, runs: np.ndarray, number: int, run: int, near: np.ndarray) -> tuple[int, int]:
+    """Fill the list ``near`` from ``data`` (k, n + LANES), by the runs that are left, from ``run`` on.
+
+    Moves the beginning of a run that does not fit. Returns the padded length and the next run.
+    """
+    count = 0
+    while run < number and count < MOST:
+        first = runs[run, 0]
+        take = min(runs[run, 1] - first, MOST - count)
+        for c in range(data.shape[0]):
+            # Unsigned indices need no test for negative ones, which would keep the loop from vectors.
+            row, at, source = np.uintp(c), np.uintp(c * WIDTH + count), np.uintp(first)
+            # Whole vectors: what is copied beyond the run is overwritten next, or blanked below.
+            for q in range(np.uintp((take + LANES - 1) // LANES * LANES)):
+                near[at + q] = data[row, source + q]
+        count += take
+        if first + take == runs[run, 1]:
+            run += 1
+        else:
+            runs[run, 0] = first + take
+    padded = (count + PADDING - 1) // PADDING * PADDING
+    for c in range(data.shape[0]):
+        near[c * WIDTH + count : c * WIDTH + padded] = 0.0
+    return padded, run

@@ -1,0 +1,49 @@
+"""Signed distances of simple shapes in closed form, negative inside: starts of level sets, oracles of tests.
+
+Points are (..., 3) m, results (...,) m. All are exact everywhere, but `union`, which is exact outside only
+(inside it is a lower bound of the depth).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def _from(x: ArrayLike, center: ArrayLike) -> np.ndarray:
+    return np.asarray(x, dtype=np.float64) - np.asarray(center, dtype=np.float64)
+
+
+def sphere(x: ArrayLike, center: ArrayLike, radius: float) -> np.ndarray:
+    """A ball."""
+    return np.asarray(np.linalg.norm(_from(x, center), axis=-1) - radius)
+
+
+def box(x: ArrayLike, center: ArrayLike, size: ArrayLike) -> np.ndarray:
+    """A box along the axes with edges ``size`` (3,)."""
+    q = np.abs(_from(x, center)) - 0.5 * np.asarray(size, dtype=np.float64)
+    return np.asarray(np.linalg.norm(np.maximum(q, 0.0), axis=-1) + np.minimum(q.max(axis=-1), 0.0))
+
+
+def torus(x: ArrayLike, center: ArrayLike, radius: float, thickness: float) -> np.ndarray:
+    """A torus about the z axis: its core circle has ``radius``, its tube the radius ``thickness``."""
+    r = _from(x, center)
+    return np.asarray(np.hypot(np.hypot(r[..., 0], r[..., 1]) - radius, r[..., 2]) - thickness)
+
+
+def capsule(x: ArrayLike, start: ArrayLike, end: ArrayLike, radius: float) -> np.ndarray:
+    """All points within ``radius`` of the segment from ``start`` to ``end``."""
+    r, d = _from(x, start), _from(end, start)
+    t = np.clip(r @ d / max(float(d @ d), np.finfo(float).tiny), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(r - t[..., None] * d, axis=-1) - radius)
+
+
+def plane(x: ArrayLike, point: ArrayLike, normal: ArrayLike) -> np.ndarray:
+    """The half-space behind a plane whose ``normal`` (3,), of any length but 0, points outside."""
+    n = np.asarray(normal, dtype=np.float64)
+    return np.asarray(_from(x, point) @ (n / np.linalg.norm(n)))
+
+
+def union(*phi: np.ndarray) -> np.ndarray:
+    """Whatever lies in any of the shapes."""
+    return np.asarray(np.minimum.reduce(phi))

@@ -1,0 +1,105 @@
+"""Steps of liquid particles in time: drift, kick, drift, with one evaluation of the forces in each.
+
+x += v s/2; v += s a(x, v); x += v s/2. Without viscosity this is the symplectic position form of Verlet's
+method, of second order, and nothing is carried from step to step: a run can stop between any two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ecs_fluid.kernels import CHUNKS
+from ecs_fluid.kernels.grid import grid_for_radius
+from ecs_fluid.kernels.neighbours import columns
+from ecs_fluid.kernels.obstacles import Obstacles
+from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
+from ecs_fluid.kernels.polytope import Hulls
+from ecs_fluid.kernels.reduce import bounds
+from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
+from ecs_fluid.kernels.sph import FAR, SOFT, compression, forces, lattice_weight, tait
+from ecs_fluid.kernels.sph_walls import TOUCHED, wall_forces, wall_law, walls
+
+CELL = 0.75
+"""Edge of the cells of the neighbour search, in reaches."""
+
+
+class LiquidLaw(NamedTuple):
+    """What all particles share.
+
+    reach: R, m. support: R over the spacing, 1. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
+    """
+
+    reach: float
+    support: float
+    volume: float
+    stiffness: float
+    viscosity: float
+
+
+class Evaluation(NamedTuple):
+    """Forces at one moment: force (n, 3) N without gravity, of which walls (3,) N by walls; nu (n,), load (n,)
+    s P [J]; loss W; loads (bodies, 6) N and N m on bodies."""
+
+    force: np.ndarray
+    nu: np.ndarray
+    load: np.ndarray
+    loss: float
+    loads: np.ndarray
+
+
+def moved(obstacles: Obstacles, time: float) -> Obstacles:
+    """The bodies `time` s after the start of the tick, by their velocities and spins."""
+    if time == 0.0 or not (obstacles.v.any() or obstacles.spin.any()):
+        return obstacles
+    turned = np.array(
+        [
+            matrix_of(product(quaternion_of(time * spin), q))
+            for spin, q in zip(obstacles.spin, obstacles.q0, strict=True)
+        ]
+    )
+    return obstacles._replace(x1=obstacles.x0 + time * obstacles.v, turn1=turned)
+
+
+def evaluate(
+    law: LiquidLaw, x: np.ndarray, v: np.ndarray, mass: np.ndarray, size: np.ndarray, obstacles: Obstacles | None,
+    hulls: Hulls | None,
+) -> Evaluation:  # fmt: skip
+    """Forces between particles and from walls.
+
+    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0; the bodies as they stand, None without.
+    """
+    n, kind = len(x), x.dtype.type
+    weight = lattice_weight(law.support)
+    low, high = bounds(x)
+    units = ((x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
+    extent = (high - low) / law.reach
+    grid = grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * n + 64)
+    start, order = partition(units, *grid)
+    place = gather_sorted(units, order)
+    crowd_sorted, crowd = np.empty(n, x.dtype), np.empty(n, x.dtype)
+    compression(columns(place), start, *grid, crowd_sorted)
+    scatter_sorted(crowd_sorted, order, crowd)
+    wall = np.zeros(n, x.dtype)
+    touching = obstacles is not None and hulls is not None
+    if obstacles is not None and hulls is not None:
+        body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
+        walls(
+            obstacles, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope
+        )  # fmt: skip
+    nu, load = np.empty(n, x.dtype), np.empty(n, x.dtype)
+    tait(crowd, wall, size, weight, law.stiffness, law.volume, nu, load)
+    data = columns(place, gather_sorted(v, order), gather_sorted(load, order), gather_sorted(mass, order))
+    sorted_force, force, loss = np.empty((3, n), x.dtype), np.empty((n, 3), x.dtype), np.empty(n, x.dtype)
+    forces(
+        data, start, *grid, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach), kind(SOFT),
+        sorted_force, loss,
+    )  # fmt: skip
+    scatter_sorted(sorted_force, order, force)
+    loads = np.zeros((CHUNKS, 0, 6))
+    if touching:
+        assert obstacles is not None
+        loads = np.zeros((CHUNKS, len(obstacles.x1), 6))
+        wall_forces(x, load / size, body, slope, obstacles.x1, force, loads)
+    return Evaluation(force, nu, load, float(loss.sum(dtype=np.float64)), loads.sum(axis=0))

@@ -1,0 +1,20 @@
+"""The table of what acts on bodies, emptied once a tick before systems add to it."""
+
+from __future__ import annotations
+
+from ecs_fluid.components.bodies import BodyLoad
+from ecs_fluid.system import System
+
+
+class LoadSystem(System):
+    """Empties the BodyLoad of all bodies; brought along by systems that add forces."""
+
+    writes = (BodyLoad,)
+    phase = "spawn"
+
+    def process(self, dt: float) -> None:
+        """Back to zero."""
+        for (load,) in self.query(BodyLoad):
+            load.force[...] = 0.0
+            load.torque[...] = 0.0
+            load.added[...] = 0.0

@@ -1,0 +1,135 @@
+"""Fluid meets bodies: no flow through their surfaces, and none along them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
+from ecs_fluid.components.bodies import (
+    BallShape,
+    Body,
+    BoundaryExchange,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+    ShedSpin,
+)
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.body_tables import body_entities
+from ecs_fluid.systems.boundary_article import reassign_vortons
+from ecs_fluid.systems.boundary_panels import PanelBoundary
+from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.stretch import StretchSystem
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World
+
+
+class BoundarySystem(System):
+    """Makes the fluid follow the surfaces of bodies.
+
+    article: vortons within `reach` core radii of a surface get a new place and strength, each as if the
+    others stayed, such that the fluid stops at the nearest point of the surface (articles, part 4). They go
+    the part `gain` of the way in each tick, or less where all together would go too far. Where a body spins
+    and the fluid does not yet, they also take up vorticity along the normal, 2 spin . n, as fluid that turns
+    with the surface has it. No vortons are made, so a body acts only on fluid that has vortons.
+
+    panels: the surface is covered by triangles, each with a vortex ring round it, whose circulations follow
+    from the velocity along the normal at all centres: (u + u_rings - v_body) . n = 0. The fluid inside then
+    follows the body altogether, so this sheet is what has to be shed to stop both the flow through the
+    surface and the flow along it. It is shed at every tick, `offset` panels off the surface, as vortons
+    of exactly its strength, into the entity `wake`; vortons that come closer than `merge` core radii there
+    are joined, and those far from all bodies in ever coarser cells once there are more than `most`. The
+    vorticity of bodies that spin is in the entity `wake`-bound; the total of both is zero. Containers act on
+    the fluid in them; one that moves slips along it, but lets none through.
+
+    Runs after collisions, on the state at the end of the tick. What each body gave to the vortons is in its
+    BoundaryExchange. Source: Fluid Simulation for Video Games, parts 4 and 7; Ploumhans, Winckelmans,
+    Salmon, Leonard and Warren, J. Comput. Phys. 178 (2002); Katz and Plotkin, Low-Speed Aerodynamics (2001).
+    """
+
+    reads = (Pose, Body, BallShape, HullShape, HullTable, Velocity)
+    writes = (Position, Strength, CoreRadius, Volume, RigidMotion, BoundaryExchange, ShedSpin)
+    phase = "constrain"
+    after = ("CollisionSystem",)
+
+    boundary: Literal["article", "panels"] = Field("article", description="how the condition is met")
+    reach: float = Field(1.2, gt=0, le=10, description="article: reach of a surface, core radii")
+    gain: float = Field(0.1, gt=0, le=1, description="article: largest part of the correction made per tick")
+    sample: Literal["surface", "vorton"] = Field(
+        "surface", description="article: where the flow is looked at: at the surface point, or at the vorton"
+    )
+    placement: Literal["bent", "normal"] = Field(
+        "bent",
+        description="article: put vortons where they stop flow through the surface too, or on the normal",
+    )
+    reaction: Literal["spin", "none"] = Field(
+        "spin", description="article: free bodies lose the spin momentum that their vortons gain, or not"
+    )
+    density: float = Field(1.0, gt=0, le=1e6, description="article: density of the fluid, kg/m^3")
+    on: tuple[Name, ...] = Field((), description="article: entities of vortons it changes; default all")
+    panels_across: int = Field(
+        8, ge=1, le=64, description="panels: edges of triangles along the longest extent of a body"
+    )
+    spacing: float | None = Field(
+        None, gt=0, le=1e6, description="panels: edge of the triangles, m; default by panels_across"
+    )
+    offset: float = Field(
+        1.0, ge=0, le=4, description="panels: distance of shed vortons, in roots of the panel's area"
+    )
+    overlap: float = Field(
+        1.5, gt=0, le=8, description="panels: core radius of shed vortons, in roots of the panel's area"
+    )
+    tolerance: float = Field(
+        5e-3, gt=0, le=1, description="panels: rms normal velocity left at the centres, over the rms slip"
+    )
+    sweeps: int = Field(10, ge=1, le=100, description="panels: most solutions per tick")
+    merge: float = Field(
+        0.5, gt=0, le=4, description="panels: cells in which shed vortons are joined, core radii"
+    )
+    most: int = Field(20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
+    wake: Name = Field("wake", description="panels: entity that gets the vortons")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._sheets = PanelBoundary(self)
+
+    def added(self, world: World) -> None:
+        """The velocity must be known, and bodies must move."""
+        for name in self.on:
+            world[name][Strength]
+        world.require(VelocitySystem)
+        world.require(BodySystem)
+        if self.boundary == "panels":
+            self._sheets.added(world)
+
+    def process(self, dt: float) -> None:
+        """Meet the condition at all bodies."""
+        entities = body_entities(self.world)
+        if not entities:
+            return
+        if self.boundary == "panels":
+            self._sheets.process(entities)
+        else:
+            reassign_vortons(self, entities)
+
+    def lint(self, world: World) -> list[str]:
+        """Sheets that are stretched without any diffusion break up."""
+        stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
+        calm = stretch is None or stretch.scheme == "none" or stretch.rate == 0.0
+        if self.boundary == "article" or calm or (diffusion is not None and diffusion.viscosity > 0.0):
+            return []
+        return [
+            "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, which lasts "
+            "for a few body lengths of flow only; give the fluid a viscosity, best with StretchSystem.rate = "
+            "0.5 too, or set StretchSystem.scheme = 'none'"
+        ]
+
+    @property
+    def residual(self) -> float:
+        """panels: rms normal velocity left at the centres in the last tick, over the rms slip."""
+        return self._sheets.residual

@@ -1,0 +1,215 @@
+"""What the fluid at rest, and the density that particles carry, do to bodies: buoyancy and added mass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Ambient, DensityField, TransferGrid
+from ecs_fluid.components.bodies import (
+    AddedMass,
+    BallShape,
+    Body,
+    BodyHeat,
+    BodyLoad,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+)
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem, density_of
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.body_loads import LoadSystem
+from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.populations import add_spread
+from ecs_fluid.systems.properties import carriers
+from ecs_fluid.systems.transfer import TransferSystem
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.contact_solver import Bodies
+    from ecs_fluid.kernels.polytope import Hulls
+
+GOLDEN = (1 + 5**0.5) / 2
+
+
+class BuoyancySystem(System):
+    """Archimedes: force -int rho g dV and torque -int (x - c) cross rho g dV over the volume of each body.
+
+    rho is the ambient's density at each height, integrated exactly through its linear pieces (`kernels.
+    buoyancy`), plus, with `local`, the excess density that particles carry. That is read on the surface, half
+    a cell outside, where the fluid is, and continued into the body by the linear function that fits it best;
+    so the sum is exact in a linear profile. With a BodyHeat the displaced volume grows by `expansion` times
+    its temperature above the `reference`.
+
+    Added mass: a body that accelerates takes fluid along, C rho V, with C = 1/2 for a ball exactly (released
+    at rest it starts with (m - m_f) g / (m + m_f/2)); polytopes have none unless an AddedMass gives their
+    tensor. What a tensor that turns with the body adds to forces and torques (Kirchhoff, Munk) is left out,
+    and so is the force of fluid that accelerates by itself. A boundary of panels has its own added mass.
+
+    The weight m g stays with the BodySystem, whose `gravity` should be the ambient's.
+    Source: Fluid Simulation for Video Games, part 9 (which takes three points of the density); Lamb,
+    Hydrodynamics, art. 92.
+    """
+
+    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, TransferGrid, DensityField)
+    adds = (BodyLoad,)
+    phase = "move"
+    before = (BodySystem,)
+
+    added_mass: bool = Field(True, description="fluid is accelerated along with bodies")
+    local: bool = Field(True, description="particles with a density count, not the ambient fluid alone")
+
+    def added(self, world: World) -> None:
+        """Gravity and density at rest come from the ambient, that of particles from the transfer."""
+        world.require(AmbientSystem)
+        world.require(TransferSystem)
+        world.require(LoadSystem)
+        world.require(BodySystem)
+
+    def lint(self, world: World) -> list[str]:
+        """Weight and buoyancy by different gravities."""
+        weight, lift = world.require(BodySystem).gravity, world.require(AmbientSystem).gravity
+        if str(weight) == str(lift):
+            return []
+        return [f"BodySystem has gravity {weight}, AmbientSystem {lift}; bodies float in neither"]
+
+    def process(self, dt: float) -> None:
+        """Add force, torque and added mass of every body."""
+        entities = body_entities(self.world)
+        if not entities:
+            return
+        ambient = self.world.require(AmbientSystem).present()
+        bodies, hulls = gathered(entities)
+        mass, moment, volume = self._at_rest(ambient, bodies, hulls)
+        if self.local:
+            self._excess(bodies, hulls, volume, mass, moment)
+        factor = _swelling(entities)
+        mass, moment = mass * factor, moment * factor[:, None]
+        gravity = ambient.gravity.astype(np.float64)
+        loads = [entity[BodyLoad] for entity in entities]
+        number = self.world.dtype
+        solid = bodies.shape != 2
+        add_spread((-(mass * solid)[:, None] * gravity).astype(number), [load.force for load in loads])
+        add_spread(
+            (-np.cross(moment * solid[:, None], gravity)).astype(number), [load.torque for load in loads]
+        )
+        if self.added_mass:
+            whole = _coefficients(entities, bodies) * (mass * solid)[:, None, None]
+            add_spread(whole.astype(number), [load.added for load in loads])
+
+    def _at_rest(self, ambient: Ambient, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array, Array]:
+        """Displaced mass (n,), its moment (n, 3), volume (n,) in the ambient fluid."""
+        from ecs_fluid.kernels.buoyancy import displaced
+
+        n = len(bodies.x)
+        mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
+        displaced(
+            bodies.shape, bodies.radius, bodies.hull, hulls, bodies.x, bodies.q, *profile(ambient),
+            mass, moment, volume,
+        )  # fmt: skip
+        return mass, moment, volume
+
+    def _excess(self, bodies: Bodies, hulls: Hulls, volume: Array, mass: Array, moment: Array) -> None:
+        """Add what particles have more than the ambient fluid, continued linearly into the bodies."""
+        if not carriers(self.world):
+            return
+        from ecs_fluid.kernels.interpolation import interpolate
+
+        grid, field = self.field(TransferGrid), self.field(DensityField)
+        out = 0.5 * float(grid.spacing.min())
+        places, owner = probes(bodies, hulls, out)
+        inside = ((places >= grid.origin) & (places <= grid.origin + grid.spacing * grid.cells)).all(axis=1)
+        excess = np.zeros(len(places))
+        if not inside.any():
+            return
+        excess[inside] = interpolate(places[inside], grid.origin, grid.spacing, field.excess)
+        starts = np.searchsorted(owner, np.arange(len(bodies.x) + 1))
+        for i in np.unique(owner[excess != 0]):
+            rows = slice(starts[i], starts[i + 1])
+            away = places[rows] - bodies.x[i]
+            fit, *_ = np.linalg.lstsq(np.column_stack([np.ones(len(away)), away]), excess[rows], rcond=None)
+            mass[i] += volume[i] * fit[0]
+            moment[i] += volume[i] * second_moment(bodies, i) @ fit[1:]
+
+
+def profile(ambient: Ambient) -> tuple[Array, Array]:
+    """(heights, densities) of the fluid at rest, float64; between heights the density is taken as linear."""
+    if len(ambient.temperature) > 1:
+        heights, values = ambient.temperature_heights, density_of(ambient, ambient.temperature)
+    else:
+        heights, values = ambient.density_heights, ambient.density
+    return np.ascontiguousarray(heights, np.float64), np.ascontiguousarray(values, np.float64)
+
+
+def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
+    """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising."""
+    from ecs_fluid.kernels.rotation import matrix_of
+
+    balls = np.flatnonzero(bodies.shape == 0)
+    spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions()
+    places, owner = [spheres.reshape(-1, 3)], [np.repeat(balls, spheres.shape[1])]
+    for i in np.flatnonzero(bodies.shape == 1):
+        h = bodies.hull[i]
+        corners = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+        planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
+        middles = [
+            corners[hulls.loops[hulls.loop_start[k] : hulls.loop_start[k + 1]]].mean(axis=0)
+            for k in range(hulls.plane_start[h], hulls.plane_start[h + 1])
+        ]
+        sizes = np.linalg.norm(corners, axis=1, keepdims=True)
+        local = np.vstack([np.array(middles) + out * planes[:, :3], corners * (1 + out / sizes)])
+        places.append(bodies.x[i] + local @ matrix_of(bodies.q[i]).T)
+        owner.append(np.full(len(local), i))
+    whose = np.concatenate(owner)
+    order = np.argsort(whose, kind="stable")
+    return np.concatenate(places)[order], whose[order]
+
+
+def second_moment(bodies: Bodies, i: int) -> Array:
+    """int r r^T dV / V (3, 3) m^2 of body i in world axes, from the inertia of a body of even density."""
+    from ecs_fluid.kernels.rotation import matrix_of
+
+    turn = matrix_of(bodies.q[i])
+    inertia = bodies.inertia[i] / bodies.mass[i]
+    return np.asarray(turn @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ turn.T)
+
+
+def _swelling(entities: list[Entity]) -> Array:
+    """Displaced over cold volume (n,) of all bodies, 1; at least 0."""
+    parts = []
+    for entity in entities:
+        if BodyHeat in entity:
+            heat = entity[BodyHeat]
+            warm = heat.T.astype(np.float64) - heat.reference
+            parts.append(np.maximum(1.0 + heat.expansion * warm, 0.0))
+        else:
+            parts.append(np.ones(len(entity)))
+    return np.concatenate(parts)
+
+
+def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:
+    """Added over displaced mass (n, 3, 3) in world axes."""
+    from ecs_fluid.kernels.rotation import matrix_of
+
+    out = np.zeros((len(bodies.x), 3, 3))
+    out[bodies.shape == 0] = 0.5 * np.eye(3)
+    first = 0
+    for entity in entities:
+        if AddedMass in entity:
+            for k, tensor in enumerate(entity[AddedMass].coefficient.astype(np.float64)):
+                turn = matrix_of(bodies.q[first + k])
+                out[first + k] = turn @ tensor @ turn.T
+        first += len(entity)
+    return out
+
+
+def _directions() -> Array:
+    """Corners (12, 3) of an icosahedron: means over them are exact for polynomials up to degree 5."""
+    rows = [np.roll([0.0, a, b * GOLDEN], k) for k in range(3) for a in (-1, 1) for b in (-1, 1)]
+    return np.asarray(np.array(rows) / np.sqrt(1 + GOLDEN**2))

@@ -1,0 +1,146 @@
+"""Heat between bodies and the fluid that touches them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Position, Strength, Temperature, Volume
+from ecs_fluid.components.bodies import (
+    BallShape,
+    Body,
+    BodyHeat,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+)
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem, ambient_temperature
+from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.populations import joined, spread
+from ecs_fluid.systems.properties import attach_ambient
+from ecs_fluid.systems.thermal import ExpansionSystem
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.contact_solver import Bodies
+    from ecs_fluid.kernels.polytope import Hulls
+
+
+class ConductionSystem(System):
+    """Conduction of heat both ways between bodies that have a BodyHeat and the particles near them.
+
+    C dT_b/dt = -sum h A w (T_b - T), rho_0 c_p V dT/dt = h A w (T_b - T): the body's `transfer` h and area A,
+    and for each particle within `reach` of the surface the part w = V / V_all of the fluid there, V_all being
+    the volume of the layer, or of the particles if they are more. So the outcome does not depend on how many
+    particles there are, nor on dt: the tick is solved exactly (`kernels.conduction`). C T_b + sum
+    rho_0 c_p V T is kept to rounding; heat counts per volume as in the ThermalSystem.
+
+    A particle near several bodies exchanges with the nearest. What particles leave free of the layer
+    insulates, or (`open_air`) is ambient fluid, to which the body's heat is lost. A container that has a
+    BodyHeat conducts from its walls inwards. Source: Fluid Simulation for Video Games, parts 10 and 11 (part
+    10 leaves out dt and heats the hot body, part 11 puts the sign right).
+    """
+
+    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, Position, Strength, Volume)
+    writes = (Temperature, BodyHeat)
+    phase = "move"
+    after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
+
+    reach: float = Field(gt=0, le=1e6, description="depth of the layer of fluid that touches a body, m")
+    heat_capacity: float = Field(1005.0, gt=0, le=1e9, description="heat capacity c_p of the fluid, J/(kg K)")
+    open_air: bool = Field(False, description="bodies lose heat to the ambient where there are no particles")
+
+    def added(self, world: World) -> None:
+        """Vortons have a temperature, and the density follows it."""
+        ambient = world.require(AmbientSystem).present()
+        for entity in world.entities:
+            if Strength in entity and Volume in entity and Position in entity:
+                attach_ambient(entity, Temperature, ambient)
+        world.require(ExpansionSystem)
+
+    def process(self, dt: float) -> None:
+        """Exchange the heat of the tick."""
+        from ecs_fluid.kernels.conduction import conduct, nearest_bodies
+        from ecs_fluid.kernels.obstacles import obstacles
+
+        entities = body_entities(self.world)
+        if not any(BodyHeat in entity for entity in entities):
+            return
+        bodies, hulls = gathered(entities)
+        heat = _heat_tables(entities)
+        ambient = self.world.require(AmbientSystem).present()
+        tables = list(self.query(Position, Volume, Temperature))
+        number = self.world.dtype
+        x = joined([position.x for position, _, _ in tables], (3,), number)
+        volume = joined([table.volume for _, table, _ in tables], (), number)
+        T = np.concatenate([np.zeros(0, number), *(table.T for *_, table in tables)])
+        who = np.empty(len(x), np.int64)
+        pose, shapes = (bodies.x, bodies.q), (bodies.shape, bodies.radius, bodies.hull)
+        around = obstacles(pose, pose, (bodies.v, bodies.spin), *shapes, self.reach)
+        nearest_bodies(around, hulls, x, self.reach, heat["transfer"] > 0, who)
+        area = areas(bodies, hulls)
+        warm, lost = heat["T"].copy(), np.zeros(len(area))
+        conduct(
+            who, T, volume.astype(np.float64),
+            float(ambient.reference_density[0]) * self.heat_capacity,
+            warm, heat["capacity"], heat["transfer"] * area, self._layers(bodies, area),
+            ambient_temperature(ambient, bodies.x[:, 2]), self.open_air, dt, lost,
+        )  # fmt: skip
+        spread(T, [table.T for *_, table in tables])
+        first = 0
+        for entity in entities:
+            if BodyHeat in entity:
+                table, now = entity[BodyHeat], warm[first : first + len(entity)]
+                table.T = now
+                table.rest = now - table.T.astype(np.float64)
+            first += len(entity)
+
+    def _layers(self, bodies: Bodies, area: Array) -> Array:
+        """Volume (n,) m^3 of the fluid within reach of each surface."""
+        r, size = self.reach, bodies.radius
+        ball = 4 / 3 * np.pi * ((size + r) ** 3 - size**3)
+        # Steiner's formula without its term of the edges, which a polytope's other two outweigh.
+        solid = area * r + 4 / 3 * np.pi * r**3
+        return np.where(bodies.shape == 0, ball, np.where(bodies.shape == 2, area * r, solid))
+
+
+def areas(bodies: Bodies, hulls: Hulls) -> Array:
+    """Surfaces (n,) m^2 of bodies."""
+    out = 4 * np.pi * bodies.radius**2
+    known: dict[int, float] = {}
+    for i in np.flatnonzero(bodies.shape != 0):
+        h = int(bodies.hull[i])
+        if h not in known:
+            known[h] = _area(hulls, h)
+        out[i] = known[h]
+    return np.asarray(out)
+
+
+def _area(hulls: Hulls, h: int) -> float:
+    total = 0.0
+    corners = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+    for k in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
+        face = corners[hulls.loops[hulls.loop_start[k] : hulls.loop_start[k + 1]]]
+        cross = np.cross(face[1:-1] - face[0], face[2:] - face[0]).sum(axis=0)
+        total += 0.5 * float(np.linalg.norm(cross))
+    return total
+
+
+def _heat_tables(entities: list[Entity]) -> dict[str, Array]:
+    """T, capacity and transfer (n,) of all bodies; without a BodyHeat they conduct nothing."""
+    found = {}
+    for name, nothing in (("T", 300.0), ("capacity", 1.0), ("transfer", 0.0)):
+        parts = [
+            getattr(entity[BodyHeat], name) if BodyHeat in entity else np.full(len(entity), nothing)
+            for entity in entities
+        ]
+        found[name] = np.concatenate(parts).astype(np.float64)
+    rests = [entity[BodyHeat].rest if BodyHeat in entity else np.zeros(len(entity)) for entity in entities]
+    found["T"] += np.concatenate(rests)
+    return found

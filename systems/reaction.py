@@ -1,0 +1,174 @@
+"""What particles give back to bodies: impulses from tracers, angular impulses from vortons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Position, Strength, Velocity
+from ecs_fluid.components.bodies import (
+    FREE,
+    BallShape,
+    Body,
+    BoundaryExchange,
+    FluidReaction,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+    Touch,
+)
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.boundary import BoundarySystem
+from ecs_fluid.systems.collision import CollisionSystem
+from ecs_fluid.systems.populations import spread
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.contact_solver import Bodies
+    from ecs_fluid.kernels.polytope import Hulls
+
+Source = Literal["tracers", "vortons", "none"]
+
+
+class ReactionSystem(System):
+    """Gives bodies the momentum that fluid loses at them, and tells it in two ways (FluidReaction).
+
+    tracers: each stands for the mass `tracer_mass` of fluid, the density times the volume per tracer. One
+    that meets a body loses its velocity relative to the surface there, along the normal (contact
+    "sliding"; a stream of speed U against a plate exerts rho U^2 A), or all of it ("sticking", part 4). It
+    gives its momentum once, at the first tick of a contact, so that forces do not depend on dt. All meetings
+    of a tick are solved together and implicitly (`kernels.reaction`): momentum is exact, and a light body is
+    never thrown back.
+
+    vortons: -`density` times the impulse, and the angular impulse about the body's centre, that the
+    BoundarySystem gave to the vortons near that body (its BoundaryExchange).
+
+    `linear` and `angular` choose which of the two sets the bodies' velocity and spin. The article takes
+    momentum from tracers, which resolve it finer, and spin from vortons, which is what the BoundarySystem's
+    own `reaction` does; `angular` is for worlds without that. Only free bodies are moved.
+    Source: Fluid Simulation for Video Games, parts 4 and 7; Saffman, Vortex Dynamics, section 3.
+    """
+
+    # BoundaryExchange too, where it is filled: a world may go without a BoundarySystem.
+    reads = (Pose, Body, BallShape, HullShape, HullTable, Position, Velocity, Strength, Touch)
+    writes = (RigidMotion, FluidReaction)
+    phase = "constrain"
+    after = ("CollisionSystem", "BoundarySystem")
+
+    linear: Source = Field("tracers", description="where the change of the velocity comes from")
+    angular: Source = Field("none", description="where the change of the spin comes from")
+    tracer_mass: float | None = Field(
+        None, gt=0, le=1e9, description="mass of fluid that a tracer stands for, kg; density times its volume"
+    )
+    contact: Literal["sliding", "sticking"] = Field(
+        "sliding", description="tracers give what points into the surface, or all of their relative velocity"
+    )
+    density: float = Field(1.0, gt=0, le=1e6, description="density of the fluid around vortons, kg/m^3")
+    on: tuple[Name, ...] = Field((), description="tracers that count; default all particles without strength")
+
+    def added(self, world: World) -> None:
+        """Particles remember whom they met."""
+        if "tracers" in (self.linear, self.angular) and self.tracer_mass is None:
+            raise RecipeError(
+                "ReactionSystem: tracer_mass is missing; give the density times the volume that a tracer "
+                "stands for, such as 1.2 kg/m^3 times cell^3/per_cell"
+            )
+        world.require(CollisionSystem)
+        if "vortons" in (self.linear, self.angular):
+            world.require(BoundarySystem, reaction="none")
+        boundary = world.system(BoundarySystem)
+        by_itself = boundary is not None and boundary.boundary == "article" and boundary.reaction != "none"
+        if self.angular != "none" and by_itself:
+            raise RecipeError(
+                f"ReactionSystem has angular = {self.angular!r}, and BoundarySystem changes the spin too; "
+                "set its reaction to 'none', or angular to 'none'"
+            )
+        for name in self.on:
+            world[name][Position]
+        for entity in self._tracers(world):
+            if Touch not in entity:
+                world.attach(entity.name, Touch)
+
+    def _tracers(self, world: World) -> list[Entity]:
+        if self.on:
+            return [world[name] for name in self.on]
+        return [entity for entity, _ in world.entities_with(Position) if Strength not in entity]
+
+    def process(self, dt: float) -> None:
+        """Exchange the momentum of the tick."""
+        from ecs_fluid.kernels.reaction import mass_matrices
+
+        entities = body_entities(self.world)
+        if not entities:
+            return
+        bodies, hulls = gathered(entities)
+        masses = mass_matrices(bodies.mass, bodies.inertia, bodies.q)
+        motion = np.concatenate([bodies.v, bodies.spin], axis=1)
+        matrix, given = self._meetings(bodies, hulls)
+        rest = given - np.einsum("nab,nb->na", matrix, motion)
+        by_vortons = self._from_vortons(entities)
+        free = bodies.motion == FREE
+        change = np.zeros((len(free), 6))
+        sources = (self.linear, self.angular)
+        moved = np.repeat([source == "tracers" for source in sources], 3)
+        if moved.any() and self.tracer_mass is not None:
+            whole = np.where(np.outer(moved, moved), masses + matrix, np.eye(6))
+            change = np.linalg.solve(whole, np.where(moved, rest, 0.0)[..., None])[..., 0]
+        by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
+        taken = np.repeat([source == "vortons" for source in sources], 3)
+        change += np.linalg.solve(masses, np.where(taken, by_vortons, 0.0)[..., None])[..., 0]
+        self._report(entities, by_tracers, by_vortons)
+        self._move(entities, bodies, np.where(free[:, None], change, 0.0))
+
+    def _meetings(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
+        """A (n, 6, 6) and b (n, 6) of all tracers that met a body."""
+        from ecs_fluid.kernels.reaction import meeting_matrices
+
+        n = len(bodies.x)
+        matrix, given = np.zeros((n, 6, 6)), np.zeros((n, 6))
+        if self.tracer_mass is None:
+            return matrix, given
+        sticking = self.contact == "sticking"
+        for entity in self._tracers(self.world):
+            touch = entity[Touch]
+            meeting_matrices(
+                entity[Position].x, entity[Velocity].u, touch.body, touch.before, self.tracer_mass, sticking,
+                bodies.shape, bodies.hull, hulls, bodies.x, bodies.q, matrix, given,
+            )  # fmt: skip
+        return matrix, given
+
+    def _from_vortons(self, entities: list[Entity]) -> Array:
+        """Impulse and angular impulse (n, 6) that the vortons lost."""
+        parts = []
+        for entity in entities:
+            if BoundaryExchange in entity:
+                table = entity[BoundaryExchange]
+                parts.append(np.concatenate([table.impulse, table.moment], axis=1).astype(np.float64))
+            else:
+                parts.append(np.zeros((len(entity), 6)))
+        return -self.density * np.concatenate(parts)
+
+    def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
+        tables = [entity[FluidReaction] for entity in entities]
+        spread(by_tracers[:, :3], [table.tracers for table in tables])
+        spread(by_tracers[:, 3:], [table.tracers_angular for table in tables])
+        spread(by_vortons[:, :3], [table.vortons for table in tables])
+        spread(by_vortons[:, 3:], [table.vortons_angular for table in tables])
+
+    def _move(self, entities: list[Entity], bodies: Bodies, change: Array) -> None:
+        first = 0
+        for entity in entities:
+            rows = slice(first, first + len(entity))
+            first = rows.stop
+            if change[rows].any():
+                motion = entity[RigidMotion]
+                motion.v = bodies.v[rows] + change[rows, :3]
+                motion.spin = bodies.spin[rows] + change[rows, 3:]

@@ -1,0 +1,349 @@
+"""Liquid by smoothed particle hydrodynamics."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import InertialVelocity, Position, Velocity
+from ecs_fluid.components.bodies import Body, BodyLoad, HullShape, HullTable, Pose, RigidMotion
+from ecs_fluid.components.liquid import Liquid, LiquidBooks, LiquidModel, LiquidState
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
+from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.body_loads import LoadSystem
+from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.populations import joined, spread
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.obstacles import Obstacles
+    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.sph_step import Evaluation, LiquidLaw
+
+MOST_STEPS = 1000
+SAME_SIZE = 0.25
+"""Most that the volume of a particle may differ from the mean, as a part of it."""
+
+
+class SphSystem(System):
+    """Liquid: weakly compressible smoothed particle hydrodynamics of all particles with a Liquid.
+
+        m du/dt = - sum_j (P_i + P_j) grad W_ij - P_i grad G_i + viscosity + m g (1 - rho_s / rho),    dx/dt = u
+
+    P = V p / nu^2, nu the compression (1 at rest) by neighbours and walls, p = (rho c^2 / 7) (nu^7 - 1) but
+    never below 0. Pairs push each other equally along their line: momentum and angular momentum are kept to
+    rounding. Pressure, gravity and walls at rest have an energy, which only viscosity and impacts on walls take.
+    Walls are balls, polytopes and containers, smooth and without friction; they get the reaction (BodyLoad).
+    The CollisionSystem keeps back the single particles that go through. Equations: `kernels.sph`,
+    `kernels.sph_walls`. Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named there; it takes the
+    place of the liquid of Fluid Simulation for Video Games, parts 15 to 17, which has the order of its pairs
+    and its random numbers decide.
+
+    Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g H),
+    H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 % at rest.
+
+    Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c + u), R the reach,
+    step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity; with `steps` set, a tick that needs more is
+    refused.
+
+    Viscosity. The liquid has nu = `viscosity` + `artificial` c R / 20; the second part steadies it and is needed
+    for flows without a viscosity of their own (0.02 to 0.1).
+
+    Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the articles,
+    experimental, see docs/liquids.md.
+    """
+
+    reads = (Liquid, Pose, RigidMotion, Body, HullShape, HullTable)
+    writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBooks)
+    adds = (BodyLoad,)
+    phase = "move"
+    before = (BodySystem,)
+
+    viscosity: float = Field(0.0, ge=0, le=1e3, description="kinematic viscosity, m^2/s")
+    artificial: float = Field(0.05, ge=0, le=10, description="artificial viscosity over c R / 20, 1")
+    sound_speed: float | None = Field(
+        None, gt=0, le=1e6, description="speed of sound c, m/s; default 10 sqrt(g H)"
+    )
+    gravity: KeyedVector | None = Field(
+        None, description="gravity, m/s^2; may be keyed in time; default the AmbientSystem's, or (0, 0, -9.81)"
+    )
+    surrounding: float = Field(
+        0.0, ge=0, le=1e6, description="density of what is around the liquid, kg/m^3; it takes weight away"
+    )
+    support: float = Field(2.6, ge=2.2, le=4, description="reach of the kernel over the spacing, 1")
+    courant: float = Field(0.6, gt=0, le=1, description="step over the time sound takes for half a reach, 1")
+    steps: int = Field(0, ge=0, le=MOST_STEPS, description="steps per tick; 0 takes as many as needed")
+    hydrostatic: tuple[Name, ...] = Field(
+        (), description="entities that are compressed by their own weight when the first tick begins"
+    )
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._warned = False
+
+    def added(self, world: World) -> None:
+        """Check names, and give the world its books."""
+        for name in self.hydrostatic:
+            world[name][Liquid]
+        world.require(LoadSystem)
+        for kind in (LiquidModel, LiquidBooks):
+            if kind not in world.fluid:
+                world.attach("fluid", kind)
+
+    def process(self, dt: float) -> None:
+        """Advance the liquid by one tick."""
+        from ecs_fluid.kernels.reduce import max_norm
+
+        tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
+        if not sum(len(position.x) for position, *_ in tables):
+            return
+        if not self.field(LiquidModel).reach[0]:
+            self._prepare(dt)
+        x, v, mass, size = self._joined()
+        steps = self._count(dt, max_norm(v), mass, size)
+        last = self._advance(x, v, mass, size, dt, steps)
+        law = self._law()
+        spread(x, [position.x for position, *_ in tables])
+        spread(v, [inertial.v for _, inertial, *_ in tables])
+        # For frames and pictures; the integrator empties it before it is used again.
+        for _, inertial, _, velocity, _ in tables:
+            velocity.u += inertial.v
+        spread(last.load * last.nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
+        spread(last.nu * mass / (size * law.volume), [state.density for *_, state in tables])
+
+    def _joined(self) -> tuple[Array, Array, Array, Array]:
+        """Copies of all positions, velocities and masses, and V / V_0, of the particles end to end."""
+        tables, number = list(self.query(Position, InertialVelocity, Liquid)), self.world.dtype
+        x = joined([position.x for position, *_ in tables], (3,), number).copy()
+        v = joined([inertial.v for _, inertial, _ in tables], (3,), number).copy()
+        mass = joined([liquid.mass for *_, liquid in tables], (), number)
+        size = joined([liquid.volume for *_, liquid in tables], (), number) / self.field(LiquidModel).volume
+        return x, v, mass, size.astype(number)
+
+    # ------------------------------------------------------------------ law
+
+    def gravity_now(self) -> Array:
+        """Gravity (3,) m/s^2 at the present time."""
+        given = self.gravity
+        if given is None:
+            ambient = self.world.system(AmbientSystem)
+            given = ambient.gravity if ambient is not None else (0.0, 0.0, -9.81)
+        return np.asarray(value_at(given, self.world.time), dtype=np.float64)
+
+    def _law(self) -> LiquidLaw:
+        from ecs_fluid.kernels.sph_step import LiquidLaw
+
+        model = self.field(LiquidModel)
+        reach, volume, stiffness = (
+            float(part[0]) for part in (model.reach, model.volume, model.stiffness)
+        )
+        c = math.sqrt(7 * stiffness / self._densest())
+        return LiquidLaw(
+            reach, self.support, volume, stiffness, self.viscosity + self.artificial * c * reach / 20
+        )
+
+    def _densest(self) -> float:
+        return max(float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
+
+    def _prepare(self, dt: float) -> None:
+        """Fill the model, and compress what is to start at rest."""
+        liquids = [(entity, tables) for entity, tables in self.entities(Position, Liquid) if len(entity)]
+        volume = np.concatenate([liquid.volume for _, (_, liquid) in liquids]).astype(np.float64)
+        mean = float(volume.mean())
+        for entity, (_, liquid) in liquids:
+            odd = int(np.abs(liquid.volume - mean).argmax())
+            if abs(liquid.volume[odd] - mean) > SAME_SIZE * mean:
+                raise FluidError(
+                    f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} m^3, but "
+                    f"the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
+                )
+        model = self.field(LiquidModel)
+        model.volume[0] = mean
+        model.reach[0] = self.support * mean ** (1 / 3)
+        c = self.sound_speed or self._default_sound()
+        model.stiffness[0] = self._densest() * c**2 / 7
+        for name in self.hydrostatic:
+            self._settle(self.world[name][Position].x, self.world[name][Liquid])
+
+    def _default_sound(self) -> float:
+        """10 sqrt(g H)."""
+        gravity = self.gravity_now()
+        pull = float(np.linalg.norm(gravity))
+        if pull == 0.0:
+            raise RecipeError(
+                "SphSystem: without gravity there is no default for sound_speed; give one, 10 times the largest "
+                "velocity"
+            )
+        up = -gravity / pull
+        heights = [position.x @ up for position, _ in self.query(Position, Liquid)]
+        top = max(float(z.max(initial=-np.inf)) for z in heights)
+        low = min(float(z.min(initial=np.inf)) for z in heights)
+        spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
+        for corners in self._containers():
+            low = min(low, float((corners @ up).min()) + 0.5 * spacing)
+        return 10 * math.sqrt(pull * (top - low + spacing))
+
+    def _containers(self) -> list[Array]:
+        """Corners (n, 3) of every container, m."""
+        from ecs_fluid.kernels.rotation import matrix_of
+
+        found = []
+        for pose, shape, table in self.query(Pose, HullShape, HullTable):
+            for row in np.flatnonzero(shape.container == 1):
+                hull = int(shape.hull[row])
+                corners = table.vertices[table.vertex_start[hull] : table.vertex_start[hull + 1]]
+                turn = matrix_of(pose.q[row].astype(np.float64))
+                found.append(pose.x[row] + corners.astype(np.float64) @ turn.T)
+        return found
+
+    def _settle(self, x: Array, liquid: Liquid) -> None:
+        """Move a column so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0)."""
+        gravity = self.gravity_now()
+        pull = float(np.linalg.norm(gravity))
+        if not len(x) or pull == 0.0:
+            return
+        up = -gravity / pull
+        rho = liquid.mass.astype(np.float64) / liquid.volume
+        z = x @ up
+        half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
+        low, high = float(z.min()) - half, float(z.max()) + half
+        place = np.linspace(low, high, 2001)
+        # Density at a height is taken as the mean one: an entity is one liquid.
+        pressure = float(rho.mean()) * self._weight(float(rho.mean())) * pull * (high - place)
+        strain = 1 - (1 + pressure / float(self.field(LiquidModel).stiffness[0])) ** (-1 / 7)
+        sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
+        x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
+
+    def _weight(self, rho: Any) -> Any:
+        """Part of a liquid's weight that is left in its surroundings."""
+        return 1 - self.surrounding / rho
+
+    # ------------------------------------------------------------------ time
+
+    def limit(self, speed: float, mass: Array, size: Array) -> float:
+        """Longest step, s, at a largest speed, m/s."""
+        law = self._law()
+        # A light liquid beside a heavy one is as stiff, so sound is faster in it.
+        c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+        longest = 0.5 * self.courant * law.reach / (c + speed)
+        pull = float(np.linalg.norm(self.gravity_now()))
+        if pull > 0:
+            longest = min(longest, math.sqrt(0.06 * law.reach / pull))
+        if law.viscosity > 0:
+            longest = min(longest, law.reach**2 / (16 * law.viscosity))
+        if not self._warned and speed > 0.5 * c:
+            self._warned = True
+            warnings.warn(
+                f"t = {self.world.time:.4g} s: liquid moves at {speed:.3g} m/s, above half its speed of sound "
+                f"{c:.3g} m/s, and is compressed by more than a quarter; use sound_speed >= {5 * speed:.2g} m/s",
+                FluidWarning,
+                stacklevel=3,
+            )
+        return longest
+
+    def _count(self, dt: float, speed: float, mass: Array, size: Array) -> int:
+        """Steps of this tick."""
+        longest = self.limit(speed, mass, size)
+        # A speed that is not finite is the guard's business.
+        needed = math.ceil(dt / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
+        if needed > (self.steps or MOST_STEPS):
+            said = f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
+            raise FluidError(
+                f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which pressure "
+                f"waves would overtake the particles and throw them apart; use dt <= "
+                f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {needed}"
+            )
+        return self.steps or max(needed, 1)
+
+    def _advance(self, x: Array, v: Array, mass: Array, size: Array, dt: float, steps: int) -> Evaluation:
+        """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
+        from ecs_fluid.kernels.sph_step import evaluate, moved
+
+        law, kind, step = self._law(), self.world.dtype, dt / steps
+        entities = body_entities(self.world)
+        obstacles, hulls = self._obstacles(dt, law.reach)
+        weight = self._weight(mass / (size * law.volume)).astype(kind)
+        pull = weight[:, None] * self.gravity_now().astype(kind)
+        books = self.field(LiquidBooks)
+        loads, walls, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), np.zeros(3), 0.0
+        x += kind(step / 2) * v
+        for k in range(steps):
+            there = None if obstacles is None else moved(obstacles, (k + 0.5) * step)
+            found = evaluate(law, x, v, mass, size, there, hulls)
+            v += kind(step) * (found.force / mass[:, None] + pull)
+            x += kind(step if k < steps - 1 else step / 2) * v
+            loads += found.loads / steps
+            walls -= found.loads[:, :3].sum(axis=0)
+            lost += step * found.loss
+        books.dissipated += lost
+        books.walls += step * walls
+        books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
+        books.steps += steps
+        first = 0
+        for entity in entities:
+            rows = slice(first, first + len(entity))
+            first = rows.stop
+            entity[BodyLoad].force += loads[rows, :3]
+            entity[BodyLoad].torque += loads[rows, 3:]
+        return found
+
+    def _obstacles(self, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
+        """Bodies as they stand and move when the tick begins."""
+        from ecs_fluid.kernels.obstacles import obstacles
+        from ecs_fluid.kernels.rotation import product, quaternion_of
+
+        entities = body_entities(self.world)
+        if not entities:
+            return None, None
+        bodies, hulls = gathered(entities)
+        ends = bodies.x + dt * bodies.v
+        turned = np.array(
+            [product(quaternion_of(dt * spin), q) for spin, q in zip(bodies.spin, bodies.q, strict=True)]
+        )
+        shapes = (bodies.shape, bodies.radius, bodies.hull)
+        swept = obstacles((bodies.x, bodies.q), (ends, turned), (bodies.v, bodies.spin), *shapes, reach)
+        return swept._replace(x1=swept.x0, turn1=swept.turn0), hulls
+
+    # ------------------------------------------------------------------ measuring
+
+    def measure(self) -> dict[str, Any]:
+        """Integrals of the liquid as it is now.
+
+        mass [kg], momentum [N s], angular_momentum about the origin [N m s], center [m], kinetic, potential
+        (by gravity, from z = 0) and compression energy and their sum `energy` [J], dissipated [J], and of all
+        particles the least and largest compression nu and the largest speed [m/s].
+        """
+        from ecs_fluid.kernels.sph import compression_energy
+        from ecs_fluid.kernels.sph_step import evaluate
+
+        if not self.field(LiquidModel).reach[0]:
+            self._prepare(self.world.dt)
+        x, v, mass, size = self._joined()
+        law = self._law()
+        found = evaluate(law, x, v, mass, size, *self._obstacles(0.0, law.reach))
+        place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
+        weight = self._weight(m / (size * law.volume))
+        record: dict[str, Any] = {
+            "mass": float(m.sum()),
+            "momentum": (m[:, None] * speed).sum(axis=0),
+            "angular_momentum": (m[:, None] * np.cross(place, speed)).sum(axis=0),
+            "center": (m[:, None] * place).sum(axis=0) / m.sum(),
+            "kinetic": 0.5 * float((m * (speed**2).sum(axis=1)).sum()),
+            "potential": -float((m * weight * (place @ self.gravity_now())).sum()),
+            "compression": compression_energy(found.nu, size, law.stiffness, law.volume),
+            "dissipated": float(self.field(LiquidBooks).dissipated[0]),
+            "least": float(found.nu.min()),
+            "largest": float(found.nu.max()),
+            "speed": float(np.sqrt((speed**2).sum(axis=1).max())),
+        }
+        record["energy"] = record["kinetic"] + record["potential"] + record["compression"]
+        return record

@@ -1,0 +1,161 @@
+"""npz, OBJ, PLY and glTF, read back by NumPy and by VTK."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkFiltersCore import vtkMassProperties, vtkTriangleFilter
+from vtkmodules.vtkIOGeometry import vtkGLTFReader, vtkOBJReader
+from vtkmodules.vtkIOPLY import vtkPLYReader
+
+import ecs_fluid as ef
+from tests.io.export.made_run import CORNERS, SIZE, box_vertices, frame_of, time_of
+
+
+def volume_of(surface: Any) -> float:
+    """Volume inside a closed surface, positive when its faces look outward."""
+    triangles = vtkTriangleFilter()
+    triangles.SetInputData(surface)
+    triangles.Update()
+    points = vtk_to_numpy(triangles.GetOutput().GetPoints().GetData()).astype(float)
+    corners = vtk_to_numpy(triangles.GetOutput().GetPolys().GetConnectivityArray()).reshape(-1, 3)
+    a, b, c = points[corners].transpose(1, 0, 2)
+    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0)
+
+
+def test_npz_holds_the_stored_bits(run: Path, tmp_path: Path) -> None:
+    target = ef.export(run, "npz", out=tmp_path / "out")
+    for number in range(11):
+        with np.load(target / f"small_run.{number:05d}.npz") as file:
+            assert float(file["time"]) == time_of(number) and int(file["tick"]) == 4 * number
+            expected = {
+                f"{name}/{label}": array
+                for name, columns in frame_of(number).items()
+                for label, array in columns.items()
+            }
+            assert set(file.files) == {*expected, "time", "tick"}
+            for name, array in expected.items():
+                assert file[name].dtype == array.dtype
+                np.testing.assert_array_equal(file[name], array)
+
+
+def test_obj_holds_the_bodies_where_they_are(run: Path, tmp_path: Path) -> None:
+    """Box: its own corners, written with 9 digits. Ball: 258 vertices at the radius; a polyhedron in it."""
+    target = ef.export(run, "obj", out=tmp_path / "out")
+    lines = (target / "small_run.00007.obj").read_text().splitlines()
+    assert [line for line in lines if line.startswith("o ")] == ["o balls_1001", "o box_1000"]
+    reader = vtkOBJReader()
+    reader.SetFileName(str(target / "small_run.00007.obj"))
+    reader.Update()
+    points = vtk_to_numpy(reader.GetOutput().GetPoints().GetData())
+    np.testing.assert_allclose(points[258:], box_vertices(time_of(7)), atol=2e-6)
+    np.testing.assert_allclose(np.linalg.norm(points[:258] - [2.0, 0.28, 0.0], axis=1), 0.25, rtol=1e-5)
+    # 512 triangles with corners on a unit sphere have edges h, sqrt(3)/4 h^2 = 4 pi / 512. They lie below
+    # it by h^2 / 8 on average, so 3 h^2 / 8 = 2.1 % of the volume is missing; more where they are not equal.
+    missing = 1 - (volume_of(reader.GetOutput()) - np.prod(SIZE)) / (4 / 3 * np.pi * 0.25**3)
+    assert 0.021 < missing < 0.03
+    assert len((target / "small_run.00002.obj").read_text().split("o balls_")) == 3  # both balls are alive
+
+
+def read_ply(path: Path) -> np.ndarray:
+    """The vertices of a binary PLY as its header describes them."""
+    data = path.read_bytes()
+    header, _, body = data.partition(b"end_header\n")
+    lines = header.decode().splitlines()
+    count = int(next(line for line in lines if line.startswith("element vertex")).split()[2])
+    types = {"float": "<f4", "double": "<f8", "int": "<i4"}
+    fields = [line.split()[1:] for line in lines if line.startswith("property ") and "list" not in line]
+    return np.frombuffer(body, [(name, types[kind]) for kind, name in fields], count)
+
+
+def test_ply_holds_points_with_all_columns(run: Path, tmp_path: Path) -> None:
+    target = ef.export(run, "ply", out=tmp_path / "out")
+    for number in (0, 1, 10):
+        expected, found = frame_of(number)["smoke"], read_ply(target / f"smoke.{number:05d}.ply")
+        for axis, name in enumerate("xyz"):
+            np.testing.assert_array_equal(found[name], expected["Position.x"][:, axis])
+            np.testing.assert_array_equal(found[f"v{name}"], expected["Velocity.u"][:, axis])
+        np.testing.assert_array_equal(found["temperature"], expected["Temperature.T"])
+        np.testing.assert_array_equal(found["id"], expected["RowId.id"])
+        reader = vtkPLYReader()
+        reader.SetFileName(str(target / f"smoke.{number:05d}.ply"))
+        reader.Update()
+        assert reader.GetOutput().GetNumberOfPoints() == 10 * number
+    ring = read_ply(target / "ring.00003.ply")
+    np.testing.assert_array_equal(ring["strength_y"], frame_of(3)["ring"]["Strength.alpha"][:, 1])
+
+
+def test_ply_of_a_body_is_closed_and_moves_as_it_says(run: Path, tmp_path: Path) -> None:
+    """Central differences of vertices 2 dt apart: a rotation by w dt gives w (1 - (w dt)^2 / 6), 1e-3 off."""
+    target = ef.export(run, "ply", out=tmp_path / "out")
+    reader = vtkPLYReader()
+    reader.SetFileName(str(target / "box.00005.ply"))
+    reader.Update()
+    assert volume_of(reader.GetOutput()) == pytest.approx(np.prod(SIZE), rel=1e-5)
+    mass = vtkMassProperties()
+    mass.SetInputData(reader.GetOutput())
+    area = 2 * (SIZE[0] * SIZE[1] + SIZE[1] * SIZE[2] + SIZE[2] * SIZE[0])
+    assert mass.GetSurfaceArea() == pytest.approx(area, rel=1e-5)
+    before, now, after = (read_ply(target / f"box.{number:05d}.ply") for number in (4, 5, 6))
+    for axis in "xyz":
+        rate = (after[axis] - before[axis]) / 0.08
+        np.testing.assert_allclose(now[f"v{axis}"], rate, atol=2e-3)
+
+
+def test_gltf_is_y_up_and_holds_points_and_bodies(run: Path, tmp_path: Path) -> None:
+    """VTK's reader applies the nodes' transforms: our (x, y, z) must arrive as (x, z, -y)."""
+    target = ef.export(run, "gltf", out=tmp_path / "out", only=["box"])
+    reader = vtkGLTFReader()
+    reader.SetFileName(str(target / "small_run.00006.glb"))
+    reader.ApplyDeformationsToGeometryOn()
+    reader.Update()
+    found = [np.empty((0, 3))]
+    walk = reader.GetOutput().NewIterator()
+    while not walk.IsDoneWithTraversal():
+        found.append(vtk_to_numpy(walk.GetCurrentDataObject().GetPoints().GetData()))
+        walk.GoToNextItem()
+    x, y, z = box_vertices(time_of(6)).T
+    np.testing.assert_allclose(np.concatenate(found), np.stack([x, z, -y], axis=1), atol=1e-6)
+
+
+def test_gltf_says_what_the_specification_asks(run: Path, tmp_path: Path) -> None:
+    """Lengths, alignment, bounds, the numbers behind accessors; a frame without smoke is valid too."""
+    target = ef.export(run, "gltf", out=tmp_path / "out")
+    for number in (0, 8):
+        data = (target / f"small_run.{number:05d}.glb").read_bytes()
+        magic, version, length, json_length = struct.unpack("<4sIII", data[:16])
+        assert (magic, version, length) == (b"glTF", 2, len(data)) and json_length % 4 == 0
+        document = json.loads(data[20 : 20 + json_length])
+        size, kind = struct.unpack("<I4s", data[20 + json_length : 28 + json_length])
+        assert kind == b"BIN\0" and size == document["buffers"][0]["byteLength"] == len(
+            data[28 + json_length :]
+        )
+        names = [node["name"] for node in document["nodes"]]
+        balls = ["balls_1001", "balls_1002"] if number < 4 else ["balls_1001"]
+        assert names == ["z_up", "ring", *(["smoke"] if number else []), *balls, "box_1000"]
+        binary = data[28 + json_length :]
+        for name in names[1 : 2 + bool(number)]:
+            mesh = document["meshes"][document["nodes"][names.index(name)]["mesh"]]
+            attributes = mesh["primitives"][0]["attributes"]
+            assert all(key == "POSITION" or key.startswith("_") for key in attributes)
+            columns = frame_of(number)[name]
+            for key, values in (
+                ("POSITION", columns["Position.x"]),
+                ("_VELOCITY_Z", columns["Velocity.u"][:, 2]),
+            ):
+                accessor = document["accessors"][attributes[key]]
+                view = document["bufferViews"][accessor["bufferView"]]
+                start = view["byteOffset"]
+                assert start % 4 == 0
+                found = np.frombuffer(binary[start : start + view["byteLength"]], "<f4")
+                np.testing.assert_array_equal(found, values.ravel())
+            position = document["accessors"][attributes["POSITION"]]
+            assert position["min"] == columns["Position.x"].min(axis=0).tolist()
+        assert document["nodes"][names.index("balls_1001")]["scale"] == [0.25] * 3
+        assert np.abs(CORNERS).max() == pytest.approx(0.4)

@@ -1,0 +1,162 @@
+"""What all exports share: frames, folder, what is said about them; every mistake in one sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.cli import main
+from ecs_fluid.io.export.frames import selected
+from ecs_fluid.io.runfolder import RunFolder
+from tests.io.export.made_run import frame_of
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (None, range(11)),
+        ("3", [3]),
+        ("-1", [10]),
+        ("2:5", [2, 3, 4]),
+        (":", range(11)),
+        ("::4", [0, 4, 8]),
+        ("-3:", [8, 9, 10]),
+        (":11", range(11)),
+        (slice(1, 8, 3), [1, 4, 7]),
+        (10, [10]),
+    ],
+)
+def test_frames_are_chosen_as_python_does(text: str | None, numbers: list[int]) -> None:
+    assert list(selected(text, 11, Path("run"))) == list(numbers)
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--to", "usdd"], "unknown format 'usdd'; did you mean 'usd'?"),
+        (["--to", "npz", "--frames", "11"], "frames 11: {run} has frames 0 to 10, or -1 for the last."),
+        (["--to", "npz", "--frames", "5:12"], "frames 5:12: {run} has frames 0 to 10, or -1 for the last."),
+        (["--to", "npz", "--frames=-12"], "frames -12: {run} has frames 0 to 10, or -1 for the last."),
+        (["--to", "npz", "--frames", "7:3"], "frames 7:3 of {run} are none; it has frames 0 to 10."),
+        (["--to", "npz", "--frames", "::0"], "a step of at least 1 is needed"),
+        (["--to", "npz", "--frames", "1:2:3:4"], "frames '1:2:3:4' cannot be understood; first:stop:step"),
+        (
+            ["--to", "npz", "--frames", "x"],
+            "frames 'x' cannot be understood; first:stop:step as in Python, 0:100:10",
+        ),
+        (["--to", "npz", "--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
+        (["--to", "vdb", "--voxel", "0"], "voxel 0: the edge of a voxel in m, above 0, is needed."),
+        (["--to", "vti", "--voxel", "1e-4"], "at most 67,108,864 are allowed, so choose a larger --voxel"),
+        (["--to", "vdb", "--only", "box"], "hold no particles to make a volume of"),
+        (["--to", "obj", "--only", "smoke"], "stores no surfaces, and OBJ holds nothing else"),
+        (["--to", "npz", "--out", "{run}/run.json"], "it is a file; a folder is needed."),
+        (["--to", "npz", "--out", "{run}/trajectory"], "is there already; replace it (--replace) or choose"),
+        (
+            ["--to", "npz", "--out", "{run}/trajectory", "--replace"],
+            "is no export of ecs_fluid, so it is not",
+        ),
+    ],
+)
+def test_every_mistake_is_one_sentence(
+    run: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and nothing is left of the export."""
+    before = files_of(run)
+    assert main(["export", str(run), *(word.format(run=run) for word in arguments)]) == 2
+    text = capsys.readouterr().err
+    assert sentence.format(run=run) in text
+    assert text.startswith("error: ") and text.count("\n") == 1
+    assert files_of(run) == before
+
+
+def test_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(tmp_path / "nowhere"), "--to", "npz"]) == 2
+    assert "is not a run folder: there is no such folder." in capsys.readouterr().err
+
+
+def test_bodies_without_a_checkpoint_are_one_sentence(run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("*.npz", "exports"))
+    with pytest.raises(ef.StorageError, match="the shapes of box are in a checkpoint, but"):
+        ef.export(copy, "obj")
+    assert ef.export(copy, "ply", only=["smoke", "balls"]).is_dir()  # what needs no checkpoint works
+
+
+def test_only_an_export_is_replaced_and_only_by_a_whole_one(run: Path, tmp_path: Path) -> None:
+    target = ef.export(run, "npz", frames="0:3", out=tmp_path / "out")
+    with pytest.raises(ef.StorageError, match="is there already"):
+        ef.export(run, "npz", out=target)
+    ef.export(run, "npz", frames="4:6", out=target, replace=True)
+    names = sorted(path.name for path in target.iterdir())
+    assert names == ["export.json", "small_run.00004.npz", "small_run.00005.npz"]
+    with pytest.raises(ef.StorageError, match="larger --voxel"):
+        ef.export(run, "vti", out=target, voxel=1e-4, replace=True)
+    assert sorted(path.name for path in target.iterdir()) == names
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_manifest_tells_units_times_and_rate(run: Path, tmp_path: Path) -> None:
+    """Every second frame of 25 per second leaves 12.5 per second; time codes count the exported frames."""
+    target = ef.export(run, "npz", frames="2::2", out=tmp_path / "out")
+    told = json.loads((target / "export.json").read_text())
+    assert told["frames_per_second"] == 12.5
+    assert (told["length_unit"], told["time_unit"], told["up_axis"]) == ("m", "s", "z")
+    assert [frame["time_code"] for frame in told["frames"]] == [1, 2, 3, 4, 5]
+    assert [frame["tick"] for frame in told["frames"]] == [8, 16, 24, 32, 40]
+    np.testing.assert_allclose(
+        [frame["time"] for frame in told["frames"]], 0.08 * np.arange(1, 6), rtol=1e-15
+    )
+    smoke = told["populations"]["smoke"]
+    assert smoke["temperature"] == {"column": "Temperature.T", "unit": "K"}
+    assert smoke["velocity"] == {"column": "Velocity.u", "unit": "m/s"}
+    assert told["populations"]["ring"]["strength"]["unit"] == "m^3/s"
+
+
+def test_memory_does_not_grow_with_frames(tmp_path: Path) -> None:
+    """Ten times the frames: the peak may differ by their numbers, times and file names, 1 kB a frame."""
+    peaks = {}
+    for frames in (3, 20):
+        path = tmp_path / f"run{frames}"
+        with RunFolder.create(path, "", {}) as run, run.write_trajectory() as trajectory:
+            for number in range(frames):
+                trajectory.append(number, 0.01 * number, {"ring": frame_of(0)["ring"]})
+        tracemalloc.start()
+        ef.export(path, "vti", out=tmp_path / f"out{frames}", voxel=0.1)
+        peaks[frames] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peaks[20] < peaks[3] + 17 * 1024
+    assert peaks[3] > 17 * 8192  # keeping a frame's volume, of 23 x 23 x 4 points or so, would be seen
+
+
+def test_a_disk_that_takes_no_more_is_one_sentence_and_leaves_nothing(run: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full disk: both come from the system while writing."""
+    script = f"""
+import resource
+from ecs_fluid.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+for to in ("npz", "ply", "vdb", "gltf", "obj", "vtp", "vti"):
+    words = ["export", {str(run)!r}, "--to", to, "--out", {str(tmp_path / "out")!r}, "--voxel", "0.1"]
+    assert main(words) == 2
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 7
+    for line in lines:
+        sentence = f"error: cannot write export {tmp_path / 'out'}: the "
+        # VTK calls every refused write a full disk.
+        assert line.startswith((sentence + "file would exceed the size", sentence + "disk or quota is full"))
+    assert not list(tmp_path.iterdir())

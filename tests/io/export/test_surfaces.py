@@ -1,0 +1,119 @@
+"""Surfaces of liquids in exports: a growing ball of water whose distances are exact, 0.05 m apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkFiltersCore import vtkFeatureEdges, vtkTriangleFilter
+from vtkmodules.vtkIOGeometry import vtkGLTFReader, vtkOBJReader
+from vtkmodules.vtkIOPLY import vtkPLYReader
+from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
+
+import ecs_fluid as ef
+from tests.io.export.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, radius
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_liquid_run(tmp_path_factory.mktemp("liquid") / "ball")
+
+
+def polydata(reader: Any, path: Path) -> Any:
+    reader.SetFileName(str(path))
+    reader.Update()
+    return reader.GetOutput()
+
+
+def gltf(path: Path) -> Any:
+    """The only surface in a file, turned back to z up."""
+    blocks = polydata(vtkGLTFReader(), path)
+    walk = blocks.NewIterator()
+    while not walk.IsDoneWithTraversal():
+        data = walk.GetCurrentDataObject()
+        walk.GoToNextItem()
+        if data.GetNumberOfPolys():
+            points = vtk_to_numpy(data.GetPoints().GetData())
+            x, z, y = points.copy().T
+            points[:] = np.stack([x, -y, z], axis=1)
+            return data
+    raise AssertionError(path)
+
+
+READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "obj": ("ball.{:05d}.obj", lambda path: polydata(vtkOBJReader(), path)),
+    "ply": ("surface.{:05d}.ply", lambda path: polydata(vtkPLYReader(), path)),
+    "vtp": ("surface.{:05d}.vtp", lambda path: polydata(vtkXMLPolyDataReader(), path)),
+    "gltf": ("ball.{:05d}.glb", gltf),
+}
+
+
+def check_ball(points: np.ndarray, triangles: np.ndarray, frame: int) -> None:
+    """On the sphere within h^2 / (8 r), the sag of an edge of a cell; outward, and not more than the ball.
+
+    Missing volume: 3/8 (L / r)^2 for triangles with edges L (see test_arrays_and_meshes), which are diagonals
+    of a cell's face at most in the mean, and 3/8 (h / r)^2 for vertices that lie that sag too low.
+    """
+    r = radius(frame)
+    distance = np.linalg.norm(points - CENTER, axis=1)
+    np.testing.assert_allclose(distance, r, atol=H**2 / (8 * r) + 1e-3 * H)
+    a, b, c = points[triangles].astype(float).transpose(1, 0, 2) - CENTER[None]
+    volume = np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0
+    assert 1 - (3 / 4 + 3 / 8) * (H / r) ** 2 < volume / (4 / 3 * np.pi * r**3) < 1.0
+
+
+@pytest.mark.parametrize("to", READERS)
+def test_meshes_are_closed_balls(run: Path, tmp_path: Path, to: str) -> None:
+    target = ef.export(run, to, out=tmp_path / "out")
+    name, read = READERS[to]
+    for frame in (1, 2):
+        data = read(target / name.format(frame))
+        triangulated = vtkTriangleFilter()
+        triangulated.SetInputData(data)
+        triangulated.Update()
+        triangles = vtk_to_numpy(triangulated.GetOutput().GetPolys().GetConnectivityArray()).reshape(-1, 3)
+        check_ball(vtk_to_numpy(data.GetPoints().GetData()), triangles, frame)
+        edges = vtkFeatureEdges()
+        edges.SetInputData(data)
+        edges.FeatureEdgesOff()
+        edges.ManifoldEdgesOff()
+        edges.Update()
+        assert edges.GetOutput().GetNumberOfCells() == 0  # no border, no edge with three faces
+
+
+def test_vertices_move_with_the_particles(run: Path, tmp_path: Path) -> None:
+    target = ef.export(run, "vtp", out=tmp_path / "out")
+    data = polydata(vtkXMLPolyDataReader(), target / "surface.00002.vtp")
+    velocity = vtk_to_numpy(data.GetPointData().GetArray("velocity"))
+    np.testing.assert_allclose(velocity, np.tile([1.0, 2.0, 3.0], (data.GetNumberOfPoints(), 1)), rtol=1e-12)
+    assert polydata(vtkXMLPolyDataReader(), target / "surface.00000.vtp").GetNumberOfPoints() == 0
+    assert json.loads((target / "export.json").read_text())["surface"] == "surface"
+
+
+def test_a_surface_is_chosen_like_a_population(run: Path, tmp_path: Path) -> None:
+    target = ef.export(run, "ply", out=tmp_path / "out", only=["surface"], frames="1")
+    assert sorted(path.name for path in target.iterdir()) == ["export.json", "surface.00001.ply"]
+    target = ef.export(run, "ply", out=tmp_path / "water", only=["water"], frames="1")
+    assert sorted(path.name for path in target.iterdir()) == ["export.json", "water.00001.ply"]
+
+
+def test_usd_mesh_changes_with_time(run: Path, tmp_path: Path) -> None:
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdGeom
+
+    target = ef.export(run, "usd", out=tmp_path / "out")
+    stage = usd.Stage.Open(str(target / "ball.usdc"))
+    mesh = UsdGeom.Mesh.Get(stage, "/ball/surface")
+    assert len(mesh.GetPointsAttr().Get(0)) == len(mesh.GetFaceVertexCountsAttr().Get(0)) == 0
+    for frame in (1, 2):
+        points = np.array(mesh.GetPointsAttr().Get(frame))
+        triangles = np.array(mesh.GetFaceVertexIndicesAttr().Get(frame)).reshape(-1, 3)
+        assert set(mesh.GetFaceVertexCountsAttr().Get(frame)) == {3}
+        check_ball(points, triangles, frame)
+        velocity = np.array(mesh.GetVelocitiesAttr().Get(frame))
+        np.testing.assert_allclose(velocity, np.tile([1.0, 2.0, 3.0], (len(points), 1)), rtol=1e-6)

@@ -1,0 +1,119 @@
+"""USD, read back by OpenUSD's own library; skipped where usd-core (the extra ``usd``) is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.io.runfolder import RunFolder
+from tests.io.export.made_run import box_place, box_vertices, frame_of, time_of
+
+
+@pytest.fixture(scope="module")
+def stage(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    target = ef.export(run, "usd", out=tmp_path_factory.mktemp("usd") / "out")
+    return usd.Stage.Open(str(target / "small_run.usdc"))
+
+
+def test_stage_says_units_axis_and_rate(stage: Any) -> None:
+    from pxr import UsdGeom
+
+    assert UsdGeom.GetStageMetersPerUnit(stage) == 1.0
+    assert UsdGeom.GetStageUpAxis(stage) == "Z"
+    # 25 frames per second of simulated time; one time code each.
+    assert stage.GetTimeCodesPerSecond() == stage.GetFramesPerSecond() == 25.0
+    assert (stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (0.0, 10.0)
+    assert stage.GetDefaultPrim().GetPath() == "/small_run"
+
+
+def test_points_are_the_stored_ones_at_every_time(stage: Any) -> None:
+    from pxr import UsdGeom
+
+    points = UsdGeom.Points.Get(stage, "/small_run/smoke")
+    primvars = UsdGeom.PrimvarsAPI(points)
+    for number in range(11):
+        expected = frame_of(number)["smoke"]
+        rows = 10 * number
+        assert len(points.GetPointsAttr().Get(number)) == rows
+        np.testing.assert_array_equal(np.array(points.GetIdsAttr().Get(number)), expected["RowId.id"])
+        if rows:
+            np.testing.assert_array_equal(
+                np.array(points.GetPointsAttr().Get(number)), expected["Position.x"]
+            )
+            np.testing.assert_array_equal(
+                np.array(points.GetVelocitiesAttr().Get(number)), expected["Velocity.u"]
+            )
+        for name, label in (("temperature", "Temperature.T"), ("smoke", "Species.smoke"), ("id", "RowId.id")):
+            primvar = primvars.GetPrimvar(name)
+            assert primvar.GetInterpolation() == "vertex"
+            np.testing.assert_array_equal(np.array(primvar.Get(number)), expected[label])
+    assert primvars.GetPrimvar("temperature").GetAttr().GetCustomDataByKey("unit") == "K"
+
+
+def test_widths_are_two_cores(stage: Any) -> None:
+    from pxr import UsdGeom
+
+    ring = UsdGeom.Points.Get(stage, "/small_run/ring")
+    np.testing.assert_allclose(np.array(ring.GetWidthsAttr().Get(3)), np.full(40, 0.4), rtol=1e-7)
+    smoke = UsdGeom.Points.Get(stage, "/small_run/smoke")
+    assert smoke.GetWidthsInterpolation() == "constant" and len(smoke.GetWidthsAttr().Get()) == 1
+
+
+def test_a_box_moves_as_it_did(stage: Any) -> None:
+    from pxr import Gf, UsdGeom
+
+    mesh = UsdGeom.Mesh.Get(stage, "/small_run/box/box_1000")
+    assert list(mesh.GetFaceVertexCountsAttr().Get()) == [4] * 6
+    for number in (0, 4, 10):
+        cache = UsdGeom.XformCache(number)
+        matrix = cache.GetLocalToWorldTransform(mesh.GetPrim())
+        found = [matrix.Transform(Gf.Vec3d(point)) for point in mesh.GetPointsAttr().Get()]
+        # The mesh's own points are single precision: 0.4 m to 3e-8.
+        np.testing.assert_allclose(found, box_vertices(time_of(number)), atol=1e-7)
+    # Halfway between frames: along the straight path, turned by half the angle.
+    middle = UsdGeom.XformCache(4.5).GetLocalToWorldTransform(mesh.GetPrim()).ExtractTranslation()
+    np.testing.assert_allclose(middle, box_place(4.5 * 0.04), atol=1e-12)
+
+
+def test_a_ball_has_its_radius_and_goes_when_it_is_killed(stage: Any) -> None:
+    from pxr import UsdGeom
+
+    for row_id, radius, seen in ((1001, 0.25, "inherited"), (1002, 0.5, "invisible")):
+        ball = UsdGeom.Sphere.Get(stage, f"/small_run/balls/balls_{row_id}")
+        assert ball.GetRadiusAttr().Get() == radius
+        assert [ball.ComputeVisibility(number) for number in (0, 3, 4, 10)] == [
+            "inherited", "inherited", seen, seen,
+        ]  # fmt: skip
+
+
+def test_many_balls_are_points_with_widths_and_late_ones_appear(tmp_path: Path) -> None:
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdGeom
+
+    with RunFolder.create(tmp_path / "many", "", {}) as run, run.write_trajectory() as trajectory:
+        for number in range(3):
+            sand, few = frame_of(0)["balls"], frame_of(0)["balls"]
+            sand = {label: np.repeat(array, 75, axis=0) for label, array in sand.items()}
+            sand["RowId.id"] = np.arange(150)
+            frame = {"sand": sand} | ({"few": few} if number == 2 else {})
+            trajectory.append(number, 0.1 * number, frame)
+    target = ef.export(tmp_path / "many", "usd", out=tmp_path / "out")
+    stage = usd.Stage.Open(str(target / "many.usdc"))
+    sand = UsdGeom.Points.Get(stage, "/many/sand")
+    assert len(sand.GetPointsAttr().Get(1)) == 150
+    np.testing.assert_array_equal(np.unique(sand.GetWidthsAttr().Get(1)), [0.5, 1.0])
+    late = UsdGeom.Sphere.Get(stage, "/many/few/few_1001")
+    assert [late.ComputeVisibility(k) for k in (0, 1, 2)] == ["invisible", "invisible", "inherited"]
+
+
+def test_missing_usd_core_is_one_sentence(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pxr", None)
+    with pytest.raises(ef.StorageError, match=r"install it with: pip install 'ecs-fluid\[usd\]'"):
+        ef.export(run, "usd", out=tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,415 @@
+"""The fluid meets bodies: no slip and no flow through.
+
+Validation cases 86, 109, 111; articles D10, F2, F4, F5, F7, F8, F11.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from boundary_flows import busy_world, directions, empty_world, ring, rms, run_systems, shell
+from solids import balls, box, room, solid
+
+import ecs_fluid as ef
+
+Array = np.ndarray
+WORKER = Path(__file__).with_name("boundary_worker.py")
+WIND = (1.0, 0.0, 0.0)
+
+
+# ---------------------------------------------------------------------- articles
+
+
+def ball_in_wind(ticks: int, still: bool = False, **boundary: object) -> tuple[ef.World, ef.Entity]:
+    """A fixed ball of 0.3 m in a shell of vortons and a wind of 1 m/s."""
+    world = empty_world(dt=1 / 30)
+    ball = balls(world, "ball", [0, 0, 0], radius=0.3, motion="fixed")
+    shell(world, 0.3, 0.17, 1 / 18)
+    systems = [ef.VelocitySystem(), ef.BodySystem(), ef.WindSystem(velocity=WIND)]
+    world.add_systems([*systems, ef.BoundarySystem(**boundary), *([] if still else [ef.AdvectionSystem()])])
+    world.step(ticks)
+    return world, ball
+
+
+@pytest.mark.parametrize("placement", ["bent", "normal"])
+@pytest.mark.parametrize("sample", ["surface", "vorton"])
+def test_slip_falls_at_once(placement: str, sample: str) -> None:
+    """Part 4: of the slip of 1 m/s on a ball in the wind less than 0.35 is left after one tick (0.14 - 0.23).
+
+    About 30 cores reach each point, so a gain of 0.1 each is enough for all of it; what stays is what blobs a
+    quarter of the ball's radius wide cannot follow.
+    """
+    world, ball = ball_in_wind(1, placement=placement, sample=sample)
+    assert abs(ball[ef.BoundaryExchange].slip[0] - 1.0) < 1e-12  # what it found: nothing had acted yet
+    flow = world.velocity(0.3 * directions()) + WIND
+    assert rms(flow) < 0.35
+    # The fluid is held back: it gets impulse against the wind, and none across it.
+    impulse = ball[ef.BoundaryExchange].impulse[0]
+    assert impulse[0] < -0.2 and np.abs(impulse[1:]).max() < 1e-12
+
+
+def test_strengths_settle() -> None:
+    """F11: where nothing moves, the strengths reach a limit: from tick 10 to 40 they change by rounding."""
+    world, _ = ball_in_wind(10, still=True)
+    before = world["vortons"][ef.Strength].alpha.copy()
+    world.step(30)
+    after = world["vortons"][ef.Strength].alpha
+    assert np.abs(after - before).max() < 1e-12 * np.abs(before).max()
+    assert np.abs(after).max() < 0.02
+
+
+def test_only_vortons_near_the_surface_change() -> None:
+    """Beyond 1.2 core radii nothing is touched, to the last bit; nearer nearly all are."""
+    world, _ = ball_in_wind(0, still=True)
+    vortons = world["vortons"]
+    near = np.linalg.norm(vortons[ef.Position].x, axis=1) < 0.3 + 1.2 * 1.5 / 18
+    x = vortons[ef.Position].x.copy()
+    world.step()
+    moved = (vortons[ef.Position].x != x).any(axis=1)
+    strong = vortons[ef.Strength].alpha.any(axis=1)
+    assert not (moved | strong)[~near].any() and strong[near].mean() > 0.95 and moved[near].mean() > 0.95
+
+
+def spinning_ball(mass: float, ticks: int, density: float = 1.0) -> ef.World:
+    """A free ball of 0.3 m that spins at 5 rad/s in a shell of vortons, which stay where they are."""
+    world = empty_world(dt=1 / 30)
+    ball = balls(world, "ball", [0, 0, 0], radius=0.3, mass=mass)
+    ball[ef.RigidMotion].spin[0] = [0, 0, 5.0]
+    shell(world, 0.3, 0.17, 1 / 18)
+    boundary = ef.BoundarySystem(density=density)
+    world.add_systems([ef.VelocitySystem(), ef.BodySystem(gravity=(0.0, 0.0, 0.0)), boundary])
+    world.step(ticks)
+    return world
+
+
+def rotation_rate(world: ef.World, radius: float) -> float:
+    """Rate about z, rad/s, of the rigid rotation that fits the flow on a sphere best."""
+    points = radius * directions()
+    turn = np.cross([0.0, 0.0, 1.0], points)
+    return float((world.velocity(points) * turn).sum() / (turn**2).sum())
+
+
+def test_fluid_spins_up_with_a_ball() -> None:
+    """D10: vorticity near the surface alone turns the fluid inside as a rigid body, and outside as r^-2.
+
+    A sheet along the normal of strength 3 R Omega cos(theta) per area gives Omega x r inside, and outside
+    R^3 Omega x r/r^3. Rates inside are equal to 3 %; outside they fall as (1.5/2)^3 to 15 %, for cores of
+    0.28 R. The fluid at the surface approaches the ball's rate by the part 0.1 a tick, which would make
+    1 - 0.9^20 = 0.88 in 20 ticks; it is 0.64, as the other vortons hold back what turns. At least 0.55 here.
+    """
+    world = spinning_ball(mass=1e6, ticks=20)
+    inside = np.array([rotation_rate(world, part * 0.3) for part in (0.2, 0.5, 0.8)])
+    assert np.ptp(inside) < 0.03 * inside.mean()
+    assert 0.55 * 5.0 < inside.mean() < 1.05 * 5.0
+    far, farther = (rotation_rate(world, part * 0.3) for part in (1.5, 2.0))
+    assert abs(farther / far / 0.75**3 - 1) < 0.15 and far > 0
+    early = spinning_ball(mass=1e6, ticks=3)
+    assert rotation_rate(early, 0.15) < 0.5 * inside[1]
+
+
+def test_spin_momentum_goes_to_the_vortons() -> None:
+    """F2, F8: I spin + sum 0.2 rho sigma^2 alpha stays to rounding of its terms, and the ball slows.
+
+    Nothing but the boundary condition changes either here. The ball weighs a fifth of the fluid it displaces.
+    """
+    sigma, density = 1.5 / 18, 5 * 2.0 / (4 / 3 * np.pi * 0.3**3)
+    inertia = 0.4 * 2.0 * 0.3**2
+
+    def total(world: ef.World) -> Array:
+        alpha = world["vortons"][ef.Strength].alpha.sum(axis=0)
+        return inertia * world["ball"][ef.RigidMotion].spin[0] + 0.2 * density * sigma**2 * alpha
+
+    world = spinning_ball(mass=2.0, ticks=0, density=density)
+    start, spins = total(world), []
+    for _ in range(20):
+        world.step()
+        spins.append(world["ball"][ef.RigidMotion].spin[0, 2])
+        size = 0.2 * density * sigma**2 * np.abs(world["vortons"][ef.Strength].alpha).sum()
+        assert np.abs(total(world) - start).max() < 1e-13 * (start[2] + size)
+    assert (np.diff(spins[:10]) < 0).all() and spins[9] < 0.9 * 5.0
+
+
+def test_a_light_ball_is_not_thrown_about() -> None:
+    """A ball 1000 times lighter than its fluid: its spin stays within that with which it started."""
+    world = spinning_ball(mass=0.1, ticks=0, density=1000.0)
+    for _ in range(40):
+        world.step()
+        assert np.linalg.norm(world["ball"][ef.RigidMotion].spin[0]) <= 5.0
+
+
+def test_article_vortons_stay_in_their_container() -> None:
+    """K1 with the boundary condition: whatever it does, no vorton ends outside the room or in the ball."""
+    world = busy_world("article", "double")
+    for _ in range(10):
+        world.step()
+        for name in ("vortons", "ring"):
+            x = world[name][ef.Position].x
+            assert np.abs(x).max() <= 1.2
+            center = world["ball"][ef.Pose].x[0]
+            assert np.linalg.norm(x - center, axis=1).min() >= 0.25 * (1 - 1e-12)
+
+
+# ---------------------------------------------------------------------- panels
+
+
+def panelled_ball(
+    wind: bool = True, solver: str = "direct", **boundary: object
+) -> tuple[ef.World, ef.Entity]:
+    """A ball of 0.5 m: fixed in a wind of 1 m/s, or moving at 1 m/s the other way."""
+    world = empty_world(integrator="rk2")
+    if wind:
+        ball = balls(world, "ball", [0, 0, 0], radius=0.5, motion="fixed")
+        run_systems(world, ef.WindSystem(velocity=WIND), solver=solver, boundary="panels", **boundary)
+    else:
+        ball = balls(world, "ball", [0, 0, 0], radius=0.5, motion="scripted", v=[-1.0, 0, 0])
+        run_systems(world, solver=solver, boundary="panels", **boundary)
+    return world, ball
+
+
+@pytest.mark.parametrize("solver", ["direct", "tree", "fmm", "poisson", "hybrid", "auto"])
+def test_no_flow_through_a_panelled_ball(solver: str) -> None:
+    """Case 86: rms u . n < 1e-2 U all over the surface, between the panels' centres too, with every solver.
+
+    Inside, on 0.7 R, the fluid follows the ball (stands still) to 10 %: cores are 0.3 R wide. poisson and
+    hybrid answer from their grid, with an error of 1 % of the velocity of their own: 2e-2 there.
+    """
+    world, ball = panelled_ball(solver=solver)
+    n = directions()
+    for _ in range(3):
+        world.step()
+        flow = world.velocity(0.5 * n) + WIND
+        assert rms((flow * n).sum(axis=1)) < (2e-2 if solver in ("poisson", "hybrid") else 1e-2)
+        assert rms(world.velocity(0.35 * n) + WIND) < 0.1
+    # What is found at the surface before shedding is the wind at first, and then what has changed in a tick.
+    assert ball[ef.BoundaryExchange].slip[0] < 0.5
+
+
+def test_the_flow_does_not_know_who_moves() -> None:
+    """A ball at 1 m/s in fluid at rest sheds what a ball at rest in the opposite wind does: impulses to 1 %.
+
+    They differ by the order in which body and wake move: 1/60 s of motion of the wake on 0.5 m.
+    """
+    fixed, moving = panelled_ball(True)[0], panelled_ball(False)[0]
+    for world in (fixed, moving):
+        world.step(5)
+    one, two = (np.array(world.diagnostics()["impulse"]) for world in (fixed, moving))
+    assert np.abs(one - two).max() < 0.01 * np.abs(one[0])
+    # (1 + 1/2) 4/3 pi r^3 U of a ball of a radius between R and that of the shed vortons, 0.6 m, and a bit.
+    assert 2 * np.pi * 0.5**3 < -one[0] < 2 * np.pi * 0.62**3
+
+
+def test_strength_of_wake_and_body_is_zero() -> None:
+    """Kelvin: what a spinning ball sheds and what it binds, 2 Omega V, sum to zero to rounding, at any spin.
+
+    The shed total after spinning up is -8/3 pi R^3 Omega: the panels hold the ball's volume exactly.
+    Stretching keeps totals of vortons of equal cores; between them 1e-3 drift per second is allowed here.
+    """
+    world = empty_world()
+    ball = balls(world, "ball", [0, 0, 0], radius=0.5, motion="scripted")
+    run_systems(world, boundary="panels", panels_across=4)
+    world.system(ef.StretchSystem).rate = 0.0
+    for spin in ([0, 0, 2.0], [1.0, 0, 2.0], [1.0, 0, -1.0], [0.0, 0, 0]):
+        ball[ef.RigidMotion].spin[0] = spin
+        world.step(2)
+        bound = world["wake-bound"][ef.Strength].alpha.sum(axis=0)
+        shed = world["wake"][ef.Strength].alpha.sum(axis=0)
+        volume = 4 / 3 * np.pi * 0.5**3
+        assert np.abs(bound - 2 * volume * np.array(spin)).max() < 1e-12
+        assert np.abs(bound + shed).max() < 1e-12
+
+
+def test_a_ball_that_spins_up_moves_no_ideal_fluid() -> None:
+    """The sheet it sheds shields its vorticity: at 1.6 R less than 1 % of the surface's speed, at 2.5 R 1e-4.
+
+    At once the fluid has got no time to be dragged along: only viscosity spreads the sheet.
+    """
+    world = empty_world()
+    ball = balls(world, "ball", [0, 0, 0], radius=0.5, motion="scripted")
+    ball[ef.RigidMotion].spin[0] = [0, 0, 2.0]
+    run_systems(world, boundary="panels")
+    world.step()
+    n = directions()
+    speed = rms(np.cross([0, 0, 2.0], 0.5 * n))
+    assert rms(world.velocity(0.8 * n)) < 0.01 * speed
+    assert rms(world.velocity(1.25 * n)) < 1e-4 * speed
+
+
+def test_ring_above_a_plate_sees_its_image() -> None:
+    """A wide plate below a vortex ring acts as the mirrored ring: the sheet's flow at the ring to 5 %.
+
+    The fluid follows the plate up to where the vortons are shed, so that is where the mirror is. The plate's
+    half width is 3 times the height of the ring above it; the image's flow falls by 8 to that distance.
+    """
+    world = empty_world()
+    ring(world, height=0.5)
+    solid(world, "plate", box(3.2, 3.2, 0.2), center=(0, 0, -0.1), motion="fixed")
+    run_systems(world, boundary="panels", panels_across=12, offset=1.0, overlap=1.0)
+    world.system(ef.StretchSystem).rate = 0.0
+    points = world["ring"][ef.Position].x.copy()
+    before = world.velocity(points)
+    world.step()
+    world["ring"][ef.Position].x = points
+    sheet = world.velocity(points) - before
+    level = world["wake"][ef.Position].x[:, 2].max()
+    lone = empty_world()
+    image = ring(lone, height=2 * level - 0.5)
+    image[ef.Strength].alpha = -image[ef.Strength].alpha
+    lone.add_systems([ef.VelocitySystem()])
+    exact = lone.velocity(points)
+    assert 0.1 < level < 0.2 and rms(sheet - exact) < 0.05 * rms(exact)
+
+
+def test_two_balls_in_line() -> None:
+    """Bodies 0.1 R apart: no flow through either, to 1e-2 of the wind."""
+    world = empty_world()
+    balls(world, "ball", [[-0.525, 0, 0], [0.525, 0, 0]], radius=0.5, motion="fixed")
+    run_systems(world, ef.WindSystem(velocity=WIND), boundary="panels")
+    n = directions()
+    world.step(2)
+    for side in (-0.525, 0.525):
+        flow = world.velocity(0.5 * n + [side, 0, 0]) + WIND
+        assert rms((flow * n).sum(axis=1)) < 1.5e-2
+
+
+def test_ring_in_a_box() -> None:
+    """In a container of 2 m a ring's flow does not leave: u . n at the walls below 2 % of the ring's speed.
+
+    The wake is inside, and so are all vortons after 20 ticks.
+    """
+    world = empty_world(integrator="rk2")
+    ring(world, height=-0.3)
+    room(world, "room", box(2, 2, 2))
+    run_systems(world, boundary="panels")
+    world.step(20)
+    draw = np.random.default_rng(1).uniform(-1, 1, (300, 2))
+    speed = rms(world.velocity(world["ring"][ef.Position].x))
+    for axis in range(3):
+        for side in (-1.0, 1.0):
+            wall = np.insert(draw, axis, side, axis=1)
+            assert rms(world.velocity(wall)[:, axis]) < 0.02 * speed
+    assert np.abs(world["wake"][ef.Position].x).max() <= 1.0
+
+
+def test_wake_stays_within_its_limit() -> None:
+    """60 ticks of 80 panels shed 4800 vortons; with most = 200 there are 200 at most. Their sum stays."""
+    world, _ = panelled_ball(panels_across=4, most=200)
+    world.system(ef.StretchSystem).rate = 0.0
+    for _ in range(60):
+        world.step()
+        assert len(world["wake"]) <= 200
+    assert np.abs(world["wake"][ef.Strength].alpha.sum(axis=0)).max() < 1e-12
+
+
+def test_plate_at_an_angle_is_lifted() -> None:
+    """F4: a square plate at 0.3 rad pushes the fluid down, so it is lifted, and not to either side.
+
+    From the fluid's impulse I the force is -dI/dt. Slender-wing theory gives the lift coefficient pi/2 a for
+    the aspect ratio 1, here 0.47; vortices at the edges add to it. Half to twice that from 0.5 to 1.2 s.
+    """
+    world = empty_world(integrator="rk2")
+    shape = {"shape": "plate", "thickness": 0.05}
+    solid(world, "plate", shape, rotation=(0, 0.3, 0), motion="fixed")
+    viscosity = ef.DiffusionSystem(viscosity=2e-3)
+    run_systems(world, ef.WindSystem(velocity=WIND), viscosity, boundary="panels")
+    world.step(30)
+    start = np.array(world.diagnostics()["impulse"])
+    world.step(42)
+    force = -(np.array(world.diagnostics()["impulse"]) - start) / (42 / 60)
+    coefficient = force / (0.5 * 1.0**2 * 1.0)
+    assert 0.47 / 2 < coefficient[2] < 0.47 * 2
+    assert abs(coefficient[1]) < 0.1
+
+
+def test_a_shapes_factors_are_made_once() -> None:
+    """Ticks of moving bodies solve with the matrices of the first: three shapes, three matrices."""
+    world = empty_world()
+    balls(
+        world,
+        "balls",
+        [[0, 0, 0], [3.0, 0, 0], [0, 3.0, 0]],
+        radius=0.5,
+        motion="scripted",
+        v=np.ones((3, 3)),
+    )
+    for k in range(2):
+        solid(world, f"box{k}", box(1, 1, 1 + k), center=(-3, 3 * k, 0), motion="scripted", spin=(1, 2, 3))
+    system = run_systems(world, boundary="panels", panels_across=2)
+    world.step(3)
+    assert len(system._sheets._known) == 3
+
+
+@pytest.mark.nightly
+def test_wake_of_a_ball_lasts() -> None:
+    """F5, F7: 8 s of flow past a ball at Re = 200: a slow wake behind, none ahead; u . n stays below 2e-2 U.
+
+    Vorticity of both signs about y lies behind, above and below, and reaches farther with time; the wind's
+    own speed less that of the potential flow, (0.6/1.5)^3 of a ball as wide as the layer shed, 0.6 m, stays
+    ahead, to 2 %; behind, at the same distance on the axis, a fifth at least is missing.
+    """
+    world, _ = panelled_ball()
+    world.add_system(ef.DiffusionSystem(viscosity=5e-3))
+    n, reach = directions(), []
+    for _ in range(4):
+        world.step(120)
+        flow = world.velocity(0.5 * n) + WIND
+        assert rms((flow * n).sum(axis=1)) < 2e-2
+        reach.append(float(world["wake"][ef.Position].x[:, 0].max()))
+    assert (np.diff(reach) > 0.3).all()
+    x, alpha = world["wake"][ef.Position].x, world["wake"][ef.Strength].alpha
+    behind = x[:, 0] > 0.6
+    above = alpha[behind & (x[:, 2] > 0), 1].sum()
+    below = alpha[behind & (x[:, 2] < 0), 1].sum()
+    assert above * below < 0
+    ahead, back = world.velocity([[-1.5, 0, 0], [1.5, 0, 0]])[:, 0] + 1.0
+    assert abs(ahead - (1 - 0.4**3)) < 0.02 and back < 0.8
+
+
+# ---------------------------------------------------------------------- sameness
+
+
+def hashes(threads: str) -> dict[str, dict[str, str]]:
+    """State hashes by thread count, in a process of its own."""
+    most = max(int(number) for number in threads.split(","))
+    done = subprocess.run(
+        [sys.executable, str(WORKER), threads],
+        env={**os.environ, "NUMBA_NUM_THREADS": str(most)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_threads_do_not_matter() -> None:
+    """Case 109: 1, 2 and 4 threads, in another process and in this one, give the same bits."""
+    found = hashes("1,2,4")
+    for boundary in ("article", "panels"):
+        world = busy_world(boundary)
+        world.step(4)
+        assert {each[boundary] for each in found.values()} == {world.state_hash()}
+
+
+@pytest.mark.parametrize("boundary", ["article", "panels"])
+def test_resume_equals_a_straight_run(boundary: str, tmp_path: Path) -> None:
+    """Case 111: factors are made again, and spin shed, wake and bound vorticity come from the checkpoint."""
+    world = busy_world(boundary)
+    world.step(3)
+    world.save(tmp_path / "middle.npz")
+    again = ef.resume(tmp_path / "middle.npz")
+    for _ in range(2):
+        world.step(2)
+        again.step(2)
+        assert world.state_hash() == again.state_hash()
+
+
+def test_advice_on_stretching_without_viscosity() -> None:
+    """A sheet stretched in a fluid without viscosity breaks up: told before the first tick."""
+    world, _ = panelled_ball(panels_across=2)
+    told = [text for text in world.lint() if text.startswith("BoundarySystem")]
+    assert len(told) == 1 and "viscosity" in told[0]
+    world.system(ef.StretchSystem).scheme = "none"
+    assert not [text for text in world.lint() if text.startswith("BoundarySystem")]

@@ -1,0 +1,266 @@
+"""The liquid: books of momentum and energy, rest, dam break, sloshing, containers. Articles K1, K3, K5."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import curve_fit
+from scipy.spatial import cKDTree
+from sph_worker import rocking_tank
+
+import ecs_fluid as ef
+from ecs_fluid.worlds import ContainerRecipe, LiquidRecipe
+
+Array = np.ndarray
+WORKER = Path(__file__).with_name("sph_worker.py")
+G = 9.81
+
+
+def tank(
+    size: tuple[float, float, float] | None, liquid: dict[str, Any], dt: float = 0.01, **parameters: Any
+) -> tuple[ef.World, ef.SphSystem]:
+    """Liquid in a box with a corner at the origin, or in free space; pressure alone keeps it in."""
+    world = ef.World(dt=dt, integrator="euler", precision=parameters.pop("precision", "single"))
+    if size is not None:
+        shape = {"shape": "box", "size": size}
+        ContainerRecipe(name="tank", shape=shape, center=tuple(s / 2 for s in size)).build(world)
+    recipe = LiquidRecipe(name="water", **liquid)
+    recipe.build(world)
+    if recipe.hydrostatic:
+        parameters["hydrostatic"] = ("water",)
+    return world, world.add_system(ef.SphSystem(**parameters))
+
+
+def places(world: ef.World, name: str = "water") -> Array:
+    return np.asarray(world[name][ef.Position].x.astype(np.float64))
+
+
+# ---------------------------------------------------------------------- books
+
+
+def test_free_drop_keeps_its_books() -> None:
+    """Two drops collide without gravity: momenta stay to rounding, energy less what viscosity took to the order of
+    the time step."""
+    world, system = tank(
+        None,
+        {"sphere": {"radius": 0.2}, "spacing": 0.04, "jitter": 0.3, "velocity": (0.3, 0.2, 0.1)},
+        precision="double", gravity=(0, 0, 0), sound_speed=10.0, artificial=0.02,
+    )  # fmt: skip
+    v, x = world["water"][ef.InertialVelocity].v, world["water"][ef.Position].x
+    v += np.where(x[:, :1] > 0, -1.0, 1.0) * np.array([1.0, 0.3, 0.0])
+    before = system.measure()
+    world.step(20)
+    after = system.measure()
+    scale = before["mass"] * 1.5
+    np.testing.assert_allclose(after["momentum"], before["momentum"], atol=1e-12 * scale)
+    np.testing.assert_allclose(after["angular_momentum"], before["angular_momentum"], atol=1e-12 * scale)
+    assert after["dissipated"] > 0.05 * before["kinetic"]
+    # Measured 8e-4 of the energy that was to be had.
+    lost = after["energy"] + after["dissipated"] - before["energy"]
+    assert abs(lost) < 3e-3 * before["energy"]
+
+
+def test_energy_error_is_of_second_order() -> None:
+    """Half the step, a quarter of the error, without viscosity: the drift-kick-drift step is symplectic."""
+    errors = []
+    for steps in (16, 32):
+        world, system = tank(
+            None, {"sphere": {"radius": 0.15}, "spacing": 0.04}, dt=0.02,
+            precision="double", gravity=(0, 0, 0), sound_speed=10.0, artificial=0.0, steps=steps,
+        )  # fmt: skip
+        x, v = world["water"][ef.Position].x, world["water"][ef.InertialVelocity].v
+        x *= 0.98
+        v -= 0.2 * x
+        before = system.measure()["energy"]
+        world.step(1)
+        errors.append(abs(system.measure()["energy"] - before))
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.25)
+
+
+def test_falling_freely_is_exact() -> None:
+    # z = -g t^2 / 2 at every tick for drift-kick-drift, whatever the steps.
+    world, _ = tank(None, {"sphere": {"radius": 0.1}, "spacing": 0.04}, precision="double")
+    before = places(world)
+    world.step(20)
+    fall = np.tile([0, 0, -0.5 * G * 0.04], (len(before), 1))
+    np.testing.assert_allclose(places(world) - before, fall, atol=1e-9)
+
+
+# ---------------------------------------------------------------------- rest
+
+
+def test_filled_container_comes_to_rest() -> None:
+    """A tank filled to the brim: pressure rho g depth, weight on the floor, and nothing moves.
+
+    The cubic lattice of the start gives way to a denser, disordered packing (measured 2.8 % denser), which sets it
+    in motion for half a second; it must be over after 0.8 s. Speeds are told as shares of sqrt(g H), the speed
+    of waves. Pressure: mean of layers that do not touch a wall, 8 % of rho g H (measured 5 %; K3: no spurious
+    gradient at walls).
+    """
+    size, depth = (0.4, 0.4, 0.5), 0.5
+    world, system = tank(size, {"fills": "tank", "spacing": 0.05, "hydrostatic": True}, artificial=0.3)
+    start = system.measure()
+    world.step(80)
+    record, wave = system.measure(), np.sqrt(G * depth)
+    assert np.sqrt(2 * record["kinetic"] / record["mass"]) < 0.02 * wave
+    assert abs(record["center"][2] - start["center"][2]) < 0.02 * depth
+    np.testing.assert_allclose(record["center"][:2], start["center"][:2], atol=1e-3 * depth)
+    state, x = world["water"][ef.LiquidState], places(world)
+    inside = np.abs(x[:, :2] - 0.2).max(axis=1) < 0.13
+    whole = 1000 * G * depth
+    for low in (0.1, 0.2, 0.3):
+        layer = inside & (x[:, 2] > low) & (x[:, 2] < low + 0.1)
+        hydrostatic = 1000 * G * (depth - x[layer, 2].mean())
+        assert state.pressure[layer].mean() == pytest.approx(hydrostatic, abs=0.08 * whole)
+    # Walls gave back what gravity gave, but for the momentum that the liquid has.
+    books = world.fluid[ef.LiquidBooks]
+    total = books.gravity + books.walls
+    np.testing.assert_allclose(total, record["momentum"], atol=1e-3 * abs(books.gravity[2]))
+    assert books.gravity[2] == pytest.approx(-record["mass"] * G * 0.8, rel=1e-4)
+
+
+def test_open_tank_settles_with_its_books_in_order() -> None:
+    """With a free surface: energy and what viscosity took stay; the surface settles by less than a spacing."""
+    size, depth, edge = (0.3, 0.3, 0.5), 0.25, 0.0375
+    liquid = {"fills": "tank", "level": depth, "spacing": edge, "hydrostatic": True}
+    world, system = tank(size, liquid, artificial=0.1)
+    before = system.measure()
+    world.step(60)
+    after = system.measure()
+    fall = before["potential"] - after["potential"]
+    assert 0 < fall < before["mass"] * G * 0.5 * edge
+    assert abs(after["energy"] + after["dissipated"] - before["energy"]) < 0.02 * fall
+    assert np.sqrt(2 * after["kinetic"] / after["mass"]) < 0.05 * np.sqrt(G * depth)
+    assert depth - edge < np.sort(places(world)[:, 2])[-20:].mean() + edge / 2 < depth + 0.1 * edge
+    # Nobody came through a wall, on pressure alone.
+    assert places(world).min() > 0.0 and places(world)[:, :2].max() < 0.3
+
+
+# ---------------------------------------------------------------------- motion
+
+
+def test_dam_break_follows_the_experiment() -> None:
+    """Front of a column of width a and height 2a against Martin and Moyce (Phil. Trans. R. Soc. A 244, 1952).
+
+    Their table for a = 2.25 inches, n^2 = 2, read off by others (PySPH, examples/db_exp_data.py): t sqrt(2 g / a)
+    against front / a. The speed of the front has to agree within 6 %. Places run ahead by a nearly constant 0.2
+    to 0.3 a, as in most simulations that have no gate to draw out; 0.35 a is allowed.
+    """
+    table = np.array([(0.832, 1.217), (1.219, 1.474), (1.997, 2.292), (2.547, 2.995), (3.345, 4.134)])
+    a, edge = 0.24, 0.024
+    box = {"low": (0, 0, 0), "high": (a, 5 * edge, 2 * a)}
+    liquid = {"box": box, "spacing": edge, "hydrostatic": True}
+    world, system = tank((5 * a, 5 * edge, 3 * a), liquid, dt=0.005)
+    before, time, front = system.measure(), [], []
+    while world.time * np.sqrt(2 * G / a) < 3.4:
+        world.step()
+        time.append(world.time * np.sqrt(2 * G / a))
+        front.append((np.sort(places(world)[:, 0])[-3] + edge / 2) / a)
+    assert (np.diff(front) > -1e-6).all()
+    ahead = np.interp(table[:, 0], time, front) - table[:, 1]
+    assert (ahead > 0).all() and (ahead < 0.35).all()
+    late = (np.array(front) > 2) & (np.array(front) < 4)
+    speed = np.polyfit(np.array(time)[late], np.array(front)[late], 1)[0]
+    assert speed == pytest.approx(np.polyfit(table[2:, 0], table[2:, 1], 1)[0], rel=0.06)
+    # Energy less what viscosity took, measured 1e-4 of the energy that went into motion.
+    after = system.measure()
+    assert abs(after["energy"] + after["dissipated"] - before["energy"]) < 5e-3 * after["kinetic"]
+
+
+def test_sloshing_has_the_frequency_of_theory() -> None:
+    """First mode of a tank of length L and depth h: omega^2 = g k tanh(k h), k = pi / L (Lamb, section 257).
+
+    Started with the velocity of the standing wave; gate 4 %, measured 1.0 %.
+    """
+    length, depth, edge = 0.4, 0.2, 0.02
+    box = {"low": (0, 0, 0), "high": (length, 5 * edge, depth)}
+    world, _ = tank(
+        (length, 5 * edge, 0.4), {"box": box, "spacing": edge, "hydrostatic": True}, sound_speed=14.0
+    )
+    x, v, k = places(world), world["water"][ef.InertialVelocity].v, np.pi / length
+    v[:, 0] = 0.15 * np.sin(k * x[:, 0]) * np.cosh(k * x[:, 2]) / np.sinh(k * depth)
+    v[:, 2] = -0.15 * np.cos(k * x[:, 0]) * np.sinh(k * x[:, 2]) / np.sinh(k * depth)
+    time, center = [], []
+    for _ in range(150):
+        world.step()
+        time.append(world.time)
+        center.append(places(world)[:, 0].mean() - length / 2)
+    theory = np.sqrt(G * k * np.tanh(k * depth))
+
+    def swing(t: Array, size: float, omega: float, decay: float, phase: float, middle: float) -> Array:
+        return np.asarray(size * np.exp(-decay * t) * np.sin(omega * t + phase) + middle)
+
+    found, _ = curve_fit(swing, np.array(time), np.array(center), p0=(max(center), theory, 0.1, 0.0, 0.0))
+    assert found[1] == pytest.approx(theory, rel=0.04)
+    assert found[2] > 0
+
+
+def test_nothing_leaves_a_moving_container() -> None:
+    """K1: two liquids and a ball in a box that rolls; all inside at every tick, nowhere crowded.
+
+    Nearest neighbours, in spacings, measured: median 0.73, nearest percent 0.31, nearest of all 0.23 (in spray,
+    where nothing holds particles apart).
+    """
+    world = rocking_tank()
+    collision, system = world.system(ef.CollisionSystem), world.system(ef.SphSystem)
+    assert collision is not None and system is not None
+    for _ in range(30):
+        world.step()
+        x = np.concatenate([world[name][ef.Position].x for name in ("water", "oil")])
+        assert collision.overlap(x).max() < 1e-6
+    near = cKDTree(x).query(x, k=2)[0][:, 1] / 0.03
+    assert near.min() > 0.05 and np.percentile(near, 1) > 0.2 and np.median(near) > 0.6
+    assert system.measure()["largest"] < 1.2
+    assert int(world.fluid[ef.CollisionCount].trapped[0]) == 0
+
+
+# ---------------------------------------------------------------------- machinery
+
+
+def test_same_bits_for_any_number_of_threads() -> None:
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "4"}
+    command = [sys.executable, str(WORKER), "1,2,4"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert len(set(json.loads(done.stdout).values())) == 1
+
+
+def test_resumed_run_is_the_straight_one(tmp_path: Path) -> None:
+    world = rocking_tank()
+    world.step(3)
+    world.save(tmp_path / "ck.npz")
+    again = ef.resume(tmp_path / "ck.npz")
+    world.step(3)
+    again.step(3)
+    assert again.state_hash() == world.state_hash()
+
+
+def test_too_long_a_step_is_refused_in_a_sentence() -> None:
+    liquid = {"sphere": {"radius": 0.1}, "spacing": 0.04}
+    world, _ = tank(None, liquid, dt=0.1, steps=2, sound_speed=20.0)
+    with pytest.raises(ef.FluidError, match=r"dt = 0.1 s in steps = 2 .* use dt <= \S+ s or steps = \d+"):
+        world.step()
+    world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
+    world.step()
+    # 0.6 (R/2) / c = 0.6 * 0.052 / 20 = 1.56 ms; particles fall no faster than 1 m/s in this tick.
+    assert int(world.fluid[ef.LiquidBooks].steps[0]) == 65
+
+
+def test_without_gravity_a_speed_of_sound_is_asked_for() -> None:
+    world, _ = tank(None, {"sphere": {"radius": 0.1}, "spacing": 0.04}, gravity=(0, 0, 0))
+    with pytest.raises(ef.RecipeError, match="sound_speed"):
+        world.step()
+
+
+def test_particles_of_very_different_size_are_refused() -> None:
+    world, _ = tank(None, {"sphere": {"radius": 0.1}, "spacing": 0.04})
+    LiquidRecipe(name="fine", sphere={"center": (1, 0, 0), "radius": 0.1}, spacing=0.02).build(world)
+    with pytest.raises(ef.FluidError, match="spacings that differ by less than 7 %"):
+        world.step()

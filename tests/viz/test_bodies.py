@@ -1,0 +1,120 @@
+"""Bodies in pictures: where they are, what of them is drawn, and that runs store them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.io.trajectory import TrajectoryWriter
+from ecs_fluid.runner import stored_columns
+from ecs_fluid.viz.bodies import bodies_in, extent, hulls_in, hulls_of, matrices, surface, wires
+from ecs_fluid.viz.look import Options
+from ecs_fluid.viz.survey import survey
+from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
+
+Array = np.ndarray
+
+
+def world_of_bodies() -> ef.World:
+    """A turned box of 2 x 1 x 1 m at x = 3, a container of 8 m, three balls."""
+    world = ef.World(precision="double")
+    BodyRecipe(
+        name="block", shape={"shape": "box", "size": (2, 1, 1)}, center=(3, 0, 0), rotation=(0, 0, np.pi / 2)
+    ).build(world)
+    ContainerRecipe(name="room", shape={"shape": "box", "size": (8, 8, 8)}).build(world)
+    Spheres(name="balls", centers=[(0, 0, 0), (0, 0, 2), (0, 0, -2)], radius=[0.5, 0.25, 0.125]).build(world)
+    return world
+
+
+def drawn(world: ef.World) -> tuple[dict, dict]:
+    """Frame and polytopes of a world."""
+    return {name: dict(columns) for name, columns in world.snapshot().items()}, hulls_in(world)
+
+
+def test_a_turned_box_is_where_it_is() -> None:
+    """Turned by 90 degrees about z the 2 m lie along y: x in 2.5 to 3.5, y in -1 to 1. Six faces of four."""
+    frame, hulls = drawn(world_of_bodies())
+    found = dict(bodies_in(frame, hulls))
+    mesh = surface([found["block"]])
+    assert mesh is not None and mesh.n_cells == 6 and mesh.n_points == 24
+    assert np.allclose(mesh.bounds, [2.5, 3.5, -1, 1, -0.5, 0.5], atol=1e-6)
+    assert wires([found["block"]]) is None
+
+
+def test_a_container_is_its_edges() -> None:
+    """A box has 12 edges, whose box it is."""
+    frame, hulls = drawn(world_of_bodies())
+    room = dict(bodies_in(frame, hulls))["room"]
+    mesh = wires([room])
+    assert mesh is not None and mesh.n_lines == 12
+    assert np.allclose(mesh.bounds, [-4, 4] * 3, atol=1e-6)
+    assert surface([room]) is None
+
+
+def test_balls_have_their_extent() -> None:
+    """z from -2 - 0.125 to 2 + 0.25; balls need no table."""
+    frame, _ = drawn(world_of_bodies())
+    found = dict(bodies_in(frame, {}))
+    assert list(found) == ["balls"]
+    points = extent(found["balls"])
+    assert np.allclose([points[:, 2].min(), points[:, 2].max()], [-2.125, 2.25])
+
+
+def test_matrices_turn_as_quaternions_do() -> None:
+    """By 120 degrees about (1, 1, 1) x goes to y, y to z, z to x."""
+    turn = matrices(np.array([[0.5, 0.5, 0.5, 0.5]]))[0]
+    assert np.allclose(turn @ np.eye(3), [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
+
+
+def test_the_view_holds_the_bodies() -> None:
+    """Box of all: the container's. Bodies alone can be drawn, without a particle."""
+    frame, hulls = drawn(world_of_bodies())
+    view = survey([(0.0, frame)], Options(hulls=hulls))
+    assert np.allclose([view.lo, view.hi], [[-4] * 3, [4] * 3])
+    with pytest.raises(ef.FluidError, match="nothing to draw"):
+        survey([(0.0, {"block": frame["block"]})], Options())
+
+
+def test_a_stored_run_draws_the_same(tmp_path: Path) -> None:
+    """Frames on disk and a checkpoint's polytopes give the meshes of the world itself, bit for bit."""
+    world = world_of_bodies()
+    world.spawn("smoke", ef.Position(np.zeros((4, 3))))
+    with TrajectoryWriter(tmp_path / "trajectory") as writer:
+        writer.append(0, 0.0, stored_columns(world))
+    from ecs_fluid.io.checkpoint import load_checkpoint
+    from ecs_fluid.io.trajectory import Trajectory
+
+    world.save(tmp_path / "state.npz")
+    hulls = hulls_of(load_checkpoint(tmp_path / "state.npz")[1])
+    stored = Trajectory(tmp_path / "trajectory").frame(0)
+    there, here = (dict(bodies_in(f, h)) for f, h in ((stored, hulls), drawn(world)))
+    assert set(there) == set(here) == {"block", "room", "balls"}
+    mesh, wanted = surface([there["block"]]), surface([here["block"]])
+    assert mesh is not None and wanted is not None and np.array_equal(mesh.points, wanted.points)
+    assert np.array_equal(extent(there["balls"]), extent(here["balls"]))
+
+
+def test_a_ball_is_round_in_the_picture() -> None:
+    """Seen along x within a container: a disc in the colour of bodies, as wide as high, filled to pi/4.
+
+    Its rim in the shade is too dark to be told from the background, which takes some percent of both.
+    """
+    from ecs_fluid.viz.scene import pixels, render
+
+    world = ef.World(precision="double")
+    Spheres(name="balls", centers=[(0, 0, 0)], radius=2.0).build(world)
+    ContainerRecipe(name="room", shape={"shape": "box", "size": (8, 8, 8)}).build(world)
+    frame, hulls = drawn(world)
+    plotter = render(frame, hulls=hulls, camera="x", size=(300, 300))
+    image = pixels(plotter).astype(int)
+    plotter.close()
+    warm = (image[..., 0] > image[..., 2] + 5) & (image[..., 0] > 60)
+    assert image[150, 150, 0] > 90 and warm[150, 150]
+    rows, columns = np.nonzero(warm)
+    # Round: as wide as high, and filled to pi/4.
+    wide, high = np.ptp(columns) + 1, np.ptp(rows) + 1
+    assert abs(wide - high) < 0.1 * wide and wide > 60
+    assert abs(warm.sum() / (wide * high) - np.pi / 4) < 0.05

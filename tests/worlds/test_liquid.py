@@ -1,0 +1,127 @@
+"""The recipe of a liquid, and the shipped worlds that have one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+import ecs_fluid.worlds
+from ecs_fluid.worlds import ContainerRecipe, LiquidRecipe, WorldRecipe
+
+FOLDER = Path(ecs_fluid.worlds.__file__).parent
+WORLDS = ("dam_break", "sloshing_dam", "filled_container", "heavy_ball_in_box", "falling_drop")
+
+
+def built(**liquid: Any) -> ef.World:
+    """A liquid in a tank 1 x 0.6 x 0.8 m about (1, 2, 3)."""
+    world = ef.World(precision="double")
+    shape = {"shape": "box", "size": (1.0, 0.6, 0.8)}
+    ContainerRecipe(name="tank", shape=shape, center=(1, 2, 3)).build(world)
+    LiquidRecipe(name="water", **liquid).build(world)
+    return world
+
+
+def test_container_is_filled_half_a_spacing_from_its_walls() -> None:
+    world = built(fills="tank", spacing=0.1, density=900.0)
+    x, liquid = world["water"][ef.Position].x, world["water"][ef.Liquid]
+    assert len(x) == 10 * 6 * 8
+    np.testing.assert_allclose(x.min(axis=0), [0.55, 1.75, 2.65], atol=1e-12)
+    np.testing.assert_allclose(x.max(axis=0), [1.45, 2.25, 3.35], atol=1e-12)
+    assert liquid.mass.sum() == pytest.approx(900 * 0.48) and liquid.volume.sum() == pytest.approx(0.48)
+
+
+def test_level_cuts_it_off() -> None:
+    # Floor at 2.6 m: 0.3 m of water are 3 layers, the topmost half a spacing below the level.
+    x = built(fills="tank", spacing=0.1, level=2.9)["water"][ef.Position].x
+    assert len(x) == 10 * 6 * 3 and x[:, 2].max() == pytest.approx(2.85)
+
+
+def test_box_and_ball_have_their_masses() -> None:
+    box = built(box={"low": (0.6, 1.8, 2.7), "high": (1.0, 2.2, 3.0)}, spacing=0.07)["water"]
+    assert box[ef.Liquid].mass.sum() == pytest.approx(1000 * 0.4 * 0.4 * 0.3)
+    ball = built(sphere={"center": (1, 2, 3), "radius": 0.25}, spacing=0.05)["water"]
+    # A lattice counts a ball of 10 spacings across to a few percent (5.4 % here).
+    assert ball[ef.Liquid].volume.sum() == pytest.approx(4 / 3 * np.pi * 0.25**3, rel=0.08)
+
+
+def test_hybrid_particles_are_vortons_too() -> None:
+    entity = built(fills="tank", spacing=0.1, vortons=True, overlap=2.0)["water"]
+    assert not entity[ef.Strength].alpha.any() and (entity[ef.Density].rho == 1000).all()
+    np.testing.assert_allclose(entity[ef.CoreRadius].sigma, 0.2)
+    np.testing.assert_allclose(entity[ef.Volume].volume, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("liquid", "said"),
+    [
+        ({}, "exactly one of box, sphere, fills"),
+        ({"fills": "tank", "sphere": {"radius": 1}}, "sphere and fills given"),
+        ({"sphere": {"radius": 1}, "level": 1.0}, "it needs fills"),
+        ({"box": {"low": (0, 0, 0), "high": (1, 1, 0)}}, "no volume"),
+        ({"fills": "bucket"}, "no container made before"),
+        ({"fills": "tank", "level": 2.0}, "below the floor"),
+        ({"fills": "tank", "spacing": 5.0}, "use a smaller spacing"),
+        ({"fills": "tank", "spacing": 1e-4}, "at most 20,000,000"),
+    ],
+)
+def test_mistakes_are_told(liquid: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValueError, ef.FluidError), match=said):
+        built(**liquid)
+
+
+def test_hydrostatic_start_is_compressed_by_its_weight() -> None:
+    """Each layer sinks by the strain below it: the surface by g H^2 / (2 c^2) to first order in p / (rho c^2)."""
+    world = built(fills="tank", spacing=0.1)
+    before = world["water"][ef.Position].x.copy()
+    system = world.add_system(ef.SphSystem(hydrostatic=("water",), sound_speed=40.0))
+    system.measure()
+    sunk = before[:, 2] - world["water"][ef.Position].x[:, 2]
+    z = before[:, 2] - 2.6
+    # Tait: 1 - (1 + 7 e)^(-1/7) = e - 4 e^2, with e <= 9.81 * 0.8 / 1600 = 0.5 %: 2 % of the strain at most.
+    np.testing.assert_allclose(sunk, 9.81 / 1600 * (0.8 * z - z**2 / 2), rtol=0.03)
+    np.testing.assert_allclose(world["water"][ef.Position].x[:, :2], before[:, :2])
+
+
+def test_a_world_with_liquid_gets_its_system() -> None:
+    tables = {
+        "entity": [
+            {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}},
+            {"kind": "liquid", "name": "water", "fills": "tank", "spacing": 0.2, "hydrostatic": True},
+        ]
+    }
+    world = WorldRecipe.from_tables(tables).build()
+    system = world.system(ef.SphSystem)
+    assert system is not None and system.hydrostatic == ("water",)
+    # It moves by its own velocity once: no InertiaSystem moves it a second time.
+    assert world.system(ef.InertiaSystem) is None
+    tables["system"] = [{"kind": "sph", "viscosity": 1e-3}]
+    system = WorldRecipe.from_tables(tables).build().system(ef.SphSystem)
+    assert system is not None and system.viscosity == 1e-3 and system.hydrostatic == ("water",)
+
+
+def test_thin_liquid_is_told() -> None:
+    recipe = LiquidRecipe(name="w", box={"low": (0, 0, 0), "high": (1, 1, 0.1)}, spacing=0.05)
+    assert "2 particles thick" in recipe.lint()[0] and "spacing <= 0.025 m" in recipe.lint()[0]
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_shipped_world_runs(name: str) -> None:
+    """Small enough for several ticks a second, its liquid in its container, and 2 ticks leave it there."""
+    text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    assert "Watch for:" in text and "Physics:" in text
+    world = WorldRecipe.from_tables(table, name).build()
+    collision = world.system(ef.CollisionSystem)
+    liquids = [entity for entity in world.entities if ef.Liquid in entity]
+    assert 1000 < sum(map(len, liquids)) < 10_000 and collision is not None
+    assert int(world.fluid[ef.CollisionCount].cleared[0]) == 0
+    world.step(2)
+    for entity in liquids:
+        assert collision.overlap(entity[ef.Position].x).max() <= 1e-5
+    # The steps of a tick stay few enough for that.
+    assert int(world.fluid[ef.LiquidBooks].steps[0]) <= 2 * 12

@@ -1,0 +1,48 @@
+"""Recipes of bodies that exchange heat and take fluid along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+import ecs_fluid as ef
+from ecs_fluid.worlds.bodies import BodyRecipe, Spheres
+
+
+def test_heat_of_a_body() -> None:
+    """Heat capacity is mass times the specific one; the reference is the first temperature by default."""
+    world = ef.World(precision="double")
+    BodyRecipe(
+        name="ball", shape={"shape": "ball", "radius": 1.0}, mass=2.0,
+        heat={"temperature": 350.0, "heat_capacity": 500.0, "expansion": 1e-3},
+    ).build(world)  # fmt: skip
+    heat = world["ball"][ef.BodyHeat]
+    assert (heat.T[0], heat.capacity[0], heat.reference[0], heat.expansion[0]) == (350, 1000, 350, 1e-3)
+
+
+def test_heat_of_many_balls() -> None:
+    """Each of its own mass 4/3 pi r^3 rho."""
+    world = ef.World(precision="double")
+    Spheres(
+        name="balls", centers=[(0, 0, 0), (3, 0, 0)], radius=[0.5, 1.0], density=10.0,
+        heat={"heat_capacity": 3.0, "reference": 280.0},
+    ).build(world)  # fmt: skip
+    heat = world["balls"][ef.BodyHeat]
+    assert np.allclose(heat.capacity, 40 * np.pi * np.array([0.125, 1.0]), rtol=1e-14)
+    assert heat.reference.tolist() == [280, 280]
+
+
+def test_added_mass_of_a_plate() -> None:
+    """Three numbers along the body's axes make the tensor."""
+    world = ef.World(precision="double")
+    BodyRecipe(name="plate", shape={"shape": "plate"}, added_mass=(0.0, 0.1, 8.0)).build(world)
+    assert world["plate"][ef.AddedMass].coefficient[0].tolist() == np.diag([0.0, 0.1, 8.0]).tolist()
+
+
+def test_mistakes_are_told() -> None:
+    """A temperature below zero and an added mass below 0 name the key."""
+    with pytest.raises(ValidationError, match="temperature"):
+        BodyRecipe(name="b", shape={"shape": "ball", "radius": 1.0}, heat={"temperature": -1.0})
+    with pytest.raises(ValidationError, match="added_mass"):
+        BodyRecipe(name="b", shape={"shape": "ball", "radius": 1.0}, added_mass=(-1.0, 0.0, 0.0))

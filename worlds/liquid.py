@@ -1,0 +1,148 @@
+"""Recipe of a liquid: particles on a lattice in a box, in a ball, or in a container."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.components import CoreRadius, Density, InertialVelocity, Position, Strength, Volume
+from ecs_fluid.components.bodies import HullShape, HullTable, Pose
+from ecs_fluid.components.liquid import Liquid
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import Name, Recipe
+from ecs_fluid.worlds.cells import lattice, lattice_counts
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, refuse_above
+from ecs_fluid.worlds.random_numbers import stream
+from ecs_fluid.worlds.regions import Box, Sphere
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+Heavy = Annotated[float, Field(ge=1e-3, le=1e6)]
+LEAST_ACROSS = 4
+"""Particles across the thinnest part of a liquid that is told to be coarse below it."""
+
+
+class LiquidRecipe(Recipe):
+    """Liquid at rest, or moving as a whole, on a cubic lattice; the SphSystem comes with it.
+
+    It fills a `box`, a `sphere`, or the container named in `fills` (which must stand before it in the file) up to
+    the height `level`. The first layer of particles lies half a spacing from the walls; in a box the spacing is
+    changed a little so that layers fill it exactly. With `hydrostatic` it is compressed by its own weight
+    before the first tick, as a column that rests on a floor is; leave it out for what falls.
+
+    `vortons` gives the particles a vortex strength too (0 at first) and the density that BaroclinicSystem makes
+    strength of: the hybrid of vortices and liquid of the articles. Experimental, see docs/liquids.md.
+    """
+
+    kind: Literal["liquid"] = "liquid"
+    box: Box | None = Field(None, description="box along the axes, m")
+    sphere: Sphere | None = Field(None, description="ball, m")
+    fills: Name | None = Field(None, description="container that it fills")
+    level: Coordinate | None = Field(None, description="height of the surface in a container, m; default full")
+    spacing: Length = Field(0.05, description="distance between neighbouring particles, m")
+    density: Heavy = Field(1000.0, description="density, kg/m^3")
+    velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")
+    jitter: float = Field(0.0, ge=0, le=0.5, description="random part of the place, in spacings, 1")
+    hydrostatic: bool = Field(False, description="whether it starts with the pressure of its own weight")
+    vortons: bool = Field(False, description="whether particles are vortons too; experimental")
+    overlap: Overlap = Field(1.5, description="core radius of the vortons over the spacing, 1")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> LiquidRecipe:
+        given = [name for name in ("box", "sphere", "fills") if getattr(self, name) is not None]
+        if len(given) != 1:
+            said = " and ".join(given) if given else "none"
+            raise ValueError(f"{said} given; exactly one of box, sphere, fills is needed")
+        if self.level is not None and self.fills is None:
+            raise ValueError("level is the height of the surface in a container; it needs fills")
+        if self.box is not None and any(a == b for a, b in zip(self.box.low, self.box.high, strict=True)):
+            raise ValueError("box has no volume; every size must be above 0")
+        return self
+
+    def build(self, world: World) -> None:
+        """Spawn the particles."""
+        x, volume = self._places(world)
+        if self.jitter:
+            random = stream(world.seed, f"{self.name} jitter").random(x.shape) - 0.5
+            x = x + self.jitter * self.spacing * random
+        rows = len(x)
+        tables: list[Component] = [
+            Position(x),
+            InertialVelocity(np.tile(np.array(self.velocity, dtype=np.float64), (rows, 1))),
+            Liquid(np.full(rows, self.density * volume), np.full(rows, volume)),
+        ]
+        if self.vortons:
+            tables += [
+                Strength(np.zeros((rows, 3))),
+                CoreRadius(np.full(rows, self.overlap * self.spacing)),
+                Volume(np.full(rows, volume)),
+                Density(np.full(rows, self.density)),
+            ]
+        world.spawn(self.name, *tables)
+
+    def _places(self, world: World) -> tuple[Array, float]:
+        """Positions (n, 3), and the volume of a particle, m^3."""
+        if self.fills is not None:
+            return self._in_container(world, self.fills)
+        region = self.box or self.sphere
+        assert region is not None
+        low, high = region.bounds()
+        self._refuse_many(low, high)
+        x, edge = lattice(low, high, self.spacing)
+        x = x[region.inside(x)]
+        if not len(x):
+            raise RecipeError("no particle of liquid falls into the region; use a smaller spacing")
+        origin, axes = region.placement()
+        return np.asarray(x @ axes + origin), float(np.prod(edge))
+
+    def _in_container(self, world: World, name: str) -> tuple[Array, float]:
+        """Lattice in the container's own axes, half a spacing from its walls, up to the level."""
+        from ecs_fluid.kernels.rotation import matrix_of
+
+        if name not in world or HullShape not in world[name] or not world[name][HullShape].container[0]:
+            raise RecipeError(f"fills = {name!r} is no container made before this entity; put it before")
+        entity = world[name]
+        pose, table, hull = entity[Pose], entity[HullTable], int(entity[HullShape].hull[0])
+        corners = table.vertices[table.vertex_start[hull] : table.vertex_start[hull + 1]].astype(np.float64)
+        planes = table.planes[table.plane_start[hull] : table.plane_start[hull + 1]].astype(np.float64)
+        turn, center = matrix_of(pose.q[0].astype(np.float64)), pose.x[0].astype(np.float64)
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        upright = np.allclose(turn, np.eye(3), atol=1e-6)
+        if self.level is not None and upright:
+            high[2] = min(high[2], self.level - center[2])
+            if high[2] <= low[2]:
+                raise RecipeError(
+                    f"level = {self.level:g} m is below the floor of {name!r}, {low[2] + center[2]:g} m"
+                )
+        self._refuse_many(low, high)
+        r, edge = lattice(low, high, self.spacing)
+        # 0.4 and not 0.5: layers of a box are kept whatever rounding does, and curved walls lose less.
+        r = r[(planes[:, 3] - r @ planes[:, :3].T).min(axis=1) > 0.4 * self.spacing]
+        x = r @ turn.T + center
+        if self.level is not None and not upright:
+            x = x[x[:, 2] < self.level]
+        if not len(x):
+            raise RecipeError(f"no particle of liquid fits into {name!r}; use a smaller spacing")
+        return np.asarray(x), float(np.prod(edge))
+
+    def _refuse_many(self, low: Array, high: Array) -> None:
+        count = float(np.prod(lattice_counts(high - low, self.spacing)))
+        refuse_above(MOST_VORTONS, count, "particles of liquid", "use a larger spacing")
+
+    def lint(self) -> list[str]:
+        """A sentence on liquid too thin for its spacing."""
+        region = self.box or self.sphere
+        if region is None:
+            return []
+        low, high = region.bounds()
+        across = float((high - low).min()) / self.spacing
+        if across >= LEAST_ACROSS:
+            return []
+        return [
+            f"the liquid is {across:.2g} particles thick, fewer than {LEAST_ACROSS}, and will not keep its "
+            f"pressure; use spacing <= {float((high - low).min()) / LEAST_ACROSS:.2g} m"
+        ]
