@@ -103,7 +103,7 @@ def main() -> None:
         f"{parts}; together {100 * share:.1f} %, gate {100 * GATE:.0f} %"
     )
     candle = ef.load("candle")
-    candle.step(220)
+    candle.step(round(2.2 / candle.dt))
     _, tick, wall = measured(candle, CANDLE_TICKS)
     print(
         f"candle, {len(candle['gas']):,} vortons, {len(candle['fire']):,} tracers: {tick:.1f} ms "

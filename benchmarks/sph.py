@@ -1,9 +1,9 @@
 """Cost of a tick of liquid: ``python benchmarks/sph.py [particles ...]``, default 16800.
 
-The dam break of the shipped world at a finer spacing. A tick is one force evaluation, as in the articles (whose
-liquid took 70 to 130 ms a tick at 16,800 particles), and a tick of the world cut into the steps it needs. Two
-clocks: wall time on all threads, and processor time on one thread, which other work on the machine does not
-change much. The least of several ticks counts, after the flow has begun.
+The dam break of the shipped world at a finer spacing. A tick is one force evaluation, as in the articles
+(whose liquid took 70 to 130 ms a tick at 16,800 particles), and a tick of the world cut into the steps it
+needs. Two clocks: wall time on all threads, and processor time on one thread, which other work on the machine
+does not change much. The least of several ticks counts, after the flow has begun.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEIGHT, WIDTH, LENGTH = 1.0, 0.5, 1.0
 
 
 def dam(particles: int, steps: int) -> ef.World:
-    """The dam break with about that many particles; `steps` per tick, 0 for as many as the world's tick needs."""
+    """The dam break with about that many particles; `steps` per tick, 0 for what the world's tick needs."""
     spacing = (HEIGHT * WIDTH * LENGTH / particles) ** (1 / 3)
     tables = read("dam_break", (f"water.spacing={spacing}",)).tables()
     if steps:
@@ -46,7 +46,10 @@ def main() -> None:
     """Print the table."""
     counts = [int(part) for part in sys.argv[1:]] or [16_800]
     threads = numba.get_num_threads()
-    print(f"{'particles':>9s} {'steps':>5s} {'1 thread, cpu ms':>17s} {f'{threads} threads, ms':>14s} {'us/particle/step':>17s}")
+    both_head = f"{threads} threads, ms"
+    print(
+        f"{'particles':>9s} {'steps':>5s} {'1 thread, cpu ms':>17s} {both_head:>14s} {'us a particle':>14s}"
+    )
     for count in counts:
         for steps in (1, 0):
             world = dam(count, steps)
@@ -60,7 +63,7 @@ def main() -> None:
             taken = (int(books.steps[0]) - before) / (world.tick - tick)
             n = len(world["water"])
             rate = 1e6 * single / n / taken
-            print(f"{n:9d} {taken:5.1f} {1e3 * single:17.1f} {1e3 * both:14.1f} {rate:17.2f}")
+            print(f"{n:9d} {taken:5.1f} {1e3 * single:17.1f} {1e3 * both:14.1f} {rate:14.2f}")
 
 
 if __name__ == "__main__":

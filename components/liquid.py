@@ -29,12 +29,14 @@ class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Li
 class LiquidModel(Component, per_row=False):
     """Numbers that all particles of liquid share, found when the first tick begins.
 
-    reach: radius of the kernel. volume: mean volume of a particle. stiffness: rho c^2 / 7 of the densest liquid.
+    reach: radius of the kernel. volume: mean volume of a particle. stiffness: rho c^2 / 7 of the densest
+    liquid. peak: largest compression in the last step, by which the next tick chooses its steps.
     """
 
     reach: Array = column("m", shape=(1,), default=0.0)
     volume: Array = column("m^3", shape=(1,), default=0.0)
     stiffness: Array = column("Pa", shape=(1,), default=0.0)
+    peak: Array = column("1", shape=(1,), default=1.0)
 
 
 class LiquidBooks(Component, per_row=False):

@@ -25,9 +25,9 @@ class SignedDistance(Component, per_row=False):
 class SurfaceMesh(Component, derived=True, per_row=False):
     """The surface as a mesh, made at the SurfaceSystem's rate and empty in the ticks between.
 
-    ``x``, ``normal`` (outward), ``u`` (velocity of the fluid) and ``curvature`` (2 / R for a ball of radius R)
-    belong to vertices; ``faces`` are triangles (m, 3), counter-clockwise from outside, or segments (m, 2) in
-    a plane.
+    ``x``, ``normal`` (outward), ``u`` (velocity of the fluid) and ``curvature`` (2 / R for a ball of radius
+    R) belong to vertices; ``faces`` are triangles (m, 3), counter-clockwise from outside, or segments (m, 2)
+    in a plane.
     """
 
     x: Array = column("m", shape=(None, 3))

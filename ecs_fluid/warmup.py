@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import CoreRadius, Position, Species, Strength, Temperature, Volume
+from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems import (
     AdvectionSystem,
@@ -19,6 +19,7 @@ from ecs_fluid.systems import (
     DiffusionSystem,
     SamplingSystem,
     StretchSystem,
+    SurfaceSystem,
     ThermalSystem,
     TransferSystem,
     VelocitySystem,
@@ -58,6 +59,9 @@ def compile_kernels(precision: str) -> None:
         world.diagnostics()
     for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
         _step(_fire(x, precision, kernel, gradient))
+    drop = _drop(x, precision)
+    _step(drop)
+    _step(drop)  # found in the first tick, carried in the second
 
 
 def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
@@ -86,6 +90,25 @@ def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
             AdvectionSystem(),
         ]
     )
+    return world
+
+
+def _drop(x: Array, precision: str) -> World:
+    """A heavy drop whose surface is found, then carried by the flow."""
+    world, inside = (
+        World(integrator="euler", precision=precision, dt=1e-6),
+        x[np.abs(x - 0.5).max(axis=1) < 0.4],
+    )
+    n = len(inside)
+    world.spawn(
+        "drop",
+        Position(inside),
+        Strength(1e-3 * inside),
+        CoreRadius(np.full(n, 0.2)),
+        Volume(np.full(n, 0.0025)),
+        Density(np.full(n, 1000.0)),
+    )
+    world.add_systems([VelocitySystem(), SurfaceSystem(carried=True), AdvectionSystem()])
     return world
 
 

@@ -277,6 +277,9 @@ class PanelBoundary:
                 f"BoundarySystem: {len(sheet.area)} panels shed more vortons than most = {self.system.most} "
                 "allows; use fewer panels or a larger most"
             )
+        # The middle of several vortons may lie in a body that curves between them.
+        lost = astray(bodies, hulls, found.x)
+        found.x[lost] = x[found.first[lost]]
         stay = found.first < old
         rows = found.first[stay]
         for table, name, values in (
@@ -286,10 +289,10 @@ class PanelBoundary:
             (wake[Volume], "volume", found.volume),
         ):
             getattr(table, name)[rows] = values[stay]
-        lost = np.ones(old, bool)
-        lost[rows] = False
-        if lost.any():
-            wake.kill(lost)
+        gone = np.ones(old, bool)
+        gone[rows] = False
+        if gone.any():
+            wake.kill(gone)
         new = ~stay
         if new.any():
             wake.spawn(

@@ -109,7 +109,7 @@ class DiagnosticsSystem(System):
         return record
 
     def _forces(self) -> dict[str, list[float]]:
-        """Force of the fluid on all bodies in the last tick, told in two ways, N; empty without a reaction."""
+        """Force of the fluid on all bodies in the last tick, in two ways, N; empty without a reaction."""
         tables = [entity[FluidReaction] for entity in self.world.entities if FluidReaction in entity]
         if not tables:
             return {}

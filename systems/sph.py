@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.sph_step import Evaluation, LiquidLaw
 
 MOST_STEPS = 1000
+NEAREST_START = 0.4
+"""Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
+
 SAME_SIZE = 0.25
 """Most that the volume of a particle may differ from the mean, as a part of it."""
 
@@ -37,29 +40,31 @@ SAME_SIZE = 0.25
 class SphSystem(System):
     """Liquid: weakly compressible smoothed particle hydrodynamics of all particles with a Liquid.
 
-        m du/dt = - sum_j (P_i + P_j) grad W_ij - P_i grad G_i + viscosity + m g (1 - rho_s / rho),    dx/dt = u
+        m du/dt = - sum_j (P_i + P_j) grad W_ij - P_i grad G_i + viscosity + m g (1 - rho_s / rho),    dx/dt =
+        u
 
     P = V p / nu^2, nu the compression (1 at rest) by neighbours and walls, p = (rho c^2 / 7) (nu^7 - 1) but
     never below 0. Pairs push each other equally along their line: momentum and angular momentum are kept to
-    rounding. Pressure, gravity and walls at rest have an energy, which only viscosity and impacts on walls take.
-    Walls are balls, polytopes and containers, smooth and without friction; they get the reaction (BodyLoad).
-    The CollisionSystem keeps back the single particles that go through. Equations: `kernels.sph`,
+    rounding. Pressure, gravity and walls at rest have an energy, which only viscosity and impacts on walls
+    take. Walls are balls, polytopes and containers, smooth and without friction; they get the reaction
+    (BodyLoad). The CollisionSystem keeps back the single particles that go through. Equations: `kernels.sph`,
     `kernels.sph_walls`. Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named there; it takes the
     place of the liquid of Fluid Simulation for Video Games, parts 15 to 17, which has the order of its pairs
     and its random numbers decide.
 
-    Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g H),
-    H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 % at rest.
+    Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g
+    H), H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 %
+    at rest.
 
-    Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c + u), R the reach,
-    step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity; with `steps` set, a tick that needs more is
-    refused.
+    Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c nu^3 + u), R the
+    reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity;
+    with `steps` set, a tick that needs more is refused.
 
-    Viscosity. The liquid has nu = `viscosity` + `artificial` c R / 20; the second part steadies it and is needed
-    for flows without a viscosity of their own (0.02 to 0.1).
+    Viscosity. The liquid has nu = `viscosity` + `artificial` c R / 20; the second part steadies it and is
+    needed for flows without a viscosity of their own (0.02 to 0.1).
 
-    Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the articles,
-    experimental, see docs/liquids.md.
+    Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
+    articles, experimental, see docs/liquids.md.
     """
 
     reads = (Liquid, Pose, RigidMotion, Body, HullShape, HullTable)
@@ -74,7 +79,8 @@ class SphSystem(System):
         None, gt=0, le=1e6, description="speed of sound c, m/s; default 10 sqrt(g H)"
     )
     gravity: KeyedVector | None = Field(
-        None, description="gravity, m/s^2; may be keyed in time; default the AmbientSystem's, or (0, 0, -9.81)"
+        None,
+        description="gravity, m/s^2; may be keyed in time; default the AmbientSystem's, or (0, 0, -9.81)",
     )
     surrounding: float = Field(
         0.0, ge=0, le=1e6, description="density of what is around the liquid, kg/m^3; it takes weight away"
@@ -95,9 +101,27 @@ class SphSystem(System):
         for name in self.hydrostatic:
             world[name][Liquid]
         world.require(LoadSystem)
-        for kind in (LiquidModel, LiquidBooks):
-            if kind not in world.fluid:
-                world.attach("fluid", kind)
+        if LiquidModel not in world.fluid:
+            self._clear(world)
+            world.attach("fluid", LiquidModel)
+            world.attach("fluid", LiquidBooks)
+
+    def _clear(self, world: World) -> None:
+        """Remove liquid in solid bodies, and so near to them that it would burst away."""
+        from ecs_fluid.kernels.collide import misplaced
+
+        for entity, (position, liquid) in world.entities_with(Position, Liquid):
+            if not len(entity):
+                continue
+            pad = NEAREST_START * float(liquid.volume.mean()) ** (1 / 3)
+            obstacles, hulls = self._obstacles(world, 0.0, pad)
+            if obstacles is None or hulls is None:
+                return
+            depth = np.empty(len(entity))
+            misplaced(obstacles._replace(containers=obstacles.containers[:0]), hulls, position.x, depth)
+            lost = depth > -pad
+            if lost.any():
+                entity.kill(lost)
 
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
@@ -107,11 +131,12 @@ class SphSystem(System):
         if not sum(len(position.x) for position, *_ in tables):
             return
         if not self.field(LiquidModel).reach[0]:
-            self._prepare(dt)
+            self._prepare()
         x, v, mass, size = self._joined()
         steps = self._count(dt, max_norm(v), mass, size)
         last = self._advance(x, v, mass, size, dt, steps)
         law = self._law()
+        self.field(LiquidModel).peak[0] = last.nu.max()
         spread(x, [position.x for position, *_ in tables])
         spread(v, [inertial.v for _, inertial, *_ in tables])
         # For frames and pictures; the integrator empties it before it is used again.
@@ -143,9 +168,7 @@ class SphSystem(System):
         from ecs_fluid.kernels.sph_step import LiquidLaw
 
         model = self.field(LiquidModel)
-        reach, volume, stiffness = (
-            float(part[0]) for part in (model.reach, model.volume, model.stiffness)
-        )
+        reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
         c = math.sqrt(7 * stiffness / self._densest())
         return LiquidLaw(
             reach, self.support, volume, stiffness, self.viscosity + self.artificial * c * reach / 20
@@ -154,8 +177,10 @@ class SphSystem(System):
     def _densest(self) -> float:
         return max(float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
 
-    def _prepare(self, dt: float) -> None:
+    def _prepare(self) -> None:
         """Fill the model, and compress what is to start at rest."""
+        from ecs_fluid.kernels.sph_step import evaluate
+
         liquids = [(entity, tables) for entity, tables in self.entities(Position, Liquid) if len(entity)]
         volume = np.concatenate([liquid.volume for _, (_, liquid) in liquids]).astype(np.float64)
         mean = float(volume.mean())
@@ -163,8 +188,8 @@ class SphSystem(System):
             odd = int(np.abs(liquid.volume - mean).argmax())
             if abs(liquid.volume[odd] - mean) > SAME_SIZE * mean:
                 raise FluidError(
-                    f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} m^3, but "
-                    f"the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
+                    f"entity {entity.name!r}: a particle of liquid has the volume {liquid.volume[odd]:.3g} "
+                    f"m^3, but the mean of all is {mean:.3g} m^3; use spacings that differ by less than 7 %"
                 )
         model = self.field(LiquidModel)
         model.volume[0] = mean
@@ -173,6 +198,11 @@ class SphSystem(System):
         model.stiffness[0] = self._densest() * c**2 / 7
         for name in self.hydrostatic:
             self._settle(self.world[name][Position].x, self.world[name][Liquid])
+        x, v, mass, size = self._joined()
+        law = self._law()
+        # A crowded start wants short steps from the first on.
+        found = evaluate(law, x, v, mass, size, *self._obstacles(self.world, 0.0, law.reach))
+        model.peak[0] = found.nu.max()
 
     def _default_sound(self) -> float:
         """10 sqrt(g H)."""
@@ -180,8 +210,8 @@ class SphSystem(System):
         pull = float(np.linalg.norm(gravity))
         if pull == 0.0:
             raise RecipeError(
-                "SphSystem: without gravity there is no default for sound_speed; give one, 10 times the largest "
-                "velocity"
+                "SphSystem: without gravity there is no default for sound_speed; give one, 10 times the "
+                "largest velocity"
             )
         up = -gravity / pull
         heights = [position.x @ up for position, _ in self.query(Position, Liquid)]
@@ -234,7 +264,13 @@ class SphSystem(System):
         law = self._law()
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
-        longest = 0.5 * self.courant * law.reach / (c + speed)
+        # By Tait's law sound in compressed liquid is faster by the third power of the compression.
+        longest = (
+            0.5
+            * self.courant
+            * law.reach
+            / (c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3 + speed)
+        )
         pull = float(np.linalg.norm(self.gravity_now()))
         if pull > 0:
             longest = min(longest, math.sqrt(0.06 * law.reach / pull))
@@ -243,8 +279,9 @@ class SphSystem(System):
         if not self._warned and speed > 0.5 * c:
             self._warned = True
             warnings.warn(
-                f"t = {self.world.time:.4g} s: liquid moves at {speed:.3g} m/s, above half its speed of sound "
-                f"{c:.3g} m/s, and is compressed by more than a quarter; use sound_speed >= {5 * speed:.2g} m/s",
+                f"t = {self.world.time:.4g} s: liquid moves at {speed:.3g} m/s, above half its speed of "
+                f"sound {c:.3g} m/s, and is compressed by as much as a quarter; use sound_speed >= "
+                f"{5 * speed:.2g} m/s",
                 FluidWarning,
                 stacklevel=3,
             )
@@ -258,8 +295,8 @@ class SphSystem(System):
         if needed > (self.steps or MOST_STEPS):
             said = f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
             raise FluidError(
-                f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which pressure "
-                f"waves would overtake the particles and throw them apart; use dt <= "
+                f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
+                "pressure waves would overtake the particles and throw them apart; use dt <= "
                 f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {needed}"
             )
         return self.steps or max(needed, 1)
@@ -270,7 +307,7 @@ class SphSystem(System):
 
         law, kind, step = self._law(), self.world.dtype, dt / steps
         entities = body_entities(self.world)
-        obstacles, hulls = self._obstacles(dt, law.reach)
+        obstacles, hulls = self._obstacles(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
         pull = weight[:, None] * self.gravity_now().astype(kind)
         books = self.field(LiquidBooks)
@@ -296,12 +333,13 @@ class SphSystem(System):
             entity[BodyLoad].torque += loads[rows, 3:]
         return found
 
-    def _obstacles(self, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
+    @staticmethod
+    def _obstacles(world: World, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
         """Bodies as they stand and move when the tick begins."""
         from ecs_fluid.kernels.obstacles import obstacles
         from ecs_fluid.kernels.rotation import product, quaternion_of
 
-        entities = body_entities(self.world)
+        entities = body_entities(world)
         if not entities:
             return None, None
         bodies, hulls = gathered(entities)
@@ -326,10 +364,10 @@ class SphSystem(System):
         from ecs_fluid.kernels.sph_step import evaluate
 
         if not self.field(LiquidModel).reach[0]:
-            self._prepare(self.world.dt)
+            self._prepare()
         x, v, mass, size = self._joined()
         law = self._law()
-        found = evaluate(law, x, v, mass, size, *self._obstacles(0.0, law.reach))
+        found = evaluate(law, x, v, mass, size, *self._obstacles(self.world, 0.0, law.reach))
         place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
         weight = self._weight(m / (size * law.volume))
         record: dict[str, Any] = {

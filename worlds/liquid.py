@@ -29,20 +29,22 @@ LEAST_ACROSS = 4
 class LiquidRecipe(Recipe):
     """Liquid at rest, or moving as a whole, on a cubic lattice; the SphSystem comes with it.
 
-    It fills a `box`, a `sphere`, or the container named in `fills` (which must stand before it in the file) up to
-    the height `level`. The first layer of particles lies half a spacing from the walls; in a box the spacing is
-    changed a little so that layers fill it exactly. With `hydrostatic` it is compressed by its own weight
-    before the first tick, as a column that rests on a floor is; leave it out for what falls.
+    It fills a `box`, a `sphere`, or the container named in `fills` (which must stand before it in the file)
+    up to the height `level`. The first layer of particles lies half a spacing from the walls; in a box the
+    spacing is changed a little so that layers fill it exactly. With `hydrostatic` it is compressed by its own
+    weight before the first tick, as a column that rests on a floor is; leave it out for what falls.
 
-    `vortons` gives the particles a vortex strength too (0 at first) and the density that BaroclinicSystem makes
-    strength of: the hybrid of vortices and liquid of the articles. Experimental, see docs/liquids.md.
+    `vortons` gives the particles a vortex strength too (0 at first) and the density that BaroclinicSystem
+    makes strength of: the hybrid of vortices and liquid of the articles. Experimental, see docs/liquids.md.
     """
 
     kind: Literal["liquid"] = "liquid"
     box: Box | None = Field(None, description="box along the axes, m")
     sphere: Sphere | None = Field(None, description="ball, m")
     fills: Name | None = Field(None, description="container that it fills")
-    level: Coordinate | None = Field(None, description="height of the surface in a container, m; default full")
+    level: Coordinate | None = Field(
+        None, description="height of the surface in a container, m; default full"
+    )
     spacing: Length = Field(0.05, description="distance between neighbouring particles, m")
     density: Heavy = Field(1000.0, description="density, kg/m^3")
     velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")

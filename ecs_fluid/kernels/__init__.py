@@ -44,8 +44,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 # Where a libtbb lies on the machine (ParaView brings one), numba would take it first; a process then spins in
-# the library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP is on every
-# Linux, and allows kernels from several Python threads, which the built-in "workqueue" does not.
+# the library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP is on
+# every Linux, and allows kernels from several Python threads, which the built-in "workqueue" does not.
 if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.environ):
     numba.config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 

@@ -1,8 +1,9 @@
 """Motion of rigid bodies over a tick: substeps, interrupted wherever a ball hits something fast enough.
 
 The moment of an impact of a ball with a ball, a polytope or a wall is found to rounding by Newton's method
-on the gap, which the acceleration bends: t += 2 gap/(c + sqrt(c^2 + 2 a_n gap)) with the closing speed c. A gap to a
-convex body is a convex function of the time on a straight path, so the first touch is never jumped over.
+on the gap, which the acceleration bends: t += 2 gap/(c + sqrt(c^2 + 2 a_n gap)) with the closing speed c. A
+gap to a convex body is a convex function of the time on a straight path, so the first touch is never jumped
+over.
 All bodies then go on to that moment, and an impulse at the touching points gives the rebound e c. So speeds,
 places, energies and momenta of impacts are exact. Impacts between two polytopes wait for the substep's end.
 """

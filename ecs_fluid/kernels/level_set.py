@@ -22,6 +22,7 @@ from ecs_fluid.kernels.facets import facet_distances
 FAIR = 0.25
 """Deviation of |grad phi| from 1 that is left alone near a carried surface."""
 BESIDE = 3
+"""Points from a change of sign within which carried values may be held."""
 
 
 def _layers(field: np.ndarray) -> np.ndarray:

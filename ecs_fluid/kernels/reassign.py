@@ -6,21 +6,23 @@ Source: Fluid Simulation for Video Games, part 4.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.regularisation import core_constant, core_shift, velocity_factor
+from ecs_fluid.kernels.vectors import INLINE
 
 HEAD_ON = 1e-6
 """Sine of the angle to the normal below which a flow has no direction along the surface."""
 
 
-@njit(cache=True, error_model="numpy")
-def swirl(code: int, r2: float, sigma: float) -> float:
+@njit(**INLINE)
+def swirl(code: int, r2: float, sigma: float) -> Any:
     """g(r) of a vorton's velocity g alpha x r, 1/m^3, from the squared distance r2."""
     s2 = sigma * sigma
-    factor: float = velocity_factor(code, r2 + core_shift(code, s2), s2, core_constant(code, s2))
+    factor = velocity_factor(code, r2 + core_shift(code, s2), s2, core_constant(code, s2))
     return factor / (32.0 * math.pi)
 
 

@@ -1,7 +1,8 @@
-"""Weakly compressible liquid by smoothed particle hydrodynamics: density, pressure and viscosity of all pairs.
+"""Weakly compressible liquid by smoothed particle hydrodynamics: density, pressure and viscosity of all
+pairs.
 
-Lengths in units of the reach R of the kernel, q = r / R. The kernel is Wendland's C2 (Adv. Comput. Math. 4, 1995),
-phi(q) = (1 - q)^4 (4 q + 1), so that phi'(q) / q = -20 (1 - q)^3: no division, no singular point.
+Lengths in units of the reach R of the kernel, q = r / R. The kernel is Wendland's C2 (Adv. Comput. Math. 4,
+1995), phi(q) = (1 - q)^4 (4 q + 1), so that phi'(q) / q = -20 (1 - q)^3: no division, no singular point.
 
 Every particle has its own rest volume V and mass m; s = V / V_0 with V_0 the mean one. Its compression
 
@@ -18,9 +19,10 @@ and forces are minus its gradient, with P = V p / nu^2:
 
     F_i = sum_j (s_i P_i + s_j P_j) w_0 20 (1 - q)^3 r_ij / R^2 - P_i grad G_i,     r_ij = x_i - x_j.
 
-They are equal and opposite for both partners of a pair and along the line between them, so momentum and angular
-momentum are kept to rounding, and energy to the accuracy of the time step: what is at rest stays at rest. The
-viscous force, of kinematic viscosity n, is (Monaghan, Rep. Prog. Phys. 68, 2005; 10 = 2 (d + 2) in 3-D)
+They are equal and opposite for both partners of a pair and along the line between them, so momentum and
+angular momentum are kept to rounding, and energy to the accuracy of the time step: what is at rest stays at
+rest. The viscous force, of kinematic viscosity n, is (Monaghan, Rep. Prog. Phys. 68, 2005; 10 = 2 (d + 2) in
+3-D)
 
     F_i = - sum_j 10 n (m_i + m_j) / 2 (u_ij . r_ij) / (r_ij^2 + (R/20)^2) w_0 20 (1 - q)^3 r_ij / R^2
 
@@ -30,6 +32,8 @@ Each particle sums over all others, in an order that depends on places alone: th
 number of threads. Both partners compute the same force from the same numbers.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 from functools import lru_cache
@@ -57,7 +61,7 @@ def lattice_weight(support: float) -> float:
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
     q = np.sqrt(k[:, None, None] ** 2 + k[:, None] ** 2 + k**2) / support
     u = np.maximum(1.0 - q, 0.0)
-    return float(1.0 / (u**4 * (4.0 * q + 1.0)).sum())
+    return 1.0 / float((u**4 * (4.0 * q + 1.0)).sum())
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -83,8 +87,8 @@ def compression(
 ) -> None:  # fmt: skip
     """Overwrite ``crowd`` (n,) with sum_j phi(q_ij), j = i included.
 
-    ``place`` (3, n + LANES) sorted coordinates in reaches, from FAR on; ``start`` and the grid (origin, spacing,
-    cells) in the same units as ``partition`` made them.
+    ``place`` (3, n + LANES) sorted coordinates in reaches, from FAR on; ``start`` and the grid (origin,
+    spacing, cells) in the same units as ``partition`` made them.
     """
     n = crowd.shape[0]
     for chunk in prange(CHUNKS):
@@ -113,8 +117,8 @@ def tait(
 ) -> None:  # fmt: skip
     """Compression nu (n,) and load s P (n,), P = V p / nu^2 [J], of every particle.
 
-    ``crowd`` (n,) as ``compression`` makes it, ``wall`` (n,) G, ``size`` (n,) s, ``weight`` w_0, ``stiffness`` B [Pa],
-    ``volume`` V_0 [m^3].
+    ``crowd`` (n,) as ``compression`` makes it, ``wall`` (n,) G, ``size`` (n,) s, ``weight`` w_0,
+    ``stiffness`` B [Pa], ``volume`` V_0 [m^3].
     """
     n, kind = len(crowd), nu.dtype.type
     one, zero = kind(1), kind(0)
@@ -166,8 +170,8 @@ def forces(
     """Overwrite ``force`` (3, n) N with pressure and viscosity of all pairs and ``loss`` (n,) W with what the
     viscosity takes (half of every pair's).
 
-    ``data`` (8, n + LANES): coordinates in reaches from FAR on, velocity [m/s], load s P [J], mass [kg]. ``scale`` is
-    20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``soft`` SOFT in the dtype of the data.
+    ``data`` (8, n + LANES): coordinates in reaches from FAR on, velocity [m/s], load s P [J], mass [kg].
+    ``scale`` is 20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``soft`` SOFT in the dtype of the data.
     """
     n = force.shape[1]
     kind = data.dtype.type

@@ -39,8 +39,8 @@ class LiquidLaw(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Forces at one moment: force (n, 3) N without gravity, of which walls (3,) N by walls; nu (n,), load (n,)
-    s P [J]; loss W; loads (bodies, 6) N and N m on bodies."""
+    """Forces at one moment: force (n, 3) N without gravity, of which walls (3,) N by walls; nu (n,), load
+    (n,) s P [J]; loss W; loads (bodies, 6) N and N m on bodies."""
 
     force: np.ndarray
     nu: np.ndarray
@@ -63,12 +63,13 @@ def moved(obstacles: Obstacles, time: float) -> Obstacles:
 
 
 def evaluate(
-    law: LiquidLaw, x: np.ndarray, v: np.ndarray, mass: np.ndarray, size: np.ndarray, obstacles: Obstacles | None,
-    hulls: Hulls | None,
+    law: LiquidLaw, x: np.ndarray, v: np.ndarray, mass: np.ndarray, size: np.ndarray, obstacles: Obstacles |
+    None, hulls: Hulls | None,
 ) -> Evaluation:  # fmt: skip
     """Forces between particles and from walls.
 
-    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0; the bodies as they stand, None without.
+    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0; the bodies as they stand, None
+    without.
     """
     n, kind = len(x), x.dtype.type
     weight = lattice_weight(law.support)

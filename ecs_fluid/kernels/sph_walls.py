@@ -6,20 +6,20 @@ A wall at the distance d, in spacings, takes the place of the layers of a lattic
 
 with v and D such that a cubic lattice whose first layer is half a spacing away has nu = 1 there and, under a
 uniform pressure, no force on that layer: v is the part of sum phi that is missing, and 3 v / D twice the pull
-of the layers above, since pressure acts between two particles by the gradients of both and on a wall by that of
-one. So the liquid near a wall stays where it is and has the pressure it ought to have, and the force
+of the layers above, since pressure acts between two particles by the gradients of both and on a wall by that
+of one. So the liquid near a wall stays where it is and has the pressure it ought to have, and the force
 
     - P grad G
 
 has a potential: walls at rest neither heat nor cool the liquid. They are smooth, and free of friction.
 
-Distances are exact: from balls, from the nearest face, edge or corner of solid polytopes. Where several walls of a
-container are near, with G_1 >= G_2 >= ..., outward normals n_k and F = max(1 - G, 0),
+Distances are exact: from balls, from the nearest face, edge or corner of solid polytopes. Where several walls
+of a container are near, with G_1 >= G_2 >= ..., outward normals n_k and F = max(1 - G, 0),
 
     G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0)),
 
-which at right angles is 1 - prod (1 - G_k), the part missing in an edge or corner to 0.2 %, and counts walls that
-are nearly one, the sides of a prism, about once. Several bodies add up.
+which at right angles is 1 - prod (1 - G_k), the part missing in an edge or corner to 0.2 %, and counts walls
+that are nearly one, the sides of a prism, about once. Several bodies add up.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -98,7 +98,7 @@ def _container(
     planes: np.ndarray, x: float, y: float, z: float, spacing: float, law: tuple[float, float],
     slope: np.ndarray, part: np.ndarray, fall: np.ndarray, normal: np.ndarray, rate: np.ndarray,
 ) -> float:  # fmt: skip
-    """G of the walls ``planes`` (k, 4) of a container at (x, y, z) m in its own axes, and its gradient [1/m]."""
+    """G of the walls ``planes`` (k, 4) of a container at (x, y, z) m in its axes, and its gradient [1/m]."""
     number, reach = 0, (0.5 + law[1]) * spacing
     slope[:] = 0.0
     for k in range(len(planes)):
@@ -162,8 +162,8 @@ def _solid(
 
 @njit(parallel=True, cache=True)
 def walls(
-    obstacles: Obstacles, hulls: Hulls, x: np.ndarray, spacing: float, law: tuple[float, float], wall: np.ndarray,
-    body: np.ndarray, slope: np.ndarray,
+    obstacles: Obstacles, hulls: Hulls, x: np.ndarray, spacing: float, law: tuple[float, float], wall:
+    np.ndarray, body: np.ndarray, slope: np.ndarray,
 ) -> None:  # fmt: skip
     """Wall part of the compression of every particle, body by body.
 
@@ -229,7 +229,8 @@ def wall_forces(
     x: np.ndarray, pressure: np.ndarray, body: np.ndarray, slope: np.ndarray, centre: np.ndarray,
     force: np.ndarray, loads: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add -P grad G to ``force`` (n, 3) N, and the reaction to the ``loads`` (CHUNKS, bodies, 6) of the bodies.
+    """Add -P grad G to ``force`` (n, 3) N, and the reaction to the ``loads`` (CHUNKS, bodies, 6) of the
+    bodies.
 
     ``pressure`` (n,) is P [J]; loads are force [N] and torque [N m] about ``centre`` (bodies, 3) m.
     """

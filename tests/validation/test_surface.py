@@ -382,8 +382,9 @@ def test_threads_do_not_matter() -> None:
 def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in one sentence, at the door where that is possible."""
     monkeypatch.setattr(surface_tracking, "MOST_POINTS", 1000)
-    start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.3), 0.1, (0, -0.5, -0.5), (1, 0.5, 0.5))
-    with pytest.raises(FluidError, match=r"spreads over 5,?832 grid points of 0.1 m; at most 1,000"):
+    # Five points across, and six on either side: 17^3.
+    start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.25), 0.1, (0, -0.5, -0.5), (1, 0.5, 0.5))
+    with pytest.raises(FluidError, match=r"spreads over 4,913 grid points of 0.1 m; at most 1,000"):
         carried_world(start, "turn").step()
     monkeypatch.undo()
     with pytest.raises(RecipeError, match="needs carried = true"):

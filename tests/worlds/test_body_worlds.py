@@ -65,7 +65,7 @@ def test_ball_floats_between_the_layers() -> None:
     The interface is 0.1 m thick, 1 - 0.4 tanh(z/0.05): from rho = 1.05 at z = -0.006 and the profile's
     symmetry the ball of R = 0.2 floats a few mm low. It bobs with a falling amplitude.
     """
-    world = lean("two_layers_ball", "baroclinic", "sampling")
+    world = lean("two_layers_ball", "baroclinic", "sampling", "interface")
     z = []
     for _ in range(400):
         world.step()
@@ -92,6 +92,7 @@ def test_bubbles_set_off_at_twice_gravity() -> None:
     assert top == pytest.approx(np.sqrt(8 * 0.012 * 9.81 / (3 * 0.44)), rel=0.05)
 
 
+@pytest.mark.nightly
 def test_balloon_sinks_warms_and_rises() -> None:
     """C7: too heavy at 300 K, the balloon starts downwards; the fire warms it, and it ends up higher."""
     world = lean("fire_and_balloon", "boundary")
@@ -113,7 +114,7 @@ def test_nothing_leaves_the_tanks() -> None:
         rows = len(world["water"])
         world.evaluate()
         assert np.abs(world["water"][ef.StrengthRate].dalpha).max() < 1e-12
-        world.step(60)
+        world.step(25)
         assert len(world["water"]) == rows
         overlap = world.system(ef.CollisionSystem).overlap(world["water"][ef.Position].x)
         assert overlap.max() <= 0

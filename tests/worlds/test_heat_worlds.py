@@ -100,7 +100,7 @@ def test_plate_heats_the_air_on_it() -> None:
 def test_candle_burns_as_large_as_it_says() -> None:
     """1,000 vortons and 50,000 tracers after two seconds; fuel below flame below smoke; hot."""
     world = ef.load("candle")
-    world.step(200)
+    world.step(round(2.0 / world.dt))
     assert abs(len(world["gas"]) - 1000) <= 5 and abs(len(world["fire"]) - 50_000) <= 250
     gas = world["gas"]
     z, species = gas[ef.Position].x[:, 2], gas[ef.Species]
@@ -127,6 +127,6 @@ def test_hot_gas_rises_from_its_source(name: str) -> None:
 
 def test_smouldering_makes_little_flame_and_much_smoke() -> None:
     world = ef.load("smoulder")
-    world.step(120)
+    world.step(round(2.4 / world.dt))
     species = world["gas"][ef.Species]
     assert 0 < species.flame.sum() < 0.3 * species.smoke.sum()

@@ -75,7 +75,7 @@ def test_mistakes_are_told(liquid: dict[str, Any], said: str) -> None:
 
 
 def test_hydrostatic_start_is_compressed_by_its_weight() -> None:
-    """Each layer sinks by the strain below it: the surface by g H^2 / (2 c^2) to first order in p / (rho c^2)."""
+    """Each layer sinks by the strain below it; the surface by g H^2 / (2 c^2) to first order in it."""
     world = built(fills="tank", spacing=0.1)
     before = world["water"][ef.Position].x.copy()
     system = world.add_system(ef.SphSystem(hydrostatic=("water",), sound_speed=40.0))

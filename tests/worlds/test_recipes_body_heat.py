@@ -46,3 +46,19 @@ def test_mistakes_are_told() -> None:
         BodyRecipe(name="b", shape={"shape": "ball", "radius": 1.0}, heat={"temperature": -1.0})
     with pytest.raises(ValidationError, match="added_mass"):
         BodyRecipe(name="b", shape={"shape": "ball", "radius": 1.0}, added_mass=(-1.0, 0.0, 0.0))
+
+
+def test_balls_fill_a_box() -> None:
+    """0.5 m of box in cells of 0.05 m: 10^3 balls; fully shifted they keep to their cells."""
+    world = ef.World(precision="double")
+    Spheres(
+        name="balls", box={"low": (0, 0, 0), "high": (0.5, 0.5, 0.5)}, spacing=0.05, jitter=1.0, radius=0.02
+    ).build(world)
+    x = world["balls"][ef.Pose].x
+    assert len(x) == 1000
+    cell = np.floor(x / 0.05)
+    assert len(np.unique(cell, axis=0)) == 1000
+    assert np.abs(x - (cell + 0.5) * 0.05).max() <= 0.005 + 1e-12
+    assert np.ptp(x[:, 0] - cell[:, 0] * 0.05) > 0.009
+    with pytest.raises(ValidationError, match="either centers, or box and spacing"):
+        Spheres(name="balls", radius=0.02)

@@ -91,7 +91,7 @@ class BodyShapes:
         for name in polytopes:
             try:
                 self._meshes[name] = _meshes(*(arrays[f"{name}/HullTable.{part}"] for part in _TABLE))
-            except KeyError:
+            except (KeyError, IndexError, ValueError):
                 raise StorageError(
                     f"the newest checkpoint of {frames.run.path} has no shape of {name!r}"
                 ) from None
@@ -135,17 +135,15 @@ def _meshes(
     plane_start: np.ndarray,
     vertex_start: np.ndarray,
 ) -> list[Mesh]:
-    """The polytopes of a HullTable one by one."""
+    """The polytopes of a HullTable one by one. Raises ValueError or IndexError for what is none."""
     made = []
     for hull in range(len(plane_start) - 1):
-        starts = loop_start[plane_start[hull] : plane_start[hull + 1] + 1]
-        made.append(
-            Mesh(
-                vertices[vertex_start[hull] : vertex_start[hull + 1]].astype(np.float64),
-                loops[starts[0] : starts[-1]].astype(np.int64),
-                (starts - starts[0]).astype(np.int64),
-            )
-        )
+        starts = loop_start[plane_start[hull] : plane_start[hull + 1] + 1].astype(np.int64)
+        points = vertices[vertex_start[hull] : vertex_start[hull + 1]].astype(np.float64)
+        corners = loops[starts[0] : starts[-1]].astype(np.int64)
+        if np.diff(starts).min() < 3 or not 0 <= corners.min() <= corners.max() < len(points):
+            raise ValueError("a face has corners that are not there")
+        made.append(Mesh(points, corners, starts - starts[0]))
     return made
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.explain import nearest
+from ecs_fluid.io.export.names import declared
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
 
@@ -83,6 +84,8 @@ class Frames:
         names = [name for name in self.stored.populations if name in only or not only]
         self.bodies = tuple(name for name in names if POSE in self.columns(name))
         self.particles = tuple(name for name in names if name not in self.bodies)
+        for name in names:
+            self._check(name)
 
     def _surface_name(self) -> str | None:
         """What the surface of a liquid is called, None if the run stored none."""
@@ -102,18 +105,41 @@ class Frames:
         return len(self.numbers)
 
     def __iter__(self) -> Iterator[Frame]:
-        for done, number in enumerate(self.numbers):
-            columns = self.stored.frame(number)
-            yield Frame(
-                number,
-                int(self.ticks[done]),
-                float(self.times[done]),
-                float(self.codes[done]),
-                {name: columns[name] for name in self.particles},
-                {name: columns[name] for name in self.bodies},
-            )
+        for done in range(len(self)):
+            yield self.frame(done)
             if self._progress is not None:
                 self._progress(done + 1)
+
+    def frame(self, which: int) -> Frame:
+        """Read the chosen frame number ``which``, from 0. Raises StorageError, also for NaN as a place."""
+        number = self.numbers[which]
+        columns = self.stored.frame(number)
+        for name in (*self.particles, *self.bodies):
+            if not np.isfinite(columns[name][POINTS]).all():
+                raise StorageError(
+                    f"frame {number} of {self.run.path}: {name!r} has a position that is not a finite number"
+                )
+        return Frame(
+            number,
+            int(self.ticks[which]),
+            float(self.times[which]),
+            float(self.codes[which]),
+            {name: columns[name] for name in self.particles},
+            {name: columns[name] for name in self.bodies},
+        )
+
+    def _check(self, name: str) -> None:
+        """Refuse columns that are not what their components say: a trajectory may come from anywhere."""
+        columns = self.columns(name)
+        for label, column in columns.items():
+            expected = declared(label)
+            if expected is not None and expected.shape != column.shape:
+                raise StorageError(
+                    f"{self.run.path}: {label} of {name!r} has rows of shape {column.shape}; "
+                    f"{expected.shape} is needed"
+                )
+        if name in self.bodies and "RowId.id" not in columns:
+            raise StorageError(f"{self.run.path}: the bodies {name!r} have no RowId.id")
 
 
 def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:

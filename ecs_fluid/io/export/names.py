@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ecs_fluid.component import Column
 
 PLAIN = {
     "Velocity.u": "velocity",
@@ -38,11 +42,17 @@ def plain_names(labels: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def unit(label: str) -> str:
-    """SI unit of a column as its component declares it; empty if no component of that name is loaded."""
+def declared(label: str) -> Column | None:
+    """What the component of a column says about it; None if no component of that name is loaded."""
     import ecs_fluid.components  # noqa: F401  (registers its classes)
     from ecs_fluid.component import Component
 
     kind, _, column = label.partition(".")
     found = Component.registry.get(kind)
-    return found.columns[column].unit if found and column in found.columns else ""
+    return found.columns.get(column) if found else None
+
+
+def unit(label: str) -> str:
+    """SI unit of a column; empty if no component of that name is loaded."""
+    column = declared(label)
+    return column.unit if column else ""

@@ -61,8 +61,8 @@ class Volumes:
         self.voxel = job.voxel or self.spacing
 
     def _spacing(self, job: Job) -> float:
-        for number in job.frames.numbers:
-            columns = job.frames.stored.frame(number)
+        for which in range(len(job.frames)):
+            columns = job.frames.frame(which).particles
             found = [positions(columns[name]) for name in self.tracers if len(positions(columns[name])) > 1]
             if found:
                 return mean_spacing(np.concatenate(found))

@@ -160,3 +160,27 @@ for to in ("npz", "ply", "vdb", "gltf", "obj", "vtp", "vti"):
         # VTK calls every refused write a full disk.
         assert line.startswith((sentence + "file would exceed the size", sentence + "disk or quota is full"))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"Velocity.u": np.ones((2, 2))}, r"Velocity\.u of 'odd' has rows of shape \(2,\); \(3,\) is needed"),
+        ({"Pose.q": np.ones((2, 4))}, r"the bodies 'odd' have no RowId\.id"),
+        ({"Position.x": np.array([[0, 0, 0], [np.nan, 0, 0]])}, "frame 0 of .* is not a finite number"),
+        (
+            {"Pose.q": np.ones((2, 4)), "RowId.id": np.arange(2)},
+            "the bodies 'odd' of .* have no stored shape",
+        ),
+    ],
+)
+def test_a_strange_trajectory_is_one_sentence(
+    tmp_path: Path, change: dict[str, np.ndarray], sentence: str
+) -> None:
+    """Run folders come from anywhere: what does not fit is refused, by every format that would use it."""
+    with RunFolder.create(tmp_path / "run", "", {}) as run, run.write_trajectory() as trajectory:
+        trajectory.append(0, 0.0, {"odd": {"Position.x": np.zeros((2, 3))} | change})
+    for to in ("vtp", "ply", "gltf"):
+        with pytest.raises(ef.StorageError, match=sentence):
+            ef.export(tmp_path / "run", to, out=tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
