@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.bodies import bodies_in, extent
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
 from ecs_fluid.viz.look import LOOKS, Options
 from ecs_fluid.viz.paint import FLAME, PAINTED, SMOKE
@@ -128,6 +127,8 @@ class _Seen:
         self.points: list[NDArray] = []
 
     def add(self, frame: Frame) -> None:
+        from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
+
         # Of all populations, drawn or not: a cloud keeps its tint when it is drawn alone.
         self.clouds |= {name: None for name, columns in frame.items() if is_cloud(columns)}
         tracers = []

@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels import CHUNKS, FAST
+from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.partition import view_as
 from ecs_fluid.kernels.vectors import wide_vectors
 
@@ -32,7 +32,9 @@ Array = NDArray[Any]
 SERIAL = 16384
 """Fields of fewer values are relaxed by one thread: waking a second one would take longer."""
 
-_ROWS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+_ROWS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+"""No fast-math: nothing is summed up that vectors would need reordered, and so every copy of a function
+that is compiled, on its own or into its caller, has the same bits."""
 _OPTIONS: dict[str, Any] = {**_ROWS, "parallel": True}
 
 

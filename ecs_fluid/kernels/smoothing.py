@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels import CHUNKS, FAST
+from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.partition import view_as
 from ecs_fluid.kernels.regularisation import (
     GAUSSIAN,
@@ -29,7 +29,9 @@ from ecs_fluid.kernels.vectors import wide_vectors
 
 Array = NDArray[Any]
 
-_ROWS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+# No fast-math: nothing here is summed up that vectors would need reordered, and so every copy of a function
+# that is compiled, on its own or into its caller, has the same bits.
+_ROWS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
 TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
 """Variance that a scatter adds along an axis, in squares of the spacing."""
 _LARGEST_WEIGHT = 0.25

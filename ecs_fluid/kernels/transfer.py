@@ -18,14 +18,16 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels import CHUNKS, FAST
+from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.relaxation import SERIAL
 from ecs_fluid.kernels.vectors import wide_vectors
 
 Array = NDArray[Any]
 Axes = tuple[Array, Array, Array]
 
-_ROWS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+_ROWS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+"""No fast-math: nothing is summed up that vectors would need reordered, and so every copy of a function
+that is compiled, on its own or into its caller, has the same bits."""
 _OPTIONS: dict[str, Any] = {**_ROWS, "parallel": True}
 _TAPS = 4
 
