@@ -29,9 +29,9 @@ from ecs_fluid.kernels.vectors import wide_vectors
 
 Array = NDArray[Any]
 
-# No fast-math: nothing here is summed up that vectors would need reordered, and so every copy of a function
-# that is compiled, on its own or into its caller, has the same bits.
-_ROWS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+# Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
+# are compiled, on its own and into its caller, then have the same bits.
+_ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
 TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
 """Variance that a scatter adds along an axis, in squares of the spacing."""
 _LARGEST_WEIGHT = 0.25

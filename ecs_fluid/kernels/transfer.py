@@ -25,9 +25,9 @@ from ecs_fluid.kernels.vectors import wide_vectors
 Array = NDArray[Any]
 Axes = tuple[Array, Array, Array]
 
-_ROWS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
-"""No fast-math: nothing is summed up that vectors would need reordered, and so every copy of a function
-that is compiled, on its own or into its caller, has the same bits."""
+# Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
+# are compiled, on its own and into its caller, then have the same bits.
+_ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
 _OPTIONS: dict[str, Any] = {**_ROWS, "parallel": True}
 _TAPS = 4
 
