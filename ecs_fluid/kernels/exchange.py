@@ -14,12 +14,12 @@ Moment conditions. Expanding f(y) about x, the second moments must be int z_i z_
 odd ones vanish by symmetry, and the error is eps^2/24 f_ijkl int z_i z_j z_k z_l eta dz + ..., so order 4
 needs the fourth moments to vanish too.
 
-Order 2 has bounded support, eta = a (1 - rho^2 / R^2)^5: few operations and few neighbours. Over the unit
-ball <x^2> = 1 / (d + 12) and <rho^4> / <rho^2> = (d + 2) / (d + 14) under this weight. With R^2 = d/2 + 7 the
+Order 2 has bounded support, eta = a (1 - rho^2 / R^2)^7: few operations and few neighbours. Over the unit
+ball <x^2> = 1 / (d + 16) and <rho^4> / <rho^2> = (d + 2) / (d + 18) under this weight. With R^2 = d/2 + 9 the
 second and the fourth moments, and hence the leading error, are those of the Gaussian 4 pi^(-d/2) exp(-rho^2)
-(Degond and Mas-Gallic's, which needs a reach of 4), and int eta = 2 (d + 12) / R^2 = 4 (d + 12) / (d + 14).
-On a lattice with eps = 1.5 h the sum differs from the integral by 1.0e-4 of the diffusivity. The power 7
-(4e-5) needs 1.4 times as many neighbours; the power 3 (1.2e-3) would show its edge.
+(Degond and Mas-Gallic's, which needs a reach of 4), and int eta = 2 (d + 16) / R^2 = 4 (d + 16) / (d + 18).
+On a lattice with eps = 1.5 h the sum differs from the integral by 6e-5 (2-D) and 4e-5 (3-D) of the
+diffusivity. The power 5 needs 27 % fewer neighbours, but differs by 1.2e-4, where case 26 allows 1e-4.
 
 Order 4: eta = pi^(-d/2) (a + b rho^2) exp(-rho^2), whose weight has the axis moments <x^2> = 1/2,
 <x^2 rho^2> = (d+2)/4, <x^4> = 3/4 and <x^4 rho^2> = 3(d+4)/8, so
@@ -46,7 +46,7 @@ from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.vectors import wide_vectors
 
-SHORT_WAVES = 1.006
+SHORT_WAVES = 1.003
 """s: the fastest decay of any wave over the kernel integral."""
 
 _INDEX_CUTOFF = 20.25
@@ -84,21 +84,21 @@ def _exp_minus(t: float, e: tuple[float, ...]) -> float:
 
 def cutoff(order: int, dimension: int = 3) -> float:
     """Reach R of the exchange in units of eps."""
-    return math.sqrt(dimension / 2 + 7) if order == 2 else 4.5
+    return math.sqrt(dimension / 2 + 9) if order == 2 else 4.5
 
 
 def kernel_integral(order: int, dimension: int = 3) -> float:
     """int eta over all of space."""
-    return 4.0 * (dimension + 12) / (dimension + 14) if order == 2 else 8.0
+    return 4.0 * (dimension + 16) / (dimension + 18) if order == 2 else 8.0
 
 
 def _factors(order: int, dimension: int) -> tuple[float, float]:
-    """a and b of the kernel as the loops use it: a (1 - rho^2 / R^2)^5, or (a + b rho^2) exp(-rho^2)."""
+    """a and b of the kernel as the loops use it: a (1 - rho^2 / R^2)^7, or (a + b rho^2) exp(-rho^2)."""
     d = dimension
     if order == 4:
         return 2.0 * (d + 4) / math.pi ** (d / 2), -4.0 / math.pi ** (d / 2)
-    # int (1 - s^2)^5 over the unit ball of d dimensions.
-    ball = math.pi ** (d / 2) * math.gamma(6) / math.gamma(6 + d / 2)
+    # int (1 - s^2)^7 over the unit ball of d dimensions.
+    ball = math.pi ** (d / 2) * math.gamma(8) / math.gamma(8 + d / 2)
     return kernel_integral(2, d) / (ball * cutoff(2, d) ** d), 0.0
 
 
@@ -111,7 +111,7 @@ def _eta(t: float, limit: float, a: float, b: float, smooth: bool, one: float, e
     u = one - t * limit
     u = u if u > one - one else one - one
     u2 = u * u
-    return a * (u2 * u2) * u
+    return a * (u2 * u2) * (u2 * u)
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -275,10 +275,10 @@ def exchange_rows(
 def stability_limit(viscosity: float, eps: float, order: int = 2, dimension: int = 3) -> float:
     """Largest stable explicit Euler step [s] for evenly spread particles: nu dt / eps^2 <= 2 / (s int eta).
 
-    That is 0.56 at order 2 and 0.25 at order 4; ``viscosity`` in m^2/s, ``eps`` in m. A wave k decays at
+    That is 0.55 at order 2 and 0.25 at order 4; ``viscosity`` in m^2/s, ``eps`` in m. A wave k decays at
     nu / eps^2 (int eta - eta_hat(k)), and Euler is stable while rate times dt <= 2. eta_hat is not negative
-    at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta with v = 5 + d/2, at least -0.0053 (2-D)
-    or -0.0041 (3-D) of the integral: s = `SHORT_WAVES` covers both. Infinite if nu = 0.
+    at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta with v = 7 + d/2, at least -0.0019 (2-D)
+    or -0.0015 (3-D) of the integral: s = `SHORT_WAVES` covers both. Infinite if nu = 0.
     """
     if viscosity <= 0.0:
         return math.inf
