@@ -43,7 +43,7 @@ class BoxShape(Polytope):
 
     def corners(self) -> Array:
         """The eight corners."""
-        return np.asarray(_signs() * np.array(self.size) / 2)
+        return _box(self.size)
 
 
 class PlateShape(Polytope):
@@ -56,7 +56,7 @@ class PlateShape(Polytope):
 
     def corners(self) -> Array:
         """The eight corners."""
-        return np.asarray(_signs() * np.array([self.length, self.width, self.thickness]) / 2)
+        return _box((self.length, self.width, self.thickness))
 
 
 class WedgeShape(Polytope):
@@ -167,7 +167,7 @@ class MeshShape(Polytope):
         return hull_of_mesh(self.file)
 
 
-AnyPolytope = Annotated[
+_Polytopes = (
     BoxShape
     | PlateShape
     | WedgeShape
@@ -176,26 +176,19 @@ AnyPolytope = Annotated[
     | PlatonicShape
     | PointsShape
     | PlanesShape
-    | MeshShape,
-    Field(discriminator="shape"),
-]
-AnyShape = Annotated[
-    Ball
-    | BoxShape
-    | PlateShape
-    | WedgeShape
-    | AirfoilShape
-    | CylinderShape
-    | PlatonicShape
-    | PointsShape
-    | PlanesShape
-    | MeshShape,
-    Field(discriminator="shape"),
-]
+    | MeshShape
+)
+AnyPolytope = Annotated[_Polytopes, Field(discriminator="shape")]
+AnyShape = Annotated[Ball | _Polytopes, Field(discriminator="shape")]
 
 
 def _signs() -> Array:
     return np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+def _box(size: tuple[float, float, float]) -> Array:
+    """Corners (8, 3) of a box with these edges about the origin."""
+    return np.asarray(_signs() * np.array(size) / 2)
 
 
 def _extruded(section: Array, width: float) -> Array:
