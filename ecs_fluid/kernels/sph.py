@@ -45,9 +45,6 @@ from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.neighbours import WIDTH, fill_list, first_cell, group_end, runs_around
 from ecs_fluid.kernels.vectors import wide_vectors
 
-GAMMA = 7
-"""Exponent of Tait's law; the formulas of this file are for 7."""
-
 FAR = 8.0
 """Where sorted coordinates begin, in reaches: the lists' padding lies at 0, out of everybody's reach."""
 
