@@ -14,6 +14,7 @@ named in ``given``. A *rate* (``rate_of=Position``) is a derived component that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
@@ -56,15 +57,18 @@ class Column:
         return instance.__dict__[self.name]
 
     def __set__(self, instance: Component, value: object) -> None:
+        old = instance.__dict__.get(self.name)
+        per_row = type(instance).per_row
+        if per_row and value is old and old is not None:
+            return  # of `table.column += ...`, which has changed the array in place
         array = self.check(value)
         rows = instance.rows
-        if type(instance).per_row and rows is not None and len(array) != rows:
+        if per_row and rows is not None and len(array) != rows:
             raise ComponentError(
                 f"{self.label} has {len(array)} rows, but this {self.component} has {rows}; "
                 "rows are added and removed with spawn and kill"
             )
-        old = instance.__dict__.get(self.name)
-        if type(instance).per_row and old is not None:
+        if per_row and old is not None:
             # Into the old array: it keeps the world's precision and shares nothing with the source.
             old[...] = array
         else:
@@ -79,7 +83,7 @@ class Column:
         if self.kind == "float":
             if array.dtype.kind in "iu":
                 array = array.astype(np.float64)
-            if array.dtype not in (np.float32, np.float64):
+            if array.dtype.char not in "fd" or not array.dtype.isnative:
                 raise ComponentError(
                     f"{self.label} has dtype {array.dtype}; float32, float64 or whole numbers are allowed"
                 )
@@ -94,6 +98,8 @@ class Column:
     def _check_shape(self, array: Array) -> None:
         per_row = _per_row.get(self.component, True)
         trailing = array.shape[1:] if per_row else array.shape
+        if trailing == self.shape and (array.ndim > 0 or not per_row):
+            return
         fits = len(trailing) == len(self.shape) and (array.ndim > 0 or not per_row)
         if not fits or any(want not in (None, got) for want, got in zip(self.shape, trailing, strict=True)):
             wanted = ("n", *self.shape) if per_row else self.shape
@@ -107,9 +113,10 @@ class Column:
         if array.size == 0:
             return
         rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
-        if not np.isfinite(rows).all():
-            self._refuse(rows, ~np.isfinite(rows), "finite numbers are allowed", place)
         low, high = rows.min(), rows.max()
+        # A NaN is the least and the largest of its column.
+        if not (math.isfinite(low) and math.isfinite(high)):
+            self._refuse(rows, ~np.isfinite(rows), "finite numbers are allowed", place)
         if self.minimum is not None and low < self.minimum:
             rule = f"values of at least {self.minimum:g} {self.unit} are allowed"
             self._refuse(rows, rows < self.minimum, rule, place)
@@ -262,8 +269,10 @@ class Component:
         self = cls.__new__(cls)
         for name, field in cls.columns.items():
             shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
-            kind = dtype if field.kind == "float" else np.int64
-            self.__dict__[name] = np.full(cast(Any, shape), field.default or 0, dtype=kind)
+            array = np.zeros(cast(Any, shape), dtype if field.kind == "float" else np.int64)
+            if field.default:
+                array.fill(field.default)
+            self.__dict__[name] = array
         return self
 
     @property

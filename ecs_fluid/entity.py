@@ -35,8 +35,8 @@ class Entity:
 
     @property
     def tables(self) -> Tables:
-        """All component tables by type."""
-        return self.world._tables(self.number)
+        """All component tables by type, to read; `World.attach` adds one."""
+        return self.world._tables_of[self.number]
 
     def __getitem__(self, kind: type[C]) -> C:
         tables = self.tables

@@ -12,6 +12,7 @@ from ecs_fluid.guard import Guard
 from ecs_fluid.integrator import Integrator
 from ecs_fluid.schedule import Schedule, Timing
 from ecs_fluid.system import System
+from ecs_fluid.threads import Threads
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -34,6 +35,7 @@ class Ticker:
         self.last_stage = True
         self._integrator = Integrator(integrator)
         self._guard = Guard()
+        self._threads = Threads()
         self._warned = False
 
     @property
@@ -61,11 +63,15 @@ class Ticker:
 
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
+        with self._threads.chosen():
+            self._tick(world)
+
+    def _tick(self, world: World) -> None:
         schedule = world.schedule
         if not self._warned:
             self._warned = True
             for text in world.lint():
-                warnings.warn(text, FluidWarning, stacklevel=3)
+                warnings.warn(text, FluidWarning, stacklevel=4)
         for timing in self.timings.values():
             timing.last = 0.0
         self._guard.keep(world)
@@ -86,7 +92,8 @@ class Ticker:
         schedule = world.schedule
         self.advancing = True
         try:
-            self._rates(world, schedule)
+            with self._threads.chosen():
+                self._rates(world, schedule)
         finally:
             self.advancing = False
             self.commands.clear()
@@ -140,13 +147,16 @@ class Ticker:
             watchers = [other for other in world.systems if other.watching]
             for watcher in watchers:
                 watcher.before_system(system)
+            self._threads.before(system)
             started = time.perf_counter()
             if self.debug:
                 with self._guard.watch(world, system):
                     system.process(world.dt)
             else:
                 system.process(world.dt)
-            timing.add(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self._threads.after(system, seconds)
+            timing.add(seconds)
             self._guard.after_system(world, system)
             for watcher in watchers:
                 watcher.after_system(system)

@@ -90,6 +90,7 @@ class World:
         self.history: list[dict[str, Any]] = []
         self._context = f"ecs_fluid/{uuid.uuid4()}"
         self._entities: dict[str, Entity] = {}
+        self._tables_of: dict[int, Tables] = {}
         self._systems: list[System] = []
         self._schedule: Schedule | None = None
         self._ticker = Ticker(self.options.integrator, self.options.debug)
@@ -116,21 +117,23 @@ class World:
     def _create(self, name: str, tables: Tables) -> Entity:
         with self.active():
             number = esper.create_entity(*tables.values())
-        entity = self._entities[name] = Entity(self, number, name)
+            entity = self._entities[name] = Entity(self, number, name)
+            self._list_tables(number)
         return entity
 
-    def _tables(self, number: int) -> Tables:
-        with self.active():
-            tables: tuple[Component, ...] = esper.components_for_entity(number)
-        return {type(table): table for table in tables}
+    def _list_tables(self, number: int) -> None:
+        # A new dict each time: whoever goes through the former one goes on undisturbed.
+        self._tables_of[number] = {type(table): table for table in esper.components_for_entity(number)}
 
     def _put(self, entity: Entity, table: Component) -> None:
         with self.active():
             esper.add_component(entity.number, table)
+            self._list_tables(entity.number)
 
     def _drop(self, entity: Entity, kind: type[Component]) -> None:
         with self.active():
             esper.remove_component(entity.number, kind)
+            self._list_tables(entity.number)
 
     @property
     def entities(self) -> list[Entity]:
@@ -234,11 +237,10 @@ class World:
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
-        with self.active():
-            found = dict(esper.get_components(*types))
         for entity in list(self._entities.values()):
-            if entity.number in found:
-                yield entity, tuple(found[entity.number])
+            tables = self._tables_of[entity.number]
+            if all(kind in tables for kind in types):
+                yield entity, tuple([tables[kind] for kind in types])
 
     def query(self, *types: type[Component]) -> Iterator[Any]:
         """Tables of every entity that has all the `types`, in the order of creation."""

@@ -54,6 +54,10 @@ class AmbientSystem(System):
     density_profile: Profile | None = Field(None, description="density over height, [[m, kg/m^3], ...]")
     temperature_profile: Profile | None = Field(None, description="temperature over height, [[m, K], ...]")
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._made: tuple[Any, float, Ambient] | None = None
+
     def added(self, world: World) -> None:
         """Refuse parameters that contradict each other."""
         if self.density_profile is not None and self.temperature_profile is not None:
@@ -75,17 +79,21 @@ class AmbientSystem(System):
 
     def process(self, dt: float) -> None:
         """Refill the ambient table; gravity may change in time."""
-        self._fill(self.field(Ambient))
+        table, now = self.field(Ambient), self.present()
+        for field, array in now.items():
+            table.__dict__[field.name] = array.copy()
 
     def present(self) -> Ambient:
-        """A table of its own of the ambient now, for the time between two ticks."""
-        table = Ambient.blank(0, self.world.dtype)
-        assert isinstance(table, Ambient)
-        self._fill(table)
-        return table
+        """The ambient now, also between two ticks: a table to read only."""
+        time = self.world.time if isinstance(self.gravity, Keyed) else 0.0
+        if self._made is None or self._made[0] is not self.parameters or self._made[1] != time:
+            self._made = (self.parameters, time, self._table())
+        return self._made[2]
 
-    def _fill(self, table: Ambient) -> None:
+    def _table(self) -> Ambient:
         number = self.world.dtype
+        table = Ambient.blank(0, number)
+        assert isinstance(table, Ambient)
         table.gravity = value_at(self.gravity, self.world.time).astype(number)
         for name, keys, constant in (
             ("density", self.density_profile, self.density),
@@ -98,6 +106,7 @@ class AmbientSystem(System):
         table.reference_temperature = np.array([self.temperature], number)
         table.expansion = np.array([self.expansion], number)
         table.law = np.array([LAWS[self.law]])
+        return table
 
 
 def key_values(parameter: Any) -> list[Any]:

@@ -175,21 +175,19 @@ class EmissionSystem(System):
         draw = np.random.Generator(bits)
         x = self._places(emitter, draw, count, dt)
         tables: list[Component] = [Position(x)]
-        swirl = np.array(emitter.strength) + np.array(emitter.strength_spread) * (
-            draw.random((count, 3)) - 0.5
-        )
-        speed = np.array(emitter.velocity) + np.array(emitter.velocity_spread) * (
-            draw.random((count, 3)) - 0.5
-        )
-        volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
-        if Strength in target:
-            tables.append(Strength(swirl))
+        if Strength in target or InertialVelocity in target:
+            # Both are drawn for either, so that no draw depends on what else the target has.
+            swirl, speed = draw.random((count, 3)) - 0.5, draw.random((count, 3)) - 0.5
+            if Strength in target:
+                tables.append(Strength(emitter.strength + np.array(emitter.strength_spread) * swirl))
+            if InertialVelocity in target:
+                own = emitter.velocity + np.array(emitter.velocity_spread) * speed
+                tables.append(InertialVelocity(own))
         if CoreRadius in target:
             tables.append(CoreRadius(np.full(count, emitter.core)))
         if Volume in target:
+            volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
             tables.append(Volume(np.full(count, volume)))
-        if InertialVelocity in target:
-            tables.append(InertialVelocity(speed))
         return [*tables, *self._carried(emitter, target, x)]
 
     def _carried(self, emitter: Emitter, target: Entity, x: Array) -> list[Component]:

@@ -27,10 +27,12 @@ class WindSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the wind to the velocities."""
+        from ecs_fluid.kernels.integrate import shift
+
         wind = value_at(self.velocity, self.world.time).astype(self.world.dtype)
         for entity, (velocity,) in self.entities(Velocity):
             if not self.on or entity.name in self.on:
-                velocity.u += wind
+                shift(velocity.u, wind)
 
 
 class InertiaSystem(System):
@@ -75,7 +77,9 @@ class AccelerateSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the acceleration."""
+        from ecs_fluid.kernels.integrate import shift
+
         push = value_at(self.acceleration, self.world.time).astype(self.world.dtype)
         for entity, (acceleration,) in self.entities(Acceleration):
             if not self.on or entity.name in self.on:
-                acceleration.a += push
+                shift(acceleration.a, push)

@@ -53,7 +53,7 @@ class ThermalSystem(System):
     diffusivity: float = Field(0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
     species_diffusivity: float = Field(0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s")
     order: Literal[2, 4] = Field(2, description="order of the exchange kernel; 4 may overshoot")
-    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps in core radii")
+    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps, core radii")
     dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
     every_stage: bool = Field(
         False, description="take the rate in every stage of the integrator, not once a tick (first order)"
@@ -107,7 +107,7 @@ class ThermalSystem(System):
         if len(x) == 0:
             return value
         # Differences alone matter; taken from a value in the middle they lose fewer digits.
-        value = value - value.mean(axis=0, dtype=np.float64).astype(number)
+        value = value - np.array([column.mean(dtype=np.float64) for column in value.T], number)
         amounts = np.ascontiguousarray(value * volume[:, None])
         rate, loss = exchange_rows(x, amounts, eps, volume, kappa, self.order, self.dimension)
         limit = stable_step(loss)

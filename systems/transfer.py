@@ -103,7 +103,6 @@ class TransferSystem(System):
         load = self._load(ambient, clouds)
         self._enclose(load, clouds)
         self._mix(ambient, self._shared(load), clouds)
-        self._appear(ambient)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -162,58 +161,43 @@ class TransferSystem(System):
         grid.origin = np.where(flat, lo, (lo + hi - cells * edge) / 2)
 
     def _shared(self, load: Load) -> Array:
-        """Amounts per cell volume at the grid points, (7, nx+1, ny+1, nz+1)."""
+        """Amounts per cell volume at the grid points, (nx+1, ny+1, nz+1, 7)."""
         from ecs_fluid.kernels import cubic, interpolation
         from ecs_fluid.kernels.partition import gather_sorted, partition
 
         grid = self.field(TransferGrid)
         shape = tuple(int(n) + 1 for n in grid.cells)
         if not len(load.x):
-            return np.zeros((7, *shape), self.world.dtype)
+            return np.zeros((*shape, 7), self.world.dtype)
         start, order = partition(load.x, grid.origin, grid.spacing, grid.cells)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
         amounts = np.take(load.amounts, order, axis=1) * self.world.dtype(inverse)
         share = interpolation.scatter if self.kernel == "linear" else cubic.scatter
-        found = share(gather_sorted(load.x, order), amounts, start, grid.origin, grid.spacing, grid.cells)
-        return np.ascontiguousarray(np.moveaxis(found, -1, 0))
+        return share(gather_sorted(load.x, order), amounts, start, grid.origin, grid.spacing, grid.cells)
 
     def _mix(self, ambient: Ambient, shared: Array, clouds: list[Tables]) -> None:
+        """Fill the fields from what the particles bring, and the ambient that fills the rest."""
+        from ecs_fluid.kernels.mixture import AMOUNTS, FIELDS, mix
+
         grid, number = self.field(TransferGrid), self.world.dtype
-        z = (grid.origin[2] + grid.spacing[2] * np.arange(int(grid.cells[2]) + 1)).astype(number)
+        shape = shared.shape[:3]
+        z = (grid.origin[2] + grid.spacing[2] * np.arange(shape[2])).astype(number)
         rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
-        filled, mass, excess, heat, *parts = shared
-        if self.kernel == "m4":
-            # Negative weights leave small negative amounts beside jumps.
-            filled, mass, heat = (np.maximum(part, 0) for part in (filled, mass, heat))
-        air = np.maximum(1 - filled, 0) * rest
-        total = mass + air
-        inverse = 1 / np.maximum(total, np.finfo(number).tiny)
-        density = self.field(DensityField)
-        density.rho, density.excess = total / np.maximum(filled, 1), excess
-        self.field(TemperatureField).T = self._held((heat + air * warm) * inverse, warm, clouds)
-        species = self.field(SpeciesField)
-        for name, part in zip(("fuel", "flame", "smoke"), parts, strict=True):
-            # Rounding and m4 may pass the limits by a little.
-            setattr(species, name, np.clip(part * inverse, 0, 1))
+        fields = np.empty((FIELDS, *shape), number)
+        mix(
+            shared.reshape(-1, shape[2], AMOUNTS), rest, warm, *self._limits(warm, clouds),
+            number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction), self.kernel == "m4",
+            fields.reshape(FIELDS, -1, shape[2]),
+        )  # fmt: skip
+        density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
+        density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
+        species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
 
-    def _held(self, mean: Array, warm: Array, clouds: list[Tables]) -> Array:
-        """Temperatures within those of the particles and the ambient."""
-        temperatures = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
-        low = min([float(T.min()) for T in temperatures], default=np.inf)
-        high = max([float(T.max()) for T in temperatures], default=-np.inf)
-        limits = (min(low, float(warm.min())), max(high, float(warm.max())))
-        return np.asarray(np.clip(mean, self.world.dtype(limits[0]), self.world.dtype(limits[1])))
-
-    def _appear(self, ambient: Ambient) -> None:
-        grid, number = self.field(TransferGrid), self.world.dtype
-        z = (grid.origin[2] + grid.spacing[2] * np.arange(int(grid.cells[2]) + 1)).astype(number)
-        species, fire = self.field(SpeciesField), self.field(FireField)
-        # Squared twice: numpy's fourth power takes ten times as long.
-        surplus = (self.field(TemperatureField).T ** 2) ** 2 - (ambient_temperature(ambient, z) ** 2) ** 2
-        fire.luminosity = (
-            number(4 * self.absorption * STEFAN_BOLTZMANN) * species.flame * np.maximum(surplus, 0)
-        )
-        fire.opacity = number(self.extinction) * self.field(DensityField).rho * species.smoke
+    def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:
+        """Least and largest temperature of the particles and of the ambient."""
+        found = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
+        found = [T for T in found if len(T)] + [warm]
+        return min(T.min() for T in found), max(T.max() for T in found)
 
 
 class SamplingSystem(System):

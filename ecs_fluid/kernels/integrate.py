@@ -57,3 +57,14 @@ def euler_square(y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
     for chunk in prange(CHUNKS):
         for k in range(chunk * span, min(n, (chunk + 1) * span)):
             y[k] = np.sqrt(y[k] * y[k] + dt * rate[k])
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def shift(rows: NDArray[Any], by: NDArray[Any]) -> None:
+    """Add one vector (3,) to all rows (n, 3), in place; numpy takes ten times as long over rows so short."""
+    n = rows.shape[0]
+    for chunk in prange(CHUNKS):
+        for k in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            rows[k, 0] += by[0]
+            rows[k, 1] += by[1]
+            rows[k, 2] += by[2]

@@ -7,12 +7,16 @@ meets a few long contiguous runs. Positions must be finite; the result never dep
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
 
 _BUCKETS = 512
+_ROWS_PER_BUCKET = 16
+"""Few rows are sorted with fewer buckets: counting those of all chunks took longer than the rows."""
 
 
 @njit(forceinline=True)
@@ -99,7 +103,8 @@ def sort_by_cell(cell: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray
     """
     start = np.empty(n_cells + 1, np.int64)
     order = np.empty(len(cell), np.int64)
-    _sort(cell, max(1, -(-n_cells // _BUCKETS)), start, order)
+    buckets = max(1, min(_BUCKETS, len(cell) // _ROWS_PER_BUCKET))
+    _sort(cell, max(1, -(-n_cells // buckets)), start, order)
     return start, order
 
 
@@ -107,7 +112,7 @@ def partition(
     x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort the rows of ``x`` (n, 3) m by cell of the grid: (start (ncells + 1,), order (n,)), both int64."""
-    return sort_by_cell(cell_index(x, origin, spacing, cells), int(np.prod(cells)))
+    return sort_by_cell(cell_index(x, origin, spacing, cells), math.prod(map(int, cells)))
 
 
 def view_as(array: np.ndarray, *shape: int) -> np.ndarray:
@@ -145,7 +150,7 @@ def gather_sorted(rows: np.ndarray, order: np.ndarray, out: np.ndarray | None = 
     out[j, s] = rows[order[s], j]. Further axes of ``rows`` are flattened: (n, 3, 3) becomes (9, n).
     """
     n = len(order)
-    width = int(np.prod(rows.shape[1:]))
+    width = math.prod(rows.shape[1:])
     if out is None:
         out = np.empty((n,) if rows.ndim == 1 else (width, n), rows.dtype)
     _gather(rows.reshape(len(rows), width), order, view_as(out, width, n))
@@ -155,7 +160,7 @@ def gather_sorted(rows: np.ndarray, order: np.ndarray, out: np.ndarray | None = 
 def scatter_sorted(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Inverse of ``gather_sorted``: out[order[s], j] = columns[j, s]; fills and returns ``out`` (n, ...)."""
     n = len(order)
-    width = int(np.prod(out.shape[1:]))
+    width = math.prod(out.shape[1:])
     _scatter_rows(columns.reshape(width, n), order, view_as(out, len(out), width))
     return out
 
