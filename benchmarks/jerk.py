@@ -75,8 +75,8 @@ RESOLVED: dict[str, dict[str, Any]] = {
     },
     "poisson, open": {"solver": "poisson"},
     "poisson, open, fine": {"solver": "poisson", "cells_per_core": FINE},
+    "hybrid, coarse": {"solver": "hybrid", "cells_per_core": 2.0},
     "hybrid": {"solver": "hybrid"},
-    "hybrid, fine": {"solver": "hybrid", "cells_per_core": FINE},
 }  # fmt: skip
 STUDIES = {"articles": ARTICLES, "resolved": RESOLVED}
 
@@ -124,7 +124,7 @@ def world_of(
     articles = study == "articles"
     velocity = {"kernel": "rankine" if articles else "winckelmans", **method}
     expand, on_lattice = velocity.pop("expand", 0.0), velocity.pop("lattice", False)
-    cells_per_core = velocity.pop("cells_per_core", 0.0 if articles else 2.0)
+    cells_per_core = velocity.pop("cells_per_core", 0.0 if articles else None)
     x, alpha = rings(shift, spacing)
     n = len(x)
     world = ef.World(dt=DT, integrator="rk2")
@@ -292,8 +292,8 @@ def draw(found: dict[str, dict[str, Found]], path: str) -> None:
             REFERENCE: "k",
             "fmm": "C5",
             "poisson, open, fine": "C0",
-            "hybrid": "C4",
-            "hybrid, fine": "C6",
+            "hybrid, coarse": "C4",
+            "hybrid": "C6",
         },
     }
     width = 15

@@ -12,6 +12,8 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.populations import joined
 
 MAX_CELLS = 2**27
+PER_CORE = 2.0
+"""Field cells per core radius unless something else is asked for."""
 MOST_FINE_CELLS = 2**17
 """Cells that `cells_per_core` may ask for; a thin core in a wide world stays unresolved beyond."""
 
@@ -36,22 +38,23 @@ class PartitionSystem(System):
         None, ge=1, le=MAX_CELLS, description="cells of the field grid; None: by the next two"
     )
     cells_per_vorton: float = Field(
-        1.0, gt=0, le=1000, description="least cells of the field grid per vorton"
+        1.0, gt=0, le=1000, description="least cells of the field grid per vorton, 1"
     )
-    cells_per_core: float = Field(
-        2.0,
+    cells_per_core: float | None = Field(
+        None,
         ge=0,
         le=16,
-        description="field cells per mean core radius, up to 131,072 cells in all; 0 counts vortons alone",
+        description="field cells per mean core radius, 1; up to 131,072 cells in all; 0 counts vortons "
+        "alone; None: 2, and 3 for the solver hybrid",
     )
     vortons_per_cell: float = Field(
-        1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree"
+        1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree, 1"
     )
     padding: float = Field(
-        1.0, ge=0, description="core radii added around the vortons so that the field grid covers their cores"
+        1.0, ge=0, description="added so that the field grid covers the vortons' cores, core radii"
     )
     expand: float = Field(
-        0.0, ge=0, le=10, description="part of the extent added on each side of the field grid (articles: 0)"
+        0.0, ge=0, le=10, description="part of the extent added on each side of the grid, 1 (articles: 0)"
     )
 
     def process(self, dt: float) -> None:
@@ -126,8 +129,9 @@ class PartitionSystem(System):
                 f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(sigma)} vortons "
                 f"asks for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
-        if self.cells_per_core and len(sigma) and np.isfinite(extent).all():
-            edge = float(sigma.mean(dtype=np.float64)) / self.cells_per_core
+        per_core = PER_CORE if self.cells_per_core is None else self.cells_per_core
+        if per_core and len(sigma) and np.isfinite(extent).all():
+            edge = float(sigma.mean(dtype=np.float64)) / per_core
             fine = float(np.prod(np.maximum(extent / edge, 1.0)))
             wanted = max(wanted, round(min(fine, MOST_FINE_CELLS)))
         return max(1, wanted)

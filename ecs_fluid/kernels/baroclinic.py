@@ -68,25 +68,32 @@ def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: 
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _closeness(dx: float, dy: float, dz: float, two: float, both: float, one: float, zero: float) -> float:
-    """(1 - d^2 / h_pq^2)^2, 0 beyond; ``both`` is h_p^2 + h_q^2."""
-    t = one - (dx * dx + dy * dy + dz * dz) * (two / both)
+def _closeness(dx: float, dy: float, dz: float, inverse: float, one: float, zero: float) -> float:
+    """(1 - d^2 / h_pq^2)^2, 0 beyond; ``inverse`` is 1 / h_pq^2."""
+    t = one - (dx * dx + dy * dy + dz * dz) * inverse
     t = t if t > zero else zero
     return t * t
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _add_moments(near: np.ndarray, count: int, data: np.ndarray, p: int, end: int, sums: np.ndarray) -> None:
-    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the particles p:end, into ``sums`` (., 10)."""
+def _add_moments(
+    near: np.ndarray, count: int, data: np.ndarray, p: int, end: int, uniform: bool, sums: np.ndarray
+) -> None:
+    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the particles p:end, into ``sums`` (., 10).
+
+    ``uniform``: all reaches are equal, which saves a division per pair.
+    """
     wide_vectors()
     kind = near.dtype.type
     zero, one, two = kind(0), kind(1), kind(2)
     for t in range(p, end):
         px, py, pz, hp = data[0, t], data[1, t], data[2, t], data[3, t]
+        same = one / hp
         s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
         for q in range(count):
             dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
-            w = _closeness(dx, dy, dz, two, hp + near[3 * WIDTH + q], one, zero) * near[4 * WIDTH + q]
+            inverse = same if uniform else two / (hp + near[3 * WIDTH + q])
+            w = _closeness(dx, dy, dz, inverse, one, zero) * near[4 * WIDTH + q]
             wx, wy, wz = w * dx, w * dy, w * dz
             s += w
             cx += wx
@@ -105,7 +112,7 @@ def _add_moments(near: np.ndarray, count: int, data: np.ndarray, p: int, end: in
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _neighbour_moments(
     data: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    cells: np.ndarray, reach: float, filled: float, flat: int, moments: np.ndarray,
+    cells: np.ndarray, reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
 ) -> None:  # fmt: skip
     """From the columns ``data`` x, y, z, h^2, V and the values m: ``moments`` (13, n), that is x, y, z, h^2,
     m_p B_p c_p (3 rows, c_p relative to the particle) and the six entries of m_p B_p."""
@@ -125,7 +132,7 @@ def _neighbour_moments(
             run = 0
             while run < number:
                 count, run = fill_list(data, runs, number, run, near)
-                _add_moments(near, count, data, p, end, sums)
+                _add_moments(near, count, data, p, end, uniform, sums)
             for t in range(p, end):
                 _inverse_moments(sums[t - p], np.float64(data[3, t]), filled, flat, inverse)
                 for c in range(4):
@@ -172,17 +179,21 @@ def _inverse_moments(sums: np.ndarray, hp: float, filled: float, flat: int, out:
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _add_gradient(near: np.ndarray, count: int, data: np.ndarray, q: int, end: int, sums: np.ndarray) -> None:
+def _add_gradient(
+    near: np.ndarray, count: int, data: np.ndarray, q: int, end: int, uniform: bool, sums: np.ndarray
+) -> None:
     """What the particles q:end get from a list, G / V, added to ``sums`` (., 3)."""
     wide_vectors()
     kind = near.dtype.type
     zero, one, two = kind(0), kind(1), kind(2)
     for t in range(q, end):
         px, py, pz, hq = data[0, t], data[1, t], data[2, t], data[3, t]
+        same = one / hq
         gx = gy = gz = zero
         for p in range(count):
             dx, dy, dz = px - near[p], py - near[WIDTH + p], pz - near[2 * WIDTH + p]
-            w = _closeness(dx, dy, dz, two, hq + near[3 * WIDTH + p], one, zero)
+            inverse = same if uniform else two / (hq + near[3 * WIDTH + p])
+            w = _closeness(dx, dy, dz, inverse, one, zero)
             xy, xz, yz = near[10 * WIDTH + p], near[11 * WIDTH + p], near[12 * WIDTH + p]
             gx += w * (near[4 * WIDTH + p] - near[7 * WIDTH + p] * dx - xy * dy - xz * dz)
             gy += w * (near[5 * WIDTH + p] - xy * dx - near[8 * WIDTH + p] * dy - yz * dz)
@@ -195,7 +206,7 @@ def _add_gradient(near: np.ndarray, count: int, data: np.ndarray, q: int, end: i
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _weighted_gradient(
     moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    cells: np.ndarray, reach: float, out: np.ndarray,
+    cells: np.ndarray, reach: float, uniform: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
     """G (3, n) from the ``moments`` of ``_neighbour_moments``, in which it is linear."""
     n = volume.shape[0]
@@ -213,7 +224,7 @@ def _weighted_gradient(
             run = 0
             while run < number:
                 count, run = fill_list(moments, runs, number, run, near)
-                _add_gradient(near, count, moments, p, end, sums)
+                _add_gradient(near, count, moments, p, end, uniform, sums)
             for t in range(p, end):
                 for c in range(3):
                     out[c, t] = volume[t] * sums[t - p, c]
@@ -240,8 +251,8 @@ def weighted_gradient(
     moments = np.zeros((13, data.shape[1]), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
-    filled = _FILLED[3 if flat < 0 else 2]
-    _neighbour_moments(data, gather_sorted(values, order), start, *grid, far, filled, flat, moments)
+    filled, uniform = _FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
+    _neighbour_moments(data, gather_sorted(values, order), start, *grid, far, filled, flat, uniform, moments)
     result = np.empty((3, len(x)), x.dtype)
-    _weighted_gradient(moments, v, start, *grid, far, result)
+    _weighted_gradient(moments, v, start, *grid, far, uniform, result)
     return scatter_sorted(result, order, out)
