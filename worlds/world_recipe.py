@@ -93,12 +93,15 @@ class FluidTable(Settings):
         return value
 
 
+MOST_TICKS = 10_000_000
+
+
 class OutputTable(Settings):
     """[output]: what a run stores."""
 
     every: int = Field(1, ge=1, description="ticks from one stored frame to the next")
     checkpoint_seconds: float = Field(
-        60.0, ge=0, description="wall-clock seconds between checkpoints; 0 writes one after every tick"
+        60.0, ge=0, description="wall-clock time between checkpoints, s; 0 writes one after every tick"
     )
 
 
@@ -174,10 +177,11 @@ class WorldRecipe(Settings):
             output=validated(OutputTable, full.get("output", {}), f"{place}: [output]"),
         )
         recipe._folder = folder
-        if recipe.frames > 10_000_000:
+        ticks = recipe.world.duration / recipe.world.dt
+        if not ticks <= MOST_TICKS:
             raise RecipeError(
                 f"{place}: [world] duration = {recipe.world.duration:g} s at dt = {recipe.world.dt:g} s "
-                f"makes {recipe.frames} ticks; at most 10 million are allowed"
+                f"makes {ticks:.6g} ticks; at most 10 million are allowed"
             )
         return recipe
 

@@ -1,0 +1,68 @@
+"""The package as users get it: wheel and sdist, in an empty environment of every supported Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROBE = """
+import sys
+import ecs_fluid as ef
+ef.World, ef.load, ef.VelocitySystem
+assert not [name for name in sys.modules if name.startswith(("vtk", "pyvista", "matplotlib"))]
+"""
+
+
+def interpreter(version: str) -> str:
+    """Path of that Python; pyenv's shims stand for versions that may not be chosen, so they are asked."""
+    homes = [Path.home() / ".pyenv/versions", Path("/root/.pyenv/versions")]
+    found = [str(path) for home in homes for path in sorted(home.glob(f"{version}.*/bin/python3"))]
+    for candidate in (*found, shutil.which(f"python{version}")):
+        if (
+            candidate
+            and subprocess.run([candidate, "-c", ""], capture_output=True, check=False).returncode == 0
+        ):
+            return candidate
+    pytest.skip(f"there is no python{version} on this machine")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built by `python -m build`, the wheel from the sdist, from what git knows of the tree."""
+    folder = tmp_path_factory.mktemp("build")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in listed.decode().split("\0")[:-1]:
+        if (ROOT / name).is_file():
+            (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / "tree" / name)
+    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+    python = folder / "env/bin/python"
+    subprocess.run([python, "-m", "pip", "-q", "install", "build"], check=True)
+    subprocess.run(
+        [python, "-m", "build", "-o", folder / "dist", folder / "tree"], check=True, capture_output=True
+    )
+    assert len(list((folder / "dist").glob("*.tar.gz"))) == 1
+    return next((folder / "dist").glob("*.whl"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_wheel_runs_the_main_job(wheel: Path, version: str, tmp_path: Path) -> None:
+    """Install from wheels alone, without a compiler; simulate the ring, draw a picture, import no VTK."""
+    subprocess.run([interpreter(version), "-m", "venv", tmp_path / "env"], check=True)
+    tools = tmp_path / "env/bin"
+    empty = {"HOME": str(tmp_path), "CC": "/bin/false", "CXX": "/bin/false", "PATH": f"{tools}:/usr/bin:/bin"}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(("NUMBA", "PYTHON", "ECS"))
+    } | empty
+    how = {"env": environment, "cwd": tmp_path, "check": True, "capture_output": True, "text": True}
+    subprocess.run([tools / "pip", "-q", "install", "--only-binary", ":all:", wheel], **how)
+    subprocess.run([tools / "ecs-fluid", "run", "vortex_ring", "--frames", "20", "--save", "ring.png"], **how)
+    assert (tmp_path / "ring.png").stat().st_size > 20_000
+    subprocess.run([tools / "python", "-c", PROBE], **how)
