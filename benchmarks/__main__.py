@@ -10,9 +10,23 @@ import memory
 import overhead
 import pair_rate
 import poisson
+import recording
 import solvers
 import start
 import ticks
 
-for benchmark in (overhead, pair_rate, ticks, memory, start, poisson, solvers, fmm, bodies, fire, eikonal):
+for benchmark in (
+    overhead,
+    pair_rate,
+    ticks,
+    memory,
+    start,
+    poisson,
+    solvers,
+    fmm,
+    bodies,
+    fire,
+    eikonal,
+    recording,
+):
     benchmark.main()

@@ -38,9 +38,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("build")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in listed.decode().split("\0")[:-1]:
-        if (ROOT / name).is_file():
-            (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / "tree" / name)
+        (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(ROOT / name):  # links stay links: setuptools follows them
+            shutil.copy(ROOT / name, folder / "tree" / name, follow_symlinks=False)
     subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
     python = folder / "env/bin/python"
     subprocess.run([python, "-m", "pip", "-q", "install", "build"], check=True)
