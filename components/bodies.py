@@ -177,6 +177,10 @@ class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body))
     slip: Array = column("m/s")
 
 
+class Bound(Component):
+    """Tag of vortons that stand for the vorticity of bodies: they stay on these, whatever moves others."""
+
+
 class ShedSpin(Component):
     """Angular velocity of a body for which vorticity has been shed: the fluid knows of this much spin."""
 

@@ -21,7 +21,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad BoundaryExchange "
+        "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad Bound BoundaryExchange "
         "CollisionCount ContactMemory CoreRadius CoreRadiusRate Density DensityField Emission "
         "FireField FluidReaction FormerPose FormerPosition Grid HullShape HullTable "
         "InertialVelocity Liquid LiquidBooks LiquidModel LiquidState Pose Position RigidMotion "

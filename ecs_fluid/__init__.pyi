@@ -13,6 +13,7 @@ from ecs_fluid.components import (
     Body as Body,
     BodyHeat as BodyHeat,
     BodyLoad as BodyLoad,
+    Bound as Bound,
     BoundaryExchange as BoundaryExchange,
     CollisionCount as CollisionCount,
     ContactMemory as ContactMemory,

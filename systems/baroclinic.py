@@ -22,6 +22,7 @@ from ecs_fluid.components import (
     VelocityMemory,
     Volume,
 )
+from ecs_fluid.components.bodies import Bound
 from ecs_fluid.entity import Entity
 from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
@@ -82,7 +83,7 @@ class BaroclinicSystem(System):
     walls: Literal["mirror", "poison", "none"] = Field(
         "mirror", description="what gradients take walls of containers for"
     )
-    smoothing: float = Field(0.2, gt=0, le=1, description="full: weight of the newest acceleration")
+    smoothing: float = Field(0.2, gt=0, le=1, description="full: weight of the newest acceleration, 1")
     dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
 
     def added(self, world: World) -> None:
@@ -183,7 +184,7 @@ class BaroclinicSystem(System):
         return [
             f"entity {entity.name!r} has no Volume, so BaroclinicSystem leaves it as it is; give it one"
             for entity in world.entities
-            if Strength in entity and CoreRadius in entity and Volume not in entity
+            if Strength in entity and Volume not in entity and Bound not in entity
         ]
 
     def _flat_axis(self, x: Array) -> int:

@@ -195,7 +195,9 @@ class BodySystem(System):
 
     def _substeps(self, bodies: Bodies, hulls: Hulls, dt: float) -> int:
         """Substeps of this tick: more where polytopes are fast for their size."""
-        uneven = bodies.shape == 1
+        from ecs_fluid.kernels.contacts import SOLID
+
+        uneven = bodies.shape == SOLID
         if not uneven.any():
             return self.substeps
         inner = float(hulls.inner[bodies.hull[uneven]].min())

@@ -9,7 +9,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import FIXED, Body, HullShape, ShedSpin
+from ecs_fluid.components.bodies import FIXED, Body, Bound, HullShape, ShedSpin
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.body_tables import body_entities, gathered
 from ecs_fluid.systems.boundary_article import astray, flow_at, near_bodies, record_exchange
@@ -87,8 +87,8 @@ class PanelBoundary:
         nothing = np.zeros((0, 3))
         for name in names:
             if name not in world:
-                kinds = (Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)))
-                world.spawn(name, *kinds, *([Volume(np.zeros(0))] if name == self.system.wake else []))
+                kind = Volume(np.zeros(0)) if name == self.system.wake else Bound()
+                world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
         for entity in entities:
             if ShedSpin not in entity:
                 world.attach(entity.name, ShedSpin)
@@ -178,9 +178,11 @@ class PanelBoundary:
         The vorticity 2 spin of a turning body is seen from outside as the sheet n x (spin x r) on its
         surface, of the same total 2 spin V.
         """
+        from ecs_fluid.kernels.contacts import CONTAINER
+
         if self.bound_name not in self.world:
             return np.zeros_like(arm)
-        solid = np.flatnonzero(((bodies.shape != 2) & (bodies.motion != FIXED))[sheet.who])
+        solid = np.flatnonzero(((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who])
         around = np.cross(sheet.normal[solid], np.cross(bodies.spin[sheet.who[solid]], arm[solid]))
         strength, place, core = sheet.area[solid, None] * around, sheet.center[solid], sheet.sigma[solid]
         entity = self.world[self.bound_name]
@@ -198,8 +200,10 @@ class PanelBoundary:
 
         They end the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
         """
+        from ecs_fluid.kernels.contacts import CONTAINER
+
         before = joined([entity[ShedSpin].spin for entity in entities], (3,), self.world.dtype)
-        solid = bodies.shape != 2
+        solid = bodies.shape != CONTAINER
         change = np.where(solid[:, None], bodies.spin - before, 0.0)
         spread(np.where(solid[:, None], bodies.spin, before), [entity[ShedSpin].spin for entity in entities])
         return -sheet.area[:, None] * np.cross(sheet.normal, np.cross(change[sheet.who], arm))

@@ -149,12 +149,13 @@ def profile(ambient: Ambient) -> tuple[Array, Array]:
 
 def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
     """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising."""
+    from ecs_fluid.kernels.contacts import BALL, SOLID
     from ecs_fluid.kernels.rotation import matrix_of
 
-    balls = np.flatnonzero(bodies.shape == 0)
+    balls = np.flatnonzero(bodies.shape == BALL)
     spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions()
     places, owner = [spheres.reshape(-1, 3)], [np.repeat(balls, spheres.shape[1])]
-    for i in np.flatnonzero(bodies.shape == 1):
+    for i in np.flatnonzero(bodies.shape == SOLID):
         h = bodies.hull[i]
         corners = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
         planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
@@ -195,10 +196,11 @@ def _swelling(entities: list[Entity]) -> Array:
 
 def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:
     """Added over displaced mass (n, 3, 3) in world axes."""
+    from ecs_fluid.kernels.contacts import BALL
     from ecs_fluid.kernels.rotation import matrix_of
 
     out = np.zeros((len(bodies.x), 3, 3))
-    out[bodies.shape == 0] = 0.5 * np.eye(3)
+    out[bodies.shape == BALL] = 0.5 * np.eye(3)
     first = 0
     for entity in entities:
         if AddedMass in entity:

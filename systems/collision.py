@@ -12,6 +12,7 @@ from ecs_fluid.components import InertialVelocity, Position
 from ecs_fluid.components.bodies import (
     BallShape,
     Body,
+    Bound,
     CollisionCount,
     FormerPose,
     FormerPosition,
@@ -92,7 +93,7 @@ class CollisionSystem(System):
         counts = np.zeros((CHUNKS, 3), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
         for entity, (position, former) in self.entities(Position, FormerPosition):
-            if self.on and entity.name not in self.on:
+            if (self.on and entity.name not in self.on) or Bound in entity:
                 continue
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution

@@ -103,11 +103,13 @@ class ConductionSystem(System):
 
     def _layers(self, bodies: Bodies, area: Array) -> Array:
         """Volume (n,) m^3 of the fluid within reach of each surface."""
+        from ecs_fluid.kernels.contacts import BALL, CONTAINER
+
         r, size = self.reach, bodies.radius
         ball = 4 / 3 * np.pi * ((size + r) ** 3 - size**3)
         # Steiner's formula without its term of the edges, which a polytope's other two outweigh.
         solid = area * r + 4 / 3 * np.pi * r**3
-        return np.where(bodies.shape == 0, ball, np.where(bodies.shape == 2, area * r, solid))
+        return np.where(bodies.shape == BALL, ball, np.where(bodies.shape == CONTAINER, area * r, solid))
 
 
 def areas(bodies: Bodies, hulls: Hulls) -> Array:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
+from ecs_fluid.components.bodies import Bound
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
@@ -19,13 +20,12 @@ from ecs_fluid.world import World
 class DiffusionSystem(System):
     """Rate of strength by viscosity: d(omega)/dt = nu laplacian(omega).
 
-    Methods:
-        pse: particle strength exchange, d(alpha_p)/dt = nu/eps^2 sum_q (V_p alpha_q - V_q alpha_p)
-            eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the
-            region into which vorticity spreads, with eps = `radius` core radii at least 1.5 spacings.
-        core_spreading: d(sigma^2)/dt = 2 nu, exact for a lone Gaussian blob. Works for filaments too.
-        index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
-            exp(-d^2 / (4 size^2)); its viscosity is a rate in 1/s, not in m^2/s. A look, not physics.
+    * pse: particle strength exchange, d(alpha_p)/dt = nu/eps^2 sum_q (V_p alpha_q - V_q alpha_p)
+      eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the
+      region into which vorticity spreads, with eps = `radius` core radii at least 1.5 spacings.
+    * core_spreading: d(sigma^2)/dt = 2 nu, exact for a lone Gaussian blob. Works for filaments too.
+    * index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
+      exp(-d^2 / (4 size^2)); its viscosity is a rate in 1/s, not in m^2/s. A look, not physics.
 
     Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.55 on a full lattice).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Leonard, J. Comput. Phys. 37 (1980); Fluid
@@ -39,7 +39,7 @@ class DiffusionSystem(System):
     viscosity: float = Field(ge=0, description="kinematic viscosity, m^2/s (1/s with index_space)")
     method: Literal["pse", "core_spreading", "index_space"] = Field("pse", description="how to diffuse")
     order: Literal[2, 4] = Field(2, description="order of the exchange kernel in eps")
-    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps in core radii")
+    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps, core radii")
     dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
     dissipation: bool = Field(
         False, description="index_space only: also lose viscosity * alpha per second, as the articles do"
@@ -114,7 +114,7 @@ class DiffusionSystem(System):
         found = [
             f"entity {entity.name!r} has no Volume, so DiffusionSystem leaves it as it is; give it one"
             for entity in world.entities
-            if Strength in entity and Volume not in entity
+            if Strength in entity and Volume not in entity and Bound not in entity
         ]
         x = joined([position.x for position, *_ in self.query(Position, Strength, Volume)], (3,), float)
         if len(x) > 3 and _thinness(x, self.dimension) < 0.1:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import (
+    FREE,
     BallShape,
     Body,
     BodyLoad,
@@ -68,6 +69,8 @@ class DragSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the drag of every free body."""
+        from ecs_fluid.kernels.contacts import CONTAINER
+
         entities = body_entities(self.world)
         if not entities:
             return
@@ -81,7 +84,7 @@ class DragSystem(System):
             np.concatenate([getattr(load, name) for load in loads]).astype(np.float64)
             for name in ("force", "added")
         )
-        free = (bodies.motion == 2) & (bodies.shape != 2)
+        free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
         inertia = bodies.mass + np.trace(added, axis1=1, axis2=2) / 3
         around, turning = self._flow(bodies.x, size)
         wind = bodies.v - around

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength
+from ecs_fluid.components.bodies import Bound
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import Name
@@ -57,10 +58,10 @@ class RemeshSystem(System):
     spacing: float | None = Field(
         None, gt=0, le=1e9, description="lattice spacing, m; default: so that the core radius stays"
     )
-    overlap: float = Field(1.5, ge=0.5, le=10, description="core radius of the new vortons, in spacings")
+    overlap: float = Field(1.5, ge=0.5, le=10, description="core radius of the new vortons, spacings")
     weights: Literal["m4_prime", "linear"] = Field("m4_prime", description="how strengths are shared")
-    loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out")
-    on: tuple[Name, ...] = Field((), description="entities it works on; default all vortons")
+    loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1")
+    on: tuple[Name, ...] = Field((), description="entities it works on; default all vortons not bound")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
@@ -76,7 +77,7 @@ class RemeshSystem(System):
         if self.world.tick % self.every:
             return
         for entity, _ in self.entities(Position, Strength, CoreRadius):
-            if len(entity) and (not self.on or entity.name in self.on):
+            if len(entity) and (entity.name in self.on if self.on else Bound not in entity):
                 self._remesh(entity)
 
     def _remesh(self, entity: Entity) -> None:

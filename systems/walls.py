@@ -21,11 +21,12 @@ def containers(world: World) -> list[tuple[Array, Array]]:
     """(normals (k, 3) out of it, offsets (k,) m) of the walls of every container: inside, n . x <= d."""
     if not any(HullShape in entity and Pose in entity for entity in world.entities):
         return []
+    from ecs_fluid.kernels.contacts import CONTAINER
     from ecs_fluid.kernels.rotation import matrix_of
 
     bodies, hulls = gathered(body_entities(world))
     found = []
-    for i in np.flatnonzero(bodies.shape == 2):
+    for i in np.flatnonzero(bodies.shape == CONTAINER):
         h = bodies.hull[i]
         planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
         if len(planes) <= MOST_PLANES:

@@ -36,7 +36,8 @@ def interpreter(version: str) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built by `python -m build`, the wheel from the sdist, from what git knows of the tree."""
     folder = tmp_path_factory.mktemp("build")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(known, cwd=ROOT, capture_output=True, check=True).stdout
     for name in listed.decode().split("\0")[:-1]:
         (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(ROOT / name):  # links stay links: setuptools follows them
