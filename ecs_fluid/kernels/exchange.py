@@ -119,26 +119,39 @@ def _meet(
     near: np.ndarray, count: int, w: np.ndarray, data: np.ndarray, p: int, end: int, limit: float, a: float,
     b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """The particles p:end meet a list, with the weights w_q = eta(rho) / eps_pq^(d+2)."""
+    """The particles p:end meet a list, with the weights w_q = eta(rho) / eps_pq^(d+2) or a part of them."""
     wide_vectors()
     kind = near.dtype.type
-    half, one = kind(0.5), kind(1)
+    half, zero, one = kind(0.5), kind(0), kind(1)
     volume, first = near[4 * WIDTH : 5 * WIDTH], near[5 * WIDTH : 6 * WIDTH]
     for t in range(p, end):
         px, py, pz, pe, pv, own = data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t]
-        lost = gain = kind(0)
+        lost = gain = zero
+        inv = one / pe
+        factor = inv * inv if planar else inv * inv * np.sqrt(inv)
         # Differences, not two sums: a uniform field then stays exactly as it is.
-        if uniform:
-            inv = one / pe
-            scale = inv * inv if planar else inv * inv * np.sqrt(inv)
+        if uniform and not smooth:
+            # What all pairs have in common is left out of the loop.
+            fall, factor = inv * limit, factor * a
+            for q in range(count):
+                dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
+                u = one - (dx * dx + dy * dy + dz * dz) * fall
+                u = u if u > zero else zero
+                u2 = u * u
+                value = (u2 * u2) * (u2 * u)
+                w[q] = value
+                lost += value * volume[q]
+                gain += value * (pv * first[q] - volume[q] * own)
+        elif uniform:
             for q in range(count):
                 dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
                 rho2 = (dx * dx + dy * dy + dz * dz) * inv
-                value = scale * _eta(rho2, limit, a, b, smooth, one, exp)
+                value = _eta(rho2, limit, a, b, smooth, one, exp)
                 w[q] = value
                 lost += value * volume[q]
                 gain += value * (pv * first[q] - volume[q] * own)
         else:
+            factor = one
             for q in range(count):
                 dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
                 inv = one / (half * (pe + near[3 * WIDTH + q]))
@@ -148,14 +161,14 @@ def _meet(
                 w[q] = value
                 lost += value * volume[q]
                 gain += value * (pv * first[q] - volume[q] * own)
-        loss[t] += lost
-        rate[0, t] += gain
+        loss[t] += factor * lost
+        rate[0, t] += factor * gain
         for c in range(1, rate.shape[0]):
-            own, gain = data[5 + c, t], kind(0)
+            own, gain = data[5 + c, t], zero
             values = near[(5 + c) * WIDTH : (6 + c) * WIDTH]
             for q in range(count):
                 gain += w[q] * (pv * values[q] - volume[q] * own)
-            rate[c, t] += gain
+            rate[c, t] += factor * gain
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
