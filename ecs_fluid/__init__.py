@@ -37,6 +37,7 @@ _HOMES = {
     "ecs_fluid.keyframes": "Keyed",
     "ecs_fluid.recipe": "Recipe",
     "ecs_fluid.state": "resume",
+    "ecs_fluid.sweeps": "Study sweep",
     "ecs_fluid.system": "System",
     "ecs_fluid.systems": (
         "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem AmbientSystem "
@@ -45,10 +46,12 @@ _HOMES = {
         "DiffusionSystem DragSystem EmissionSystem Emitter ExpansionSystem HeaterSystem "
         "InertiaSystem KillBoxSystem LifetimeSystem LoadSystem PartitionSystem ReactionSystem "
         "ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem SphSystem "
-        "StretchSystem SubfilterAverageSystem SubfilterSystem SurfaceSystem ThermalSystem "
+        "StretchSystem SubfilterAverageSystem SubfilterSystem "
+        "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem ThermalSystem "
         "TransferSystem TurbulenceSystem VelocitySystem WindSystem"
     ),
     "ecs_fluid.entity": "Entity Snapshot",
+    "ecs_fluid.viz.page": "page",
     "ecs_fluid.world": "World",
     "ecs_fluid.worlds": "WorldRecipe load",
 }

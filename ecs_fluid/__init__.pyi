@@ -86,6 +86,10 @@ from ecs_fluid.recipe import (
 from ecs_fluid.state import (
     resume as resume,
 )
+from ecs_fluid.sweeps import (
+    Study as Study,
+    sweep as sweep,
+)
 from ecs_fluid.system import (
     System as System,
 )
@@ -126,12 +130,17 @@ from ecs_fluid.systems import (
     StretchSystem as StretchSystem,
     SubfilterAverageSystem as SubfilterAverageSystem,
     SubfilterSystem as SubfilterSystem,
+    SurfaceBarrierSystem as SurfaceBarrierSystem,
     SurfaceSystem as SurfaceSystem,
+    SurfaceTensionSystem as SurfaceTensionSystem,
     ThermalSystem as ThermalSystem,
     TransferSystem as TransferSystem,
     TurbulenceSystem as TurbulenceSystem,
     VelocitySystem as VelocitySystem,
     WindSystem as WindSystem,
+)
+from ecs_fluid.viz.page import (
+    page as page,
 )
 from ecs_fluid.world import (
     World as World,

@@ -66,6 +66,6 @@ def test_data_files_are_in_the_wheel() -> None:
             if path.is_file() and path.suffix not in (".py", ".pyc"):
                 assert any(path.match(pattern) for pattern in patterns.get(package, ())), path
     for package, listed in patterns.items():
-        home = ROOT / "ecs_fluid" if package == "ecs_fluid" else ROOT / "ecs_fluid" / package.split(".", 1)[1]
+        home = ROOT / "ecs_fluid" if package == "ecs_fluid" else ROOT / Path(*package.split("."))
         for pattern in listed:
             assert list(home.glob(pattern)), f"{package}: {pattern} matches nothing"

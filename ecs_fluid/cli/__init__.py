@@ -56,7 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
     import ecs_fluid.cli.bench
     import ecs_fluid.cli.export
     import ecs_fluid.cli.look
+    import ecs_fluid.cli.page
     import ecs_fluid.cli.run
+    import ecs_fluid.cli.sweep
     import ecs_fluid.cli.worlds  # noqa: F401  (the modules register their commands)
 
     warnings.showwarning = _show_warning

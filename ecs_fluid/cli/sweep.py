@@ -1,0 +1,210 @@
+"""The command that runs a world for many values at once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli.worlds import AllowCode, Settings
+from ecs_fluid.errors import FluidError
+from ecs_fluid.sweeps.member import Outcome
+from ecs_fluid.sweeps.results import Member
+from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, planned, run_sweep
+
+if TYPE_CHECKING:
+    from ecs_fluid.sweeps.study import Sweep
+
+LINE_SECONDS = 10.0
+"""Time between two lines of progress where there is no terminal, s."""
+
+
+@app.command
+def sweep(
+    world: str,
+    /,
+    *,
+    vary: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="what to vary: path=a,b,c or path=first:last:count (:log: equal factors); all are combined"
+        ),
+    ] = (),
+    seeds: Annotated[
+        int | None, Parameter(help="seeds for every combination, from the world's own upwards")
+    ] = None,
+    out_: Annotated[
+        Path | None, Parameter(name="--out", help="folder of the sweep; default sweeps/NAME")
+    ] = None,
+    frames: Annotated[
+        int | None, Parameter(help="ticks of a member; default duration / dt of the world")
+    ] = None,
+    set_: Settings = (),
+    diagnostics: Annotated[
+        str | None, Parameter(help="columns of the tables: energy,impulse.z and so on; default all")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        Parameter(help="worker processes; default all cores; 0: one member after another, without Dask"),
+    ] = None,
+    threads: Annotated[
+        int | None, Parameter(help="kernel threads of a member; default cores / workers")
+    ] = None,
+    scheduler: Annotated[
+        str | None, Parameter(help="address of a running Dask scheduler: tcp://host:8786")
+    ] = None,
+    dry_run: Annotated[bool, Parameter(help="check and list the members, and run nothing")] = False,
+    allow_code: AllowCode = False,
+) -> int:
+    """Run a world for all combinations of values, each in a run folder of its own.
+
+    The same command again continues a sweep that was stopped or killed, and does over only what was lost.
+    """
+    chosen = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None
+    axes = _axes(vary)
+    if dry_run:
+        plan, points = planned(world, axes, seeds, set_, frames, allow_code)
+        plan.check_diagnostics(chosen or ())
+        plan.add(points)
+        for text in plan.remarks:
+            err.print(f"warning: {text}", style="yellow", markup=False)
+        for name in plan.points:
+            out.print(name, markup=False)
+        return 0
+    if workers == 0:
+        use_threads(threads)
+    with _View() as view:
+        study = Study(
+            world, out_, vary=axes, seeds=seeds, settings=set_, frames=frames, diagnostics=chosen,
+            workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=view,
+        )  # fmt: skip
+        with study, _stopping(study):
+            done = run_sweep(study)
+    if view.warned:
+        text = f"warning: {len(view.warned)} members warned, all in {done.folder / HISTORY}; the first: "
+        err.print(text + view.warned[0], style="yellow", markup=False)
+    return _told(done)
+
+
+def _axes(vary: tuple[str, ...]) -> dict[str, tuple[object, ...]]:
+    from ecs_fluid.sweeps.axes import axis_of_text
+
+    axes: dict[str, tuple[object, ...]] = {}
+    for text in vary:
+        path, values = axis_of_text(text)
+        if path in axes:
+            raise FluidError(f"--vary {path} comes twice; give all its values in one")
+        axes[path] = values
+    return axes
+
+
+def _told(done: Sweep) -> int:
+    """Say what became of the members; 0 if all are finished, 1 if some failed, 130 if it was stopped."""
+    finished = sum(member.finished for member in done.members)
+    for path in done.files:
+        out.print(f"wrote {path}", markup=False)
+    for member in done.failed:
+        err.print(f"{member.status}: {member.name}: {member.error}", style="bold red", markup=False)
+    out.print(f"{finished} of {len(done.members)} members finished, in {done.folder}", markup=False)
+    if done.stopped:
+        out.print("stopped; the same command continues the sweep")
+        return 130
+    return 0 if finished == len(done.members) else 1
+
+
+@contextmanager
+def _stopping(study: Study) -> Iterator[None]:
+    """SIGINT or SIGTERM lets members under way end after their tick; a second one ends all at once."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        err.print("stopping: members under way end after their tick ...", style="yellow")
+        study.stop()
+
+    former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+class _View(Watcher):
+    """A bar for the sweep and one for each member under way; lines where there is no terminal."""
+
+    def __init__(self) -> None:
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} {task.fields[unit]}"),
+            TimeRemainingColumn(),
+            console=err,
+            transient=True,
+            disable=not err.is_terminal,
+        )
+        self.total = self.done = 0
+        self.whole: TaskID | None = None
+        self.bars: dict[str, TaskID] = {}
+        self.ticks: dict[str, tuple[int, int]] = {}
+        self.printed = time.monotonic()
+        self.warned: list[str] = []
+
+    def __enter__(self) -> _View:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def begin(self, total: int, done: int) -> None:
+        """See Watcher."""
+        self.total, self.done = total, done
+        self.whole = self.progress.add_task("sweep", total=total, completed=done, unit="members")
+        again = f"; {done} were finished before" if done else ""
+        self.say(f"{total} members{again}; the first use of a kernel on a machine compiles it")
+
+    def tick(self, name: str, tick: int, last: int) -> None:
+        """See Watcher."""
+        if name not in self.bars:
+            self.bars[name] = self.progress.add_task(name, total=last, unit="ticks")
+        self.ticks[name] = (tick, last)
+        self.progress.update(self.bars[name], completed=tick, total=last)
+        if not err.is_terminal and time.monotonic() - self.printed > LINE_SECONDS:
+            self.printed = time.monotonic()
+            under_way = ", ".join(f"{one} {now}/{end}" for one, (now, end) in self.ticks.items())
+            self.say(f"{self.done}/{self.total} members; under way: {under_way}")
+
+    def end(self, member: Member, outcome: Outcome) -> None:
+        """See Watcher."""
+        self.ticks.pop(member.name, None)
+        if (bar := self.bars.pop(member.name, None)) is not None:
+            self.progress.remove_task(bar)
+        if outcome.warnings:
+            self.warned.append(f"{member.name}: {outcome.warnings[0]}")
+        self.done += member.status in ("finished", "diverged", "failed")
+        if self.whole is not None:
+            self.progress.update(self.whole, completed=self.done)
+        ticks = (
+            f"ticks {outcome.first_tick} to {outcome.ticks}"
+            if outcome.first_tick
+            else f"{outcome.ticks} ticks"
+        )
+        why = f": {member.error}" if member.error else ""
+        self.say(
+            f"{self.done}/{self.total} {member.name} {member.status}, {ticks}, {outcome.seconds:.1f} s{why}"
+        )
+
+    def say(self, text: str) -> None:
+        """See Watcher."""
+        err.print(text, style="yellow" if text.startswith("warning") else None, markup=False)

@@ -1,0 +1,195 @@
+"""What is varied: values from text such as ``1e-5,1e-4`` or ``0.1:0.3:5``, and the names of members."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.errors import RecipeError
+
+Point = dict[str, Any]
+"""What a member sets: values by path, for example ``{"ring.core": 0.2, "world.seed": 1}``."""
+
+MOST_MEMBERS = 100_000
+LONGEST_NAME = 120
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER}):(\d+)(:log)?\s*")
+_LIKE_A_RANGE = re.compile(rf"\s*{_NUMBER}(?::[^:]*)+\s*")
+_PLAIN = re.compile(r"[A-Za-z0-9.+-]+")
+
+
+def axis(path: str, given: Any) -> tuple[Any, ...]:
+    """The values of one axis.
+
+    Args:
+        path: what is varied, for messages.
+        given: text, or values (a sequence or an array; anything else is one value). Text is a list
+            ``a,b,c`` of TOML values (what is no TOML is text), or a range ``first:last:count`` with both
+            ends included, evenly spaced, with ``:log`` at its end by equal factors.
+
+    Raises:
+        RecipeError: no value, an empty one, a bad range, or one value twice.
+    """
+    if isinstance(given, str):
+        values = _range(path, given) or tuple(_value(path, text) for text in _split(given))
+    elif isinstance(given, np.ndarray | np.generic):
+        values = tuple(np.atleast_1d(given).tolist())
+    elif isinstance(given, Mapping) or not isinstance(given, Iterable):
+        values = (given,)
+    else:
+        values = tuple(item.item() if isinstance(item, np.generic) else item for item in given)
+    if not values:
+        raise RecipeError(f"--vary {path}: at least one value is needed")
+    for number, value in enumerate(values):
+        if any(value == other and type(value) is type(other) for other in values[:number]):
+            raise RecipeError(f"--vary {path}: {value!r} comes twice; every value once is allowed")
+    return values
+
+
+def axis_of_text(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Path and values of ``path=values``, as the command line takes it."""
+    path, sign, values = text.partition("=")
+    if not sign or not path.strip() or not values.strip():
+        raise RecipeError(
+            f"--vary {text!r}: path=values is needed, for example fluid.viscosity=1e-5,1e-4 or "
+            "ring.core=0.1:0.3:5"
+        )
+    return path.strip(), axis(path.strip(), values)
+
+
+def product(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """Every combination of the values, the last axis fastest."""
+    count = math.prod(len(values) for values in axes.values())
+    if count > MOST_MEMBERS:
+        raise RecipeError(f"the sweep would have {count:,} members; at most {MOST_MEMBERS:,} are allowed")
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def setting(path: str, value: Any) -> str:
+    """The override ``path=value`` that sets exactly this value in a world file and after ``--set``."""
+    return f"{path}={_toml(path, value)}"
+
+
+def labels(paths: Iterable[str]) -> dict[str, str]:
+    """The shortest end of every path that no other path ends with: ``core`` for ``ring.core``."""
+    paths = list(paths)
+    found = {}
+    for path in paths:
+        words = path.split(".")
+        for count in range(1, len(words) + 1):
+            end = ".".join(words[-count:])
+            if sum(other == end or other.endswith("." + end) for other in paths) == 1:
+                break
+        found[path] = end
+    return found
+
+
+def name_of(point: Point, short: Mapping[str, str]) -> str:
+    """Name of the member at `point`, a folder name: ``viscosity=1e-05_core=0.15_seed=2``.
+
+    It depends on the values alone, so it stays when others come or go. Values that are no plain words, and
+    long names, are cut and told apart by a hash of all settings.
+    """
+    exact = True
+    parts = []
+    for path, value in point.items():
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        plain = "-".join(_PLAIN.findall(text))
+        exact &= plain == text
+        parts.append(f"{short.get(path, path)}={plain}")
+    name = "_".join(parts) or "base"
+    if exact and len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.blake2b(digest_size=4)
+    for path, value in point.items():
+        digest.update(setting(path, value).encode() + b"\n")
+    return f"{name[: LONGEST_NAME - 9]}_{digest.hexdigest()}"
+
+
+def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
+    """Values of a range, in decimal arithmetic so that 0.1:0.3:5 holds 0.15 itself; empty if it is none."""
+    match = _RANGE.fullmatch(text)
+    if match is None and _LIKE_A_RANGE.fullmatch(text):
+        raise RecipeError(
+            f"--vary {path}={text.strip()}: a range is first:last:count, or first:last:count:log"
+        )
+    if match is None:
+        return ()
+    first, last, count = Decimal(match[1]), Decimal(match[2]), int(match[3])
+    if not 2 <= count <= MOST_MEMBERS or first == last:
+        raise RecipeError(
+            f"--vary {path}={text.strip()}: first:last:count needs two ends that differ and a count from 2 "
+            f"to {MOST_MEMBERS:,}"
+        )
+    if match[4]:
+        if first <= 0 or last <= 0:
+            raise RecipeError(f"--vary {path}={text.strip()}: ends above 0 are needed for equal factors")
+        logs = np.linspace(math.log10(first), math.log10(last), count)[1:-1]
+        between = [float(f"{10.0**value:.12g}") for value in logs]
+        return (float(first), *between, float(last))
+    values = [first + (last - first) * i / (count - 1) for i in range(count)]
+    whole = all(value == value.to_integral_value() for value in values)
+    if whole and not any(sign in match[1] + match[2] for sign in ".eE"):
+        return tuple(int(value) for value in values)
+    return tuple(float(value) for value in values)
+
+
+def _split(text: str) -> Iterator[str]:
+    """Parts between commas that stand outside of brackets and quotes."""
+    depth, quote, part = 0, "", ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        elif letter == "," and depth <= 0:
+            yield part
+            part = ""
+            continue
+        part += letter
+    yield part
+
+
+def _value(path: str, text: str) -> Any:
+    """A TOML value, or the text itself."""
+    if not text.strip():
+        raise RecipeError(f"--vary {path}: a value is empty; write a,b,c or a range first:last:count")
+    try:
+        return tomllib.loads(f"value = {text.strip()}")["value"]
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
+def _toml(path: str, value: Any) -> str:
+    """The TOML text of a value on one line."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(path, item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(key)} = {_toml(path, item)}" for key, item in value.items()) + "}"
+    raise RecipeError(f"{path} = {value!r}: numbers, text, lists and tables can be varied")
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML: that of JSON, where letters beyond 16 bits must stand as they are."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

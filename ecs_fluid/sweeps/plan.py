@@ -1,0 +1,320 @@
+"""What a sweep was asked for: checked before anything runs, and kept in sweep.json."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.explain import nearest
+from ecs_fluid.io.disk import replace_text, storage_error
+from ecs_fluid.recipe import override, read_tables
+from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
+from ecs_fluid.sweeps.member import Job
+
+if TYPE_CHECKING:
+    from ecs_fluid.worlds import WorldRecipe
+
+FORMAT = "ecs_fluid sweep"
+VERSION = 1
+FILE = "sweep.json"
+STOP = "stop"
+PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy")
+"""Packages on whose versions the bits of a run depend."""
+
+DIAGNOSTICS = (
+    "vortons",
+    "strength",
+    "impulse",
+    "angular_impulse",
+    "speed",
+    "overlap",
+    "energy",
+    "enstrophy",
+    "helicity",
+    "dt_grad_u",
+    "jerk",
+    "force_by_tracers",
+    "force_by_vortons",
+)
+"""What DiagnosticsSystem records."""
+
+
+@dataclass
+class Plan:
+    """A world, what is set for all members, and the members.
+
+    Attributes:
+        world, source, home: name, file and folder of the world; file and folder are "" for one from Python.
+        tables: of the world file, with the settings for all members.
+        vary: values by path, for a sweep of all combinations; None for a study whose points come one by one.
+        frames: ticks of every member; None for the world's own duration.
+        points: members by name.
+        remarks: sentences on what looks coarse, from the recipes.
+    """
+
+    world: str
+    source: str
+    home: str
+    settings: tuple[str, ...]
+    tables: dict[str, Any]
+    vary: dict[str, list[Any]] | None
+    frames: int | None
+    allow_code: bool
+    points: dict[str, Point] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        world: str | Path | WorldRecipe,
+        settings: Sequence[str] = (),
+        frames: int | None = None,
+        allow_code: bool = False,
+    ) -> Plan:
+        """A plan without members for a shipped name, a world file or a recipe; raises RecipeError."""
+        from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
+
+        if frames is not None and frames < 1:
+            raise RecipeError(f"frames = {frames}: at least 1 is needed")
+        if isinstance(world, WorldRecipe):
+            tables = world.tables()
+            for text in settings:
+                override(tables, text)
+            home = str(world._folder or "")
+            return cls("world", "", home, tuple(settings), tables, None, frames, allow_code)
+        read(world, tuple(settings), allow_code)  # says at once what is wrong with the world itself
+        path = shipped().get(str(world)) or Path(world)
+        tables = read_tables(path)
+        for text in settings:
+            override(tables, text)
+        source = path.resolve()
+        return cls(
+            path.stem, str(source), str(source.parent), tuple(settings), tables, None, frames, allow_code
+        )
+
+    def add(self, points: Iterable[Point]) -> list[str]:
+        """Check these members and take them in; returns their names, or raises RecipeError for a bad one."""
+        points = list(points)
+        short = labels(dict.fromkeys(path for point in (*self.points.values(), *points) for path in point))
+        if self.vary is None:
+            short = {}  # points to come may hold other paths, and names must stay
+        named = [(name_of(point, short), point) for point in points]
+        new = {name: dict(point) for name, point in named if name not in self.points}
+        for name, point in new.items():
+            self._check(name, point)
+        self.points |= new
+        return [name for name, _ in named]
+
+    def seed(self) -> int:
+        """Seed of the world before anything is varied."""
+        return int(self._recipe(self.tables).world.seed)
+
+    def job(self, name: str, folder: Path, threads: int | None = None) -> Job:
+        """What a process needs to run the member of this name below `folder`."""
+        point = self.points[name]
+        parts = ["ecs-fluid", "run", self.source or self.world]
+        for text in (*self.settings, *(setting(path, value) for path, value in point.items())):
+            parts += ["--set", text]
+        if self.frames is not None:
+            parts += ["--frames", str(self.frames)]
+        parts += ["--allow-code"] if self.allow_code else []
+        return Job(
+            name=name,
+            folder=str(member_folder(folder, name)),
+            tables=self._tables_of(point),
+            world=self.world,
+            source=self.source,
+            home=self.home,
+            command=shlex.join(parts),
+            frames=self.frames,
+            allow_code=self.allow_code,
+            stop=str(folder / STOP),
+            plan=str(folder / FILE),
+            threads=threads,
+        )
+
+    def check_diagnostics(self, names: Sequence[str]) -> None:
+        """Raise RecipeError for a diagnostic that no run can record."""
+        if any(":" in str(item.get("kind")) for item in self.tables.get("system", ())):
+            return  # systems of the user's own may record what they like
+        for name in names:
+            whole, _, part = name.partition(".")
+            if whole not in DIAGNOSTICS or part not in ("", "x", "y", "z"):
+                hint = nearest(whole, DIAGNOSTICS) if whole not in DIAGNOSTICS else "parts are x, y and z"
+                raise RecipeError(f"--diagnostics {name!r} is not known; {hint}")
+
+    def _tables_of(self, point: Point) -> dict[str, Any]:
+        tables = copy.deepcopy(self.tables)
+        for path, value in point.items():
+            override(tables, setting(path, value))
+        return tables
+
+    def _check(self, name: str, point: Point) -> None:
+        try:
+            recipe = self._recipe(self._tables_of(point))
+        except RecipeError as error:
+            text = str(error).replace("--set ", "--vary ", 1)
+            raise RecipeError(f"sweep member {name}: {text}") from None
+        every = recipe.fluid.diagnostics.get("every", 10)
+        ticks = self.frames or recipe.frames
+        remarks = recipe.lint()
+        if not 1 <= every <= ticks:
+            remarks.append(
+                f"diagnostics are recorded each {every} ticks, and a member has {ticks}, so the table stays "
+                "empty; use --set fluid.diagnostics.every=1"
+            )
+        self.remarks += [text for text in remarks if text not in self.remarks]
+
+    def _recipe(self, tables: dict[str, Any]) -> Any:
+        from ecs_fluid.worlds.world_recipe import WorldRecipe
+
+        place = Path(self.source).name or self.world
+        home = Path(self.home) if self.home else None
+        return WorldRecipe.from_tables(tables, place, self.allow_code, home)
+
+    # ------------------------------------------------------------------ sweep.json
+
+    def asked(self) -> dict[str, Any]:
+        """What makes this sweep another one when it changes, as JSON holds it."""
+        plain = {
+            "world": self.world,
+            "tables": self.tables,
+            "vary": self.vary,
+            "frames": self.frames,
+        }
+        found: dict[str, Any] = json.loads(json.dumps(plain, default=str))
+        return found
+
+    def save(self, folder: Path, status: str) -> None:
+        """Write sweep.json: what was asked, with which versions, and the members."""
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "status": status,
+            **self.asked(),
+            "source": self.source,
+            "settings": list(self.settings),
+            "allow_code": self.allow_code,
+            "versions": versions(),
+            "members": [{"name": name, "values": point} for name, point in self.points.items()],
+        }
+        text = json.dumps(document, indent=2, default=str) + "\n"
+        replace_text(folder / FILE, text, "write sweep information")
+
+    def continues(self, folder: Path) -> list[str]:
+        """Take in the members of the sweep in `folder`, if there is one; returns remarks.
+
+        Raises StorageError: the folder holds another sweep, whose first difference is named, or other things.
+        """
+        path = folder / FILE
+        if not path.exists():
+            names = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
+            if foreign := [name for name in names if name not in (STOP, "writer.lock")]:
+                raise StorageError(
+                    f"{folder} is not empty and holds no sweep (but {foreign[0]!r}); choose another folder"
+                )
+            return []
+        stored = read(folder)
+        difference = _difference({key: stored.get(key) for key in self.asked()}, self.asked())
+        if difference:
+            raise StorageError(
+                f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
+                "choose another folder with --out"
+            )
+        self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points
+        now, then = versions(), stored.get("versions", {})
+        changed = [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
+        if not changed:
+            return []
+        return [f"versions changed since the sweep began, so bits may differ: {', '.join(changed)}"]
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What sweep.json says. Raises StorageError if it is missing, damaged or of another version."""
+    path = folder / FILE
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise storage_error(error, "read sweep information", path) from error
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"sweep information {path} is damaged: it is not JSON") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise StorageError(f"{folder} is not a sweep: its {FILE} is not one of ecs_fluid")
+    if document.get("version") != VERSION:
+        raise StorageError(
+            f"sweep {folder} has format version {document.get('version')}; this ecs_fluid reads {VERSION}"
+        )
+    return document
+
+
+def member_folder(folder: Path, name: str) -> Path:
+    """The run folder of a member."""
+    return folder / "members" / name
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that decide about bits."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def check_same_versions(where: str, theirs: Mapping[str, str]) -> None:
+    """Raise FluidError when a worker has other versions than this process."""
+    for package, ours in versions().items():
+        if theirs.get(package) != ours:
+            raise FluidError(
+                f"worker {where} has {package} {theirs.get(package, 'not at all')}, but this process has "
+                f"{ours}; the same versions are needed for the same bits"
+            )
+
+
+def _difference(old: Any, new: Any, place: str = "") -> str:
+    """The first difference of two JSON values in words, empty if there is none."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in (*old, *(key for key in new if key not in old)):
+            inner = f"{place}.{key}" if place else str(key)
+            if key not in new or key not in old:
+                return f"{_shown(inner)} was {_value(old, key)} and is now {_value(new, key)}"
+            if found := _difference(old[key], new[key], inner):
+                return found
+        return ""
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and _tables(old + new):
+        for number, pair in enumerate(zip(old, new, strict=True)):
+            if found := _difference(*pair, place=f"{place}.{number}"):
+                return found
+        return ""
+    # As text, since 1 and 1.0 make members of different names.
+    return (
+        ""
+        if json.dumps(old) == json.dumps(new)
+        else f"{_shown(place)} was {_text(old)} and is now {_text(new)}"
+    )
+
+
+def _tables(items: list[Any]) -> bool:
+    return all(isinstance(item, dict) for item in items)
+
+
+def _shown(place: str) -> str:
+    return place.removeprefix("tables.").removeprefix("vary.")
+
+
+def _value(table: dict[str, Any], key: str) -> str:
+    return _text(table[key]) if key in table else "absent"
+
+
+def _text(value: Any) -> str:
+    text = "the world's own" if value is None else json.dumps(value).strip("[]")
+    return text if len(text) <= 80 else text[:77] + "..."

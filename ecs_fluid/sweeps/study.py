@@ -1,0 +1,353 @@
+"""Sweeps and studies: many runs of one world, each a normal run folder, that go on where they were killed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.io.disk import make_folder, replace_text
+from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.records import append_record
+from ecs_fluid.sweeps.axes import MOST_MEMBERS, Point, axis, product
+from ecs_fluid.sweeps.member import Outcome, found_finished
+from ecs_fluid.sweeps.plan import STOP, Plan, member_folder
+from ecs_fluid.sweeps.pool import DaskPool, Pool, SerialPool, cores, require_dask
+from ecs_fluid.sweeps.results import Member, write_tables
+
+if TYPE_CHECKING:
+    from ecs_fluid.worlds import WorldRecipe
+
+HISTORY = "history.jsonl"
+PLOT = "plot.png"
+SEED = "world.seed"
+TABLE_SECONDS = 20.0
+"""Time between two rewritings of the tables while members run, s."""
+
+
+class Watcher:
+    """What a study tells while it runs; override what is of interest."""
+
+    def begin(self, total: int, done: int) -> None:
+        """`total` members were asked for, of which `done` were finished before."""
+
+    def tick(self, name: str, tick: int, last: int) -> None:
+        """A member is at this tick of its last one."""
+
+    def end(self, member: Member, outcome: Outcome) -> None:
+        """A member ended."""
+
+    def say(self, text: str) -> None:
+        """A sentence on workers, warnings and waits."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep made: its folder, its members in their order, and the files with tables and plot."""
+
+    folder: Path
+    members: list[Member]
+    files: list[Path]
+    stopped: bool
+
+    @property
+    def failed(self) -> list[Member]:
+        """Members that diverged or failed."""
+        return [member for member in self.members if member.status in ("failed", "diverged")]
+
+
+class Study:
+    """Many runs of one world in one folder, for optimisers that choose the next run after the last one.
+
+    ::
+
+        with ef.Study("vortex_ring", out="fit", frames=60, workers=0) as study:
+            member = study.run({"ring.core": 0.15})
+            x = member.trajectory().frame(-1)["ring"]["Position.x"]
+
+    A point that was run before, in this process or an earlier one, is not run again. Points are run with the
+    same bits as `ecs-fluid run WORLD --set path=value` gives.
+
+    Args:
+        world: a shipped name, a world file, or a WorldRecipe.
+        out: folder of the study; default ``sweeps/NAME``.
+        vary, seeds: for a sweep of all combinations in place of points that come one by one, see `sweep`.
+        settings: ``path=value`` overrides for all members.
+        frames: ticks of every member; default duration / dt of the world.
+        workers: worker processes; 0 runs the members one after another in this process, without Dask;
+            default the number of cores. For an optimiser that asks for one point at a time 0 is best: a
+            member then has all cores.
+        threads: kernel threads of a member; default the cores of a machine shared among its workers.
+        scheduler: address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, in place of workers.
+        diagnostics: columns of the tables; default all.
+        allow_code: whether the world may name systems by import path, which runs their code.
+        watch: told how it goes.
+
+    Raises:
+        RecipeError: the world or a member is wrong.
+        StorageError: the folder holds another sweep, or another process writes there.
+        FluidError: Dask is missing, or no scheduler answers.
+    """
+
+    def __init__(
+        self,
+        world: str | Path | WorldRecipe,
+        out: str | Path | None = None,
+        *,
+        vary: Mapping[str, Any] | None = None,
+        seeds: int | None = None,
+        settings: Sequence[str] = (),
+        frames: int | None = None,
+        workers: int | None = None,
+        threads: int | None = None,
+        scheduler: str | None = None,
+        diagnostics: Sequence[str] | None = None,
+        allow_code: bool = False,
+        watch: Watcher | None = None,
+    ) -> None:
+        _check_numbers(workers, threads, scheduler)
+        plan, points = planned(world, vary, seeds, settings, frames, allow_code)
+        plan.check_diagnostics(diagnostics or ())
+        self.plan, self.diagnostics, self.watch = plan, diagnostics, watch or Watcher()
+        self.folder = (Path("sweeps") / plan.world if out is None else Path(out)).absolute()
+        if scheduler is not None or workers != 0:
+            require_dask()
+        remarks = plan.continues(self.folder)
+        if not plan.points:
+            plan.add(points)
+        for text in (*remarks, *plan.remarks):
+            self.watch.say(f"warning: {text}")
+        self._workers, self._threads, self._scheduler = workers, threads, scheduler
+        self._pool: Pool | None = None
+        self._outcomes: dict[str, Outcome] = {}
+        self._written = False
+        make_folder(self.folder)
+        self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
+        (self.folder / STOP).unlink(missing_ok=True)
+        for name in plan.points:
+            self._done(name)
+        plan.save(self.folder, "running")
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, values: Mapping[str, Any]) -> Member:
+        """Run the member that sets `values` by path, or find it finished; raises FluidError if it fails."""
+        member = self.run_all([values])[0]
+        if not member.finished:
+            raise FluidError(
+                f"member {member.name} {member.status}: {member.error or 'the study was stopped'}"
+            )
+        return member
+
+    def run_all(self, points: Sequence[Mapping[str, Any]]) -> list[Member]:
+        """Run these members side by side; returns them in the order given, failed ones too."""
+        if self.plan.vary is not None:
+            raise RecipeError("a sweep has its members from vary; leave that out to choose points one by one")
+        names = self.plan.add([dict(point) for point in points])
+        self.plan.save(self.folder, "running")
+        self._run(list(dict.fromkeys(names)))
+        return [self.member(name) for name in names]
+
+    def run_planned(self) -> list[Member]:
+        """Run all members of a sweep; returns them in their order, failed ones too."""
+        self._run(list(self.plan.points))
+        return self.members
+
+    def member(self, name: str) -> Member:
+        """The member of this name as it is now."""
+        found, point = self._outcomes.get(name), self.plan.points[name]
+        path = member_folder(self.folder, name)
+        if found is None:
+            return Member(name, point, path)
+        return Member(name, point, path, found.status, found.ticks, found.time, found.state_hash, found.error)
+
+    @property
+    def members(self) -> list[Member]:
+        """All members so far."""
+        return [self.member(name) for name in self.plan.points]
+
+    def stop(self) -> None:
+        """Let the members under way end after their tick and begin no more; also from another thread."""
+        replace_text(self.folder / STOP, "members stop after their tick while this file exists\n", "stop")
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return (self.folder / STOP).exists()
+
+    def _run(self, names: list[str]) -> None:
+        jobs = [self.plan.job(name, self.folder) for name in names if not self._done(name)]
+        self.watch.begin(len(names), len(names) - len(jobs))
+        written = time.monotonic()
+        for outcome in self._ready_pool(len(jobs)).run(jobs) if jobs else ():
+            self._outcomes[outcome.name], self._written = outcome, False
+            self._remember(outcome)
+            self.watch.end(self.member(outcome.name), outcome)
+            if time.monotonic() - written > TABLE_SECONDS:
+                write_tables(self.folder, self.members, self.diagnostics)
+                written = time.monotonic()
+
+    def _done(self, name: str) -> bool:
+        """Whether the member needs no run; looked up in its folder, so that no worker is bothered with it."""
+        if name not in self._outcomes:
+            with contextlib.suppress(FluidError):  # damaged: the attempt to run it says how
+                if (found := found_finished(self.plan.job(name, self.folder))) is not None:
+                    self._outcomes[name], self._written = found, False
+        known = self._outcomes.get(name)
+        return known is not None and known.status in ("finished", "diverged")
+
+    def _remember(self, outcome: Outcome) -> None:
+        """One line in the history for each attempt: what was done, where, from which tick to which."""
+        record = {
+            "member": outcome.name,
+            "status": outcome.status,
+            "first_tick": outcome.first_tick,
+            "ticks": outcome.ticks,
+            "seconds": round(outcome.seconds, 3),
+            "process": outcome.process,
+        }
+        said = {"error": outcome.error, "warnings": list(outcome.warnings)}
+        record |= {key: value for key, value in said.items() if value}
+        append_record(self.folder / HISTORY, record)
+
+    def _ready_pool(self, members: int) -> Pool:
+        if self._pool is None:
+            if self._scheduler is None and self._workers == 0:
+                self._pool = SerialPool(self._told)
+            else:
+                workers = self._workers or cores()
+                if self.plan.vary is not None:
+                    workers = min(workers, members)  # so that few members share all cores
+                self._pool = DaskPool(
+                    self.folder, workers, self._threads, self._scheduler, self._told, self.watch.say
+                )
+        return self._pool
+
+    def _told(self, name: str, tick: int, last: int, text: str) -> None:
+        if text:
+            self.watch.say(f"{name} {text}")
+        else:
+            self.watch.tick(name, tick, last)
+
+    # ------------------------------------------------------------------ ending
+
+    def write(self) -> list[Path]:
+        """Write the tables and the plot of all members so far; returns their paths."""
+        from ecs_fluid.sweeps.plot import plot
+
+        files = write_tables(self.folder, self.members, self.diagnostics)
+        if plot(self.folder / PLOT, self.members, self.diagnostics):
+            files.append(self.folder / PLOT)
+        self._written = True
+        return files
+
+    def close(self, interrupted: bool = False) -> None:
+        """Write tables and plot, end the workers, and let others use the folder; harmless when repeated."""
+        if self._lock is None:
+            return
+        try:
+            if interrupted:
+                with contextlib.suppress(FluidError):
+                    self.stop()  # also for workers of a foreign scheduler
+            if self._pool is not None:
+                self._pool.close()
+            if not interrupted:
+                if not self._written:
+                    self.write()
+                left = [member for member in self.members if member.status in ("waiting", "stopped")]
+                self.plan.save(self.folder, "stopped" if left else "finished")
+        finally:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Study:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(interrupted=kind is not None)
+
+
+def sweep(
+    world: str | Path | WorldRecipe,
+    vary: Mapping[str, Any],
+    *,
+    seeds: int | None = None,
+    out: str | Path | None = None,
+    settings: Sequence[str] = (),
+    frames: int | None = None,
+    diagnostics: Sequence[str] | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    scheduler: str | None = None,
+    allow_code: bool = False,
+    watch: Watcher | None = None,
+) -> Sweep:
+    """Run a world for every combination of values, each in a run folder of its own.
+
+    The same call again continues a sweep that was stopped or killed, and does over only what was lost.
+
+    Args:
+        world: a shipped name, a world file, or a WorldRecipe.
+        vary: values by path: a sequence, an array, or text as on the command line (``"0.1:0.3:5"``).
+        seeds: number of seeds for every combination, from the world's own seed upwards.
+        out: folder of the sweep; default ``sweeps/NAME``.
+        settings: ``path=value`` overrides for all members.
+        frames, diagnostics, workers, threads, scheduler, allow_code, watch: as of `Study`.
+
+    Returns:
+        The members with their values, folders, hashes and errors. One that fails does not stop the others.
+
+    Raises:
+        RecipeError: a member is wrong: then none is run.
+        StorageError: the folder holds another sweep (its first difference is named), or is in use.
+        FluidError: Dask is missing, or no scheduler answers.
+    """
+    with Study(
+        world, out, vary=vary, seeds=seeds, settings=settings, frames=frames, diagnostics=diagnostics,
+        workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=watch,
+    ) as study:  # fmt: skip
+        return run_sweep(study)
+
+
+def run_sweep(study: Study) -> Sweep:
+    """Run all members of a study made with `vary`, and write what they say."""
+    members = study.run_planned()
+    return Sweep(study.folder, members, study.write(), study.stopped)
+
+
+def planned(
+    world: str | Path | WorldRecipe,
+    vary: Mapping[str, Any] | None,
+    seeds: int | None = None,
+    settings: Sequence[str] = (),
+    frames: int | None = None,
+    allow_code: bool = False,
+) -> tuple[Plan, list[Point]]:
+    """A plan, and the points of its sweep; they are not yet checked."""
+    plan = Plan.of(world, settings, frames, allow_code)
+    if vary is None and seeds is None:
+        return plan, []
+    axes = {path: axis(path, values) for path, values in (vary or {}).items()}
+    if seeds is not None:
+        if not 1 <= seeds <= MOST_MEMBERS:
+            raise RecipeError(f"--seeds {seeds}: a number from 1 to {MOST_MEMBERS:,} is needed")
+        if SEED in axes:
+            raise RecipeError(f"--seeds and --vary {SEED} say the same; give one of them")
+        axes[SEED] = tuple(plan.seed() + number for number in range(seeds))
+    if not axes:
+        raise RecipeError("nothing is varied; --vary path=values or --seeds is needed")
+    plan.vary = {path: list(values) for path, values in axes.items()}
+    return plan, product(axes)
+
+
+def _check_numbers(workers: int | None, threads: int | None, scheduler: str | None) -> None:
+    if workers is not None and not 0 <= workers <= 1024:
+        raise FluidError(f"--workers {workers}: a number from 0 to 1024 is needed")
+    if threads is not None and not 1 <= threads <= 1024:
+        raise FluidError(f"--threads {threads}: a number from 1 to 1024 is needed")
+    if scheduler is not None and workers is not None:
+        raise FluidError("--workers starts local ones and --scheduler uses those that run; give one of them")

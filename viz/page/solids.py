@@ -1,0 +1,52 @@
+"""Bodies of a page: shapes once, and nine numbers per body and frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.io.export.bodies import BodyShapes, Mesh
+from ecs_fluid.io.export.frames import Frame
+
+
+class Solids:
+    """Shapes met so far, and the rows of frames that refer to them."""
+
+    def __init__(self, shapes: BodyShapes, names: Sequence[str]) -> None:
+        self._shapes, self._names = shapes, names
+        self._known: dict[int, int] = {}
+        self.shapes: list[dict[str, Any]] = []
+
+    def rows(self, frame: Frame) -> tuple[list[int], bytes]:
+        """Bodies per population, and of each body its place (3) m, turn (w, x, y, z), size [m] and shape.
+
+        Shape 0 is the ball of radius 1, k and -k are polytope k as a solid and as a container.
+        """
+        rows: dict[str, list[list[float]]] = {name: [] for name in self._names}
+        for body in self._shapes.placed(frame):
+            shape = 0 if body.ball else self._number(body.mesh) * (-1 if body.container else 1)
+            rows[body.population].append([*body.x, *body.q, body.scale, shape])
+        flat = [number for name in self._names for row in rows[name] for number in row]
+        return [len(rows[name]) for name in self._names], np.array(flat, dtype="<f4").tobytes()
+
+    def _number(self, mesh: Mesh) -> int:
+        if id(mesh) not in self._known:
+            self.shapes.append(
+                {
+                    "vertices": mesh.vertices.ravel().tolist(),
+                    "triangles": mesh.triangles.ravel().tolist(),
+                    "edges": edges(mesh).ravel().tolist(),
+                }
+            )
+            self._known[id(mesh)] = len(self.shapes)
+        return self._known[id(mesh)]
+
+
+def edges(mesh: Mesh) -> np.ndarray:
+    """Edges (e, 2) of a closed mesh, as pairs of its vertices."""
+    following = np.arange(1, len(mesh.corners) + 1)
+    following[mesh.starts[1:] - 1] = mesh.starts[:-1]
+    pairs = np.column_stack([mesh.corners, mesh.corners[following]])
+    return np.unique(np.sort(pairs, axis=1), axis=0)

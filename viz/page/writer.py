@@ -1,0 +1,306 @@
+"""Frames of a run into the files of a page: one in memory at a time, and a group of them as packed bytes."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from matplotlib import colormaps
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.io.export.bodies import BodyShapes
+from ecs_fluid.io.export.frames import Frame, Frames
+from ecs_fluid.io.export.surfaces import Surfaces
+from ecs_fluid.surface_meshes import stored_mesh
+from ecs_fluid.viz.camera import CAMERAS, FACING, ROOM, VIEW_ANGLE
+from ecs_fluid.viz.columns import scalar, title
+from ecs_fluid.viz.look import LOOKS, Look, Options
+from ecs_fluid.viz.page import codec, files, natural
+from ecs_fluid.viz.page.fields import Field, chosen_fields, samples
+from ecs_fluid.viz.page.solids import Solids
+from ecs_fluid.viz.paint import PAINTED
+from ecs_fluid.viz.survey import Recording, View, is_vortons, survey
+
+GROUP_BYTES = 1_500_000
+"""Places of a group of frames; a file of them is loaded and unpacked in well under 0.1 s."""
+
+GROUP_FRAMES = 100
+FINE = 0.02
+"""Step of stored places, in radii at which particles are drawn."""
+
+DIRECTIONS = 300
+"""The outermost points in so many directions tell the viewer what the picture must hold."""
+
+
+def write(
+    folder: Path, frames: Frames, names: Sequence[str], color_by: str | None, look: str, heading: str
+) -> dict[str, Any]:
+    """Write all files of a page but the manifest; returns what that is to say besides."""
+    offered = chosen_fields(frames, names)
+    if color_by is not None and color_by not in [field.name for field in offered]:
+        offered += chosen_fields(frames, [color_by])  # a mistake is told with all known names
+    writer = _Writer(folder, frames, offered, look)
+    files.write_frame_of_page(folder, heading)
+    for frame in frames:
+        writer.add(frame)
+    writer.finish(heading, color_by)
+    return {"opens": "index.html", "fields": [field.name for field in offered]}
+
+
+class _Writer:
+    """A page while its frames go by."""
+
+    def __init__(self, folder: Path, frames: Frames, offered: list[Field], look: str) -> None:
+        self.folder, self.frames, self.fields = folder, frames, offered
+        self.look_name, self.look = look, LOOKS[look]
+        self.tables = samples(frames)
+        shapes = BodyShapes(frames)
+        self.surfaces = Surfaces(frames)
+        self.solids = Solids(shapes, frames.bodies)
+        self.view = _view(frames, self.surfaces, look)
+        self.clouds = [name for name, table in self.tables.items() if natural.is_smoke(table)]
+        puff = self.view.puff if self.clouds else None
+        self.smoke = natural.Smoke(self.look, self.view, puff) if puff is not None else None
+        # What colours vortons when no field was chosen is always stored.
+        if self.view.color_by is not None:
+            natural_field = chosen_fields(frames, [self.view.color_by])[0]
+            if natural_field.name not in [field.name for field in offered]:
+                offered.append(natural_field)
+        self.moving = any("Velocity.u" in table for table in self.tables.values())
+        self.speed = next((k for k, field in enumerate(offered) if field.name == "speed"), -1)
+        self.groups: list[int] = []
+        self.done = self.held = 0
+        self.places = files.Stream(folder, "x")
+        self.values = [files.Stream(folder, f"f{k}") for k in range(len(offered))]
+        self.surface = files.Stream(folder, "s")
+
+    def add(self, frame: Frame) -> None:
+        """Take a frame into the present group, and write the group when it is large enough."""
+        if not self.held:
+            self.groups.append(self.done)
+        self._add_places(frame)
+        for field, stream in zip(self.fields, self.values, strict=True):
+            self._add_values(frame, field, stream)
+        if self.surfaces.name is not None:
+            self._add_surface(frame)
+        self.done += 1
+        self.held += 1
+        if self.places.size + self.surface.size > GROUP_BYTES or self.held == GROUP_FRAMES:
+            self._flush()
+
+    def _flush(self) -> None:
+        for stream in (self.places, *self.values, *([self.surface] if self.surfaces.name else [])):
+            stream.flush(len(self.groups) - 1)
+        self.held = 0
+
+    def _add_places(self, frame: Frame) -> None:
+        """Places and natural colours of particles, then bodies."""
+        told, blobs = [], []
+        painted = self.smoke.of(frame.particles, self.clouds) if self.smoke else {}
+        for name, columns in frame.particles.items():
+            described, blob = codec.places(columns["Position.x"], FINE * self._radius(name))
+            told.append(described)
+            blobs += [blob, painted.get(name, b"")]
+        bodies, blob = self.solids.rows(frame)
+        self.places.add({"populations": told, "bodies": bodies}, b"".join([*blobs, blob]))
+
+    def _add_values(self, frame: Frame, field: Field, stream: files.Stream) -> None:
+        told, blobs = [], []
+        names = list(frame.particles)
+        for owner in field.populations:
+            numbers = scalar(frame.particles[names[owner]], field.name)
+            field.widen(np.asarray(numbers, np.float64))
+            described, blob = codec.values(numbers)
+            told.append(described)
+            blobs.append(blob)
+        stream.add(told, b"".join(blobs))
+
+    def _add_surface(self, frame: Frame) -> None:
+        """Mesh of the liquid's surface: vertices, triangles, speeds."""
+        surface = self.surfaces.of(frame)
+        if surface is None:
+            self.surface.add(None, b"")
+            return
+        # The finest step of which two bytes hold enough; a coarser one shows in the light on thin triangles.
+        fine = 2e-5 * float(np.linalg.norm(self.view.hi - self.view.lo))
+        vertices, blob = codec.places(surface.vertices, fine)
+        told: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.triangles)}
+        blob += codec.planes(surface.triangles.ravel().astype(np.uint32))
+        if self.moving:
+            told["speed"], more = codec.values(np.linalg.norm(surface.velocity, axis=1))
+            blob += more
+        self.surface.add(told, blob)
+
+    def _radius(self, name: str) -> float:
+        """Radius [m] at which particles of a population are drawn."""
+        drawn = self.view.radii.get(name, 0.02)
+        # Beads of liquid nearly touch; `view.radii` of them is 0.22 spacings.
+        return 2.2 * drawn if natural.is_liquid(self.tables[name]) else drawn
+
+    def finish(self, heading: str, color_by: str | None) -> None:
+        """Write the last group and the header, which knows the ranges of all frames."""
+        if self.held:
+            self._flush()
+        names = [field.name for field in self.fields]
+        header = {
+            "format": "ecs_fluid page",
+            "version": 1,
+            "title": heading,
+            "look_name": self.look_name,
+            "painted": self._painted(),
+            "times": [float(time) for time in self.frames.times],
+            "interval": self.frames.interval,
+            "groups": self.groups,
+            "populations": [self._population(k, name) for k, name in enumerate(self.tables)],
+            "bodies": [{"name": name, "shown": True} for name in self.frames.bodies],
+            "shapes": self.solids.shapes,
+            "surface": self._surface(),
+            "fields": [field.told() for field in self.fields],
+            "colour": names.index(color_by) if color_by is not None else -1,
+            "small": natural.SMALL,
+            "puff": {"radius": self.view.puff.radius, "opacity": self.view.puff.opacity}
+            if self.smoke and self.view.puff
+            else None,
+            "view": self._camera(),
+            **_colours(self.look),
+        }
+        files.write_header(self.folder, header)
+
+    def _population(self, k: int, name: str) -> dict[str, Any]:
+        table = self.tables[name]
+        liquid, cloud = natural.is_liquid(table), name in self.clouds and self.smoke is not None
+        lit, shade = self.look.tint(name, self.view.clouds)
+        fields = [number for number, field in enumerate(self.fields) if k in field.populations]
+        names = [self.fields[number].name for number in fields]
+        coloured = is_vortons(table) and self.view.color_by in names
+        return {
+            "name": name,
+            # A look that paints the tracers hides the vortons among them, as `show` does.
+            "shown": not (self.look.paint and self.smoke and is_vortons(table)),
+            "radius": self._radius(name),
+            "plain": natural.WATER if liquid else self.look.plain,
+            "planes": self.smoke.planes if cloud and self.smoke else 0,
+            "lit": lit,
+            "shade": shade,
+            "fields": fields,
+            "natural": fields[names.index(str(self.view.color_by))] if coloured else -1,
+        }
+
+    def _painted(self) -> dict[str, Any] | None:
+        """The scale of a look that colours tracers by a column, None if there is nothing of the kind."""
+        column = PAINTED.get(self.look.paint, "")
+        if self.smoke is None or not any(column in self.tables[name] for name in self.clouds):
+            return None
+        return {"title": title(column), "range": self.view.painted, "signed": False}
+
+    def _surface(self) -> dict[str, Any] | None:
+        if self.surfaces.name is None:
+            return None
+        return {"name": self.surfaces.name, "shown": True, "field": self.speed if self.moving else -1}
+
+    def _camera(self) -> dict[str, Any]:
+        """What the viewer fits its camera to; z stays up, so that turning is turning about z."""
+        lo, hi, points = self.view.lo, self.view.hi, self.view.points
+        if points is None or not len(points):
+            points = np.array([lo, hi])
+        extent = hi - lo
+        thin = extent.min() < 0.02 * extent.max()
+        towards = CAMERAS[FACING["xyz"[int(extent.argmin())]] if thin else "auto"][0]
+        if towards == (0.0, 0.0, 1.0):
+            towards = (0.0, -1e-3, 1.0)
+        pad = 2.0 * max(self.view.radii.values(), default=0.0)
+        return {
+            "lo": (lo - pad).tolist(),
+            "hi": (hi + pad).tolist(),
+            "points": [[float(f"{number:.6g}") for number in row] for row in outermost(points)],
+            "towards": towards,
+            "up": (0.0, 0.0, 1.0),
+            "angle": VIEW_ANGLE,
+            "room": ROOM,
+        }
+
+
+def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
+    """What `show` would find out about these frames in a look; of a surface alone, its box."""
+    names = [*frames.particles, *frames.bodies]
+    if names:
+        options = Options(populations=names, hulls=_hulls(frames), look=look)
+        view = survey(Recording(cast("Any", frames.stored), frames.numbers), options)
+        clouds = [name for name in view.clouds if "Liquid.mass" not in frames.columns(name)]
+        view = dataclasses.replace(view, clouds=tuple(clouds))
+    else:
+        view = View(np.full(3, np.inf), np.full(3, -np.inf), None, (0.0, 1.0), points=np.empty((0, 3)))
+    x = _surface_points(frames, surfaces)
+    if not len(x):
+        return view
+    known = view.points if view.points is not None else x
+    return dataclasses.replace(
+        view,
+        lo=np.minimum(view.lo, x.min(axis=0)),
+        hi=np.maximum(view.hi, x.max(axis=0)),
+        points=np.concatenate([known, x]),
+    )
+
+
+def _surface_points(frames: Frames, surfaces: Surfaces) -> np.ndarray:
+    """The outermost vertices (n, 3) m of up to 24 surfaces; FluidError if there is nothing else either."""
+    ticks = [tick for tick in frames.ticks.tolist() if tick in frames.surface_ticks]
+    points = [np.empty((0, 3))]
+    if surfaces.name is not None:
+        for row in np.unique(np.linspace(0, len(ticks) - 1, min(24, len(ticks))).round().astype(int)):
+            vertices, _ = stored_mesh(frames.run.fields, ticks[row])
+            points.append(outermost(vertices) if len(vertices) else vertices)
+    x = np.concatenate(points)
+    if not len(x) and not (frames.particles or frames.bodies):
+        raise FluidError("there is nothing to show: the surface of these frames has no triangles")
+    return x
+
+
+def outermost(points: np.ndarray) -> np.ndarray:
+    """Those of the points (n, 3) that are the farthest in some direction, of directions spread evenly."""
+    k = np.arange(DIRECTIONS) + 0.5
+    height, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + np.sqrt(5.0)) * k
+    across = np.sqrt(1.0 - height**2)
+    directions = np.stack([across * np.cos(turn), across * np.sin(turn), height])
+    best = [int((points @ direction).argmax()) for direction in directions.T]
+    kept: np.ndarray = points[np.unique(best)]
+    return kept
+
+
+def _hulls(frames: Frames) -> dict[str, dict[str, np.ndarray]]:
+    """Polytopes of the run, for the box of its bodies."""
+    if not any("HullShape.hull" in frames.columns(name) for name in frames.bodies):
+        return {}
+    from ecs_fluid.viz.bodies import hulls_of
+
+    return hulls_of(frames.run.newest_checkpoint().arrays)
+
+
+def _colours(look: Look) -> dict[str, Any]:
+    """Colours that all frames share, and the colour maps as 256 x 3 bytes."""
+
+    def colour_map(name: str, part: tuple[float, float]) -> str:
+        colours = colormaps[name](np.linspace(*part, 256))[:, :3]
+        return base64.b64encode(np.rint(255 * colours).astype(np.uint8).tobytes()).decode("ascii")
+
+    dark = sum(int(look.background[k : k + 2], 16) for k in (1, 3, 5)) < 3 * 128
+    return {
+        "look": {
+            "background": look.background,
+            "background_top": look.background_top,
+            "text": look.text,
+            "dark": dark,
+            "light": look.light,
+            "solid": natural.SOLID,
+            "edge": natural.EDGE if dark else look.plain,
+            "water": natural.WATER,
+        },
+        "maps": {
+            "sequential": colour_map(look.colours, look.part),
+            "signed": colour_map(look.signed_colours, (0.0, 1.0)),
+        },
+    }
