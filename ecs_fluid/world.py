@@ -123,7 +123,8 @@ class World:
 
     def _list_tables(self, number: int) -> None:
         # A new dict each time: whoever goes through the former one goes on undisturbed.
-        self._tables_of[number] = {type(table): table for table in esper.components_for_entity(number)}
+        tables: tuple[Component, ...] = esper.components_for_entity(number)
+        self._tables_of[number] = {type(table): table for table in tables}
 
     def _put(self, entity: Entity, table: Component) -> None:
         with self.active():

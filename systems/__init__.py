@@ -25,6 +25,8 @@ from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.subfilter import SubfilterAverageSystem, SubfilterSystem
 from ecs_fluid.systems.surface import SurfaceSystem
+from ecs_fluid.systems.surface_barrier import SurfaceBarrierSystem
+from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
 from ecs_fluid.systems.thermal import CoolingSystem, ExpansionSystem, HeaterSystem, ThermalSystem
 from ecs_fluid.systems.transfer import SamplingSystem, TransferSystem
 from ecs_fluid.systems.turbulence import TurbulenceSystem
@@ -67,7 +69,9 @@ __all__ = [
     "StretchSystem",
     "SubfilterAverageSystem",
     "SubfilterSystem",
+    "SurfaceBarrierSystem",
     "SurfaceSystem",
+    "SurfaceTensionSystem",
     "ThermalSystem",
     "TransferSystem",
     "TurbulenceSystem",

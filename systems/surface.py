@@ -11,6 +11,8 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import (
     Ambient,
     DensityField,
+    Liquid,
+    Position,
     SignedDistance,
     SpeciesField,
     SurfaceMesh,
@@ -20,7 +22,10 @@ from ecs_fluid.components import (
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.system import System
 from ecs_fluid.systems.contour import contour
-from ecs_fluid.systems.surface_tracking import Level, advanced, parts, with_volume
+from ecs_fluid.systems.liquid_field import filled_part, has_liquid
+from ecs_fluid.systems.properties import carriers
+from ecs_fluid.systems.surface_motion import Motion
+from ecs_fluid.systems.surface_tracking import Level, advanced, parts, taken, with_volume
 from ecs_fluid.systems.transfer import TransferSystem
 from ecs_fluid.world import World
 
@@ -37,12 +42,16 @@ class SurfaceSystem(System):
     """Signed distance phi to the surface of a liquid, |grad phi| = 1, negative inside; and its mesh.
 
     The liquid is where a field `of` the particles (see TransferSystem) is nearer to `inside` than to
-    `outside`; or, with `of` = "flow", the SignedDistance that was attached to the `fluid` entity. Without
-    `carried` the surface is found anew every `every` ticks, from the field of the tick's last evaluation
-    (before its last move). With it, that is done once, and from then on the flow carries the surface in every
-    tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, with distances made anew after each step, on a grid
-    that follows it, and with the volume kept (`keep_volume`) by moving the surface along its normal. Parts
-    merge and split by themselves; what is thinner than two cells is lost, and its volume goes to the rest.
+    `outside`; or, with `of` = "liquid" (and with "density", where nothing else has one), where the particles
+    of a SphSystem fill half of space; or, with `of` = "flow", it is the SignedDistance that was attached to
+    the `fluid` entity. Without `carried` the surface is found anew every `every` ticks, from the field of the
+    tick's last evaluation (before its last move). With it, that is done once, and from then on the flow
+    carries the surface in every tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, with distances made
+    anew after each step, on a grid that follows it, and with the volume kept (`keep_volume`) by moving the
+    surface along its normal. Parts merge and split by themselves; what is thinner than two cells is lost, and
+    its volume goes to the rest. What moves all particles moves the surface too: winds, and bodies,
+    which it never overlaps: what they take of it goes to the rest. (What operations do to some entities only,
+    by `on`, it does not see.)
 
     `method` "facets" measures distances beside the surface to the facets of the field's midway value,
     "crossings" along the axes by the article's rule. The rest is fast sweeping of first or second `order`.
@@ -56,15 +65,19 @@ class SurfaceSystem(System):
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 
-    of: Literal["density", "temperature", "fuel", "flame", "smoke", "flow"] = Field(
-        "density", description="field that tells inside from outside; flow: the attached SignedDistance"
+    of: Literal["density", "temperature", "fuel", "flame", "smoke", "liquid", "flow"] = Field(
+        "density",
+        description="field that tells inside from outside; liquid: that of the SphSystem; flow: the attached "
+        "SignedDistance",
     )
     outside: float | None = Field(
-        None, description="value of the field outside; default that of the ambient, 0 for fuel, flame, smoke"
+        None,
+        description="value outside, unit of the field; default that of the ambient, 0 for fuel, flame, smoke",
     )
     inside: float | None = Field(
         None,
-        description="value inside; default mean plus standard deviation of the field, at most its largest",
+        description="value inside, unit of the field; default its mean plus standard deviation, at most its "
+        "largest",
     )
     method: Literal["facets", "crossings"] = Field("facets", description="distances beside the surface")
     order: Literal[1, 2] = Field(2, description="order of the distances elsewhere")
@@ -78,9 +91,11 @@ class SurfaceSystem(System):
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
-        if self.of != "flow":
-            # Instances differ in what they read; the schedule asks the instance.
+        # Instances differ in what they read; the schedule asks the instance.
+        if self.of in FIELDS:
             self.reads = (Ambient, TransferGrid, FIELDS[self.of][0])  # type: ignore[misc]
+        if self.of in ("density", "liquid"):
+            self.reads = (*self.reads, Position, Liquid)  # type: ignore[misc]
 
     def added(self, world: World) -> None:
         """The field must be filled, and a flow must be there to carry."""
@@ -88,7 +103,7 @@ class SurfaceSystem(System):
             raise RecipeError(
                 "SurfaceSystem: of = 'flow' needs carried = true; nothing else changes the surface"
             )
-        if self.of != "flow":
+        if self.of in FIELDS:
             world.require(TransferSystem)
         if SignedDistance not in world.fluid:
             if self.of == "flow":
@@ -125,9 +140,10 @@ class SurfaceSystem(System):
         level = Level(table.phi, table.origin, table.spacing)
         if self.keep_volume and table.volume[0] == 0:
             table.volume = np.array([enclosed(level.phi, level.spacing)[0]], self.world.dtype)
-        level, surface = advanced(level, self.world.velocity, dt, self.order, self._limit(level))
+        motion = Motion(self.world, dt)
+        level, surface = advanced(level, motion, dt, self.order, self._limit(level))
         if surface and self.keep_volume:
-            level = with_volume(level, float(table.volume[0]))
+            level = with_volume(level, float(table.volume[0]), taken(level, motion))
         self._put(table, level, surface)
 
     def _find(self, table: SignedDistance) -> None:
@@ -135,22 +151,32 @@ class SurfaceSystem(System):
         from ecs_fluid.kernels.facets import facet_distances
         from ecs_fluid.kernels.indicator import crossing_distances, full_value
 
-        grid, values = self._values()
-        outside = self._outside()
-        inside = full_value(values, outside) if self.inside is None else self.inside
+        if self._of_liquid():
+            origin, spacing, values = filled_part(self.world)
+            outside, inside = self.outside or 0.0, 1.0 if self.inside is None else self.inside
+        else:
+            grid, values = self._values()
+            origin, spacing, outside = grid.origin, grid.spacing, self._outside()
+            inside = full_value(values, outside) if self.inside is None else self.inside
         if abs(inside - outside) <= 1e-5 * max(abs(inside), abs(outside)):
             # The field is the same everywhere, to single precision: nothing is inside.
             inside = outside + max(1.0, abs(outside))
         if self.method == "crossings":
-            phi, pinned = crossing_distances(values, outside, inside, grid.spacing)
+            phi, pinned = crossing_distances(values, outside, inside, spacing)
         else:
             # In parts of the full value, so that nothing overflows and inside is negative.
             middle, scale = 0.5 * (inside + outside), 1.0 / (outside - inside)
             field = ((values - values.dtype.type(middle)) * values.dtype.type(scale)).astype(values.dtype)
-            phi, pinned = facet_distances(field, grid.spacing)
-        level = Level(phi, grid.origin.astype(self.world.dtype), grid.spacing.astype(self.world.dtype))
-        found = distances(phi, pinned, grid.spacing, self.order, self._limit(level))
+            phi, pinned = facet_distances(field, spacing)
+        level = Level(phi, origin.astype(self.world.dtype), spacing.astype(self.world.dtype))
+        found = distances(phi, pinned, spacing, self.order, self._limit(level))
         self._put(table, level._replace(phi=found.phi), found.surface)
+
+    def _of_liquid(self) -> bool:
+        """Whether the surface is that of a SphSystem's particles, which bring nothing to the fields."""
+        if self.of == "liquid":
+            return has_liquid(self.world)
+        return self.of == "density" and not carriers(self.world) and has_liquid(self.world)
 
     def _values(self) -> tuple[Any, Array]:
         """The grid, and the field on it; a flat world has a single layer."""
@@ -191,12 +217,7 @@ class SurfaceSystem(System):
         length = np.linalg.norm(read[:, :3], axis=1, keepdims=True)
         mesh.normal = np.asarray(read[:, :3] / np.where(length > 0, length, 1), x.dtype)
         mesh.curvature = np.ascontiguousarray(read[:, 3])
-        mesh.u = self._velocity(x)
-
-    def _velocity(self, x: Array) -> Array:
-        if not len(x) or not any(hasattr(system, "velocity_at") for system in self.world.systems):
-            return np.zeros_like(x)
-        return np.asarray(self.world.velocity(x), x.dtype)
+        mesh.u = np.asarray(Motion(self.world, self.world.dt).velocity(x), x.dtype)
 
     def _clear_mesh(self) -> None:
         mesh, number = self.field(SurfaceMesh), self.world.dtype
@@ -211,7 +232,12 @@ class SurfaceSystem(System):
         history[-1].update(self.surface_measure())
 
     def surface_measure(self) -> dict[str, float | int]:
-        """Volume m^3, area m^2 (m^2 and m in a plane) and number of parts of the present surface."""
+        """Numbers of the present surface.
+
+        * surface_volume: volume inside, m^3; in a plane the area, m^2
+        * surface_area: area of the surface, m^2; in a plane the length, m
+        * surface_parts: number of separate parts, 1
+        """
         from ecs_fluid.kernels.facets import enclosed
 
         table = self.world.fluid[SignedDistance]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 
+if TYPE_CHECKING:
+    from ecs_fluid.systems.surface_motion import Motion
+
 NEAR = 5.0
 """Cells beside the surface in which it is carried."""
 STRIDE = 2.0
 """Cells that the surface goes in one step at most; longer ways are done in several."""
+SHORT = 0.5
+"""Cells of way in a tick up to which points go with the velocity of the surface point nearest to them."""
 HELD = 2.5
 """Cells beside the surface in which carried values are kept."""
 ROOM = 6
@@ -71,11 +75,16 @@ def refitted(level: Level) -> Level:
     return Level(phi, origin.astype(level.origin.dtype), level.spacing)
 
 
-def advanced(
-    level: Level, velocity: Callable[[Array], Array], dt: float, order: int, limit: float | None
-) -> tuple[Level, bool]:
-    """The surface after `dt` s in the flow `velocity` (points (n, 3) m to (n, 3) m/s), as true distances."""
-    from ecs_fluid.kernels.level_set import carried, grid_rows
+def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float | None) -> tuple[Level, bool]:
+    """The surface after `dt` s of that motion, as true distances; bodies keep it out.
+
+    Where it goes less than `SHORT` cells, every point goes with the velocity of the surface point nearest to
+    it. Velocities that are constant along normals leave distances distances (Adalsteinsson and Sethian, J.
+    Comput. Phys. 148 (1999) 2), so that held values stay smooth; with its own velocity each, strain would
+    compress the levels until some have to be made anew, which roughens curvature. On longer ways the nearest
+    point is another one by the end, which would cost the second order, so there each goes with its own.
+    """
+    from ecs_fluid.kernels.level_set import carried, feet, grid_rows
 
     wide = np.array(level.phi.shape) > 1
     cell = float(np.asarray(level.spacing)[wide].min())
@@ -83,34 +92,66 @@ def advanced(
     while surface and left > 0:
         level = refitted(level)
         near = np.abs(level.phi) <= NEAR * cell
-        u = velocity(grid_rows(level.phi, level.origin, level.spacing, near)).astype(level.phi.dtype)
-        fastest = float(np.sqrt((u.astype(np.float64) ** 2).sum(axis=1).max())) if len(u) else 0.0
+        u = motion.velocity(feet(level.phi, level.origin, level.spacing, near)).astype(level.phi.dtype)
+        fastest = _largest(u)
+        if fastest * left * dt > SHORT * cell:
+            own = grid_rows(level.phi, level.origin, level.spacing, near)
+            u = motion.velocity(own).astype(level.phi.dtype)
+            fastest = _largest(u)
         if fastest * dt == 0:
             # At rest nothing is made anew: even a smooth surface would lose a little.
             return level, bool((level.phi < 0).any() and (level.phi >= 0).any())
         part = min(left, STRIDE * cell / (fastest * dt))
         moved = carried(level.phi, level.origin, level.spacing, near, u, part * dt)
+        solid = taken(level, motion)
+        moved = moved if solid is None else np.maximum(moved, solid)
         level, surface = redistanced(level._replace(phi=moved), order, limit)
         left = left - part if left - part > 1e-9 else 0.0
     return level, surface
 
 
-def with_volume(level: Level, volume: float) -> Level:
+def _largest(u: Array) -> float:
+    """Largest speed among velocities (n, 3), m/s."""
+    return float(np.sqrt((u.astype(np.float64) ** 2).sum(axis=1).max())) if len(u) else 0.0
+
+
+def taken(level: Level, motion: Motion) -> Array | None:
+    """Depth (px, py, pz) m in solid bodies or outside containers near the surface; -inf elsewhere.
+
+    None without bodies. The liquid is what is left: the larger of its distance and this.
+    """
+    from ecs_fluid.kernels.level_set import grid_rows
+
+    near = np.abs(level.phi) <= NEAR * float(np.asarray(level.spacing).max())
+    depth = motion.depth(grid_rows(level.phi, level.origin, level.spacing, near))
+    if depth is None:
+        return None
+    field = np.full(level.phi.shape, -np.inf, level.phi.dtype)
+    field[near] = np.where(depth > 0, depth, -np.inf)
+    return field
+
+
+def with_volume(level: Level, volume: float, solid: Array | None = None) -> Level:
     """The surface moved along its normal until it holds `volume` m^3, by at most half a cell.
 
     Distances stay distances when a constant is added. dV/dc = -area, which Newton's method uses three times.
+    ``solid`` (see `taken`) stays free of it.
     """
     from ecs_fluid.kernels.facets import enclosed
+
+    def moved(by: float) -> Array:
+        phi = level.phi + level.phi.dtype.type(by)
+        return phi if solid is None else np.asarray(np.maximum(phi, solid))
 
     wide = np.array(level.phi.shape) > 1
     most = 0.5 * float(np.asarray(level.spacing)[wide].min())
     shift = 0.0
     for _ in range(3):
-        found, area = enclosed(level.phi + level.phi.dtype.type(shift), level.spacing)
+        found, area = enclosed(moved(shift), level.spacing)
         if area <= 0.0:
             return level
         shift = min(max(shift + (found - volume) / area, -most), most)
-    return level._replace(phi=level.phi + level.phi.dtype.type(shift))
+    return level._replace(phi=moved(shift))
 
 
 def parts(phi: Array) -> int:

@@ -1,6 +1,7 @@
 """Recipes of entities, and the worlds that ship with ecs_fluid; importing this registers every kind."""
 
 from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
+from ecs_fluid.worlds.drops import Drop, Drops
 from ecs_fluid.worlds.emitter import EmitterRecipe
 from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.fluid_block import FluidBlock
@@ -19,6 +20,8 @@ from ecs_fluid.worlds.world_recipe import WorldRecipe, load
 __all__ = [
     "BodyRecipe",
     "ContainerRecipe",
+    "Drop",
+    "Drops",
     "EmitterRecipe",
     "FluidBlock",
     "HillVortex",

@@ -92,6 +92,15 @@ def grid_rows(phi: np.ndarray, origin: np.ndarray, spacing: np.ndarray, near: np
     )
 
 
+def feet(phi: np.ndarray, origin: np.ndarray, spacing: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Surface points (n, 3) m nearest to the grid points ``near``: x - phi grad phi / |grad phi|."""
+    index = np.nonzero(near)
+    slope = geometry(phi, spacing, float(np.abs(phi[index]).max(initial=0.0)))[index][:, :3]
+    length = np.linalg.norm(slope, axis=1, keepdims=True)
+    x = grid_rows(phi, origin, spacing, near)
+    return np.asarray(x - phi[index][:, None] * (slope / np.where(length > 0, length, 1)))
+
+
 def carried(
     phi: np.ndarray,
     origin: np.ndarray,

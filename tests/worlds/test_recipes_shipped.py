@@ -63,6 +63,9 @@ BODIES = (
 LIQUIDS = ("dam_break", "falling_drop", "filled_container", "heavy_ball_in_box", "sloshing_dam")
 """Worlds with a liquid; `test_liquid` has more on them."""
 
+DROPS = ("drop_oscillates", "drops_merge")
+"""Worlds with surface tension; `test_surface_tension` has more on them."""
+
 
 def tables(name: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
@@ -93,7 +96,7 @@ def velocity(points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
 
 
 def test_every_shipped_world_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.toml")} == {*NAMES, *HEAT, *BODIES, *LIQUIDS}
+    assert {path.stem for path in FOLDER.glob("*.toml")} == {*NAMES, *HEAT, *BODIES, *LIQUIDS, *DROPS}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,262 @@
+"""Surface tension: vorticity that a curved surface makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import FluidError
+from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem
+from ecs_fluid.systems.baroclinic import BaroclinicSystem
+from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.systems.surface import SurfaceSystem
+from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.world import World
+
+MOST_POINTS = 2**26
+"""Lattice points around the vortons of the surface."""
+
+
+class SurfaceTensionSystem(System):
+    """Vortons at the surface of a liquid, from its surface tension and from the jump of density across it.
+
+        d(omega)/dt = curl f,    m f = s kappa grad(chi) + d (chi g - (chi - 1/2) a),
+
+    s the tension, kappa the curvature of the SignedDistance, chi 1 inside and 0 outside, m and d mean and
+    difference of the `density` inside and the one of the `surrounding`, a the acceleration of the fluid.
+    Derivation, what is left out where the densities differ, and what is conserved: `kernels.surface_tension`.
+
+    The vortons of the entity `on` (made if there is none) stand on the points of the distance's grid. When a
+    tick ends, after the SurfaceSystem, they are shared anew among these points by M4' weights, which keeps
+    the moments 0, 1 and 2 of their strength, and get dt curl f; in the next tick they move and change like
+    all vortons. Together with the carried surface that is the leapfrog method: second order, and waves
+    neither grow nor decay by the time step, which must be below sqrt(m h^3 / (pi s)), h the grid's spacing
+    (FluidError). The weakest, together the part `loss` of sum |alpha|, are left out and the others take over
+    their moments. Total strength stays 0, impulse and angular impulse stay as the flow and gravity have them.
+
+    Cores of `overlap` spacings make the sheet about one cell thick, which slows waves of the wavelength l by
+    about 3 cells / l. A surface needs six cells in its smallest radius; what is finer is smoothed.
+
+    Source: Fluid Simulation for Video Games, part 21, names the way (level set, curvature, vorticity);
+    Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335.
+    """
+
+    reads = (SignedDistance, Position, Strength, CoreRadius)
+    phase = "observe"
+    after = (SurfaceSystem,)
+
+    surface_tension: float = Field(gt=0, le=1e6, description="surface tension, N/m")
+    density: float = Field(1000.0, gt=0, le=1e6, description="density of the liquid, kg/m^3")
+    surrounding: float | None = Field(
+        None, gt=0, le=1e6, description="density of what is around it, kg/m^3; default that of the liquid"
+    )
+    gravity: KeyedVector | None = Field(
+        None,
+        description="gravity, m/s^2, which counts where densities differ; default the AmbientSystem's, or "
+        "(0, 0, -9.81)",
+    )
+    on: Name = Field("surface", description="entity of the surface's vortons")
+    overlap: float = Field(1.5, ge=1, le=10, description="core radius of its vortons, in spacings")
+    loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1")
+
+    def added(self, world: World) -> None:
+        """A surface, a flow, and vortons that stand for the sheet between them."""
+        world.require(SurfaceSystem, of="flow", carried=True)
+        world.require(VelocitySystem)
+        if self.on not in world:
+            rows = np.zeros((0, 3))
+            world.spawn(self.on, Position(rows), Strength(rows), CoreRadius(rows[:, 0]), Volume(rows[:, 0]))
+
+    def process(self, dt: float) -> None:
+        """Exchange the vortons for new ones on the grid, with what the tick adds."""
+        table = self.field(SignedDistance)
+        entity = self.world[self.on]
+        self._refuse_company()
+        if not table.surface[0] or not table.phi.size:
+            return
+        h = table.spacing.astype(np.float64)
+        self._check(table, dt, h)
+        source = dt * float(np.prod(h)) * self._source(table, h)
+        low, alpha = self._shared(entity, table, h)
+        low, alpha = _added(low, alpha, source)
+        self._replace(entity, table, h, low, alpha)
+
+    # ------------------------------------------------------------------ the source
+
+    def _source(self, table: SignedDistance, h: Array) -> Array:
+        """curl f (px, py, pz, 3), 1/s^2."""
+        from scipy.ndimage import label
+
+        from ecs_fluid.kernels.surface_tension import (
+            CELLS,
+            reach,
+            rotation,
+            settled_force,
+            step,
+            tension_force,
+        )
+
+        mean, contrast = self._mean(), self._contrast()
+        width = CELLS * float(h.max())
+        parts, count = label(table.phi <= reach(width, h))
+        force = tension_force(table.phi, table.origin, h, width, parts, count)
+        force *= self.surface_tension / mean
+        if contrast:
+            chi = step(table.phi, width)
+            force += contrast * chi[..., None] * self._gravity()
+            force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, table, h))
+        _clear_faces(force)
+        return rotation(force, h)
+
+    def _induced(self, force: Array, chi: Array, table: SignedDistance, h: Array) -> Array:
+        """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
+        from ecs_fluid.kernels.direct import velocity
+        from ecs_fluid.kernels.regularisation import CODES
+        from ecs_fluid.kernels.surface_tension import rotation
+
+        rate = rotation(force, h) * np.prod(h)
+        at, within = np.nonzero(rate.any(axis=-1)), np.nonzero(chi > 0)
+        sources, targets = (np.stack(index, axis=1) * h for index in (at, within))
+        found = np.zeros_like(force)
+        a = np.empty((len(targets), 3))
+        sigma = np.full(len(sources), self.overlap * h.max())
+        kernel = self.world.require(VelocitySystem).kernel
+        velocity(
+            CODES[kernel],
+            targets,
+            np.ascontiguousarray(sources.T),
+            np.ascontiguousarray(rate[at].T),
+            sigma,
+            a,
+        )
+        found[within] = a
+        return found
+
+    def _mean(self) -> float:
+        return 0.5 * (self.density + (self.density if self.surrounding is None else self.surrounding))
+
+    def _contrast(self) -> float:
+        """Difference of the densities over their mean."""
+        return 2.0 * (self.density - self._mean()) / self._mean()
+
+    def _gravity(self) -> Array:
+        given: Any = self.gravity
+        if given is None:
+            ambient = self.world.system(AmbientSystem)
+            given = (0.0, 0.0, -9.81) if ambient is None else ambient.gravity
+        return np.asarray(value_at(given, self.world.time), dtype=np.float64)
+
+    # ------------------------------------------------------------------ the vortons
+
+    def _shared(self, entity: Entity, table: SignedDistance, h: Array) -> tuple[Array, Array]:
+        """Strengths of the present vortons on the grid's points: lowest index (3,), and (nx, ny, nz, 3)."""
+        from ecs_fluid.kernels.lattice import lattice_box, to_lattice
+
+        x, strength = entity[Position].x, entity[Strength].alpha
+        if not len(x):
+            return np.zeros(3, np.int64), np.zeros((0, 0, 0, 3))
+        places = (x.astype(np.float64) - table.origin.astype(np.float64)) / h
+        flat = np.zeros(3, dtype=bool)
+        _, cells = lattice_box(places, 1.0, flat)
+        count = float(np.prod(cells + 1.0))
+        if not count <= MOST_POINTS:
+            raise FluidError(
+                f"SurfaceTensionSystem: the vortons of {entity.name!r} span {count:.3g} grid points; at "
+                f"most {MOST_POINTS} are allowed, so some have flown off: use a smaller dt or larger cells"
+            )
+        return to_lattice("m4_prime", places, strength, 1.0, flat)
+
+    def _replace(self, entity: Entity, table: SignedDistance, h: Array, low: Array, alpha: Array) -> None:
+        from ecs_fluid.kernels.moments import with_moments
+
+        rows = alpha.reshape(-1, 3)
+        size = np.sqrt((rows**2).sum(axis=1))
+        order = np.argsort(size, kind="stable")
+        cut = int(np.searchsorted(np.cumsum(size[order]), self.loss * size.sum(), side="right"))
+        empty = int((size == 0).sum())
+        kept, out = np.sort(order[max(cut, empty) :]), np.sort(order[empty : max(cut, empty)])
+        origin = table.origin.astype(np.float64)
+        places, far = (
+            origin + h * (np.stack(np.unravel_index(chosen, alpha.shape[:3]), axis=1) + low)
+            for chosen in (kept, out)
+        )
+        new = rows[kept]
+        if len(out) and len(kept):
+            new, _ = with_moments(places, new, far, rows[out])
+        sigma, volume = np.full(len(kept), self.overlap * h.max()), np.full(len(kept), np.prod(h))
+        entity.kill(np.ones(len(entity), dtype=bool))
+        entity.spawn(Position(places), Strength(new), CoreRadius(sigma), Volume(volume))
+
+    # ------------------------------------------------------------------ mistakes
+
+    def _check(self, table: SignedDistance, dt: float, h: Array) -> None:
+        if 1 in table.phi.shape:
+            raise FluidError(
+                "SurfaceTensionSystem: the world is a plane, and vortons are round; use a surface in space"
+            )
+        limit = self.longest_step(float(h.min()))
+        if dt > limit:
+            raise FluidError(
+                f"SurfaceTensionSystem: dt = {dt:g} s is unstable with surface_tension = "
+                f"{self.surface_tension:g} N/m on cells of {h.min():g} m; use dt <= {limit:.3g} s or "
+                "larger cells"
+            )
+
+    def longest_step(self, spacing: float) -> float:
+        """Longest step that is allowed, s: sqrt(m h^3 / (pi s)).
+
+        Waves of two cells, omega^2 = s k^3 / (2 m) with k = pi / h, would turn by 2.2 radians in it, where 2
+        is the limit; the thickness of the sheet slows them by more than that.
+        """
+        return float(np.sqrt(self._mean() * spacing**3 / (np.pi * self.surface_tension)))
+
+    def _refuse_company(self) -> None:
+        """Systems that would do its work a second time."""
+        for other in self.world.systems:
+            if isinstance(other, RemeshSystem) and (not other.on or self.on in other.on):
+                raise FluidError(
+                    f"RemeshSystem would make the vortons of {self.on!r} a second time; name other entities "
+                    "in its 'on'"
+                )
+            if isinstance(other, BaroclinicSystem) and self._contrast():
+                raise FluidError(
+                    "BaroclinicSystem and SurfaceTensionSystem would both make vorticity of the jump of "
+                    "density; leave one out, or leave out 'surrounding'"
+                )
+
+    def lint(self, world: World) -> list[str]:
+        """Too long a step, before the first tick."""
+        table = world.fluid.tables.get(SignedDistance)
+        if not isinstance(table, SignedDistance) or not table.phi.size:
+            return []
+        limit = self.longest_step(float(table.spacing.min()))
+        if world.dt <= limit:
+            return []
+        return [f"SurfaceTensionSystem: dt = {world.dt:g} s is unstable; use dt <= {limit:.3g} s"]
+
+
+def _clear_faces(force: Array) -> None:
+    """0 in the two outer layers, so that sums by parts leave nothing at the faces."""
+    for axis in range(3):
+        layers = np.moveaxis(force, axis, 0)
+        layers[:2] = layers[-2:] = 0.0
+
+
+def _added(low: Array, alpha: Array, source: Array) -> tuple[Array, Array]:
+    """Two lattices, the second with the lowest index 0, in one: its lowest index, and the sums."""
+    if not alpha.size:
+        return np.zeros(3, np.int64), source
+    first = np.minimum(low, 0)
+    last = np.maximum(low + alpha.shape[:3], source.shape[:3])
+    both = np.zeros((*(last - first), 3))
+    for start, part in ((low - first, alpha), (-first, source)):
+        both[tuple(slice(a, a + n) for a, n in zip(start, part.shape[:3], strict=True))] += part
+    return first, both

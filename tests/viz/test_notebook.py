@@ -1,0 +1,55 @@
+"""The notebook of docs/surfaces.ipynb runs from its first cell to its last, and says what it shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.kernels import shapes
+from ecs_fluid.viz.beside import beside
+from ecs_fluid.viz.surfaces import Distances, render_surface
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "surfaces.ipynb"
+PICTURES = ("slice", "surface", "outside", "open", "speed", "curvature", "error", "frames", "temperature")
+
+
+def test_every_cell_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own assertions hold, every picture shows something, and no output is stored in it."""
+    from PIL import Image
+
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
+    for name in PICTURES:
+        picture = np.asarray(Image.open(tmp_path / f"{name}.png").convert("L"), dtype=float)
+        # A surface before a plain background: both take a good part of the picture.
+        assert picture.std() > 5, name
+    assert np.asarray(Image.open(tmp_path / "frames.png")).shape[:2] == (600, 1600)
+
+
+def test_side_by_side_keeps_every_pixel() -> None:
+    """The left and right halves are the pictures themselves; different heights are refused."""
+    axis = np.linspace(-1.0, 1.0, 17)
+    points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1)
+    ball = Distances(shapes.sphere(points, np.zeros(3), 0.6), np.full(3, -1.0), np.full(3, 0.125))
+    pictures = [render_surface(ball, size=size) for size in ((120, 100), (90, 100), (90, 80))]
+    whole = beside(pictures[:2])
+    assert whole.shape == (100, 210, 3)
+    # Around the middle of each there is the ball, which is not the background of its corner.
+    for left, right in ((0, 120), (120, 210)):
+        part = whole[:, left:right].astype(int)
+        assert np.abs(part[50, (right - left) // 2] - part[2, 2]).max() > 30
+    with pytest.raises(FluidError, match="need one height; given: 80, 100"):
+        beside(pictures)
+    with pytest.raises(FluidError, match="no picture"):
+        beside([])
+    for picture in pictures:
+        picture.close()
