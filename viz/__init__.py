@@ -5,5 +5,7 @@ imports PyVista, so importing this package costs nothing:
 
 * ``points``: point clouds and arrows; ``fields``: slices, grids and streamlines of a velocity function;
 * ``scene``: ``render`` and ``save_png``; ``movie``: ``movie``; ``survey``: the view all frames share;
+* ``surfaces``: pictures of a liquid's surface; ``surface_movie``: movies of it; ``camera_path``: cameras that
+  move; ``plain``: pictures without OpenGL; ``window`` and ``serve``: a world while it is simulated;
 * ``probe``: ``require_gl``, asked before every rendering.
 """

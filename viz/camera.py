@@ -98,6 +98,32 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
     return _triple(centre + distance * towards), _triple(centre), _triple(up_hint)
 
 
+def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) -> Placement:
+    """A named camera from which `points` (n, 3) m stay in the picture while it turns about the vertical.
+
+    The vertical goes through the middle of the box from `lo` to `hi` (3,) m. To turn the camera is to turn
+    the points the other way, so it must see them at 24 angles at once; their middle then stands still.
+    """
+    check_camera(camera)
+    towards, up_hint = (np.array(vector) for vector in CAMERAS[camera])
+    towards = towards / np.linalg.norm(towards)
+    right = np.cross(up_hint, towards)
+    right /= np.linalg.norm(right)
+    axes = np.stack((right, np.cross(towards, right), towards))
+    centre = 0.5 * (lo + hi)
+    some = points[:: -(-len(points) // 5000)] - centre
+    reach = np.hypot(some[:, 0], some[:, 1])
+    angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
+    ring = np.stack([np.outer(np.cos(angles), reach), np.outer(np.sin(angles), reach)], axis=-1)
+    height = np.broadcast_to(some[:, 2], ring.shape[:2])[..., None]
+    tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
+    swept = np.concatenate((ring, height), axis=-1).reshape(-1, 3)
+    eye, target = _fitted(swept @ axes.T, tan_v * aspect / ROOM[0], tan_v / ROOM[1])
+    eye[0] = target[0] = 0.0  # the axis stays in the middle
+    eye[2] = max(eye[2], 1e-3)
+    return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
+
+
 def _fitted(points: Vector, tan_h: float, tan_v: float) -> tuple[Vector, Vector]:
     """Nearest position (and focal point) that sees all points, in axes right, up and towards the camera.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import Camera, check_camera
+from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, choose
 
 Colour = tuple[float, float, float]
@@ -30,8 +31,9 @@ class Look:
     part: tuple[float, float] = (0.14, 1.0)  # of the map: its end that is the background's colour is left out
     signed_colours: str = "coolwarm"
     depth: float = 2.5  # optical depth of the smoke, on average over the picture of the first frame
-    paint: str = ""  # what colours the tracers: "" their cloud's tint, else dye, temperature or fire
+    paint: str = ""  # what shows: "" clouds in their tints, else dye, temperature, fire, vorticity or liquid
     softness: float = 0.8  # radius of a puff in spacings between tracers
+    water: Colour = (0.24, 0.52, 0.82)  # surfaces of liquids
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
     # Several clouds of tracers are told apart by these, in the order red, blue, yellow, green.
     tints: tuple[Tint, Tint, Tint, Tint] = (
@@ -105,6 +107,32 @@ LOOKS = {
         (0.62, 0.68, 0.76),
         paint="fire",
     ),
+    # Vortons as beads of their vorticity in a thin veil of tracers.
+    "vorticity": Look(
+        "#06070b",
+        "#141a26",
+        "#dfe5ee",
+        (0.8, 0.86, 0.95),
+        (0.3, 0.34, 0.42),
+        (0.62, 0.68, 0.76),
+        colours="plasma",
+        part=(0.12, 1.0),
+        depth=0.45,
+        paint="vorticity",
+    ),
+    # Liquid as a glossy surface with foam on it, by daylight.
+    "liquid": Look(
+        "#c9d6df",
+        "#f4f7f9",
+        "#22303a",
+        (0.45, 0.58, 0.7),
+        (0.15, 0.24, 0.33),
+        (0.35, 0.4, 0.47),
+        colours="viridis",
+        part=(0.0, 0.92),
+        paint="liquid",
+        water=(0.1, 0.4, 0.62),
+    ),
 }
 
 
@@ -114,10 +142,10 @@ class Options:
 
     * `what`: particles, glyphs (arrows of the strength), slice or streamlines (of a velocity function).
     * `color_by`: a name that `columns.scalar` knows; for a slice `speed`, `vorticity_normal`, `u.x`, ...
-    * `camera`: a name, or (position, focal point, up) in m.
-    * `size`: width and height in pixels. `look`: smoke, paper, dye (by density), temperature or
-    fire. `background`: any colour, instead of the
-    look's.
+    * `camera`: a name, (position, focal point, up) in m, or a `CameraPath`; `orbit` turns it about the
+    vertical, in degrees per second of a movie.
+    * `size`: width and height in pixels. `look`: smoke, paper, dye (by density), temperature, fire, vorticity
+    or liquid. `background`: any colour, instead of the look's.
     * `populations`: names of those to draw; all by default.
     * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.
     * `seeds`: how many streamlines.
@@ -127,7 +155,8 @@ class Options:
 
     what: str = "particles"
     color_by: str | None = None
-    camera: Camera = "auto"
+    camera: Camera | CameraPath = "auto"
+    orbit: float = 0.0
     size: tuple[int, int] = (1280, 720)
     look: str = "smoke"
     background: str | None = None
@@ -152,7 +181,10 @@ class Options:
             raise choose("look", str(self.look), LOOKS)
         if self.normal not in AXES:
             raise choose("slice normal", str(self.normal), AXES)
-        check_camera(self.camera)
+        if not isinstance(self.camera, CameraPath):
+            check_camera(self.camera)
+        if not (isinstance(self.orbit, int | float) and abs(self.orbit) <= 3600.0):
+            raise FluidError(f"orbit {self.orbit!r} is not allowed: -3600 to 3600 degrees per second are")
         try:
             width, height = (int(length) for length in self.size)
         except (TypeError, ValueError):

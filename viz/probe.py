@@ -53,6 +53,8 @@ def require_gl(command: Sequence[str] | None = None) -> None:
     replaced child is never remembered.
     """
     global _works
+    if command is None and os.environ.get("ECS_FLUID_GL") == "no":
+        raise FluidError("nothing is rendered here, because the environment says ECS_FLUID_GL=no")
     if command is None and not _works:
         note = _note()
         if not note.is_file():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import weakref
@@ -18,23 +17,31 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.aim import Aim
 from ecs_fluid.viz.bodies import SOLID, Mesh, bodies_in, surface, wires
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, Placement, place
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera
+from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
+from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.layers import Flame, Smoke, Spheres, Surface
 from ecs_fluid.viz.look import LOOKS, Options
 from ecs_fluid.viz.paint import PAINTED, Paint, paint
 from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
+from ecs_fluid.viz.scalar_bar import scalar_bar
+from ecs_fluid.viz.skin import FOAM, Skin, foaming, liquid_skin, spray
 from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, limits, survey
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-L = TypeVar("L", Flame, Mesh, Smoke, Spheres, Surface)
+Layer = Flame | Mesh | Skin | Smoke | Spheres | Surface
+L = TypeVar("L", Flame, Mesh, Skin, Smoke, Spheres, Surface)
 SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
+FOAMING = 0.5  # share of the greatest speed from which a liquid foams
+DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
 
 
@@ -62,22 +69,7 @@ def render(
 def save_png(plotter: pv.Plotter, path: str | os.PathLike[str]) -> Path:
     """Write what `plotter` shows to a PNG file, complete or not at all; FluidError if it cannot be
     written."""
-    from PIL import Image
-
-    target = Path(path)
-    if target.suffix.lower() != ".png":
-        raise FluidError(f"{target} does not end in .png; pictures are written as PNG")
-    part = target.with_name(f".{target.stem}.part{os.getpid()}.png")
-    image = Image.fromarray(pixels(plotter))
-    try:
-        image.save(part)
-        os.replace(part, target)
-    except OSError as error:
-        raise FluidError(f"cannot write the picture {target}: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
-    return target
+    return write_png(pixels(plotter), path)
 
 
 def pixels(plotter: pv.Plotter) -> NDArray[np.uint8]:
@@ -117,21 +109,27 @@ class Scene:
         camera = options.camera
         if camera == "auto" and options.what == "slice":
             camera = FACING[options.normal]
-        self._camera = self._place(camera, width / height)
+        self._asked = (camera, width / height)
+        self._aim = self._aimed(*self._asked)
+        self._camera = self._aim.at(None, 0.0)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._layers: dict[str, Flame | Mesh | Smoke | Spheres | Surface] = {}
-        self._table: pv.LookupTable | None = None
+        self._layers: dict[str, Layer] = {}
+        self._tables: dict[str, pv.LookupTable] = {}
+        self._bars: dict[str, Any] = {}
+        self._coloured: list[str] = []
+        self._flow: tuple[float, float] | None = None
         self._clock: pv.Text | None = None
         self._passes()
 
-    def _place(self, camera: Camera, aspect: float) -> Placement:
+    def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
         """The camera, close to the particles; slices and lines reach beyond them."""
-        view, what = self.view, self.options.what
-        if what in ("particles", "glyphs"):
-            return place(camera, view.lo, view.hi, aspect, view.points)
+        view, orbit = self.view, self.options.orbit
+        if self.options.what in ("particles", "glyphs"):
+            return Aim(camera, orbit, view.lo, view.hi, aspect, view.points)
         lo, hi = self._box(0.15)
-        return place(camera, lo, hi, aspect, np.array(list(itertools.product(*zip(lo, hi, strict=True)))))
+        corners = np.array(list(itertools.product(*zip(lo, hi, strict=True))))
+        return Aim(camera, orbit, lo, hi, aspect, corners)
 
     def _box(self, share: float) -> tuple[NDArray, NDArray]:
         """The view's box, wider by a share of its longest side; around a single particle, by its size."""
@@ -147,13 +145,27 @@ class Scene:
         floating.SetDelegatePass(steps)
         self.plotter.renderer.SetPass(floating)
 
-    def show(self, frame: Frame, velocity: Velocity | None = None, time: float | None = None) -> None:
-        """Make the scene show `frame`; what was drawn before is updated in place or hidden."""
+    def show(
+        self,
+        frame: Frame,
+        velocity: Velocity | None = None,
+        time: float | None = None,
+        played: float = 0.0,
+    ) -> None:
+        """Make the scene show `frame`; what was drawn before is updated in place or hidden.
+
+        What is seen depends on this frame alone (and on the colours of the first slice or streamlines):
+        frames may come in any order. `played` s of the movie lie before it, for cameras that move.
+        """
         what = self.options.what
         if self.options.needs_velocity and velocity is None:
             raise FluidError(f"a picture of {what} needs a velocity function, and none was given")
+        moved = self._aim.at(time, played)
+        if moved != self._camera:
+            self._camera = self.plotter.camera_position = moved
         for layer in self._layers.values():
             layer.actor.VisibilityOff()
+        self._coloured.clear()
         if what == "slice" and velocity is not None:
             self._slice(velocity)
         else:
@@ -164,7 +176,9 @@ class Scene:
                 for name, columns, x in drawable(kept(frame, self.options))
                 if not self._hidden(columns) and not self._population(name, columns, x)
             ]
-            if clouds:
+            if clouds and self.look.paint == "liquid" and what == "particles":
+                self._liquid(frame)
+            elif clouds:
                 camera, focal, _ = (np.array(point) for point in self._camera)
                 self._layer("smoke", self._smoke).update(clouds, camera, focal)
                 if self.look.paint == "fire":
@@ -172,11 +186,46 @@ class Scene:
         self._bodies(frame)
         if time is not None:
             self._tell(time)
+        for name, bar in self._bars.items():
+            bar.SetVisibility(name == min(self._coloured, default=""))
         self.plotter.renderer.ResetCameraClippingRange()
+
+    def adopt(self, view: View) -> None:
+        """Go on with another view from the next frame on: its colours, its sizes, and its camera, unless that
+        was moved by hand."""
+        for layer in self._layers.values():
+            self.plotter.renderer.RemoveActor(layer.actor)
+        for name in self._bars:
+            self.plotter.remove_scalar_bar(title(name) + "\n", render=False)
+        self._layers.clear()
+        self._bars.clear()
+        self._tables.clear()
+        self.view, self._flow = view, None
+        if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
+            self._aim = self._aimed(*self._asked)
 
     def close(self) -> None:
         """Free the window and its buffers."""
         self.plotter.close()
+
+    def _liquid(self, frame: Frame) -> None:
+        """Tracers as the surface of a liquid, with foam where it is fast, and drops where they are few."""
+        assert self.view.puff is not None
+        spacing, fastest = self.view.puff.spacing, self.view.painted[1]
+        for name, columns, x in drawable(kept(frame, self.options)):
+            if not is_cloud(columns) or self._is_coloured(columns):
+                continue
+            mesh = liquid_skin(x, spacing)
+            if mesh.n_points:
+                colours = None
+                if has_scalar(columns, "speed"):
+                    speed = scalar(columns, "speed")
+                    colours = foaming(mesh, x, speed, (FOAMING * fastest, fastest), self.look.water)
+                self._layer(f"{name} liquid", lambda: Skin(self.look.water)).update(mesh, colours)
+            drops = spray(x, spacing)
+            if drops.any():
+                layer = self._layer(f"{name} drops", lambda: Spheres(DROP * spacing, None, FOAM))
+                layer.update(x[drops], None)
 
     def _bodies(self, frame: Frame) -> None:
         """Balls, polytopes and the edges of containers."""
@@ -209,37 +258,47 @@ class Scene:
     def _hidden(self, columns: Columns) -> bool:
         """A look that paints the tracers shows vortons only where there are no tracers, or on demand."""
         asked = self.options.populations is not None or self.options.color_by is not None
-        painting = self.look.paint and self.options.what == "particles" and self.view.puff is not None
+        painting = (
+            self.look.paint not in ("", "vorticity")
+            and self.options.what == "particles"
+            and self.view.puff is not None
+        )
         return bool(painting) and is_vortons(columns) and not asked
 
     def _population(self, name: str, columns: Columns, x: NDArray) -> bool:
         """Draw a population, unless it is to be part of the smoke; whether it was drawn."""
         what, colour = self.options.what, self.view.color_by
-        coloured = what != "streamlines" and colour is not None and has_scalar(columns, colour)
-        if coloured and self.options.color_by is None and not is_vortons(columns):
-            coloured = False
+        coloured = what != "streamlines" and self._is_coloured(columns)
         if what == "glyphs" and is_vortons(columns):
             mesh = glyphs(columns, color_by=colour, longest=5.0 * self.view.radii.get(name, 0.1))
-            self._surface(name, True).update(mesh, mesh.point_data["color"])
+            table = self._colours(colour or "strength", self.view.limits)
+            self._surface(name, table, True).update(mesh, mesh.point_data["color"])
             return True
         if not coloured and is_cloud(columns) and self.view.puff is not None:
             return False
         if coloured and colour is not None:
-            table, values = self._colours(colour, self.view.limits), scalar(columns, colour)
+            colours, values = self._colours(colour, self.view.limits), scalar(columns, colour)
         else:
-            table, values = None, None
+            colours, values = None, None
         opacity = 0.25 if what == "streamlines" else 1.0
         radius = self.view.radii.get(name, 0.02)
         key = f"{name} {'coloured' if coloured else 'plain'}"
-        layer = self._layer(key, lambda: Spheres(radius, table, self.look.plain, opacity))
+        layer = self._layer(key, lambda: Spheres(radius, colours, self.look.plain, opacity))
         layer.update(x, values, self._sizes(columns, values))
         return True
+
+    def _is_coloured(self, columns: Columns) -> bool:
+        """Whether a population has the picture's colour: tracers have one when it is asked for only."""
+        colour = self.view.color_by
+        asked = self.options.color_by is not None or is_vortons(columns)
+        return asked and colour is not None and has_scalar(columns, colour)
 
     def _sizes(self, columns: Columns, values: NDArray | None) -> NDArray | None:
         """Within smoke, vortons are beads as small as they are weak, so that they do not hide it."""
         if self.options.color_by is not None or values is None or self.view.puff is None:
             return None
-        return SMALL * np.cbrt(np.clip(values / self.view.limits[1], 0.0, 1.0))
+        largest = 1.0 if self.look.paint == "vorticity" else SMALL
+        return largest * np.cbrt(np.clip(values / self.view.limits[1], 0.0, 1.0))
 
     def _slice(self, velocity: Velocity) -> None:
         colour = self.options.color_by or "speed"
@@ -253,8 +312,7 @@ class Scene:
             values = mesh.point_data["u"][:, AXES[colour[2:]]]
         else:
             values = mesh.point_data[colour]
-        self._first_limits(colour, values)
-        self._surface("slice", False).update(mesh, values)
+        self._surface("slice", self._flow_colours(colour, values), False).update(mesh, values)
 
     def _streamlines(self, velocity: Velocity) -> None:
         if self.options.color_by not in (None, "speed"):
@@ -262,20 +320,20 @@ class Scene:
         lines = streamlines(velocity, self._box(0.35), self.options.seeds)
         if not lines.n_points:
             return
-        self._first_limits("speed", lines.point_data["speed"])
+        table = self._flow_colours("speed", lines.point_data["speed"])
         size = np.linalg.norm(self.view.hi - self.view.lo) or np.linalg.norm(np.ptp(self._box(0.35), axis=0))
         tubes = lines.tube(radius=0.0016 * float(size), n_sides=8)
-        self._surface("streamlines", True).update(tubes, tubes.point_data["speed"])
+        self._surface("streamlines", table, True).update(tubes, tubes.point_data["speed"])
 
-    def _first_limits(self, colour: str, values: NDArray) -> None:
-        """Colour range of a velocity picture: from its first frame, and kept (`world.velocity` knows no
+    def _flow_colours(self, colour: str, values: NDArray) -> pv.LookupTable:
+        """Colours of a velocity picture: their range is that of its first frame (`world.velocity` knows no
         more)."""
-        if self._table is None:
+        if self._flow is None:
             lo, hi = np.percentile(values, [0.5, 99.5])
-            self._colours(colour, limits(colour, float(lo), float(hi)))
+            self._flow = limits(colour, float(lo), float(hi))
+        return self._colours(colour, self._flow)
 
-    def _surface(self, name: str, lit: bool) -> Surface:
-        table = self._table or self._colours(self.view.color_by or "strength", self.view.limits)
+    def _surface(self, name: str, table: pv.LookupTable, lit: bool) -> Surface:
         return self._layer(f"{name} surface", lambda: Surface(table, lit))
 
     def _layer(self, key: str, make: Callable[[], L]) -> L:
@@ -283,39 +341,25 @@ class Scene:
         layer = self._layers.get(key)
         if layer is None:
             layer = self._layers[key] = make()
-            self.plotter.renderer.AddActor(layer.actor)
+            # In one order, whichever was needed first: translucent ones are blended as they stand there, and
+            # flame shines through smoke.
+            for each in sorted(self._layers, key=lambda key: (key == "flame", key)):
+                self.plotter.renderer.RemoveActor(self._layers[each].actor)
+                self.plotter.renderer.AddActor(self._layers[each].actor)
         layer.actor.VisibilityOn()
         return cast("L", layer)
 
     def _colours(self, name: str, span: tuple[float, float]) -> pv.LookupTable:
-        """The colour table, made with its scalar bar when the first thing is coloured."""
-        if self._table is None:
+        """The colour table of that name, made with its scalar bar when the first thing is coloured by it."""
+        self._coloured.append(name)
+        if name not in self._tables:
             signed = is_signed(*span)
             cmap = self.look.signed_colours if signed else self.look.colours
             part = (0.0, 1.0) if signed else self.look.part
-            table = ListedColormap(colormaps[cmap](np.linspace(*part, 256)))
-            self._table = pv.LookupTable(table, n_values=256, scalar_range=span)
-            key = pv.DataSetMapper()
-            key.lookup_table = self._table
-            key.scalar_range = span
-            height = self.plotter.window_size[1]
-            self.plotter.add_scalar_bar(
-                title(name) + "\n",  # or the title would stand among the labels
-                mapper=key,
-                color=self.look.text,
-                n_labels=4,
-                # Close values, such as densities, need another digit to differ.
-                fmt="{0:.4g}" if span[1] - span[0] < 0.1 * abs(span[1]) else "{0:.3g}",
-                vertical=False,
-                width=0.3,
-                height=0.1,
-                position_x=0.67,
-                position_y=0.03,
-                unconstrained_font_size=True,
-                label_font_size=max(8, height // 42),
-                title_font_size=max(8, height // 38),
-            )
-        return self._table
+            colours = ListedColormap(colormaps[cmap](np.linspace(*part, 256)))
+            self._tables[name] = pv.LookupTable(colours, n_values=256, scalar_range=span)
+            self._bars[name] = scalar_bar(self.plotter, title(name), self._tables[name], span, self.look)
+        return self._tables[name]
 
     def _tell(self, time: float) -> None:
         text = f"t = {time:.2f} s"

@@ -27,7 +27,8 @@ OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
 class View:
     """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
     the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
-    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke)."""
+    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke; for a liquid,
+    its speed, m/s)."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -152,6 +153,8 @@ class _Seen:
                 tracers.append(x)
                 for column in {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns):
                     self._widen(column, columns[column])
+                if self.look.paint == "liquid" and has_scalar(columns, "speed"):
+                    self._widen("speed", scalar(columns, "speed"))
         if sum(map(len, tracers)) > self.most:
             x = np.concatenate(tracers)
             self.most = len(x)
@@ -197,7 +200,7 @@ class _Seen:
     def _painted(self) -> tuple[float, float]:
         if self.look.paint == "fire":
             return self.ranges.get(FLAME, (0.0, 1.0))[1], self.ranges.get(SMOKE, (0.0, 1.0))[1]
-        name = PAINTED.get(self.look.paint, "")
+        name = "speed" if self.look.paint == "liquid" else PAINTED.get(self.look.paint, "")
         return limits(name, *self.ranges.get(name, (0.0, 1.0)))
 
 

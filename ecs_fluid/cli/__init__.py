@@ -55,10 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code."""
     import ecs_fluid.cli.bench
     import ecs_fluid.cli.export
+    import ecs_fluid.cli.info
     import ecs_fluid.cli.look
     import ecs_fluid.cli.page
     import ecs_fluid.cli.run
     import ecs_fluid.cli.sweep
+    import ecs_fluid.cli.watch
     import ecs_fluid.cli.worlds  # noqa: F401  (the modules register their commands)
 
     warnings.showwarning = _show_warning

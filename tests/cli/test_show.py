@@ -13,7 +13,7 @@ from PIL import Image
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
-from ecs_fluid.cli.look import _frame_of_run
+from ecs_fluid.cli.stored import frame_of_run
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
 
@@ -127,7 +127,7 @@ def test_movie_has_every_stored_frame_in_real_time(folder: Path, tmp_path: Path)
 
 def test_velocity_of_a_stored_frame_is_the_rings(folder: Path) -> None:
     """On the axis of a ring of Winckelmans blobs u = Gamma/(2 R) q(R/sigma): every blob is R away from it."""
-    time, _, velocity = _frame_of_run(folder, 0)
+    time, _, velocity = frame_of_run(folder, 0)
     rho = 1.0 / 0.25
     q = rho**3 * (rho**2 + 2.5) / (rho**2 + 1.0) ** 2.5
     assert time == 0.0
@@ -136,7 +136,7 @@ def test_velocity_of_a_stored_frame_is_the_rings(folder: Path) -> None:
 
 
 def test_slice_shows_the_worlds_own_velocity(folder: Path) -> None:
-    time, _, velocity = _frame_of_run(folder, -1)
+    time, _, velocity = frame_of_run(folder, -1)
     plane = velocity_slice(velocity, ([-1.5, -1.5, -0.5], [1.5, 1.5, 1.5]), "y", resolution=60)
     world = ef.resume(RunFolder.open(folder).newest_checkpoint().path)
     assert world.time == pytest.approx(time) == pytest.approx(0.4)

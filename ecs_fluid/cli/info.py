@@ -1,0 +1,94 @@
+"""The command that tells what a run is: info."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from ecs_fluid.cli import app, out
+from ecs_fluid.errors import StorageError
+
+if TYPE_CHECKING:
+    from ecs_fluid.io.runfolder import RunFolder
+
+
+@app.command
+def info(folder: Path, /) -> None:
+    """Tell what a run is, how far it came, where its time went and what it conserved."""
+    from ecs_fluid.io.runfolder import RunFolder
+
+    run = RunFolder.open(folder)
+    about = run.read_info()
+    stored = run.read_trajectory()
+    # A run under way, or killed, told how far it came at its last checkpoint; its frames may know more.
+    ticks = max(about.get("ticks", 0), int(stored.ticks[-1]) if len(stored) else 0)
+    simulated = max(about.get("time", 0.0), float(stored.times[-1]) if len(stored) else 0.0)
+    lines = {
+        "world": about.get("world"),
+        "command": about.get("command"),
+        "status": _status(run, str(about.get("status"))),
+        "ticks": f"{ticks} of {about.get('plan', {}).get('last_tick', '?')}",
+        "simulated time": f"{simulated:.6g} s",
+        "wall time": f"{about.get('wall_seconds', 0.0):.1f} s",
+        "speed": f"{about.get('ticks_per_second', 0.0):.1f} ticks/s in the last stretch",
+        "stored frames": str(len(stored)),
+        "particles": ", ".join(f"{name} {n:,}" for name, n in about.get("particles", {}).items()),
+        "state hash": about.get("state_hash"),
+    }
+    for key, value in lines.items():
+        out.print(f"{key:<15} {value}", markup=False)
+    _systems(about.get("systems", {}))
+    _records(run.records())
+
+
+def _status(run: RunFolder, status: str) -> str:
+    """The stored status; of a run that says that it is running, whether anything still writes it."""
+    from ecs_fluid.io.lock import WriterLock
+
+    if status != "running":
+        return status
+    try:
+        WriterLock(run.path / "writer.lock").release()
+    except StorageError:
+        return status
+    return f"killed; continue with: ecs-fluid resume {run.path}"
+
+
+def _systems(systems: dict[str, Any]) -> None:
+    total = sum(entry["seconds"] for entry in systems.values())
+    if not total:
+        return
+    table = Table("system", "calls", "ms per call", "share", title="time by system", title_justify="left")
+    for name, entry in systems.items():
+        each = 1e3 * entry["seconds"] / max(entry["calls"], 1)
+        share = f"{100 * entry['seconds'] / total:.1f} %"
+        table.add_row(name, str(entry["calls"]), f"{each:.3f}", share)
+    out.print(table)
+
+
+def _records(records: list[dict[str, Any]]) -> None:
+    if not records:
+        return
+    names = ["tick", "strength", "impulse", "angular_impulse", "energy", "enstrophy", "overlap", "dt_grad_u"]
+    names += [name for name in records[-1] if name.startswith("force_by_")]
+    # Vectors by their magnitude: three numbers each would not fit into 80 columns.
+    vectors = [name for name in names if isinstance(records[-1].get(name), list)]
+    heads = (f"|{name.removesuffix('_impulse')}|" if name in vectors else name for name in names)
+    table = Table(*heads, title="diagnostics", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    step = max(1, (len(records) - 1) // 8)
+    chosen = records[::step] if (len(records) - 1) % step == 0 else [*records[::step], records[-1]]
+    for record in chosen:
+        table.add_row(*(_text(record.get(name)) for name in names))
+    out.print(table, width=max(out.width, 110))  # of a diverged run the numbers are long
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{math.hypot(*value):.4g}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None else str(value)

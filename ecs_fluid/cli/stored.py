@@ -1,0 +1,157 @@
+"""What pictures need of a run folder: frames, distances, polytopes, velocities; also in other processes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError, StorageError
+
+if TYPE_CHECKING:
+    from ecs_fluid.io.trajectory import Trajectory
+    from ecs_fluid.viz.surface_scene import TimedDistances
+    from ecs_fluid.viz.survey import Recording
+
+Frame = dict[str, dict[str, Array]]
+Velocity = Callable[[Any], Any]
+
+
+def hulls_of_run(folder: Path) -> dict[str, dict[str, Array]]:
+    """Polytopes of a run: they stay as they are, so any checkpoint holds them."""
+    from ecs_fluid.io.checkpoint import load_checkpoint
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.viz.bodies import hulls_of
+
+    try:
+        return hulls_of(load_checkpoint(RunFolder.open(folder).newest_checkpoint().path)[1])
+    except StorageError:
+        return {}  # a trajectory can be looked at without its checkpoints
+
+
+def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
+    """Time [s], columns and velocity function of a stored frame."""
+    stored = _trajectory(folder)
+    if not -len(stored) <= number < len(stored):
+        raise StorageError(
+            f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last"
+        )
+    columns = stored.frame(number)
+    # The solver is made when a picture asks for it: a damaged recipe does not hide the particles.
+    return float(stored.times[number]), columns, lambda points: VelocityOf(folder)(columns)(points)
+
+
+def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
+    """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
+    from ecs_fluid.io.export.frames import selected
+
+    stored = _trajectory(folder)
+    return stored, selected(frames, len(stored), folder)
+
+
+def recording(stored: Trajectory, rows: range) -> Recording:
+    """Frames of a trajectory as (time, frame)."""
+    from ecs_fluid.viz.survey import Recording
+
+    return Recording(cast("Any", stored), rows)
+
+
+def _trajectory(folder: Path) -> Trajectory:
+    from ecs_fluid.io.runfolder import RunFolder
+
+    stored = RunFolder.open(folder).read_trajectory()
+    if not len(stored):
+        raise StorageError(f"{folder} has no stored frames")
+    return stored
+
+
+class VelocityOf:
+    """Turns a stored frame into a velocity function, by the run's own velocity system."""
+
+    def __init__(self, folder: Path) -> None:
+        from ecs_fluid.io.runfolder import RunFolder
+        from ecs_fluid.worlds.world_recipe import WorldRecipe
+
+        run = RunFolder.open(folder)
+        try:
+            tables = tomllib.loads(run.recipe)
+        except tomllib.TOMLDecodeError as error:
+            raise StorageError(f"{run.path / 'world.toml'} is damaged: {error}") from None
+        recipe = WorldRecipe.from_tables(tables, "world.toml", allow_code=True)
+        self._precision, self._parameters = recipe.world.precision, dict(recipe.fluid.velocity)
+
+    def __call__(self, frame: Any) -> Velocity:
+        """The velocity function of one frame."""
+        from ecs_fluid.components import CoreRadius, Position, Strength
+        from ecs_fluid.systems import VelocitySystem
+        from ecs_fluid.world import World
+
+        world = World(precision=self._precision)
+        for name, columns in frame.items():
+            if "Strength.alpha" in columns and "CoreRadius.sigma" in columns:
+                world.spawn(
+                    name,
+                    Position(columns["Position.x"]),
+                    Strength(columns["Strength.alpha"]),
+                    CoreRadius(columns["CoreRadius.sigma"]),
+                )
+        world.add_system(VelocitySystem(**self._parameters))
+        return world.velocity
+
+
+class SurfaceRecording(Sequence["TimedDistances"]):
+    """The signed distances of stored frames with their times, read when asked for.
+
+    A frame at which there was no liquid has none. `speed` adds the velocity function of each frame.
+    """
+
+    def __init__(self, folder: Path, rows: range, speed: bool = False) -> None:
+        from ecs_fluid.io.fields import field_ticks
+        from ecs_fluid.io.runfolder import RunFolder
+        from ecs_fluid.surface_frames import NAME
+
+        run = RunFolder.open(folder)
+        self._fields, self._stored, self._rows = run.fields, run.read_trajectory(), rows
+        self._flow = VelocityOf(folder) if speed else None
+        self._ticks = frozenset(field_ticks(run.fields, NAME))
+        if not self._ticks:
+            raise StorageError(
+                f"{folder} holds no signed distances; a run stores them with every frame when its world "
+                "has a SurfaceSystem"
+            )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> TimedDistances: ...
+    @overload
+    def __getitem__(self, index: slice) -> SurfaceRecording: ...
+    def __getitem__(self, index: int | slice) -> TimedDistances | SurfaceRecording:
+        from ecs_fluid.surface_frames import stored_surface
+        from ecs_fluid.viz.surface_scene import TimedDistances
+        from ecs_fluid.viz.surfaces import Distances
+
+        if isinstance(index, slice):
+            raise FluidError("distances are read one by one")
+        row = self._rows[index]
+        time, tick = float(self._stored.times[row]), int(self._stored.ticks[row])
+        if tick not in self._ticks:
+            return TimedDistances(time, None, None)
+        field = stored_surface(self._fields, tick)
+        velocity = None if self._flow is None else self._flow(self._stored.frame(row))
+        heat = field.arrays.get("T")
+        found = Distances(field.arrays["phi"], np.asarray(field.origin), np.asarray(field.spacing), heat)
+        return TimedDistances(time, found, velocity)
+
+
+def real_time(times: Any) -> float:
+    """Frames per second at which a movie takes as long as what it shows, from 5 to 60."""
+    if len(times) < 2:
+        return 30.0
+    spacing = float(times[-1] - times[0]) / (len(times) - 1)
+    return round(min(max(1.0 / spacing, 5.0), 60.0), 3)

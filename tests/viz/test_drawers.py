@@ -1,0 +1,95 @@
+"""Several processes draw the same pixels as one, in order, and say what went wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.columns import Frame
+from ecs_fluid.viz.drawers import Drawn, drawn
+from ecs_fluid.viz.look import Options
+from ecs_fluid.viz.movie import Drawing, movie
+from ecs_fluid.viz.survey import survey
+
+
+class Numbers(Drawn):
+    """Pictures of one colour, their number; what `fault` says happens at the number 3."""
+
+    def __init__(self, count: int, fault: str = "") -> None:
+        self.count, self.fault = count, fault
+
+    def __len__(self) -> int:
+        return self.count
+
+    def pictures(self, rows: range | None = None) -> Iterator[np.ndarray]:
+        for row in range(self.count) if rows is None else rows:
+            if row == 3 and self.fault == "error":
+                raise FluidError("frame 3 is damaged")
+            if row == 3 and self.fault == "dies":
+                os._exit(7)
+            print("this must not come between the pictures")
+            yield np.full((3, 5, 3), row, np.uint8)
+
+
+# A child imports this module by its name, which must be one that the root of the repository gives.
+Numbers.__module__ = "tests.viz.test_drawers"
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    monkeypatch.setitem(sys.modules, "tests.viz.test_drawers", sys.modules[__name__])
+
+
+def test_order_is_kept() -> None:
+    found = list(drawn(Numbers(7), 3))
+    assert [int(picture[0, 0, 0]) for picture in found] == list(range(7))
+    assert all(picture.shape == (3, 5, 3) for picture in found)
+
+
+def test_error_of_a_child_is_told_after_the_frames_before_it() -> None:
+    pictures = drawn(Numbers(9, "error"), 2)
+    assert [int(next(pictures)[0, 0, 0]) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(FluidError, match="frame 3 is damaged"):
+        next(pictures)
+
+
+def test_death_of_a_child_is_told() -> None:
+    with pytest.raises(FluidError, match="has ended with status 7"):
+        list(drawn(Numbers(9, "dies"), 2))
+
+
+def test_pixels_are_those_of_one_process(frame: Frame, tmp_path: Path) -> None:
+    """Also where a population is there from the second frame on only, so that every process meets the
+    populations in another order; and the arrows' colours are those of all frames."""
+    x = frame["smoke"]["Position.x"]
+    late = {"ring": frame["ring"]}
+    frames = [
+        (0.1 * k, {"smoke": {"Position.x": x + 0.1 * k}} if k % 2 == 0 else {**late, **frame})
+        for k in range(4)
+    ]
+    options = Options(size=(64, 48), smooth=False, orbit=90.0)
+    drawing = Drawing(frames, survey(frames, options), options, None, 10.0)
+    alone, together = list(drawn(drawing, 1)), list(drawn(drawing, 2))
+    assert len(alone) == len(together) == 4
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (alone[0] != alone[1]).any()
+
+
+def test_what_cannot_be_shared(frame: Frame, tmp_path: Path) -> None:
+    frames = [(0.0, frame), (0.1, frame)]
+    with pytest.raises(FluidError, match="jobs 0"):
+        movie(tmp_path / "a.gif", frames, jobs=0)
+    with pytest.raises(FluidError, match="not as an iterator"):
+        movie(tmp_path / "a.gif", iter(frames), jobs=2)
+    with pytest.raises(FluidError, match="cannot be drawn by several processes"):
+        movie(tmp_path / "a.gif", frames, jobs=2, velocity_of=lambda one: lambda points: points)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,127 @@
+"""Camera paths: places of the camera at given times, and smooth ways between them."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.explain import validated
+from ecs_fluid.system import Settings
+
+Triple = tuple[float, float, float]
+LARGEST = 1_000_000  # bytes of a camera file: 10,000 keys
+
+
+class CameraKey(Settings):
+    """Where the camera is at one time."""
+
+    time: float = Field(description="time of the key, s")
+    position: Triple = Field(description="place of the camera, m")
+    focal: Triple = Field(description="point it looks at, in the middle of the picture, m")
+    up: Triple = Field((0.0, 0.0, 1.0), description="direction that is upwards in the picture")
+
+    @model_validator(mode="after")
+    def _sees(self) -> CameraKey:
+        if not _sees(np.array(self.position), np.array(self.focal), np.array(self.up)):
+            raise ValueError("the camera would look along its own up direction, or nowhere")
+        return self
+
+
+class CameraPath(Settings):
+    """Keys in time, and how the camera goes from one to the next.
+
+    `smooth`: cubic in time with the slope that a parabola through a key and its neighbours has there, and at
+    rest at the first and the last key: a Catmull-Rom spline for keys at any times. `linear`: straight lines
+    at even speed. Before the first key and after the last the camera stays. `clock`: key times are those of
+    the simulation, as written into the pictures, or seconds of the movie.
+    """
+
+    key: tuple[CameraKey, ...] = Field(min_length=1, description="keys in order of time")
+    between: Literal["smooth", "linear"] = Field("smooth", description="way from key to key")
+    clock: Literal["simulation", "movie"] = Field("simulation", description="which time the keys mean")
+
+    @model_validator(mode="after")
+    def _goes(self) -> CameraPath:
+        times = [key.time for key in self.key]
+        for number, (before, after) in enumerate(pairwise(times), start=2):
+            if after <= before:
+                raise ValueError(f"key {number} is at {after:g} s, not after the one before at {before:g} s")
+        for before, after in pairwise(times):
+            for share in np.linspace(0.0, 1.0, 17):
+                time = before + share * (after - before)
+                if not _sees(*(np.array(point) for point in self._placed(time))):
+                    raise ValueError(
+                        f"at {time:.4g} s, between two keys, the camera would look along its own up "
+                        "direction, or nowhere; put another key there"
+                    )
+        return self
+
+    def at(self, time: float, played: float) -> tuple[Triple, Triple, Triple]:
+        """Position, focal point (m) and up at the simulated `time` s, `played` s after the movie began."""
+        return self._placed(played if self.clock == "movie" else time)
+
+    def _placed(self, time: float) -> tuple[Triple, Triple, Triple]:
+        times = np.array([key.time for key in self.key])
+        values = np.array([[*key.position, *key.focal, *key.up] for key in self.key])
+        if len(times) == 1 or time <= times[0]:
+            found = values[0]
+        elif time >= times[-1]:
+            found = values[-1]
+        else:
+            k = int(np.searchsorted(times, time, side="right")) - 1
+            h = times[k + 1] - times[k]
+            s = (time - times[k]) / h
+            if self.between == "linear":
+                found = (1.0 - s) * values[k] + s * values[k + 1]
+            else:
+                slope = _slopes(times, values)
+                # Hermite's cubics: value and slope at both ends.
+                found = (
+                    (2 * s**3 - 3 * s**2 + 1) * values[k]
+                    + (3 * s**2 - 2 * s**3) * values[k + 1]
+                    + (s**3 - 2 * s**2 + s) * h * slope[k]
+                    + (s**3 - s**2) * h * slope[k + 1]
+                )
+        x, y, z = (tuple(float(v) for v in part) for part in found.reshape(3, 3))
+        return x, y, z  # type: ignore[return-value]
+
+
+def _slopes(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Slope at every key of the parabola through it and its neighbours; 0 at both ends."""
+    slope = np.zeros_like(values)
+    before, after = np.diff(times)[:-1, None], np.diff(times)[1:, None]
+    rise = np.diff(values, axis=0) / np.diff(times)[:, None]
+    slope[1:-1] = (after * rise[:-1] + before * rise[1:]) / (before + after)
+    return slope
+
+
+def _sees(position: np.ndarray, focal: np.ndarray, up: np.ndarray) -> bool:
+    view = focal - position
+    across = float(np.linalg.norm(np.cross(view, up)))
+    return math.isfinite(across) and across > 1e-6 * float(np.linalg.norm(view) * np.linalg.norm(up))
+
+
+def read_camera(path: str | os.PathLike[str]) -> CameraPath:
+    """The camera path of a TOML file with tables ``[[key]]``: time, position, focal and, if not z, up.
+
+    Raises FluidError, one sentence with file, key and value, for a file that is missing or wrong.
+    """
+    place = Path(path)
+    try:
+        if place.stat().st_size > LARGEST:
+            raise FluidError(f"camera {place} has {place.stat().st_size} bytes; {LARGEST} are allowed")
+        tables = tomllib.loads(place.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FluidError(f"camera {place} cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FluidError(f"camera {place} is no TOML file: {' '.join(str(error).split())}") from None
+    made: CameraPath = validated(CameraPath, tables, f"camera {place}")
+    return made

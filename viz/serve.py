@@ -1,0 +1,103 @@
+"""A page that shows a world while it is simulated, drawn by this machine and served by trame.
+
+The optional packages come with ``pip install "ecs-fluid[watch]"``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.live import Live
+from ecs_fluid.viz.scene import Scene
+
+REST = 0.02  # s in which the server answers browsers between two ticks, at least
+
+
+def require_trame() -> None:
+    """Raise FluidError, which says how to get it, unless trame is installed."""
+    try:
+        import trame.app
+        import trame.ui.vuetify3
+        import trame.widgets.vtk  # noqa: F401
+    except ImportError:
+        raise FluidError('serving needs trame: install it with `pip install "ecs-fluid[watch]"`') from None
+
+
+class Page:
+    """The page of a `Live` world: its picture, its buttons and its sliders."""
+
+    def __init__(self, live: Live, name: str = "ecs_fluid") -> None:
+        require_trame()
+        from trame.app import get_server
+
+        self.live = live
+        self.scene = Scene(live.begin(), live.options)
+        self.server: Any = get_server(name, client_type="vue3")
+        live.show(self.scene)
+        self.scene.plotter.render_window.Render()
+        self._build()
+
+    def run(self, host: str, port: int) -> None:
+        """Serve until interrupted or told to quit."""
+        self.server.controller.on_server_ready.add_task(self.simulate)
+        try:
+            self.server.start(host=host, port=port, open_browser=False, show_connection_info=False, argv=[])
+        finally:
+            self.scene.close()
+
+    def _build(self) -> None:
+        from trame.ui.vuetify3 import SinglePageLayout
+        from trame.widgets import vtk, vuetify3
+
+        server, live = self.server, self.live
+        server.state.status = live.status
+        server.state.trame__title = "ecs_fluid"
+        with SinglePageLayout(server) as layout:
+            layout.title.set_text("ecs_fluid")
+            with layout.toolbar:
+                vuetify3.VBtn("pause / go on", click=live.toggle)
+                vuetify3.VBtn("step", click=live.step)
+                for number, slider in enumerate(live.sliders):
+                    self._slider(number, slider, vuetify3)
+                vuetify3.VSpacer()
+                vuetify3.VChip("{{ status }}")
+            with layout.content, vuetify3.VContainer(fluid=True, classes="pa-0 fill-height"):
+                view = vtk.VtkRemoteView(self.scene.plotter.render_window, interactive_ratio=1)
+                server.controller.view_update = view.update
+
+    def _slider(self, number: int, slider: Any, vuetify3: Any) -> None:
+        state = self.server.state
+        state[f"share_{number}"] = slider.share()
+        state[f"text_{number}"] = slider.text
+        vuetify3.VSlider(
+            v_model=(f"share_{number}",), min=0, max=1, step=0.001, hide_details=True, style="max-width: 16em"
+        )
+        vuetify3.VLabel(f"{{{{ text_{number} }}}}")
+
+        def turned(**changed: Any) -> None:
+            slider.move(float(changed[f"share_{number}"]))
+            state[f"text_{number}"] = slider.text
+
+        state.change(f"share_{number}")(turned)
+
+    async def simulate(self, **_: Any) -> None:
+        """Advance the world and tell browsers, until told to quit."""
+        server = self.server
+        while not self.live.over:
+            started = time.perf_counter()
+            if self.live.advance():
+                self.live.show(self.scene)
+                server.controller.view_update()
+            with server.state as state:
+                state.status = self.live.status
+            # Clicks wait while a tick is made, so half as long again is theirs.
+            await asyncio.sleep(REST + 0.5 * (time.perf_counter() - started))
+        await server.stop()
+
+
+def serve(live: Live, host: str, port: int) -> None:
+    """Serve the world at http://host:port until interrupted."""
+    Page(live).run(host, port)

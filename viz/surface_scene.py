@@ -1,0 +1,302 @@
+"""Movies of signed distances: one scene whose camera, colours and actors stay while the surface changes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyvista as pv
+from matplotlib import colormaps
+from matplotlib.colors import ListedColormap
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.aim import Aim
+from ecs_fluid.viz.bodies import Mesh
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE
+from ecs_fluid.viz.columns import AXES, choose
+from ecs_fluid.viz.drawers import Drawn
+from ecs_fluid.viz.layers import Surface
+from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.probe import require_gl
+from ecs_fluid.viz.scalar_bar import scalar_bar
+from ecs_fluid.viz.skin import Skin
+from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
+from ecs_fluid.viz.survey import is_signed
+
+SAMPLES = 16  # frames that a survey of a long run looks at
+ORDER = (
+    "surface",
+    "coloured",
+    "plane",
+    "lines",
+    "zero",
+)  # lines lie in the plane and must not be hidden by it
+FLOW_POINTS = 1000  # of a surface at which a survey asks for the speed
+
+
+class TimedDistances(NamedTuple):
+    """Distances at a time [s], None where there is no liquid, and the velocity function then, if known."""
+
+    time: float
+    field: Distances | None
+    velocity: Callable[[Array], Array] | None = None
+
+
+@dataclass(frozen=True)
+class SurfaceOptions:
+    """What is drawn of the distances: the surface at `level` m in the colour `color_by`, cut open by `clip`
+    across the `normal`, or (`slices`) the plane across the normal. The rest is in `Options`."""
+
+    slices: bool = False
+    color_by: str | None = None
+    level: float = 0.0
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.color_by or "plain") not in COLOURS[:-1]:
+            raise choose("colour of a surface", str(self.color_by), COLOURS[:-1])
+
+
+@dataclass(frozen=True)
+class SurfaceView:
+    """What all frames share: the box to show from `lo` to `hi` (3,) m, points (n, 3) m of the surface in it,
+    the range of the colours, the distance [m] farthest from the surface, and the axis across a flat world."""
+
+    lo: Array
+    hi: Array
+    points: Array
+    limits: tuple[float, float]
+    most: float
+    flat: str | None = None
+
+
+def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) -> SurfaceView:
+    """Look through the frames (some 16 of them, evenly, if they are a sequence) and fix what they share.
+
+    Colours end at the 2nd and the 98th percentile, taken over the frames, and signed ones are symmetric.
+    Raises FluidError if none of the frames has a surface at the level, or the colour asked for.
+    """
+    if isinstance(frames, Sequence) and len(frames) > SAMPLES:
+        frames = _picked(frames)
+    points: list[Array] = []
+    values: list[Array] = []
+    most, flat = 0.0, None
+    reached = (np.inf, -np.inf)
+    for _, field, velocity in frames:
+        if field is None:
+            continue
+        least, largest = float(field.phi.min()), float(field.phi.max())
+        reached = min(reached[0], least), max(reached[1], largest)
+        most, flat = max(most, abs(least), abs(largest)), flat or flat_axis(field)
+        if chosen.slices or flat:
+            low = np.asarray(field.origin, np.float64)
+            high = low + (np.array(field.phi.shape) - 1) * np.asarray(field.spacing, np.float64)
+            points.append(np.stack((low, high)))
+            continue
+        if least < chosen.level < largest:
+            mesh = surface_mesh(field, chosen.level)
+            x = np.asarray(mesh.points, np.float64)
+            points.append(x[:: -(-len(x) // 2000)])
+            values.append(_values(chosen.color_by, mesh, x, velocity))
+    if not points:
+        if reached[0] > reached[1]:
+            raise FluidError("there is nothing to draw: none of these frames has a signed distance")
+        raise FluidError(
+            f"there is no surface at the level {chosen.level:g} m in these frames; their distances run from "
+            f"{reached[0]:.3g} m to {reached[1]:.3g} m"
+        )
+    every = np.concatenate(points)
+    limits = _limits(chosen.color_by, values)
+    return SurfaceView(every.min(axis=0), every.max(axis=0), every, limits, most, flat)
+
+
+def _picked(frames: Sequence[TimedDistances]) -> Iterator[TimedDistances]:
+    for row in np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int)).tolist():
+        yield frames[row]
+
+
+def flat_axis(field: Distances) -> str | None:
+    """The axis across a flat world."""
+    return next((name for name, axis in AXES.items() if field.phi.shape[axis] == 1), None)
+
+
+def _values(
+    colour: str | None, mesh: pv.PolyData, x: Array, velocity: Callable[[Array], Array] | None
+) -> Array:
+    """Values of the colour on a part of a surface."""
+    if colour == "speed" and velocity is not None:
+        return np.asarray(np.linalg.norm(velocity(x[:: -(-len(x) // FLOW_POINTS)]), axis=1))
+    return known(colour, mesh) if colour not in (None, "plain", "speed") else np.zeros(0)
+
+
+def known(colour: str | None, mesh: pv.PolyData) -> Array:
+    """The point array of that colour; FluidError if the surface has none."""
+    if colour not in mesh.point_data:
+        names = [name for name in COLOURS if name == "plain" or name in mesh.point_data]
+        raise FluidError(f"nothing is known of {colour!r} on this surface; {', '.join(names)} can be drawn")
+    return np.asarray(mesh.point_data[colour])
+
+
+def _limits(colour: str | None, values: Sequence[Array]) -> tuple[float, float]:
+    ends = [np.percentile(part, [2, 98]) for part in values if len(part)]
+    if not ends:
+        return 0.0, 1.0
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    if colour == "curvature" and low < 0 < high:
+        low, high = -max(-low, high), max(-low, high)
+    return low, high if high > low else low + max(abs(low), 1e-12) * 1e-3
+
+
+class SurfaceScene:
+    """One plotter for any number of frames that share a `SurfaceView`."""
+
+    def __init__(self, view: SurfaceView, chosen: SurfaceOptions, options: Options) -> None:
+        require_gl()
+        self.view, self.chosen, self.options = view, chosen, options
+        self.look = look = LOOKS[options.look]
+        width, height = options.size
+        self.plotter = pv.Plotter(
+            off_screen=options.off_screen, window_size=[int(width), int(height)], lighting="light kit"
+        )
+        self.plotter.set_background(look.background, top=look.background_top)
+        self.plotter.enable_anti_aliasing("ssaa" if options.off_screen else "msaa")
+        self._layers: dict[str, Surface | Mesh | Skin] = {}
+        self._sliced = chosen.slices or view.flat is not None
+        self._normal = view.flat or options.normal
+        self._aim = self._aimed()
+        self._clock: pv.Text | None = None
+        colour = chosen.color_by or "plain"
+        self._tables: dict[str, pv.LookupTable] = {}
+        if self._sliced or chosen.clip:
+            self._tables["phi"] = self._table("phi", bar=self._sliced)
+        if colour != "plain" and not self._sliced:
+            self._tables[colour] = self._table(colour, bar=True)
+
+    def show(self, timed: TimedDistances, played: float = 0.0) -> None:
+        """Make the scene show these distances; an empty scene with its clock where there are none."""
+        time, field, velocity = timed
+        for layer in self._layers.values():
+            layer.actor.VisibilityOff()
+        if field is not None and self._sliced:
+            self._slice(field)
+        elif field is not None:
+            self._surface(field, velocity)
+        self.plotter.camera_position = self._aim.at(time, played)
+        self.plotter.camera.view_angle = VIEW_ANGLE
+        self._tell(time)
+        self.plotter.renderer.ResetCameraClippingRange()
+
+    def close(self) -> None:
+        """Free the window and its buffers."""
+        self.plotter.close()
+
+    def _surface(self, field: Distances, velocity: Callable[[Array], Array] | None) -> None:
+        colour, level = self.chosen.color_by or "plain", self.chosen.level
+        if not field.phi.min() < level < field.phi.max():
+            return
+        mesh = surface_mesh(field, level, velocity if colour == "speed" else None)
+        if self.chosen.clip:
+            # Where the view is cut open does not move with the surface.
+            centre = (0.5 * (self.view.lo + self.view.hi)).tolist()
+            plane = distance_slice(field, self.options.normal, centre[AXES[self.options.normal]])
+            inside = plane.clip_scalar(scalars="phi", value=level)
+            self._plane(inside.extract_surface(algorithm="dataset_surface"))
+            mesh = mesh.clip(normal=self.options.normal, origin=centre, invert=False)
+            if not mesh.n_points:
+                return
+        mesh.point_data.active_normals_name = "Normals"  # so that triangles do not show
+        if colour == "plain":
+            self._layer("surface", lambda: Skin(self.look.water)).update(mesh)
+        else:
+            layer = self._layer("coloured", lambda: Surface(self._tables[colour], lit=True))
+            layer.update(mesh, known(colour, mesh))
+
+    def _slice(self, field: Distances) -> None:
+        centre = 0.5 * (self.view.lo + self.view.hi)
+        plane = distance_slice(field, self._normal, float(centre[AXES[self._normal]]))
+        self._plane(plane.extract_surface(algorithm="dataset_surface"))
+        most = self.view.most
+        lines = plane.contour([k * most / LINES for k in range(-LINES, LINES + 1) if k], scalars="phi")
+        if lines.n_points:
+            self._layer("lines", lambda: Mesh((0.19, 0.2, 0.24), 1.0)).update(lines)
+        zero = plane.contour([self.chosen.level], scalars="phi")
+        if zero.n_points:
+            self._layer("zero", lambda: Mesh((0.0, 0.0, 0.0), 5.0)).update(zero)
+
+    def _plane(self, plane: pv.PolyData) -> None:
+        if plane.n_points:
+            layer = self._layer("plane", lambda: Surface(self._tables["phi"], lit=False))
+            layer.update(plane, plane.point_data["phi"])
+
+    def _table(self, colour: str, bar: bool) -> pv.LookupTable:
+        """Colours of a point array, and their scalar bar."""
+        span = (-self.view.most, self.view.most) if colour == "phi" else self.view.limits
+        signed = colour == "phi" or (colour == "curvature" and is_signed(*span))
+        part = (0.0, 1.0) if signed else self.look.part
+        name = self.look.signed_colours if signed else self.look.colours
+        table = pv.LookupTable(
+            ListedColormap(colormaps[name](np.linspace(*part, 256))), n_values=256, scalar_range=span
+        )
+        if bar:
+            scalar_bar(self.plotter, TITLES[colour], table, span, self.look)
+        return table
+
+    def _layer(self, key: str, make: Callable[[], Any]) -> Any:
+        if key not in self._layers:
+            self._layers[key] = make()
+            for each in sorted(self._layers, key=ORDER.index):  # whichever was needed first
+                self.plotter.renderer.RemoveActor(self._layers[each].actor)
+                self.plotter.renderer.AddActor(self._layers[each].actor)
+        self._layers[key].actor.VisibilityOn()
+        return self._layers[key]
+
+    def _aimed(self) -> Aim:
+        view, options = self.view, self.options
+        lo, hi, camera, points = view.lo, view.hi, options.camera, view.points
+        if self._sliced:
+            # Room for the scalar bar below.
+            lo, hi = lo - 0.12 * (hi - lo), hi + 0.02 * (hi - lo)
+            points = np.array(list(itertools.product(*zip(lo, hi, strict=True))))
+            if camera == "auto":
+                camera = FACING[self._normal]
+        return Aim(camera, options.orbit, lo, hi, options.size[0] / options.size[1], points)
+
+    def _tell(self, time: float) -> None:
+        text = f"t = {time:.2f} s"
+        if self._clock is None:
+            size = max(5, self.plotter.window_size[1] // 60)
+            self._clock = self.plotter.add_text(
+                text, position=(0.025, 0.94), viewport=True, font_size=size, color=self.look.text
+            )
+        else:
+            self._clock.input = text
+
+
+@dataclass(frozen=True)
+class SurfaceDrawing(Drawn):
+    """All that is needed to draw any frame of a movie of distances, in this process or in another."""
+
+    frames: Sequence[TimedDistances]
+    view: SurfaceView
+    chosen: SurfaceOptions
+    options: Options
+    fps: float
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def pictures(self, rows: range | None = None) -> Iterator[Any]:
+        """Draw the frames at `rows`, all by default."""
+        from ecs_fluid.viz.scene import pixels
+
+        scene = SurfaceScene(self.view, self.chosen, self.options)
+        try:
+            for row in range(len(self)) if rows is None else rows:
+                scene.show(self.frames[row], row / self.fps)
+                yield pixels(scene.plotter)
+        finally:
+            scene.close()
