@@ -59,7 +59,7 @@ class BoundarySystem(System):
 
     boundary: Literal["article", "panels"] = Field("article", description="how the condition is met")
     reach: float = Field(1.2, gt=0, le=10, description="article: reach of a surface, core radii")
-    gain: float = Field(0.1, gt=0, le=1, description="article: largest part of the correction made per tick")
+    gain: float = Field(0.1, gt=0, le=1, description="article: largest part of the correction per tick, 1")
     sample: Literal["surface", "vorton"] = Field(
         "surface", description="article: where the flow is looked at: at the surface point, or at the vorton"
     )
@@ -79,13 +79,13 @@ class BoundarySystem(System):
         None, gt=0, le=1e6, description="panels: edge of the triangles, m; default by panels_across"
     )
     offset: float = Field(
-        1.0, ge=0, le=4, description="panels: distance of shed vortons, in roots of the panel's area"
+        1.0, ge=0, le=4, description="panels: distance of shed vortons, 1; over the root of its area"
     )
     overlap: float = Field(
-        1.5, gt=0, le=8, description="panels: core radius of shed vortons, in roots of the panel's area"
+        1.5, gt=0, le=8, description="panels: core radius of shed vortons, 1; over the root of its area"
     )
     tolerance: float = Field(
-        5e-3, gt=0, le=1, description="panels: rms normal velocity left at the centres, over the rms slip"
+        5e-3, gt=0, le=1, description="panels: rms normal velocity left at the centres, over the rms slip, 1"
     )
     sweeps: int = Field(10, ge=1, le=100, description="panels: most solutions per tick")
     merge: float = Field(

@@ -33,15 +33,22 @@ INVARIANTS = ("strength", "impulse", "angular_impulse")
 class DiagnosticsSystem(System):
     """Integrals of the vortons, their resolution and their time step, as a record every so many ticks.
 
-    strength: sum alpha, m^3/s. impulse: 1/2 sum x cross alpha, m^4/s (per unit density). angular_impulse:
-    1/3 sum x cross (x cross alpha), m^5/s. energy: 1/2 sum_pq alpha_p . alpha_q G(x_p - x_q), m^5/s^2, with
-    the regularised Green function G (it falls at the rate 2 nu enstrophy under exchange, at half of that
-    under core spreading, since G smooths one of the two fields only). enstrophy: 1/2 sum_p alpha_p .
-    omega(x_p), m^3/s^2, with the blobs' vorticity. helicity: sum_p alpha_p . u(x_p), m^4/s^2. overlap:
-    median of core radius over the distance to the nearest vorton. dt_grad_u: dt times the largest
-    Frobenius norm of the velocity gradient. jerk: mean of |d^3 x / dt^3| from the last three velocities,
-    m/s^3 (0 in the first two ticks). force_by_tracers, force_by_vortons: of the fluid on all bodies by the
-    FluidReaction, N, where there is a ReactionSystem.
+    * vortons: number of vortons, 1
+    * strength: sum alpha, m^3/s
+    * impulse: 1/2 sum x cross alpha per unit density, m^4/s
+    * angular_impulse: 1/3 sum x cross (x cross alpha), m^5/s
+    * energy: 1/2 sum_pq alpha_p . alpha_q G(x_p - x_q), G the regularised Green function, m^5/s^2; it falls
+      at the rate 2 nu enstrophy under exchange and at half of that under core spreading, since G smooths one
+      of the two fields only
+    * enstrophy: 1/2 sum_p alpha_p . omega(x_p) with the blobs' vorticity, m^3/s^2
+    * helicity: sum_p alpha_p . u(x_p), m^4/s^2
+    * speed: largest velocity among all particles in the last stage, m/s
+    * overlap: median of core radius over the distance to the nearest vorton, 1
+    * dt_grad_u: dt times the largest Frobenius norm of the velocity gradient, 1
+    * jerk: mean of |d^3 x / dt^3| from the last three velocities, m/s^3; with `jerk` only, 0 in the first two
+      ticks
+    * force_by_tracers, force_by_vortons: of the fluid on all bodies by the FluidReaction, N; where there is a
+      ReactionSystem
 
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
     otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change

@@ -97,8 +97,8 @@ class SpeciesLimitSystem(System):
     species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(
         min_length=1, description="species whose fractions are added up"
     )
-    below: float | None = Field(None, gt=0, le=1, description="remove where the sum is below this")
-    above: float | None = Field(None, ge=0, lt=1, description="remove where the sum is above this")
+    below: float | None = Field(None, gt=0, le=1, description="remove where the sum is below this, 1")
+    above: float | None = Field(None, ge=0, lt=1, description="remove where the sum is above this, 1")
     on: tuple[Name, ...] = Field((), description="entities it works on; default all that have species")
 
     def added(self, world: World) -> None:

@@ -356,9 +356,17 @@ class SphSystem(System):
     def measure(self) -> dict[str, Any]:
         """Integrals of the liquid as it is now.
 
-        mass [kg], momentum [N s], angular_momentum about the origin [N m s], center [m], kinetic, potential
-        (by gravity, from z = 0) and compression energy and their sum `energy` [J], dissipated [J], and of all
-        particles the least and largest compression nu and the largest speed [m/s].
+        * mass: total mass, kg
+        * momentum: total momentum, N s
+        * angular_momentum: about the origin, N m s
+        * center: centre of mass, m
+        * kinetic: kinetic energy, J
+        * potential: energy by gravity from z = 0, J
+        * compression: energy of compression, J
+        * energy: sum of these three, J
+        * dissipated: taken by viscosity so far, J
+        * least, largest: compression nu among all particles (at rest it is 1), 1
+        * speed: largest speed of a particle, m/s
         """
         from ecs_fluid.kernels.sph import compression_energy
         from ecs_fluid.kernels.sph_step import evaluate

@@ -1,8 +1,10 @@
-"""Every Python and TOML block of README and docs runs as it stands."""
+"""Every Python and TOML block of README and docs runs as it stands, and every command in them is one."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -23,12 +25,23 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "code"), blocks("python"), ids=lambda value: value[:30])
-def test_python_block_runs(name: str, code: str, tmp_path: Path) -> None:
-    script = tmp_path / "example.py"
-    script.write_text(code, encoding="utf-8")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, f"{name}: {done.stderr}"
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """What went wrong in every Python block, None for nothing; all of them ran in one process."""
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "blocks.json").write_text(json.dumps(blocks("python")), encoding="utf-8")
+    worker = Path(__file__).with_name("documents_worker.py")
+    done = subprocess.run(
+        [sys.executable, worker, folder / "blocks.json", folder], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str | None] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name, _ in blocks("python")])
+def test_python_block_runs(name: str, outcomes: dict[str, str | None]) -> None:
+    assert outcomes[name] is None, f"{name}: {outcomes[name]}"
 
 
 @pytest.mark.parametrize(("name", "text"), blocks("toml"), ids=lambda value: value[:30])
@@ -39,6 +52,62 @@ def test_toml_block_is_a_valid_world(name: str, text: str) -> None:
     assert recipe.frames == round(recipe.world.duration / recipe.world.dt)
     world = recipe.build()
     assert len(world["smoke"]) > 0
+
+
+STANDS_FOR = {
+    "RUN": "runs/ring",
+    "WORLD": "vortex_ring",
+    "FORMAT": "usd",
+    "DIR": "folder",
+    "NAME": "smoke",
+    "N": "2",
+}
+"""What takes the place of the words in capitals that stand for a value."""
+
+
+def commands() -> list[str]:
+    """Command lines of ours in the shell blocks, in indented blocks and in backticks; no synopses."""
+    found: dict[str, None] = {}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        lines = "".join(re.findall(r"```sh\n(.*?)```", text, flags=re.S)).splitlines()
+        lines += re.findall(r"^ {4}(ecs-fluid .*)$", text, flags=re.M)
+        lines += re.findall(r"`(ecs-fluid [^`]+)`", text)
+        for part in (part.strip() for line in lines for part in line.split(" && ")):
+            program, _, rest = part.partition(" ")
+            if program.endswith("ecs-fluid") and not re.search(r"\[|\bCOMMAND\b", rest):
+                plain = re.sub(r"\b[A-Z]+\b", lambda word: STANDS_FOR.get(word[0], word[0]), rest)
+                found[f"ecs-fluid {plain.partition(' #')[0].strip()}"] = None
+    return list(found)
+
+
+@pytest.mark.parametrize("line", commands(), ids=lambda line: line[10:60])
+def test_command_exists_with_these_options(line: str) -> None:
+    from docs.generator.code_pages import commands as known
+    from ecs_fluid.cli import app
+
+    names = [name for name, _ in known()]
+    if line.removeprefix("ecs-fluid ") not in names:  # a name alone is spoken of, not to be typed
+        app.parse_args(shlex.split(line)[1:], print_error=False, exit_on_error=False)
+
+
+def test_commands_were_found() -> None:
+    """README's first command and one of each other kind of place."""
+    assert {
+        "ecs-fluid run vortex_ring --save ring.png --movie ring.mp4",
+        "ecs-fluid validate pair.toml",
+        "ecs-fluid worlds",
+    } <= set(commands())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_programs_and_pictures_of_a_page_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for program in re.findall(r"python (benchmarks(?:/\w+\.py)?|docs/\w+\.py)", text):
+        assert (ROOT / program).exists()
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        generated = target.startswith("reference/")  # made with the site, and checked there
+        assert generated or "://" in target or (page.parent / target).exists(), target
 
 
 def test_readme_examples_are_as_short_as_it_says() -> None:

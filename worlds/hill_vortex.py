@@ -45,7 +45,7 @@ class HillVortex(Recipe):
     spacing: Length = Field(0.125, description="edge of the lattice cells, m; at most the radius")
     overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
     center: Point = Field((0.0, 0.0, 0.0), description="centre of the sphere, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, any length")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
 
     @model_validator(mode="after")
     def _resolved(self) -> HillVortex:

@@ -46,7 +46,7 @@ class JetRing(Recipe):
     spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
     overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
     center: Point = Field((0.0, 0.0, 0.0), description="centre of the puff, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, any length")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
 
     def build(self, world: World) -> None:
         """Spawn the vortons: circles through the cells of a meridian plane, with exact cell integrals."""

@@ -50,7 +50,7 @@ class Slab(Region):
     """A square plate, for a slice of dye."""
 
     center: Point = Field((0.0, 0.0, 0.0), description="middle of the plate, m")
-    normal: Direction = Field((0.0, 1.0, 0.0), description="direction across the plate")
+    normal: Direction = Field((0.0, 1.0, 0.0), description="direction across the plate, 1")
     size: Length = Field(description="edge of the square, m")
     thickness: Extent = Field(0.0, description="thickness, m; 0 makes a plane")
 
@@ -87,7 +87,7 @@ class Torus(Region):
     """The body of a ring."""
 
     center: Point = Field((0.0, 0.0, 0.0), description="centre, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of the axis")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of the axis, 1")
     radius: Length = Field(description="radius of the core circle, m")
     core: Length = Field(description="radius of the tube, m")
 

@@ -54,7 +54,7 @@ class VortexRing(Recipe):
     circulation: Amount = Field(1.0, description="circulation, m^2/s; positive travels along the axis")
     spacing: Length = Field(0.08, description="largest distance between neighbouring blobs, m")
     center: Point = Field((0.0, 0.0, 0.0), description="centre of the ring, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, any length")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
     profile: Profile = Field("thin", description="vorticity over the core's section")
     overlap: Overlap = Field(1.5, description="blob radius over spacing of a filled core, 1")
     blobs: Blobs = Field(

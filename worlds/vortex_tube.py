@@ -51,7 +51,7 @@ class VortexTube(Recipe):
     circulation: Amount = Field(1.0, description="circulation about the axis, m^2/s")
     spacing: Length = Field(0.08, description="largest distance between neighbouring blobs, m")
     center: Point = Field((0.0, 0.0, 0.0), description="middle of the tube, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of the vorticity, any length")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of the vorticity, 1; of any length")
     profile: Profile = Field("article", description="vorticity over the core's section")
     overlap: Overlap = Field(1.5, description="blob radius over spacing of a filled core, 1")
     blobs: Blobs = Field(

@@ -1,0 +1,1 @@
+"""The documentation: pages in Markdown, and the programs that write parts of them."""
