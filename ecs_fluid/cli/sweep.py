@@ -89,7 +89,7 @@ def sweep(
         with study, _stopping(study):
             done = run_sweep(study)
     if view.warned:
-        text = f"warning: {len(view.warned)} members warned, all in {done.folder / HISTORY}; the first: "
+        text = f"warning: {_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
         err.print(text + view.warned[0], style="yellow", markup=False)
     return _told(done)
 
@@ -104,6 +104,10 @@ def _axes(vary: tuple[str, ...]) -> dict[str, tuple[object, ...]]:
             raise FluidError(f"--vary {path} comes twice; give all its values in one")
         axes[path] = values
     return axes
+
+
+def _members(count: int) -> str:
+    return "1 member" if count == 1 else f"{count} members"
 
 
 def _told(done: Sweep) -> int:
@@ -171,8 +175,8 @@ class _View(Watcher):
         """See Watcher."""
         self.total, self.done = total, done
         self.whole = self.progress.add_task("sweep", total=total, completed=done, unit="members")
-        again = f"; {done} were finished before" if done else ""
-        self.say(f"{total} members{again}; the first use of a kernel on a machine compiles it")
+        again = f"; finished before: {done}" if done else ""
+        self.say(f"{_members(total)}{again}; the first use of a kernel on a machine compiles it")
 
     def tick(self, name: str, tick: int, last: int) -> None:
         """See Watcher."""

@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, DecimalException
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER}):(\d+)(:log)?\s*")
 _LIKE_A_RANGE = re.compile(rf"\s*{_NUMBER}(?::[^:]*)+\s*")
 _PLAIN = re.compile(r"[A-Za-z0-9.+-]+")
+_LABEL = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def axis(path: str, given: Any) -> tuple[Any, ...]:
@@ -96,16 +97,17 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 def name_of(point: Point, short: Mapping[str, str]) -> str:
     """Name of the member at `point`, a folder name: ``viscosity=1e-05_core=0.15_seed=2``.
 
-    It depends on the values alone, so it stays when others come or go. Values that are no plain words, and
-    long names, are cut and told apart by a hash of all settings.
+    It depends on the values alone, so it stays when others come or go. Values that are no plain words, texts
+    that look like other values, and long names are cut and told apart by a hash of all settings.
     """
     exact = True
     parts = []
     for path, value in point.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-        plain = "-".join(_PLAIN.findall(text))
-        exact &= plain == text
-        parts.append(f"{short.get(path, path)}={plain}")
+        label, plain = short.get(path, path), "-".join(_PLAIN.findall(text))
+        word = "-".join(_LABEL.findall(label))
+        exact &= plain == text and word == label and not (isinstance(value, str) and _reads_as_other(value))
+        parts.append(f"{word}={plain}")
     name = "_".join(parts) or "base"
     if exact and len(name) <= LONGEST_NAME:
         return name
@@ -113,6 +115,15 @@ def name_of(point: Point, short: Mapping[str, str]) -> str:
     for path, value in point.items():
         digest.update(setting(path, value).encode() + b"\n")
     return f"{name[: LONGEST_NAME - 9]}_{digest.hexdigest()}"
+
+
+def _reads_as_other(text: str) -> bool:
+    """Whether a text is written like a number, true, false or null, whose member must have another name."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
@@ -124,7 +135,13 @@ def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
         )
     if match is None:
         return ()
-    first, last, count = Decimal(match[1]), Decimal(match[2]), int(match[3])
+    try:
+        first, last, count = Decimal(match[1]), Decimal(match[2]), int(match[3])
+    except (DecimalException, ValueError):  # more digits than any number has
+        raise RecipeError(f"--vary {path}: the range has a number that is too large") from None
+    for end in (first, last):
+        if math.isinf(float(end)) or (float(end) == 0 and end != 0):
+            raise RecipeError(f"--vary {path}={text.strip()}: ends of a range are 0 or from 1e-323 to 1e308")
     if not 2 <= count <= MOST_MEMBERS or first == last:
         raise RecipeError(
             f"--vary {path}={text.strip()}: first:last:count needs two ends that differ and a count from 2 "

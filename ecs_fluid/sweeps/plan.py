@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,9 @@ DIAGNOSTICS = (
     "force_by_vortons",
 )
 """What DiagnosticsSystem records."""
+
+VECTORS = ("strength", "impulse", "angular_impulse", "force_by_tracers", "force_by_vortons")
+"""Those of them that have the parts x, y and z."""
 
 
 @dataclass
@@ -146,8 +150,10 @@ class Plan:
             return  # systems of the user's own may record what they like
         for name in names:
             whole, _, part = name.partition(".")
-            if whole not in DIAGNOSTICS or part not in ("", "x", "y", "z"):
-                hint = nearest(whole, DIAGNOSTICS) if whole not in DIAGNOSTICS else "parts are x, y and z"
+            parts = ("", "x", "y", "z") if whole in VECTORS else ("",)
+            if whole not in DIAGNOSTICS or name.count(".") > len(part) or part not in parts:
+                hint = "parts are x, y and z" if whole in VECTORS else f"{whole} is one number, without parts"
+                hint = hint if whole in DIAGNOSTICS else nearest(whole, DIAGNOSTICS)
                 raise RecipeError(f"--diagnostics {name!r} is not known; {hint}")
 
     def _tables_of(self, point: Point) -> dict[str, Any]:
@@ -159,6 +165,7 @@ class Plan:
     def _check(self, name: str, point: Point) -> None:
         try:
             recipe = self._recipe(self._tables_of(point))
+            self._check_apart(point)
         except RecipeError as error:
             text = str(error).replace("--set ", "--vary ", 1)
             raise RecipeError(f"sweep member {name}: {text}") from None
@@ -171,6 +178,26 @@ class Plan:
                 "empty; use --set fluid.diagnostics.every=1"
             )
         self.remarks += [text for text in remarks if text not in self.remarks]
+
+    def _check_apart(self, point: Point) -> None:
+        """Raise RecipeError when two paths reach the same value, of which one would be lost in silence."""
+        items = tuple(point.items())
+        if self._same_in_any_order(items):
+            return
+        for pair in itertools.combinations(items, 2):
+            if not self._same_in_any_order(pair):
+                raise RecipeError(f"{pair[0][0]} and {pair[1][0]} reach the same value; vary one of them")
+
+    def _same_in_any_order(self, items: tuple[tuple[str, Any], ...]) -> bool:
+        """Whether settings make the same world forwards and backwards; so if one needs what another makes."""
+        try:
+            one, other = (
+                json.dumps(self._tables_of(dict(order)), sort_keys=True, default=str)
+                for order in (items, items[::-1])
+            )
+        except RecipeError:
+            return True
+        return one == other
 
     def _recipe(self, tables: dict[str, Any]) -> Any:
         from ecs_fluid.worlds.world_recipe import WorldRecipe

@@ -25,6 +25,9 @@ from ecs_fluid.io.disk import make_folder, storage_error
 from ecs_fluid.sweeps.member import Job, Outcome, Report, run_member
 from ecs_fluid.sweeps.plan import check_same_versions, versions
 
+SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
+"""Protocols by which Dask reaches a scheduler of another process."""
+
 POLL = 0.05
 """Time between two looks at the running members, s."""
 
@@ -298,6 +301,21 @@ def _about_worker(plan: str) -> tuple[bool, dict[str, str], int]:
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_address(scheduler: str) -> None:
+    """Raise FluidError for an address that no scheduler can have; Dask would take a minute for it."""
+    scheme, sign, rest = scheduler.rpartition("://")
+    try:
+        place = urlsplit(f"//{rest}")
+        known = bool(place.hostname) and place.port is not None
+    except ValueError:  # a port that is no number, or above 65,535
+        known = False
+    if not known or (sign and scheme not in SCHEMES):
+        raise FluidError(
+            f"--scheduler {scheduler!r}: no Dask scheduler answers there; protocol ({', '.join(SCHEMES)}), "
+            "host and port are needed, for example tcp://127.0.0.1:8786"
+        )
 
 
 def require_dask() -> None:

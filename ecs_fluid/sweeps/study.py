@@ -16,7 +16,7 @@ from ecs_fluid.io.records import append_record
 from ecs_fluid.sweeps.axes import MOST_MEMBERS, Point, axis, product
 from ecs_fluid.sweeps.member import Outcome, found_finished
 from ecs_fluid.sweeps.plan import STOP, Plan, member_folder
-from ecs_fluid.sweeps.pool import DaskPool, Pool, SerialPool, cores, require_dask
+from ecs_fluid.sweeps.pool import DaskPool, Pool, SerialPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import Member, write_tables
 
 if TYPE_CHECKING:
@@ -127,10 +127,15 @@ class Study:
         self._written = False
         make_folder(self.folder)
         self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
-        (self.folder / STOP).unlink(missing_ok=True)
-        for name in plan.points:
-            self._done(name)
-        plan.save(self.folder, "running")
+        try:
+            plan.continues(self.folder)  # again: another process may have put its sweep there before the lock
+            (self.folder / STOP).unlink(missing_ok=True)
+            for name in plan.points:
+                self._done(name)
+            plan.save(self.folder, "running")
+        except BaseException:
+            self._lock.release()
+            raise
 
     # ------------------------------------------------------------------ running
 
@@ -351,3 +356,5 @@ def _check_numbers(workers: int | None, threads: int | None, scheduler: str | No
         raise FluidError(f"--threads {threads}: a number from 1 to 1024 is needed")
     if scheduler is not None and workers is not None:
         raise FluidError("--workers starts local ones and --scheduler uses those that run; give one of them")
+    if scheduler is not None:
+        check_address(scheduler)

@@ -49,6 +49,10 @@ def test_lists_are_toml_values_or_text() -> None:
         ("ring.core=0.1:0.3:1", "a count from 2"),
         ("ring.core=0.1:0.1:3", "two ends that differ"),
         ("ring.core=0:1:3:log", "ends above 0"),
+        ("ring.core=1e-400:1:3:log", "ends of a range are 0 or from"),
+        ("ring.core=1e400:2e400:3", "ends of a range are 0 or from"),
+        ("ring.core=1e999999999999999999999:2:3", "a number that is too large"),
+        ("ring.core=0:1:" + "9" * 5000, "a number that is too large"),
     ],
 )
 def test_mistakes_are_sentences(text: str, said: str) -> None:
@@ -82,6 +86,11 @@ def test_names_of_what_is_no_plain_word_stay_apart() -> None:
     long = [name_of({"a": "x" * 300 + end}, {}) for end in "ab"]
     assert long[0] != long[1] and all(len(name) <= 120 for name in long)
     assert "/" not in name_of({"a": "../../etc"}, {})
+    assert "/" not in name_of({"a/../b": 1}, {}) and name_of({"a/b": 1}, {}) != name_of({"a-b": 1}, {})
+    for text, value in (("1", 1), ("true", True), ("null", None)):
+        point = {"a": text}
+        assert value is None or name_of(point, {}) != name_of({"a": value}, {})
+        assert name_of(point, {}) != f"a={text}"
 
 
 @given(

@@ -23,7 +23,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.records import read_records
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.sweeps.pool import DaskPool, cores
+from ecs_fluid.sweeps.pool import DaskPool, check_address, cores
 from ecs_fluid.sweeps.study import Watcher
 
 pytest.importorskip("distributed", reason="sweeps with workers need Dask: pip install 'ecs-fluid[sweep]'")
@@ -124,8 +124,12 @@ def test_no_scheduler_is_one_sentence(world: Path, capsys: pytest.CaptureFixture
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(FluidError, match="no Dask scheduler answers there"):
             DaskPool(Path("s"), 0, None, address, lambda *_: None, print, patience=1.0)
-    assert main(["sweep", str(world), "--seeds", "2", "--scheduler", "nonsense"]) == 2
-    assert "no Dask scheduler answers there" in capsys.readouterr().err
+    for wrong in ("nonsense", "tcp://host", "tcp://:8786", "tcp://host:99999", "http://host:8786"):
+        assert main(["sweep", str(world), "--seeds", "2", "--scheduler", wrong]) == 2
+        error = capsys.readouterr().err
+        assert f"--scheduler '{wrong}': no Dask scheduler answers there" in error and error.count("\n") == 1
+        assert not Path("sweeps").exists()
+    check_address("127.0.0.1:8786")  # Dask takes it for tcp
 
 
 @pytest.mark.nightly

@@ -124,6 +124,12 @@ def test_every_diagnostic_has_its_name_known(world: Path) -> None:
         (("--seeds", "2", "--frames", "0"), "frames = 0"),
         (("--seeds", "2", "--diagnostics", "energy,impuls"), "did you mean 'impulse'?"),
         (("--seeds", "2", "--diagnostics", "impulse.w"), "parts are x, y and z"),
+        (("--seeds", "2", "--diagnostics", "energy.x"), "energy is one number, without parts"),
+        (("--seeds", "2", "--diagnostics", "impulse."), "parts are x, y and z"),
+        (
+            ("--vary", "entity.0.core=0.2,0.3", "--seeds", "2", "--vary", "ring.core=0.2,0.3"),
+            "entity.0.core and ring.core reach the same value; vary one of them",
+        ),
         (("--seeds", "2", "--set", "ring.radius=-1"), "radius = -1"),
         (("--seeds", "2", "--scheduler", "tcp://127.0.0.1:1"), "give one of them"),
         ((), "nothing is varied"),
@@ -136,6 +142,26 @@ def test_nothing_runs_before_all_members_are_checked(
     errors = capsys.readouterr().err
     assert said in errors and "Traceback" not in errors
     assert not Path("s").exists()
+
+
+def test_a_sweep_made_by_another_process_before_the_lock_is_not_overwritten(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found the folder empty; the other one made its sweep and ended before this one had the lock."""
+
+    class Late(WriterLock):
+        def __init__(self, path: Path) -> None:
+            monkeypatch.undo()
+            monkeypatch.chdir(world.parent)
+            with ef.Study(world, out="s", vary={"ring.core": [0.25]}, **ALONE):
+                pass
+            super().__init__(path)
+
+    monkeypatch.setattr("ecs_fluid.sweeps.study.WriterLock", Late)
+    with pytest.raises(StorageError, match=r"ring\.core was 0\.25 and is now 0\.35"):
+        ef.Study(world, out="s", vary={"ring.core": [0.35]}, **ALONE)
+    assert json.loads(Path("s/sweep.json").read_text())["vary"] == {"ring.core": [0.25]}
+    WriterLock(Path("s/writer.lock")).release()  # the refused one let the folder go
 
 
 def test_missing_dask_is_one_sentence(

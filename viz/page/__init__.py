@@ -61,6 +61,8 @@ def page(
         raise choose("look", look, LOOKS)
     if title is not None and (not title.strip() or len(title) > 200):
         raise FluidError(f"a title of {len(title)} characters is not allowed: 1 to 200 are needed")
+    if title is not None and any("\ud800" <= letter <= "\udfff" for letter in title):  # bytes of no text
+        raise FluidError(f"the title {title!a} has bytes that are no text; UTF-8 is needed")
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
     target = Path(out) if out is not None else folder.path / "exports" / "page"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,29 @@ def unfinished(target: Path, replace: bool) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place when the block ends well, and is removed when not."""
     if target.is_file():
         raise StorageError(f"cannot export to {target}: it is a file; a folder is needed.")
+    _refuse_former(target, replace)
+    make_folder(target.parent)
+    # Two at once must not share a folder; what one that was killed has left goes when its process is gone.
+    partial = Path(f"{temporary_name(target)}{os.getpid()}")
+    try:
+        for left in target.parent.glob(f"{escape(temporary_name(target).name)}*"):
+            if left == partial or not _alive(left.name.rpartition("tmp")[2]):
+                shutil.rmtree(left)
+        partial.mkdir()
+        try:
+            yield partial
+            _refuse_former(target, replace)  # another process may have been faster
+            if target.is_dir():
+                shutil.rmtree(target)
+            partial.rename(target)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise storage_error(error, "write export", target) from error
+
+
+def _refuse_former(target: Path, replace: bool) -> None:
     former = target.is_dir() and any(target.iterdir())
     if former and not replace:
         raise StorageError(
@@ -32,22 +57,17 @@ def unfinished(target: Path, replace: bool) -> Iterator[Path]:
         raise StorageError(
             f"{target} is no export of ecs_fluid, so it is not replaced; choose another folder."
         )
-    make_folder(target.parent)
-    partial = temporary_name(target)
+
+
+def _alive(process: str) -> bool:
+    """Whether the process of that number runs."""
     try:
-        if partial.is_dir():
-            shutil.rmtree(partial)
-        partial.mkdir()
-        try:
-            yield partial
-            if target.is_dir():
-                shutil.rmtree(target)
-            partial.rename(target)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
-    except OSError as error:
-        raise storage_error(error, "write export", target) from error
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _is_export(folder: Path) -> bool:

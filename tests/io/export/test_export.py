@@ -13,6 +13,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
+from ecs_fluid.errors import StorageError
 from ecs_fluid.io.export.frames import selected
 from ecs_fluid.io.runfolder import RunFolder
 from tests.io.export.made_run import frame_of
@@ -146,6 +147,7 @@ def test_a_disk_that_takes_no_more_is_one_sentence_and_leaves_nothing(run: Path,
     script = f"""
 import resource
 from ecs_fluid.cli import main
+from ecs_fluid.errors import StorageError
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 for to in ("npz", "ply", "vdb", "gltf", "obj", "vtp", "vti"):
     words = ["export", {str(run)!r}, "--to", to, "--out", {str(tmp_path / "out")!r}, "--voxel", "0.1"]
@@ -184,3 +186,19 @@ def test_a_strange_trajectory_is_one_sentence(
         with pytest.raises(ef.StorageError, match=sentence):
             ef.export(tmp_path / "run", to, out=tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_two_exports_at_once_leave_one(run: Path, tmp_path: Path) -> None:
+    """The one that ends first stays; the other says so; what a killed one left behind is cleared."""
+    from ecs_fluid.io.export.target import MANIFEST, unfinished
+
+    target = tmp_path / "twice"
+    left = tmp_path / f".twice.tmp{2**22 + 1}"  # beyond the largest number of a process
+    left.mkdir()
+    with pytest.raises(StorageError, match="is there already"), unfinished(target, replace=False) as slow:
+        assert not left.exists()
+        slow.with_name(".twice.tmp1").mkdir()  # of a process that lives
+        ef.export(run, "npz", ":1", target.with_name("other"))
+        target.with_name("other").rename(target)
+    assert (target / MANIFEST).is_file() and not slow.exists()
+    assert [path.name for path in tmp_path.glob(".twice*")] == [".twice.tmp1"]
