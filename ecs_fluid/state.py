@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 VERSION = 1
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
 
 
 def _state(world: World) -> dict[str, Any]:
@@ -80,6 +82,37 @@ def save(world: World, path: Any) -> None:
     save_checkpoint(Path(path), *packed(world))
 
 
+def _check_meta(meta: dict[str, Any], path: Any) -> None:
+    """Raise StorageError when the description in a checkpoint is not built as `packed` builds it."""
+
+    def needs(holds: bool, what: str) -> None:
+        if not holds:
+            raise StorageError(f"{path} cannot be understood: {what}")
+
+    def whole(value: Any) -> bool:
+        return type(value) is int and 0 <= value < 2**63
+
+    needs(isinstance(meta.get("options"), dict), "the options of the world are missing")
+    needs(whole(meta.get("tick")), f"tick {str(meta.get('tick'))[:40]} is not a whole number from 0")
+    needs(whole(meta.get("next_row_id")), "the row counter is not a whole number from 0")
+    for key, kinds in (
+        ("systems", {"class": str, "parameters": dict}),
+        ("entities", {"name": str, "components": list}),
+    ):
+        items = meta.get(key)
+        needs(isinstance(items, list), f"the list of {key} is missing")
+        for item in items or ():
+            fits = isinstance(item, dict) and all(isinstance(item.get(k), v) for k, v in kinds.items())
+            needs(fits, f"one of its {key} lacks {' or '.join(kinds)}")
+    for item in meta["entities"]:
+        plain = all(isinstance(name, str) for name in item["components"])
+        needs(plain, f"a component of entity {item['name'][:60]!r} is not named by text")
+    history = meta.get("history")
+    needs(isinstance(history, list), "the list of records is missing")
+    needs(all(isinstance(record, dict) for record in history or ()), "one of its records is not a table")
+    needs(meta.get("recipe") is None or isinstance(meta["recipe"], dict), "its recipe is not a table")
+
+
 def resume(path: Any, allow_code: bool = False) -> World:
     """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
 
@@ -100,6 +133,7 @@ def resume(path: Any, allow_code: bool = False) -> World:
         raise StorageError(
             f"{path} holds a state of version {meta.get('version')}; this ecs_fluid reads version {VERSION}"
         )
+    _check_meta(meta, path)
     world = World(**meta["options"])
     systems = []
     for item in meta["systems"]:
@@ -112,7 +146,11 @@ def resume(path: Any, allow_code: bool = False) -> World:
                 f"({nearest(item['class'], System.registry)})"
             )
         systems.append(system(**item["parameters"]))
+    names: set[str] = set()
     for item in meta["entities"]:
+        if item["name"] in names or not _NAME.fullmatch(item["name"]):
+            raise StorageError(f"{path} has an entity {item['name'][:60]!r}, which is no name or comes twice")
+        names.add(item["name"])
         tables: list[Component] = []
         for name in item["components"]:
             kind = Component.registry.get(name)
@@ -120,6 +158,8 @@ def resume(path: Any, allow_code: bool = False) -> World:
                 raise StorageError(
                     f"{path} needs the component {name!r}, which is not loaded; import its module first"
                 )
+            if kind.derived:
+                raise StorageError(f"{path} holds {name}, which systems fill; a checkpoint has no such part")
             missing = [key for key in kind.columns if f"{item['name']}/{name}.{key}" not in arrays]
             if missing:
                 raise StorageError(f"{path} has no column {name}.{missing[0]} of entity {item['name']!r}")

@@ -46,4 +46,10 @@ def stored_surface(folder: Path, tick: int) -> FieldFrame:
             f"{folder.parent.parent} holds no signed distance at tick {tick}; a run stores it with every "
             "frame when its world has a SurfaceSystem"
         )
-    return read_field(folder, NAME, ticks[-1])
+    field = read_field(folder, NAME, ticks[-1])
+    phi = field.arrays.get("phi")
+    if phi is None or phi.ndim != 3 or min(phi.shape) < 2 or not np.isfinite(phi).all():
+        raise StorageError(
+            f"the signed distance of tick {ticks[-1]} in {folder} is damaged: no grid of numbers."
+        )
+    return field

@@ -152,7 +152,11 @@ def render_surface(
     plotter.camera.view_angle = VIEW_ANGLE
     if time is not None:
         plotter.add_text(
-            f"t = {time:.2f} s", position=(0.025, 0.94), viewport=True, font_size=12, color=chosen.text
+            f"t = {time:.2f} s",
+            position=(0.025, 0.94),
+            viewport=True,
+            font_size=max(5, plotter.window_size[1] // 60),
+            color=chosen.text,
         )
     return plotter
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import lzma
+import math
+import re
+import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +22,30 @@ from ecs_fluid.errors import RecipeError
 
 _folder: ContextVar[Path | None] = ContextVar("folder of the world file", default=None)
 _outside: ContextVar[bool] = ContextVar("files outside are allowed", default=False)
+
+
+MOST_BYTES = 8 * 2**30
+"""Bytes that a data file of a world may have, packed and unpacked; 50 million vortons need 4 GB."""
+
+MOST_ARRAYS = 1000
+"""Arrays that an archive may hold."""
+
+_DAMAGE = (
+    OSError,
+    ValueError,
+    TypeError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    ArithmeticError,
+    MemoryError,
+    IndexError,
+    AttributeError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+)
 
 
 @contextmanager
@@ -31,10 +62,12 @@ def files_from(folder: Path | str, outside: bool = False) -> Iterator[None]:
 def data_file(file: str) -> Path:
     """The path of a recipe's data file.
 
-    Outside of `files_from` (recipes made in Python) the path is taken as it is.
+    Outside of `files_from` (recipes made in Python) the path is taken as it is. Links are followed first, so
+    one that leads out of the folder counts as a file outside.
 
     Raises:
-        RecipeError: the file does not exist, or lies outside the world file's folder.
+        RecipeError: the file does not exist, is a folder, a device or a pipe, is larger than `MOST_BYTES`,
+            or lies outside the world file's folder.
     """
     folder = _folder.get()
     try:
@@ -44,11 +77,17 @@ def data_file(file: str) -> Path:
                 f"file = {file!r} lies outside the folder of the world file ({folder}); "
                 "only files in that folder and below are allowed"
             )
-        found = path.is_file()
+        # Asked, not opened: opening a pipe waits for somebody to write to it.
+        found = path.stat()
+    except FileNotFoundError:
+        raise RecipeError(f"file = {file!r} does not exist ({path})") from None
     except (OSError, ValueError, RuntimeError):
         raise RecipeError(f"file = {file!r} is not a path") from None
-    if not found:
-        raise RecipeError(f"file = {file!r} does not exist ({path})")
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or a pipe"
+        raise RecipeError(f"file = {file!r} is {what}; an ordinary file is needed")
+    if found.st_size > MOST_BYTES:
+        raise RecipeError(f"file = {file!r} has {found.st_size:,} bytes; at most {MOST_BYTES:,} are allowed")
     return path
 
 
@@ -60,16 +99,67 @@ def read_npz(path: Path) -> dict[str, Array]:
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+            if not isinstance(archive, np.lib.npyio.NpzFile) or archive.zip is None:
                 raise RecipeError(f"{path} holds one bare array; an .npz archive is needed")
-            arrays = {key: np.asarray(archive[key]) for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+            entries = archive.zip.infolist()
+            unpacked = sum(entry.file_size for entry in entries)
+            if unpacked > MOST_BYTES or len(entries) > MOST_ARRAYS:
+                raise RecipeError(
+                    f"{path} holds {len(entries):,} arrays of {unpacked:,} bytes; at most {MOST_ARRAYS} of "
+                    f"{MOST_BYTES:,} bytes together are allowed"
+                )
+            if len({entry.filename for entry in entries}) < len(entries):
+                raise ValueError("two of its arrays have one name")
+            # By the members' sizes, not by the arrays' headers, which may claim any shape.
+            arrays = {entry.filename.removesuffix(".npy"): _array(archive.zip, entry) for entry in entries}
+    except _DAMAGE as error:
         reason = str(error).split("\n")[0]
         raise RecipeError(f"{path} is not a readable .npz archive: {reason}") from None
     for key, array in arrays.items():
         if array.dtype.kind not in "iuf":
             raise RecipeError(f"{path}: {key!r} has dtype {array.dtype}; numbers are needed")
     return {key: array.astype(np.float64) for key, array in arrays.items()}
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    with archive.open(entry) as member:
+        data = member.read(entry.file_size + 1)
+    stream = io.BytesIO(data)
+    header = np.lib.format.read_array_header_1_0
+    if np.lib.format.read_magic(stream) != (1, 0):
+        header = np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = header(stream)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
+        raise ValueError(f"{entry.filename} does not have the size it claims")
+    flat = np.frombuffer(data, dtype, offset=stream.tell())
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+_COUNTS = re.compile(
+    rb"""NumberOf[A-Za-z]{1,30}\s{0,9}=\s{0,9}["'](\d+)|^element\s+\w+\s+(\d+)"""
+    rb"""|^(?:POINTS|VERTICES|LINES|POLYGONS|TRIANGLE_STRIPS|CELLS|CELL_TYPES|POINT_DATA|CELL_DATA)\s+(\d+)"""
+    rb"""|^\S+[ \t]+(\d+)[ \t]+(\d+)[ \t]+[a-z_]{3,20}\s*$""",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def refuse_announced(path: Path, most: int) -> None:
+    """Refuse a mesh file whose headers announce more than `most` points, cells or values in an array.
+
+    VTK allocates what a header says before it looks whether the file has it; out of memory it ends the
+    process, which nothing can catch. Binary parts that happen to look like a header can only refuse more.
+    """
+    with path.open("rb") as file:
+        before = b""
+        while block := file.read(1 << 20):
+            for found in _COUNTS.finditer(before + block):
+                for number in found.groups():
+                    if number is not None and int(number[:20]) > most:
+                        raise RecipeError(
+                            f"{path} announces {int(number[:20]):,} points or cells; at most {most:,} are "
+                            "allowed"
+                        )
+            before = block[-200:]
 
 
 def refuse_not_finite(path: Path, column: str, array: Array) -> None:

@@ -14,6 +14,13 @@ from ecs_fluid.kernels.polytope import Hulls
 MOST_FACES = 4096
 """Faces a polytope may have; every one of them is looked at for particles that touch it."""
 
+MESHES = (".stl", ".obj", ".ply", ".vtk", ".vtp", ".vtu")
+"""Mesh files that are read: each is whole by itself. Others (.vtm, .pvd, .gltf, .xdmf, ...) name further
+files, which may lie anywhere."""
+
+MOST_POINTS = 10_000_000
+"""Points or cells that the header of a mesh file may announce; VTK allocates before it looks for them."""
+
 SAME = 1e-9
 """Planes whose normals differ by less, and whose offsets do relative to the size, are one face."""
 
@@ -102,15 +109,22 @@ def hull_of_planes(planes: Array) -> Hull:
 
 
 def hull_of_mesh(file: str) -> Hull:
-    """Convex hull of the points of a mesh file that PyVista reads (STL, OBJ, PLY, VTK, ...), m.
+    """Convex hull of the points of a mesh file, m: one of the formats `MESHES`, which PyVista reads.
 
     A mesh that is not convex is filled up; split it and give its parts as several bodies.
+
+    Raises:
+        RecipeError: the file lies outside the world file's folder, has another format, is damaged, or
+            announces more than `MOST_POINTS` points or cells.
     """
     import pyvista
 
-    from ecs_fluid.worlds.files import data_file
+    from ecs_fluid.worlds.files import data_file, refuse_announced
 
     path = data_file(file)
+    if path.suffix.lower() not in MESHES:
+        raise RecipeError(f"file = {file!r}: meshes ending in {', '.join(MESHES)} can be read")
+    refuse_announced(path, MOST_POINTS)
     try:
         mesh = pyvista.read(path)
         points = np.asarray(mesh.points, dtype=np.float64)

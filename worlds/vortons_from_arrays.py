@@ -14,7 +14,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.explain import nearest
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
+from ecs_fluid.worlds.files import data_file, read_npz, refuse_announced, refuse_not_finite
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Point, refuse_above
 from ecs_fluid.worlds.vortons import spawn_vortons
 
@@ -146,6 +146,7 @@ def read_vtp(path: Path) -> dict[str, Array]:
     """Points (as ``x``) and point data of a VTK PolyData file; needs PyVista, which is loaded here only."""
     import pyvista
 
+    refuse_announced(path, MOST_VORTONS)
     try:
         with warnings.catch_warnings():
             # What VTK warns about a damaged file shows below as a mesh without points.

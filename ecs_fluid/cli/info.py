@@ -87,8 +87,8 @@ def _records(records: list[dict[str, Any]]) -> None:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(part, int | float) for part in value):
         return f"{math.hypot(*value):.4g}"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "-" if value is None else str(value)
+    return "-" if value is None else str(value)[:40]  # of a damaged file it may be anything

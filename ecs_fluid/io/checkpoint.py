@@ -13,6 +13,7 @@ import io
 import json
 import math
 import re
+import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
+from ecs_fluid.io.untrusted import check_file, memory_of_machine
 
 VERSION = 1
 """Format of the checkpoints this version writes, and the only one it reads."""
@@ -32,6 +34,20 @@ _SEAL = re.compile(rb"ecs_fluid checkpoint format (\d{6}) blake2b ([0-9a-f]{64})
 _SEAL_LENGTH = len(b"ecs_fluid checkpoint format 000001 blake2b ") + 64
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _FILE_NAME = re.compile(r"checkpoint-(\d{1,18})\.npz")
+_KINDS = "biufcSU"
+_DAMAGE = (
+    zipfile.BadZipFile,
+    KeyError,
+    ValueError,
+    TypeError,
+    EOFError,
+    RuntimeError,  # an encrypted member, nested too deep, compressed by a method unknown
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    MemoryError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,7 @@ def load_checkpoint(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndar
     damaged or cut file, and a checkpoint of another format version. Nothing in the file is ever executed.
     """
     path = Path(path)
+    check_file(path, "read checkpoint", memory_of_machine() // 2)
     try:
         with open(path, "rb") as handle:
             _check_seal(handle, path)
@@ -141,7 +158,7 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     for name, array in arrays.items():
         if not _ARRAY_NAME.fullmatch(name):
             raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes.")
-        if np.asarray(array).dtype.kind not in "biufcSU":
+        if np.asarray(array).dtype.kind not in _KINDS:
             raise StorageError(
                 f"array {name!r} has dtype {np.asarray(array).dtype}: only numbers and text can be stored."
             )
@@ -194,9 +211,15 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
             if packed or sum(entry.file_size for entry in entries) > size:
                 raise ValueError("it holds compressed or overlapping data")
             header = json.loads(archive.read(_HEADER))
-            arrays = {name: _array(archive.read(name + ".npy")) for name in header["arrays"]}
+            names = [str(name) for name in header["arrays"]]
+            # One member for the header and one for each array: nothing twice, nothing that is not named.
+            if sorted(entry.filename for entry in entries) != sorted([_HEADER, *(n + ".npy" for n in names)]):
+                raise ValueError("its list of arrays does not fit what it holds")
+            if len(set(names)) < len(names) or not all(map(_ARRAY_NAME.fullmatch, names)):
+                raise ValueError("its arrays have impossible names")
+            arrays = {name: _array(archive.read(name + ".npy")) for name in names}
             return dict(header["meta"]), arrays
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise StorageError(f"checkpoint {path} cannot be understood: {error}.") from error
 
 
@@ -208,6 +231,8 @@ def _array(data: bytes) -> np.ndarray:
         read_header = np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read_header(stream)
     count = math.prod(shape)
+    if dtype.kind not in _KINDS or dtype.itemsize == 0 != count:
+        raise ValueError(f"an array has dtype {dtype}")
     if fortran or dtype.hasobject or count * dtype.itemsize != len(data) - stream.tell():
         raise ValueError("an array does not have the size it claims")
     flat = np.frombuffer(data, dtype=dtype, offset=stream.tell(), count=count)

@@ -50,7 +50,7 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     elif error.errno in (errno.ENOTDIR, errno.EEXIST):
         why = "a file is in the way where a folder is needed"
     else:
-        why = error.strerror or str(error)
+        why = " ".join((error.strerror or str(error)).split())  # HDF5 tells the time, and ends the line
     return StorageError(f"cannot {doing} {path}: {why}.")
 
 
@@ -87,7 +87,9 @@ def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> N
     unfinished = temporary_name(path)
     try:
         try:
-            with open(unfinished, "w+b") as handle:
+            # Made anew, so that a link of that name is not followed to a file elsewhere.
+            unfinished.unlink(missing_ok=True)
+            with open(unfinished, "x+b") as handle:
                 write(handle)
                 handle.flush()
                 os.fsync(handle.fileno())

@@ -16,16 +16,27 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import COLUMN, check_name, make_folder, replace_file, replace_text, storage_error
+from ecs_fluid.io.untrusted import check_file, read_bytes, refuse_linked
+from ecs_fluid.io.vtkhdf import stored_member
 
 _FILE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)-(\d{1,18})\.vtkhdf")
-_DAMAGE = (KeyError, ValueError, TypeError, RuntimeError, IndexError, AttributeError)
+_DAMAGE = (
+    KeyError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,7 @@ def append_field(
     check_name(name, what="field")
     points = _grid_points(name, arrays)
     make_folder(folder)
+    refuse_linked(folder)
     path = folder / f"{name}-{tick:08d}.vtkhdf"
 
     def write(handle: BinaryIO) -> None:
@@ -93,17 +105,25 @@ def field_ticks(folder: str | Path, name: str) -> list[int]:
 def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
     """Read what ``append_field`` stored at ``tick``, bit for bit. Raises StorageError."""
     path = Path(folder) / f"{check_name(name, what='field')}-{tick:08d}.vtkhdf"
+    check_file(path, "read field")
     try:
         with h5py.File(path, "r", locking=False) as file:
-            vtk = file["VTKHDF"]
+            vtk = stored_member(file, "VTKHDF", h5py.Group)
             x, y, z = (int(n) + 1 for n in vtk.attrs["WholeExtent"][1::2])
             arrays = {}
-            for key, dataset in vtk["PointData"].items():
+            for key in stored_member(vtk, "PointData", h5py.Group):
+                dataset = stored_member(vtk, f"PointData/{check_name(key, COLUMN, 'array')}", h5py.Dataset)
+                if dataset.dtype.kind != "f" or dataset.nbytes > dataset.id.get_storage_size():
+                    raise ValueError(f"{key} does not hold the numbers it claims")
                 tail = tuple(int(n) for n in dataset.attrs["row_shape"])
                 # VTK runs through x fastest, so its first array axis is z.
                 arrays[key] = np.ascontiguousarray(np.swapaxes(dataset[()].reshape(z, y, x, *tail), 0, 2))
-            time = float(file["ecs_fluid"].attrs["time"])
-            return FieldFrame(tick, time, vtk.attrs["Origin"], vtk.attrs["Spacing"], arrays)
+            time = float(stored_member(file, "ecs_fluid", h5py.Group).attrs["time"])
+            origin, spacing = (np.asarray(vtk.attrs[key], dtype=float) for key in ("Origin", "Spacing"))
+            sound = origin.shape == spacing.shape == (3,) and np.isfinite([*origin, *spacing, time]).all()
+            if not sound or (spacing <= 0).any():
+                raise ValueError("its origin, spacing or time is not a number it can have")
+            return FieldFrame(tick, time, origin, spacing, arrays)
     except OSError as error:
         if error.errno is not None:
             raise storage_error(error, "read field", path) from error
@@ -164,12 +184,16 @@ def _fill(
     ours.attrs["tick"], ours.attrs["time"] = np.int64(tick), np.float64(time)
 
 
+def _listed(path: Path) -> list[dict[str, Any]]:
+    return list(json.loads(read_bytes(path, "read field series"))["files"])
+
+
 def _write_series(folder: Path, name: str) -> None:
     """The index is rebuilt from what is there: known times are taken from the former one, new ones read."""
     path = folder / f"{name}.vtkhdf.series"
     try:
-        known = {entry["name"]: entry["time"] for entry in json.loads(path.read_text())["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
+        known = {entry["name"]: entry["time"] for entry in _listed(path)}
+    except (StorageError, ValueError, KeyError, TypeError, RecursionError):
         known = {}
     files = []
     ticks = field_ticks(folder, name)

@@ -39,7 +39,9 @@ class WriterLock:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            # Not through a link, which would empty the file it leads to; nor is a pipe waited for.
+            flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | flags, 0o666)
         except OSError as error:
             raise storage_error(error, "lock", self.path) from error
         try:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import replace_file, storage_error
+from ecs_fluid.io.untrusted import NO_LINK, check_file, memory_of_machine, read_bytes
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -23,7 +24,9 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     except (TypeError, ValueError) as error:
         raise StorageError(f"a record for {path} is not plain JSON: {error}.") from error
     try:
-        with open(path, "a+b", buffering=0) as handle:
+        if path.exists():
+            check_file(path, "write record to")
+        with open(path, "a+b", buffering=0, opener=_not_a_link) as handle:
             _cut_unfinished_line(handle)
             start = handle.seek(0, os.SEEK_END)
             try:
@@ -42,12 +45,9 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
     Raises StorageError naming the line when a finished line is not a JSON object.
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return []
-    except OSError as error:
-        raise storage_error(error, "read records from", path) from error
+    content = read_bytes(path, "read records from", memory_of_machine() // 8)
     records = []
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
@@ -63,6 +63,9 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 def drop_records_after(path: Path, tick: int) -> None:
     """Remove records whose ``"tick"`` is later than ``tick``: a run resumed there writes them anew."""
     records = read_records(path)
+    for number, record in enumerate(records, start=1):
+        if type(record.get("tick", tick)) not in (int, float):
+            raise StorageError(f"line {number} of {path} is damaged: its tick is not a number.")
     kept = [record for record in records if not record.get("tick", tick) > tick]
     if len(kept) == len(records):
         return
@@ -71,6 +74,10 @@ def drop_records_after(path: Path, tick: int) -> None:
         handle.writelines(json.dumps(record).encode() + b"\n" for record in kept)
 
     replace_file(path, write, "rewrite records in")
+
+
+def _not_a_link(path: str, flags: int) -> int:
+    return os.open(path, flags | NO_LINK, 0o666)
 
 
 def _cut_unfinished_line(handle: BinaryIO | Any) -> None:

@@ -31,6 +31,7 @@ from ecs_fluid.io.fields import drop_fields_after, field_names
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
+from ecs_fluid.io.untrusted import MOST_TEXT, check_entries, read_bytes, refuse_linked
 
 FORMAT = "ecs_fluid run"
 VERSION = 1
@@ -91,6 +92,8 @@ class RunFolder:
     def resume(cls, path: str | Path) -> RunFolder:
         """Open a run to write on; the lock of a process that died is void. Raises StorageError."""
         run = cls.open(path)
+        for part in (run.trajectory, run.checkpoints, run.fields):
+            refuse_linked(part)
         return cls(run.path, WriterLock(run.path / "writer.lock"))
 
     @property
@@ -117,9 +120,7 @@ class RunFolder:
     def recipe(self) -> str:
         """The world file as run, TOML."""
         try:
-            return (self.path / "world.toml").read_text(encoding="utf-8")
-        except OSError as error:
-            raise storage_error(error, "read recipe", self.path / "world.toml") from error
+            return read_bytes(self.path / "world.toml", "read recipe", MOST_TEXT).decode()
         except UnicodeDecodeError as error:
             raise StorageError(
                 f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text."
@@ -133,9 +134,7 @@ class RunFolder:
         if not where.exists():
             raise StorageError(f"{self.path} is not a run folder: it has no run.json.")
         try:
-            info = json.loads(where.read_bytes())
-        except OSError as error:
-            raise storage_error(error, "read run information", where) from error
+            info = json.loads(read_bytes(where, "read run information", MOST_TEXT))
         except (ValueError, RecursionError) as error:
             raise StorageError(f"run information {where} is damaged: it is not JSON.") from error
         if not isinstance(info, dict) or info.get("format") != FORMAT:
@@ -145,6 +144,7 @@ class RunFolder:
                 f"run {self.path} has format version {info.get('version')}, but this ecs_fluid reads only "
                 f"version {VERSION}; open it with the ecs_fluid that wrote it."
             )
+        _check_info(info, where)
         return info
 
     def update(self, **changes: Any) -> None:
@@ -212,6 +212,39 @@ class RunFolder:
     def _check_writable(self) -> None:
         if self._lock is None:
             raise StorageError(f"run {self.path} was opened to read only; resume it to write.")
+
+
+_ENTRIES: dict[str, type | tuple[type, ...]] = {
+    "world": str, "source": str, "command": (str, list), "status": str, "state_hash": str, "error": str,
+    "ticks": int, "time": (int, float), "wall_seconds": (int, float), "ticks_per_second": (int, float),
+    "plan": dict, "particles": dict, "systems": dict,
+}  # fmt: skip
+_PLAN: dict[str, type | tuple[type, ...]] = {
+    "last_tick": int,
+    "every": int,
+    "checkpoint_seconds": (int, float),
+}
+
+
+def _check_info(info: dict[str, Any], where: Path) -> None:
+    """Raise StorageError naming an entry of ``run.json`` that is not what this program writes there."""
+    place = f"run information {where} is damaged"
+    for key in ("plan", "particles", "systems", "ticks", "time", "wall_seconds", "ticks_per_second"):
+        if key in info and info[key] is None:
+            raise StorageError(f"{place}: {key!r} is empty.")
+    check_entries(info, _ENTRIES, place)
+    plan = info.get("plan")
+    if plan is not None:
+        check_entries(plan, _PLAN, f"{place}: 'plan'")
+        if any(plan.get(key) is None for key in _PLAN) or plan["last_tick"] < 1 or plan["every"] < 1:
+            raise StorageError(f"{place}: 'plan' needs {', '.join(_PLAN)}, ticks of at least 1.")
+    check_entries(info.get("particles", {}), dict.fromkeys(info.get("particles", {}), int), place)
+    systems = info.get("systems", {})
+    check_entries(systems, dict.fromkeys(systems, dict), place)
+    for name, entry in systems.items():
+        if entry is None or entry.get("seconds") is None or entry.get("calls") is None:
+            raise StorageError(f"{place}: the times of {name!r} are missing.")
+        check_entries(entry, {"seconds": (int, float), "calls": int}, f"{place}: {name!r}")
 
 
 def _surroundings() -> dict[str, Any]:

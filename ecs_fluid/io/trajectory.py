@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -22,10 +21,24 @@ from ecs_fluid.io import vtkhdf
 from ecs_fluid.io.disk import NAME, make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import WriterLock, interrupts_delayed
 from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
+from ecs_fluid.io.untrusted import check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
 
-_DAMAGE = (OSError, KeyError, ValueError, TypeError, RuntimeError, IndexError, AttributeError)
+_DAMAGE = (
+    OSError,
+    KeyError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+)
+
+MOST_BYTES = 2**62
+"""A trajectory is read frame by frame, so it may be larger than memory."""
 
 
 @dataclass
@@ -56,6 +69,7 @@ class TrajectoryWriter:
         self._ticks: list[int] = []
         self._times: list[float] = []
         make_folder(self.folder)
+        refuse_linked(self.folder)
         if resume_at_tick is None and (_population_files(self.folder) or (self.folder / JOURNAL).exists()):
             raise StorageError(
                 f"{self.folder} already holds a trajectory; continue it with resume_at_tick or choose "
@@ -204,11 +218,13 @@ class TrajectoryWriter:
 
     def _open_file(self, name: str) -> Index:
         path = self.folder / f"{name}.vtkhdf"
+        check_file(path, "continue trajectory file", MOST_BYTES)
         try:
             with contextlib.ExitStack() as undo:
                 paged = undo.enter_context(contextlib.closing(PagedFile(path, writable=True)))
                 hdf = undo.enter_context(h5py.File(paged, "r+"))
                 index = vtkhdf.read_index(hdf)
+                vtkhdf.check_extents(hdf, index)
                 self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
                 undo.pop_all()
         except _DAMAGE as error:
@@ -333,6 +349,7 @@ class Trajectory:
         """Open a file with the decided changes of a crashed commit laid over it, changing nothing."""
         path = self.folder / f"{name}.vtkhdf"
         change = read_journal(self.folder).get(path.name)
+        check_file(path, "read trajectory file", MOST_BYTES)
         try:
             if change is None:
                 with h5py.File(path, "r", locking=False) as file:
@@ -365,5 +382,5 @@ def _population_files(folder: Path) -> list[Path]:
 def _damaged(path: Path, error: BaseException) -> StorageError:
     if isinstance(error, OSError) and error.errno is not None:
         return storage_error(error, "read trajectory file", path)
-    detail: Any = error.args[0] if error.args else error
+    detail = " ".join(str(error.args[0] if error.args else error).split())
     return StorageError(f"trajectory file {path} is damaged or something else: {detail}.")

@@ -23,9 +23,13 @@ from pathlib import Path
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import NAME, storage_error, sync_folder
 from ecs_fluid.io.lock import folder_guard
+from ecs_fluid.io.untrusted import NO_LINK, memory_of_machine, read_bytes
 
 PAGE = 4096
 JOURNAL = "frame.journal"
+_MOST_GROWTH = 2**30
+"""Bytes by which a journal may lengthen a file: what HDF5 reserved; what it wrote is in the file already."""
+
 _MAGIC = b"ecs_fluid journal 1\n"
 
 
@@ -49,6 +53,7 @@ class PagedFile:
     ) -> None:
         flags = (os.O_RDWR if writable else os.O_RDONLY) | getattr(os, "O_BINARY", 0)
         flags |= os.O_CREAT | os.O_TRUNC if create else 0
+        flags |= NO_LINK if writable else 0
         self.path = Path(path)
         self.failure: OSError | None = None
         self._handle = os.open(self.path, flags, 0o666)
@@ -223,18 +228,22 @@ def recover(folder: Path) -> None:
 
 def read_journal(folder: Path) -> dict[str, Change]:
     """The decided changes that have not reached the files yet, by file name; empty if none."""
-    try:
-        data = (folder / JOURNAL).read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(folder / JOURNAL):
         return {}
-    except OSError as error:
-        raise storage_error(error, "read journal", folder / JOURNAL) from error
+    try:
+        data = read_bytes(folder / JOURNAL, "read journal", memory_of_machine() // 4)
+    except StorageError:
+        if os.path.lexists(folder / JOURNAL):
+            raise
+        return {}  # its commit was finished in between
     body, digest = data[:-32], data[-32:]
     if not body.startswith(_MAGIC) or _checksum(body) != digest:
         return {}
     try:
-        return _parse(body)
-    except (ValueError, KeyError, TypeError) as error:
+        return _parse(body, folder)
+    except OSError as error:
+        raise storage_error(error, "follow journal of", folder) from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StorageError(f"journal {folder / JOURNAL} cannot be understood: {error}.") from error
 
 
@@ -246,7 +255,8 @@ def _write_journal(path: Path, changes: Mapping[str, Change], durable: bool) -> 
     pages = (page for change in changes.values() for page in change.pages.values())
     body = b"".join([_MAGIC, json.dumps(index).encode(), b"\n", *pages])
     try:
-        with open(path, "wb") as handle:
+        path.unlink(missing_ok=True)
+        with open(path, "xb") as handle:  # made anew: a link of that name is not followed
             handle.write(body)
             handle.write(_checksum(body))
             if durable:
@@ -260,7 +270,7 @@ def _write_journal(path: Path, changes: Mapping[str, Change], durable: bool) -> 
         sync_folder(path.parent)
 
 
-def _parse(body: bytes) -> dict[str, Change]:
+def _parse(body: bytes, folder: Path) -> dict[str, Change]:
     end = body.index(b"\n", len(_MAGIC))
     offset, changes = end + 1, {}
     for entry in json.loads(body[len(_MAGIC) : end]):
@@ -268,8 +278,14 @@ def _parse(body: bytes) -> dict[str, Change]:
         if not NAME.fullmatch(name) or extension != "vtkhdf":
             raise ValueError(f"it names the file {entry['name']!r}")
         change = Change(int(entry["size"]))
+        stored = os.path.getsize(folder / f"{name}.vtkhdf")
+        if not 0 <= change.size <= stored + _MOST_GROWTH:
+            raise ValueError(f"it makes {name}.vtkhdf {change.size} bytes long")
         for number, length in entry["pages"]:
-            change.pages[int(number)] = body[offset : offset + int(length)]
+            page = body[offset : offset + int(length)]
+            if not 0 < int(length) <= PAGE or len(page) != length or not 0 <= number < 2**50:
+                raise ValueError(f"it has no page {number} of {length} bytes")
+            change.pages[int(number)] = page
             offset += int(length)
         changes[f"{name}.vtkhdf"] = change
     return changes

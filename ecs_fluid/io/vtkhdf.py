@@ -165,6 +165,29 @@ def _chunk(rows: int) -> int:
     return 1 << min(max(rows // 4, 1024).bit_length() - 1, 14)
 
 
+def check_extents(file: h5py.File, index: Index) -> None:
+    """Raise ValueError unless all that appending and cutting change is stored here and as long as it must be.
+
+    HDF5 visits every chunk when it shortens a dataset, so one that claims a million million rows stops it.
+    """
+    frames, rows, most = len(index.ticks), int(index.counts.sum()), int(index.counts.max(initial=0))
+    lengths = {"ecs_fluid/ticks": frames, "VTKHDF/NumberOfPoints": frames}
+    steps = ("PointOffsets", "PartOffsets", "Values", "CellOffsets", "NumberOfParts")
+    lengths |= {f"VTKHDF/Steps/{name}": frames for name in steps}
+    lengths |= {"VTKHDF/Lines/NumberOfCells": frames}
+    lengths |= {"VTKHDF/Vertices/Connectivity": most, "VTKHDF/Vertices/Offsets": most + 1}
+    for name, column in index.columns.items():
+        where = "VTKHDF/Points" if name == POINTS else f"VTKHDF/PointData/{name}"
+        lengths[where] = rows
+        dataset = stored_member(file, where, h5py.Dataset)
+        if dataset.dtype.name != column.dtype or math.prod(dataset.shape[1:]) != column.width:
+            raise ValueError(f"column {name} does not have the type its description says")
+    for name, length in lengths.items():
+        dataset = stored_member(file, name, h5py.Dataset)
+        if dataset.ndim < 1 or len(dataset) != length or dataset.maxshape[0] is not None:
+            raise ValueError(f"{name} has shape {dataset.shape} where {length} rows are needed")
+
+
 class FrameAppender:
     """Adds frames to an open file; keeps the handles, because looking them up costs more than writing."""
 
@@ -241,7 +264,7 @@ def cut(file: h5py.File, frames: int) -> None:
 
 def read_index(file: h5py.File) -> Index:
     """Read and check where the frames are; raises ValueError in words if the numbers do not fit."""
-    ours = _member(file, "ecs_fluid", h5py.Group)
+    ours = stored_member(file, "ecs_fluid", h5py.Group)
     found, version = ours.attrs.get("format"), int(ours.attrs.get("version", -1))
     if found != FORMAT or version != VERSION:
         raise ValueError(f"it is {found!r} version {version}, but this reads {FORMAT!r} version {VERSION}")
@@ -249,11 +272,18 @@ def read_index(file: h5py.File) -> Index:
         check_name(name, COLUMN, "column"): Column(_known_dtype(dtype), tuple(int(n) for n in shape))
         for name, (dtype, shape) in json.loads(ours.attrs["columns"]).items()
     }
-    frames = int(_member(file, "VTKHDF/Steps", h5py.Group).attrs["NSteps"])
+    frames = int(stored_member(file, "VTKHDF/Steps", h5py.Group).attrs["NSteps"])
     numbers = ("ecs_fluid/ticks", "VTKHDF/Steps/Values", "VTKHDF/Steps/PointOffsets", "VTKHDF/NumberOfPoints")
     ticks, times, starts, counts = (_rows(file, name, 0, frames) for name in numbers)
     if POINTS not in columns or (counts < 0).any() or (starts != np.cumsum(counts) - counts).any():
         raise ValueError("its frame index contradicts itself")
+    if columns[POINTS].shape != (3,) or any(min(one.shape, default=1) < 1 for one in columns.values()):
+        raise ValueError("its columns have impossible shapes")
+    kinds = [array.dtype.kind for array in (ticks, times, starts, counts)]
+    if kinds != ["i", "f", "i", "i"] or any(array.ndim != 1 for array in (ticks, times, starts, counts)):
+        raise ValueError("its frame index does not hold numbers of the right kind")
+    if (np.diff(ticks) <= 0).any() or not np.isfinite(times).all() or (np.diff(times) < 0).any():
+        raise ValueError("its ticks and times do not grow")
     return Index(columns, int(ours.attrs["first_frame"]), ticks, times, starts, counts)
 
 
@@ -271,17 +301,19 @@ def read_frame(file: h5py.File, index: Index, frame: int) -> dict[str, np.ndarra
 
 
 def _rows(file: h5py.File, name: str, start: int, rows: int) -> np.ndarray:
-    dataset = _member(file, name, h5py.Dataset)
+    dataset = stored_member(file, name, h5py.Dataset)
     if rows < 0 or start < 0 or start + rows > len(dataset):
         raise ValueError(f"{name} has {len(dataset)} rows where {start + rows} are needed")
     # The data is stored as is, so a file that claims more rows than it has bytes is wrong (or hostile).
+    if dataset.dtype.kind not in "iuf":
+        raise ValueError(f"{name} does not hold numbers")
     if rows * dataset.dtype.itemsize * math.prod(dataset.shape[1:]) > dataset.id.get_storage_size():
         raise ValueError(f"{name} claims more rows than the file holds")
     return np.asarray(dataset[start : start + rows])
 
 
-def _member(file: h5py.File, name: str, kind: type) -> Any:
-    """A group or dataset stored in this very file: links that lead out of it are refused."""
+def stored_member(file: h5py.Group, name: str, kind: type) -> Any:
+    """A group or dataset stored in this very file. Raises ValueError for links that lead out of it."""
     group: Any = file
     for part in name.split("/"):
         if not isinstance(group.get(part, getlink=True), h5py.HardLink):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.world import World
 from ecs_fluid.worlds import VortonsFromArrays, VortonsFromVelocity, files_from
+from ecs_fluid.worlds.hulls import hull_of_mesh
 
 Table = dict[str, Array]
 
@@ -235,3 +238,33 @@ def test_bad_velocity_grid_is_refused_in_a_sentence(tmp_path: Path, change: Tabl
     np.savez(tmp_path / "u.npz", **(grid | change))
     with pytest.raises(RecipeError, match=words):
         VortonsFromVelocity(name="given", file=str(tmp_path / "u.npz")).build(World())
+
+
+def test_devices_pipes_and_archives_that_lie_are_refused(tmp_path: Path) -> None:
+    # A pipe is asked for its kind and not opened, which would wait for ever.
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "zero.npz").symlink_to("/dev/zero")
+    (tmp_path / "folder.npz").mkdir()
+    for name, why in (("pipe", "device or a pipe"), ("zero", "device or a pipe"), ("folder", "is a folder")):
+        with pytest.raises(RecipeError, match=why):
+            read(file=str(tmp_path / f"{name}.npz"))
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 3), }".ljust(117) + b"\n"
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(RecipeError, match="does not have the size it claims"):
+        read(file=str(tmp_path / "bomb.npz"))
+    with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
+        for number in range(1001):
+            archive.writestr(f"a{number}.npy", b"")
+    with pytest.raises(RecipeError, match="at most 1000"):
+        read(file=str(tmp_path / "many.npz"))
+
+
+def test_meshes_that_name_other_files_or_announce_too_much_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.vtm").write_text("<VTKFile/>")
+    with pytest.raises(RecipeError, match=r"ending in \.stl"):
+        hull_of_mesh(str(tmp_path / "a.vtm"))
+    head = "ply\nformat ascii 1.0\nelement vertex 99999999999\nproperty float x\nend_header\n0\n"
+    (tmp_path / "a.ply").write_text(head)
+    with pytest.raises(RecipeError, match="announces 99,999,999,999"):
+        hull_of_mesh(str(tmp_path / "a.ply"))

@@ -1,0 +1,89 @@
+"""Reading files that strangers may have made: ordinary files only, and no more of them than memory holds.
+
+A run folder that somebody sent can hold a link to a device that never ends, a pipe that nobody writes to, or
+a sparse file that claims a terabyte. Reading those hangs a process or fills the memory of the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.disk import storage_error
+
+MOST_TEXT = 64 * 2**20
+"""Bytes that a file of text (``run.json``, ``world.toml``) may have."""
+
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+"""Flag of files that are written: a link in a run folder must not lead a write out of it."""
+
+
+def memory_of_machine() -> int:
+    """Bytes of memory of this machine; 16 GiB where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 16 * 2**30
+
+
+def check_file(path: Path, doing: str, most: int | None = None) -> int:
+    """Size of an ordinary file in bytes, links followed; it is not opened, so no pipe is waited for.
+
+    ``doing`` completes "cannot ..."; ``most`` is the largest size allowed, default the memory of the
+    machine. Raises StorageError for anything that is not a file, and for a larger one.
+    """
+    most = memory_of_machine() if most is None else most
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise storage_error(error, doing, path) from error
+    if stat.S_ISDIR(found.st_mode):
+        raise StorageError(f"cannot {doing} {path}: it is a folder, not a file.")
+    if not stat.S_ISREG(found.st_mode):
+        raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, not a file.")
+    if found.st_size > most:
+        raise StorageError(
+            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,} are read on this "
+            "machine."
+        )
+    return found.st_size
+
+
+def read_bytes(path: Path, doing: str, most: int | None = MOST_TEXT) -> bytes:
+    """Content of an ordinary file. Raises StorageError like `check_file`."""
+    size = check_file(path, doing, most)
+    try:
+        with open(path, "rb") as handle:
+            return handle.read(size)
+    except OSError as error:
+        raise storage_error(error, doing, path) from error
+
+
+def refuse_linked(folder: Path) -> None:
+    """Raise StorageError when a folder that is to be written is a link: files elsewhere would change."""
+    if folder.is_symlink():
+        raise StorageError(
+            f"{folder} is a symbolic link; a run is written in its own folder only, so move the files there."
+        )
+
+
+def check_entries(
+    values: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]], where: str
+) -> None:
+    """Raise StorageError naming the first of the entries, if there, that is not of its kind.
+
+    A truth value is not taken as a number, and numbers must be finite.
+    """
+    for key, kind in kinds.items():
+        value = values.get(key)
+        allowed = kind if isinstance(kind, tuple) else (kind,)
+        fits = isinstance(value, allowed) and (not isinstance(value, bool) or bool in allowed)
+        if isinstance(value, float | int) and not abs(value) < 1e300:
+            fits = False
+        if value is not None and not fits:
+            names = " or ".join(part.__name__ for part in allowed)
+            raise StorageError(f"{where}: {key!r} is {str(value)[:60]!r}, but {names} is needed there.")
