@@ -161,10 +161,12 @@ def render_surface(
     return plotter
 
 
-def _bar(look: Look, title: str) -> dict[str, Any]:
+def _bar(plotter: pv.Plotter, look: Look, title: str) -> dict[str, Any]:
+    height = plotter.window_size[1]
     return {
         "title": title + "\n", "color": look.text, "n_labels": 4, "fmt": "{0:.3g}", "width": 0.3,
-        "height": 0.1, "position_x": 0.67, "position_y": 0.03, "label_font_size": 17, "title_font_size": 19,
+        "height": 0.1, "position_x": 0.67, "position_y": 0.03, "unconstrained_font_size": True,
+        "label_font_size": max(8, height // 42), "title_font_size": max(8, height // 38),
     }  # fmt: skip
 
 
@@ -194,7 +196,7 @@ def _draw_mesh(plotter: pv.Plotter, mesh: pv.PolyData, colour: str, look: Look) 
         scalars=colour,
         cmap=cmap,
         clim=(low, high),
-        scalar_bar_args=_bar(look, TITLES[colour]),
+        scalar_bar_args=_bar(plotter, look, TITLES[colour]),
         **material,
     )
 
@@ -220,5 +222,5 @@ def _draw_plane(plotter: pv.Plotter, plane: pv.DataSet, look: Look, bar: bool) -
     most = float(np.abs(plane.point_data["phi"]).max()) or 1.0
     plotter.add_mesh(
         plane, scalars="phi", cmap=look.signed_colours, clim=(-most, most), lighting=False,
-        show_scalar_bar=bar, scalar_bar_args=_bar(look, TITLES["phi"]) if bar else None,
+        show_scalar_bar=bar, scalar_bar_args=_bar(plotter, look, TITLES["phi"]) if bar else None,
     )  # fmt: skip
