@@ -34,6 +34,9 @@ from ecs_fluid.kernels.rotation import (
 MOST_IMPACTS = 64
 """Interruptions of one tick; later impacts of the same tick wait for the end of their substep."""
 
+SHORT = 0.1
+"""Part of a substep from which its contacts are remembered."""
+
 TOUCH = 1e-9
 """Gap, as a part of the smaller radius, at which bodies touch."""
 
@@ -175,7 +178,10 @@ def advance(
                     impacts += 1
             # An impact at once needs no motion before it.
             if h > 1e-12 * whole:
-                memory = substep(bodies, hulls, memory, push, torque, h, sweeps, least)
+                found = substep(bodies, hulls, memory, push, torque, h, whole, sweeps, least)
+                # Over a short part, slow impacts look like large forces; loads are as they were before it.
+                if h > SHORT * whole:
+                    memory = found
             if hit:
                 rebound(bodies, hulls, sweeps, least)
             left = left - h if hit else 0.0

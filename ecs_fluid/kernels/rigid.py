@@ -173,11 +173,14 @@ def _aims(
     rows: np.ndarray,
     push: np.ndarray,
     h: float,
+    whole: float,
     least_bounce: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(least normal velocity that keeps the gap open, impact speed, rebound speed) of all contacts (c,), m/s.
 
-    Impacts slower than `least_bounce` have the speed 0.
+    Impacts slower than `least_bounce` have the speed 0. An overlap heals by the part PUSH in a whole substep,
+    however short h is: in no time at all it would need a speed without bound, of which something stays where
+    many bodies push one another.
     """
     count = len(who)
     target, impact, rebound = np.empty(count), np.zeros(count), np.empty(count)
@@ -187,7 +190,7 @@ def _aims(
         gap = points[c, 6]
         # Towards a wall above, a body goes g h^2/2 farther than h v.
         spare = max(-0.5 * h * h * pull, 0.0)
-        target[c] = (spare - (gap if gap > 0.0 else PUSH * gap)) / h
+        target[c] = (spare - gap) / h if gap > 0.0 else spare / h - PUSH * gap / whole
         speed = _impact_speed(-contact_speed(rows[c, 0], bodies, a, b) - h * pull, pull, gap)
         if speed > least_bounce:
             impact[c] = speed
@@ -238,12 +241,14 @@ def substep(
     push: np.ndarray,
     torque: np.ndarray,
     h: float,
+    whole: float,
     sweeps: int,
     least_bounce: float,
 ) -> Memory:
     """Advance all bodies by h seconds, in place; returns the contacts for the next substep.
 
     Args:
+        whole: the substep that h is all or a part of, s.
         push: acceleration (n, 3) m/s^2 of the bodies by all but contacts; 0 for those that are not free.
         torque: (n, 3) N m about the centres of mass, world axes; 0 for those that are not free.
         sweeps: of the impulse solver.
@@ -259,7 +264,7 @@ def substep(
     who, points = find_contacts(bodies, hulls, shift, h)
     count = len(who)
     rows, weighted = contact_rows(bodies, who, points)
-    target, impact, rebound = _aims(bodies, who, points, rows, push, h, least_bounce)
+    target, impact, rebound = _aims(bodies, who, points, rows, push, h, whole, least_bounce)
     gained, friction = np.zeros((count, 3)), np.empty(count)
     for c in range(count):
         friction[c] = math.sqrt(bodies.friction[who[c, 0]] * bodies.friction[who[c, 1]])
