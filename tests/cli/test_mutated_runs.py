@@ -34,7 +34,8 @@ def test_mutated_runs(first: int, last: int, options: tuple[str, ...], tmp_path:
 
     The good run has 2,000 rows, less than 1 MB of data; a process with all kernels and VTK loaded takes about
     0.5 GiB, and 2.1 GiB where it had to compile them. What claims more than its file holds is refused before
-    anything is allocated, so 4 GiB are never reached. Some commands go well and some do not, or nothing would be tried.
+    anything is allocated, so 4 GiB are never reached.
+    Some commands go well and some do not, or nothing would be tried.
     """
     found = judged(first, last, tmp_path, *options)
     assert not found["wrong"], found["wrong"]

@@ -150,7 +150,7 @@ def test_bubbles_gather_under_the_lid() -> None:
     """A thousand balls 400 times lighter than the water they move pack below the lid and stay in the tank.
 
     Nothing gives them energy but buoyancy, whose terminal velocity is 0.844 m/s (Schiller and Naumann); they
-    end at rest with their centres a radius, 0.012 m, from the walls or farther in. Where overlap healed within
+    end at rest with their centres a radius, 0.012 m, from the walls or farther in. Where overlap healed in
     parts of a substep, however short, they were thrown about at any speed.
     """
     world = ef.load("bubbles")
