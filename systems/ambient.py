@@ -109,6 +109,14 @@ class AmbientSystem(System):
         return table
 
 
+def gravity_of(world: World, given: Any) -> Array:
+    """Gravity (3,) m/s^2 now: a system's own if it has one, else the AmbientSystem's, else (0, 0, -9.81)."""
+    if given is None:
+        ambient = world.system(AmbientSystem)
+        given = (0.0, 0.0, -9.81) if ambient is None else ambient.gravity
+    return np.asarray(value_at(given, world.time), dtype=np.float64)
+
+
 def key_values(parameter: Any) -> list[Any]:
     """All values that a constant or keyed parameter takes at its keys; none for None."""
     if isinstance(parameter, Keyed):

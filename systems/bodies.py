@@ -27,6 +27,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.body_tables import body_entities, gathered, row_ids, write_back
 from ecs_fluid.world import World
 
@@ -115,7 +116,7 @@ class BodySystem(System):
 
     def gravity_now(self) -> Array:
         """Gravity (3,) m/s^2 at the present time."""
-        return np.asarray(value_at(self.gravity, self.world.time), dtype=np.float64)
+        return gravity_of(self.world, self.gravity)
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with their added mass, accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""

@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
 from ecs_fluid.systems.body_tables import gathered
-from ecs_fluid.systems.operations import WindSystem
+from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.systems.populations import joined, spread
 from ecs_fluid.systems.velocity import VelocitySystem
 
@@ -157,18 +157,7 @@ def _volumes(entity: Entity, sigma: Array) -> Array:
 def flow_at(world: World, points: Array) -> Array:
     """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with a wind on all."""
     flow = world.require(VelocitySystem).velocity_at(points).astype(np.float64)
-    return flow + wind(world)
-
-
-def wind(world: World) -> Array:
-    """The winds (3,) m/s that blow on everything, at the end of the tick."""
-    from ecs_fluid.keyframes import value_at
-
-    blowing = [system for system in world.systems if isinstance(system, WindSystem) and not system.on]
-    total = np.zeros(3)
-    for system in blowing:
-        total += value_at(system.velocity, world.time + world.dt)
-    return total
+    return flow + wind_at(world, world.time + world.dt)
 
 
 def standing(bodies: Bodies, clearance: float) -> Obstacles:

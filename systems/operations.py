@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import Field
 
+from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
@@ -33,6 +35,15 @@ class WindSystem(System):
         for entity, (velocity,) in self.entities(Velocity):
             if not self.on or entity.name in self.on:
                 shift(velocity.u, wind)
+
+
+def wind_at(world: World, time: float) -> Array:
+    """The winds (3,) m/s that blow on everything at `time` s."""
+    total = np.zeros(3)
+    for system in world.systems:
+        if isinstance(system, WindSystem) and not system.on:
+            total += value_at(system.velocity, time)
+    return total
 
 
 class InertiaSystem(System):

@@ -14,10 +14,10 @@ from ecs_fluid.components import InertialVelocity, Position, Velocity
 from ecs_fluid.components.bodies import Body, BodyLoad, HullShape, HullTable, Pose, RigidMotion
 from ecs_fluid.components.liquid import Liquid, LiquidBooks, LiquidModel, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.keyframes import KeyedVector
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem
+from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.body_tables import body_entities, gathered
@@ -158,11 +158,7 @@ class SphSystem(System):
 
     def gravity_now(self) -> Array:
         """Gravity (3,) m/s^2 at the present time."""
-        given = self.gravity
-        if given is None:
-            ambient = self.world.system(AmbientSystem)
-            given = ambient.gravity if ambient is not None else (0.0, 0.0, -9.81)
-        return np.asarray(value_at(given, self.world.time), dtype=np.float64)
+        return gravity_of(self.world, self.gravity)
 
     def _law(self) -> LiquidLaw:
         from ecs_fluid.kernels.sph_step import LiquidLaw

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.keyframes import value_at
 from ecs_fluid.systems.body_tables import body_entities
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.operations import WindSystem
+from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.world import World
 
 
@@ -22,10 +21,8 @@ class Motion:
     def __init__(self, world: World, dt: float) -> None:
         self.world = world
         self.flows = any(hasattr(system, "velocity_at") for system in world.systems)
-        winds = [s for s in world.systems if isinstance(s, WindSystem) and not s.on]
         # That of the tick's middle, which is exact for a wind that grows evenly.
-        middle = world.time - 0.5 * dt
-        self.wind = np.sum([value_at(s.velocity, middle) for s in winds], axis=0) if winds else np.zeros(3)
+        self.wind = wind_at(world, world.time - 0.5 * dt)
         collisions = [s for s in world.systems if isinstance(s, CollisionSystem) and not s.on]
         self.collision = collisions[0] if collisions and body_entities(world) else None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from pydantic import Field
 
@@ -11,10 +9,10 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.keyframes import KeyedVector
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem
+from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.surface import SurfaceSystem
@@ -111,7 +109,7 @@ class SurfaceTensionSystem(System):
         force *= self.surface_tension / mean
         if contrast:
             chi = step(table.phi, width)
-            force += contrast * chi[..., None] * self._gravity()
+            force += contrast * chi[..., None] * gravity_of(self.world, self.gravity)
             force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, table, h))
         _clear_faces(force)
         return rotation(force, h)
@@ -146,13 +144,6 @@ class SurfaceTensionSystem(System):
     def _contrast(self) -> float:
         """Difference of the densities over their mean."""
         return 2.0 * (self.density - self._mean()) / self._mean()
-
-    def _gravity(self) -> Array:
-        given: Any = self.gravity
-        if given is None:
-            ambient = self.world.system(AmbientSystem)
-            given = (0.0, 0.0, -9.81) if ambient is None else ambient.gravity
-        return np.asarray(value_at(given, self.world.time), dtype=np.float64)
 
     # ------------------------------------------------------------------ the vortons
 

@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import IO
 
@@ -23,15 +24,15 @@ Picture = NDArray[np.uint8]
 MOST = 256
 
 
-class Drawn:
+class Drawn(ABC):
     """Pictures that can be drawn from any row on; those drawn by several processes must be picklable."""
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int: ...
 
+    @abstractmethod
     def pictures(self, rows: range | None = None) -> Iterator[Picture]:
         """The pictures (height, width, 3) of these rows, all of them by default."""
-        raise NotImplementedError
 
 
 def drawn(drawing: Drawn, jobs: int) -> Iterator[Picture]:

@@ -62,16 +62,23 @@ def write_png(picture: Picture, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".png":
         raise FluidError(f"{target} does not end in .png; pictures are written as PNG")
-    part = target.with_name(f".{target.stem}.part{os.getpid()}.png")
-    try:
+    with _whole(target, "picture") as part:
         Image.fromarray(picture).save(part)
+    return target
+
+
+@contextlib.contextmanager
+def _whole(target: Path, what: str) -> Iterator[Path]:
+    """A file beside `target` that takes its place when the block ends well, and is removed when not."""
+    part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
+    try:
+        yield part
         os.replace(part, target)
     except OSError as error:
-        raise FluidError(f"cannot write the picture {target}: {error.strerror or error}") from None
+        raise FluidError(f"cannot write the {what} {target}: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
-    return target
 
 
 def write_film(
@@ -99,18 +106,11 @@ def write_film(
             raise FluidError("there are no frames to make a movie of")
         return target
     encoder = require_encoder()
-    part = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix.lower()}")
-    try:
+    with _whole(target, "movie") as part:
         count = _encode(encoder, part, counted, size, fps, quality)
         if not count:
             raise FluidError("there are no frames to make a movie of")
         _check(encoder, part, target, count)
-        os.replace(part, target)
-    except OSError as error:
-        raise FluidError(f"cannot write the movie {target}: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
     return target
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ecs_fluid.errors import FluidError
@@ -57,8 +57,10 @@ class Look:
         return (free or self.tints)[others.index(name) % len(free or self.tints)]
 
 
+SMOKE = Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76))
+
 LOOKS = {
-    "smoke": Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76)),
+    "smoke": SMOKE,
     "paper": Look(
         "#ffffff",
         "#ffffff",
@@ -76,45 +78,23 @@ LOOKS = {
         ),
     ),
     # Heavy red and light blue, as in the articles; cold dark and hot white; flame that glows in its smoke.
-    "dye": Look(
-        "#07090d",
-        "#1b2230",
-        "#dfe5ee",
-        (1.0, 0.97, 0.93),
-        (0.17, 0.2, 0.27),
-        (0.62, 0.68, 0.76),
-        colours="coolwarm",
-        part=(0.0, 1.0),
-        paint="dye",
-    ),
-    "temperature": Look(
-        "#07090d",
-        "#141922",
-        "#dfe5ee",
-        (1.0, 0.97, 0.93),
-        (0.17, 0.2, 0.27),
-        (0.62, 0.68, 0.76),
-        colours="inferno",
-        part=(0.2, 1.0),
-        paint="temperature",
-    ),
-    "fire": Look(
-        "#050506",
-        "#101014",
-        "#dfe5ee",
-        (0.42, 0.4, 0.39),
-        (0.06, 0.06, 0.065),
-        (0.62, 0.68, 0.76),
+    "dye": replace(SMOKE, colours="coolwarm", part=(0.0, 1.0), paint="dye"),
+    "temperature": replace(SMOKE, background_top="#141922", part=(0.2, 1.0), paint="temperature"),
+    "fire": replace(
+        SMOKE,
+        background="#050506",
+        background_top="#101014",
+        lit=(0.42, 0.4, 0.39),
+        shade=(0.06, 0.06, 0.065),
         paint="fire",
     ),
     # Vortons as beads of their vorticity in a thin veil of tracers.
-    "vorticity": Look(
-        "#06070b",
-        "#141a26",
-        "#dfe5ee",
-        (0.8, 0.86, 0.95),
-        (0.3, 0.34, 0.42),
-        (0.62, 0.68, 0.76),
+    "vorticity": replace(
+        SMOKE,
+        background="#06070b",
+        background_top="#141a26",
+        lit=(0.8, 0.86, 0.95),
+        shade=(0.3, 0.34, 0.42),
         colours="plasma",
         part=(0.12, 1.0),
         depth=0.45,

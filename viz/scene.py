@@ -24,12 +24,12 @@ from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
+from ecs_fluid.viz.labels import Clock, bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, Smoke, Spheres, Surface
 from ecs_fluid.viz.look import LOOKS, Options
 from ecs_fluid.viz.paint import PAINTED, Paint, paint
 from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.scalar_bar import scalar_bar
 from ecs_fluid.viz.skin import FOAM, Skin, foaming, liquid_skin, spray
 from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, limits, survey
 
@@ -119,7 +119,7 @@ class Scene:
         self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []
         self._flow: tuple[float, float] | None = None
-        self._clock: pv.Text | None = None
+        self._clock = Clock(self.plotter, self.look)
         self._passes()
 
     def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
@@ -185,7 +185,7 @@ class Scene:
                     self._layer("flame", self._flame).update(clouds, camera, focal)
         self._bodies(frame)
         if time is not None:
-            self._tell(time)
+            self._clock.tell(time)
         for name, bar in self._bars.items():
             bar.SetVisibility(name == min(self._coloured, default=""))
         self.plotter.renderer.ResetCameraClippingRange()
@@ -196,7 +196,7 @@ class Scene:
         for layer in self._layers.values():
             self.plotter.renderer.RemoveActor(layer.actor)
         for name in self._bars:
-            self.plotter.remove_scalar_bar(title(name) + "\n", render=False)
+            self.plotter.remove_scalar_bar(bar_title(title(name)), render=False)
         self._layers.clear()
         self._bars.clear()
         self._tables.clear()
@@ -360,13 +360,3 @@ class Scene:
             self._tables[name] = pv.LookupTable(colours, n_values=256, scalar_range=span)
             self._bars[name] = scalar_bar(self.plotter, title(name), self._tables[name], span, self.look)
         return self._tables[name]
-
-    def _tell(self, time: float) -> None:
-        text = f"t = {time:.2f} s"
-        if self._clock is None:
-            size = max(5, self.plotter.window_size[1] // 60)
-            self._clock = self.plotter.add_text(
-                text, position=(0.025, 0.94), viewport=True, font_size=size, color=self.look.text
-            )
-        else:
-            self._clock.input = text

@@ -19,10 +19,10 @@ from ecs_fluid.viz.bodies import Mesh
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE
 from ecs_fluid.viz.columns import AXES, choose
 from ecs_fluid.viz.drawers import Drawn
+from ecs_fluid.viz.labels import Clock, scalar_bar
 from ecs_fluid.viz.layers import Surface
 from ecs_fluid.viz.look import LOOKS, Options
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.scalar_bar import scalar_bar
 from ecs_fluid.viz.skin import Skin
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
 from ecs_fluid.viz.survey import is_signed
@@ -168,7 +168,7 @@ class SurfaceScene:
         self._sliced = chosen.slices or view.flat is not None
         self._normal = view.flat or options.normal
         self._aim = self._aimed()
-        self._clock: pv.Text | None = None
+        self._clock = Clock(self.plotter, self.look)
         colour = chosen.color_by or "plain"
         self._tables: dict[str, pv.LookupTable] = {}
         if self._sliced or chosen.clip:
@@ -187,7 +187,7 @@ class SurfaceScene:
             self._surface(field, velocity)
         self.plotter.camera_position = self._aim.at(time, played)
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._tell(time)
+        self._clock.tell(time)
         self.plotter.renderer.ResetCameraClippingRange()
 
     def close(self) -> None:
@@ -264,16 +264,6 @@ class SurfaceScene:
             if camera == "auto":
                 camera = FACING[self._normal]
         return Aim(camera, options.orbit, lo, hi, options.size[0] / options.size[1], points)
-
-    def _tell(self, time: float) -> None:
-        text = f"t = {time:.2f} s"
-        if self._clock is None:
-            size = max(5, self.plotter.window_size[1] // 60)
-            self._clock = self.plotter.add_text(
-                text, position=(0.025, 0.94), viewport=True, font_size=size, color=self.look.text
-            )
-        else:
-            self._clock.input = text
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.contour import contour
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, place
 from ecs_fluid.viz.columns import AXES, choose
+from ecs_fluid.viz.labels import Clock, bar_style, bar_title
 from ecs_fluid.viz.look import LOOKS, Look
 from ecs_fluid.viz.probe import require_gl
 
@@ -151,23 +152,12 @@ def render_surface(
     plotter.camera_position = place(camera, low, high, size[0] / size[1], corners)
     plotter.camera.view_angle = VIEW_ANGLE
     if time is not None:
-        plotter.add_text(
-            f"t = {time:.2f} s",
-            position=(0.025, 0.94),
-            viewport=True,
-            font_size=max(5, plotter.window_size[1] // 60),
-            color=chosen.text,
-        )
+        Clock(plotter, chosen).tell(time)
     return plotter
 
 
 def _bar(plotter: pv.Plotter, look: Look, title: str) -> dict[str, Any]:
-    height = plotter.window_size[1]
-    return {
-        "title": title + "\n", "color": look.text, "n_labels": 4, "fmt": "{0:.3g}", "width": 0.3,
-        "height": 0.1, "position_x": 0.67, "position_y": 0.03, "unconstrained_font_size": True,
-        "label_font_size": max(8, height // 42), "title_font_size": max(8, height // 38),
-    }  # fmt: skip
+    return bar_style(plotter, look) | {"title": bar_title(title), "fmt": "{0:.3g}"}
 
 
 def _draw_mesh(plotter: pv.Plotter, mesh: pv.PolyData, colour: str, look: Look) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import cyclopts
 from rich.console import Console
@@ -32,6 +32,15 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
+
+Frames = Annotated[
+    str | None,
+    cyclopts.Parameter(
+        help="stored frames, first:stop:step without stop itself, or one number; default all",
+        allow_leading_hyphen=True,
+    ),
+]
+"""Option of the commands that work on some frames of a run."""
 
 out = _Console(highlight=False, soft_wrap=True, emoji=False)
 err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)

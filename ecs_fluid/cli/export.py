@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ecs_fluid.cli import app, err, out
+from ecs_fluid.cli import Frames, app, err, out
 
 
 @app.command
@@ -18,13 +18,7 @@ def export(
     to: Annotated[
         str, Parameter(help="usd, vtp, vti, vdb, xdmf, npz, gltf, obj or ply; see docs/exports.md")
     ],
-    frames: Annotated[
-        str | None,
-        Parameter(
-            help="stored frames, first:stop:step as in Python, or one number; default all",
-            allow_leading_hyphen=True,
-        ),
-    ] = None,
+    frames: Frames = None,
     out_: Annotated[
         Path | None, Parameter(name="--out", help="folder to make; default RUN/exports/FORMAT")
     ] = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ecs_fluid.cli import app, err, out
+from ecs_fluid.cli import Frames, app, err, out
 from ecs_fluid.cli.stored import (
     SurfaceRecording,
     VelocityOf,
@@ -37,13 +37,7 @@ def show(
         str | None, Parameter(help="colour: speed, vorticity, or a column such as CoreRadius.sigma")
     ] = None,
     frame: Annotated[int, Parameter(help="stored frame of a run, from 0; -1 is the last")] = -1,
-    frames: Annotated[
-        str | None,
-        Parameter(
-            help="stored frames of a movie, first:stop:step as in Python; default all",
-            allow_leading_hyphen=True,
-        ),
-    ] = None,
+    frames: Frames = None,
     ticks: Annotated[int, Parameter(help="ticks to simulate first, for a world")] = 0,
     camera: Annotated[
         str, Parameter(help="auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]")

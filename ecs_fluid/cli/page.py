@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ecs_fluid.cli import app, err, out
+from ecs_fluid.cli import Frames, app, err, out
 
 
 @app.command
@@ -15,13 +15,7 @@ def page(
     run: Path,
     /,
     *,
-    frames: Annotated[
-        str | None,
-        Parameter(
-            help="stored frames, first:stop:step as in Python, or one number; default all",
-            allow_leading_hyphen=True,
-        ),
-    ] = None,
+    frames: Frames = None,
     out_: Annotated[
         Path | None, Parameter(name="--out", help="folder to make; default RUN/exports/page")
     ] = None,

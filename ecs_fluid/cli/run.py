@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
 
@@ -142,7 +141,7 @@ def resume(
 
 def _execute(job: Run) -> int:
     """Run with a progress bar; Ctrl-C and SIGTERM end it after the current tick."""
-    with _Bar(job) as bar, _stopping() as asked, compiling(bar.say):
+    with _Bar(job) as bar, stopping("stopping after this tick ...") as asked, compiling(bar.say):
 
         def watch(world: World, last: int) -> bool:
             bar.tick(world)
@@ -156,25 +155,6 @@ def _execute(job: Run) -> int:
         return 130
     out.print(f"finished: {what}", markup=False)
     return 0
-
-
-@contextmanager
-def _stopping() -> Iterator[list[int]]:
-    """A list that gets the number of the first SIGINT or SIGTERM; a second one ends the process."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        err.print("stopping after this tick ...", style="yellow")
-
-    former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 
 class _Bar:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Outcome
@@ -86,7 +83,7 @@ def sweep(
             world, out_, vary=axes, seeds=seeds, settings=set_, frames=frames, diagnostics=chosen,
             workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=view,
         )  # fmt: skip
-        with study, _stopping(study):
+        with study, stopping("stopping: members under way end after their tick ...", study.stop):
             done = run_sweep(study)
     if view.warned:
         text = f"warning: {_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
@@ -122,26 +119,6 @@ def _told(done: Sweep) -> int:
         out.print("stopped; the same command continues the sweep")
         return 130
     return 0 if finished == len(done.members) else 1
-
-
-@contextmanager
-def _stopping(study: Study) -> Iterator[None]:
-    """SIGINT or SIGTERM lets members under way end after their tick; a second one ends all at once."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        err.print("stopping: members under way end after their tick ...", style="yellow")
-        study.stop()
-
-    former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 
 class _View(Watcher):

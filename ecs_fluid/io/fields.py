@@ -24,19 +24,9 @@ import numpy as np
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import COLUMN, check_name, make_folder, replace_file, replace_text, storage_error
 from ecs_fluid.io.untrusted import check_file, read_bytes, refuse_linked
-from ecs_fluid.io.vtkhdf import stored_member
+from ecs_fluid.io.vtkhdf import DAMAGE, stored_member
 
 _FILE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)-(\d{1,18})\.vtkhdf")
-_DAMAGE = (
-    KeyError,
-    ValueError,
-    TypeError,
-    RuntimeError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-)
 
 
 @dataclass(frozen=True)
@@ -128,7 +118,7 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
         if error.errno is not None:
             raise storage_error(error, "read field", path) from error
         raise StorageError(f"field file {path} is damaged or something else: {error}.") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise StorageError(f"field file {path} is damaged or something else: {error}.") from error
 
 

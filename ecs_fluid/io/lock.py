@@ -19,6 +19,7 @@ from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
+from ecs_fluid.io.untrusted import NO_LINK
 
 if sys.platform == "win32":
     import msvcrt
@@ -40,7 +41,7 @@ class WriterLock:
         self.path = Path(path)
         try:
             # Not through a link, which would empty the file it leads to; nor is a pipe waited for.
-            flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+            flags = NO_LINK | getattr(os, "O_NONBLOCK", 0)
             self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | flags, 0o666)
         except OSError as error:
             raise storage_error(error, "lock", self.path) from error

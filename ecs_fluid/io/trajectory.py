@@ -25,17 +25,7 @@ from ecs_fluid.io.untrusted import check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
 
-_DAMAGE = (
-    OSError,
-    KeyError,
-    ValueError,
-    TypeError,
-    RuntimeError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-)
+_DAMAGE = (OSError, *vtkhdf.DAMAGE)
 
 MOST_BYTES = 2**62
 """A trajectory is read frame by frame, so it may be larger than memory."""

@@ -292,7 +292,7 @@ def _parse(body: bytes, folder: Path) -> dict[str, Change]:
 
 
 def _apply(path: Path, change: Change, durable: bool) -> None:
-    handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))
+    handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | NO_LINK)
     try:
         for number, page in change.pages.items():
             _write_at(handle, memoryview(page), number * PAGE)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
 from ecs_fluid.explain import nearest
-from ecs_fluid.io.disk import replace_text, storage_error
+from ecs_fluid.io.disk import replace_text
+from ecs_fluid.io.untrusted import read_bytes
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.sweeps.member import Job
@@ -267,9 +268,7 @@ def read(folder: Path) -> dict[str, Any]:
     """What sweep.json says. Raises StorageError if it is missing, damaged or of another version."""
     path = folder / FILE
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise storage_error(error, "read sweep information", path) from error
+        document = json.loads(read_bytes(path, "read sweep information"))
     except (ValueError, RecursionError) as error:
         raise StorageError(f"sweep information {path} is damaged: it is not JSON") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

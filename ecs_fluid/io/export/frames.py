@@ -172,8 +172,8 @@ def _understood(text: str) -> int | slice:
     words = [word.strip() for word in text.split(":")]
     if len(words) > 3 or words == [""] or not all(re.fullmatch(r"(-?\d{1,18})?", word) for word in words):
         raise StorageError(
-            f"frames {text!r} cannot be understood; first:stop:step as in Python, 0:100:10 for example, or "
-            "one number is needed."
+            f"frames {text!r} cannot be understood; first:stop:step without stop itself, 0:100:10 "
+            "for example, or one number is needed."
         )
     numbers = [int(word) if word else None for word in words]
     return slice(*numbers) if len(numbers) > 1 else int(words[0])

@@ -54,7 +54,7 @@ def files_of(folder: Path) -> list[Path]:
         (["--to", "npz", "--frames", "1:2:3:4"], "frames '1:2:3:4' cannot be understood; first:stop:step"),
         (
             ["--to", "npz", "--frames", "x"],
-            "frames 'x' cannot be understood; first:stop:step as in Python, 0:100:10",
+            "frames 'x' cannot be understood; first:stop:step without stop itself, 0:100:10",
         ),
         (["--to", "npz", "--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
         (["--to", "vdb", "--voxel", "0"], "voxel 0: the edge of a voxel in m, above 0, is needed."),
