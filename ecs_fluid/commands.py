@@ -31,8 +31,11 @@ class Commands:
         if rows:
             self._spawned.append((name, tables, rows))
 
-    def kill(self, name: str, rows: Any, count: int) -> None:
-        """Queue the removal of rows given as a mask (count,) or as row numbers below `count`."""
+    def kill(self, name: str, rows: Any, count: int, own: slice = slice(None)) -> None:
+        """Queue the removal of rows given as a mask (count,) or as row numbers below `count`.
+
+        Those of the `own` rows are kept; on many ranks the others are elsewhere.
+        """
         chosen = np.asarray(rows)
         if chosen.dtype == np.bool_:
             if chosen.shape != (count,):
@@ -50,19 +53,25 @@ class Commands:
                 if count
                 else f"entity {name!r}: row {worst} cannot be killed; the entity has no rows"
             )
-        mask = self._killed.setdefault(name, np.zeros(count, dtype=bool))
+        mask = np.zeros(count, dtype=bool)
         mask[chosen if chosen.size else slice(0, 0)] = True
+        former = self._killed.get(name)
+        self._killed[name] = mask[own] if former is None else former | mask[own]
 
     def apply(self, world: World) -> None:
         """Carry out all kills, then all spawns; tables are compacted once."""
-        if not self._killed and not self._spawned:
+        ranks = world.ranks
+        killed = {*self._killed} if ranks is None else ranks.any_of({*self._killed})
+        if not killed and not self._spawned:
             return
         try:
             born: dict[str, list[tuple[Tables, int]]] = {}
             for name, tables, rows in self._spawned:
                 born.setdefault(name, []).append((tables, rows))
-            for name in dict.fromkeys([*self._killed, *born]):
+            for name in [entity.name for entity in world.entities if entity.name in killed | {*born}]:
                 self._rebuild(world, name, born.get(name, []))
+                if ranks is not None:
+                    ranks.settle(world, name)
         finally:
             self.clear()
         world._attach_derived()
@@ -74,6 +83,8 @@ class Commands:
         if keep is None and not born:
             return
         fresh = [RowId(world._new_ids(rows)) for _, rows in born]
+        if world.ranks is not None and not world.ranks.takes_new(name):
+            born, fresh = [], []
         if keep is not None and len(keep) and int(keep[-1]) - int(keep[0]) == len(keep) - 1:
             keep = slice(int(keep[0]), int(keep[-1]) + 1)  # the oldest die first: one block stays
         for kind, table in entity.tables.items():

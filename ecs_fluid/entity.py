@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import ComponentError, FluidError
 from ecs_fluid.integrator import Tables
@@ -50,7 +52,7 @@ class Entity:
         return kind in self.tables
 
     def __len__(self) -> int:
-        return next((table.rows or 0 for kind, table in self.tables.items() if kind.per_row), 0)
+        return self.world.rows_of(self)
 
     def spawn(self, *components: Component) -> None:
         """Add rows; during a tick they appear when it ends. See `World.spawn_rows`."""
@@ -91,6 +93,6 @@ class Snapshot(Mapping[str, dict[str, Array]]):
 
 def frozen(array: Array) -> Array:
     """A read-only copy."""
-    copy = array.copy()
+    copy = np.array(array)
     copy.flags.writeable = False
     return copy

@@ -30,13 +30,23 @@ def _finite(array: Array) -> bool:
     return bool(np.isfinite(array).all())
 
 
-def _bad_row(name: str, table: Component) -> str | None:
+Place = tuple[int, str, int, str]
+"""Where something is not finite: number of the entity, label of the column, row, name of the entity."""
+
+
+def _bad_row(world: World, number: int, name: str, table: Component) -> Iterator[Place]:
+    """The first place in each column of a table that is not finite."""
     for field, array in table.items():
         if not _finite(array):
             flat = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
             row = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0])
-            return f"entity {name!r}: {field.label} row {row}"
-    return None
+            ranks = world.ranks
+            first = ranks.own(name).start if ranks is not None and name in ranks.bounds else 0
+            yield number, field.label, first + row, name
+
+
+def _said(place: Place | None) -> str | None:
+    return None if place is None else f"entity {place[3]!r}: {place[1]} row {place[2]}"
 
 
 class Guard:
@@ -45,11 +55,13 @@ class Guard:
     def __init__(self) -> None:
         self._saved: Saved = {}
         self._clock = (0, 0)
+        self._bounds: dict[str, Array] = {}
         self._naming: str | None = None
 
     def keep(self, world: World) -> None:
         """Copy the state; buffers are reused while shapes stay."""
         self._clock = (world.tick, world.next_row_id)
+        self._bounds = {} if world.ranks is None else dict(world.ranks.bounds)
         for entity in world.entities:
             saved = self._saved.setdefault(entity.name, {})
             for kind, table in entity.tables.items():
@@ -66,6 +78,8 @@ class Guard:
     def restore(self, world: World) -> None:
         """Put the kept state back."""
         world.tick, world.next_row_id = self._clock
+        if world.ranks is not None:
+            world.ranks.bounds.update(self._bounds)
         for entity in world.entities:
             saved = self._saved.get(entity.name, {})
             for kind in [kind for kind in entity.tables if not kind.derived and kind not in saved]:
@@ -81,14 +95,14 @@ class Guard:
         return self._bad(world, lambda kind: not kind.derived)
 
     def _bad(self, world: World, wanted: Any) -> str | None:
-        for entity in world.entities:
-            for kind, table in entity.tables.items():
-                if not wanted(kind):
-                    continue
-                bad = _bad_row(entity.name, table)
-                if bad is not None:
-                    return bad
-        return None
+        bad = next(self._bad_rows(world, wanted), None)
+        return _said(bad if world.ranks is None else world.ranks.first(bad))
+
+    def _bad_rows(self, world: World, wanted: Any) -> Iterator[Place]:
+        for number, entity in enumerate(world.entities):
+            for kind in sorted(entity.tables, key=lambda kind: kind.__name__):
+                if wanted(kind):
+                    yield from _bad_row(world, number, entity.name, entity.tables[kind])
 
     # ------------------------------------------------------------------ who did it
 
@@ -114,7 +128,8 @@ class Guard:
         """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
         for kind in system.writes:
             for entity, (table,) in world.entities_with(kind) if not kind.derived else ():
-                bad = _bad_row(entity.name, table)
+                found = next(_bad_row(world, 0, entity.name, table), None)
+                bad = _said(found if world.ranks is None else world.ranks.first(found))
                 if bad is not None:
                     self.restore(world)
                     raise self.error(world, bad, type(system).__name__)

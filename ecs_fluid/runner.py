@@ -38,7 +38,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     """What a frame holds: state columns and velocities of what has a Position, poses of bodies."""
     frame = {}
     for entity in world.entities:
-        columns = entity.columns()
+        columns = world.columns_of(entity)
         if "Position.x" in columns:
             state = entity.columns(state_only=True)
             frame[entity.name] = {
@@ -185,6 +185,7 @@ class Run:
                 for name, timing in world.timings().items()
             },
             state_hash=world.state_hash(),
+            **({"ranks": world.on_ranks()} if world.ranks is not None else {}),
         )
 
 

@@ -23,8 +23,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
 
 def _state(world: World) -> dict[str, Any]:
     """Every state column by ``entity/Component.column``, in a fixed order."""
+    ranks = world.ranks
     return {
-        f"{entity.name}/{field.label}": array
+        f"{entity.name}/{field.label}": array if ranks is None else ranks.spread(entity, field, array)
         for entity in world.entities
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
         if not kind.derived
@@ -122,11 +123,7 @@ def resume(path: Any, allow_code: bool = False) -> World:
     Raises:
         StorageError: the file is missing, damaged, of another version, or needs a class that is not loaded.
     """
-    import ecs_fluid.components
-    import ecs_fluid.systems  # noqa: F401  (registers what ships)
     from ecs_fluid.io.checkpoint import load_checkpoint
-    from ecs_fluid.plugins import imported
-    from ecs_fluid.world import World
 
     meta, arrays = load_checkpoint(Path(path))
     if meta.get("version") != VERSION:
@@ -134,6 +131,16 @@ def resume(path: Any, allow_code: bool = False) -> World:
             f"{path} holds a state of version {meta.get('version')}; this ecs_fluid reads version {VERSION}"
         )
     _check_meta(meta, path)
+    return world_of(meta, arrays, path, allow_code)
+
+
+def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code: bool = False) -> World:
+    """The world that `packed` described; `path` says in messages where that came from."""
+    import ecs_fluid.components
+    import ecs_fluid.systems  # noqa: F401  (registers what ships)
+    from ecs_fluid.plugins import imported
+    from ecs_fluid.world import World
+
     world = World(**meta["options"])
     systems = []
     for item in meta["systems"]:

@@ -23,7 +23,7 @@ import inspect
 import re
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
 
 import esper
 from pydantic import BaseModel, ConfigDict, create_model
@@ -42,7 +42,7 @@ PHASES = ("spawn", "prepare", "rates", "move", "constrain", "observe")
 
 Types = tuple[type[Component], ...]
 
-DECLARATIONS = ("reads", "writes", "adds", "phase", "before", "after", "integrates", "watching")
+DECLARATIONS = ("reads", "writes", "adds", "phase", "before", "after", "integrates", "spans", "watching")
 """Class attributes that are no parameters, annotated or not."""
 
 
@@ -61,6 +61,8 @@ class System(esper.Processor):
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
+        spans: what the system looks at, for worlds on many ranks (docs/ranks.md): "rows" works on every
+            row by itself, "whole" (the default) on all rows, "ranks" passes messages itself.
     """
 
     reads: ClassVar[Types] = ()
@@ -70,6 +72,7 @@ class System(esper.Processor):
     before: ClassVar[tuple[type[System] | str, ...]] = ()
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
+    spans: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"
@@ -157,6 +160,19 @@ class System(esper.Processor):
         for wanted in types:
             self.check_declared(wanted)
         return self.world.entities_with(*types)
+
+    def whole(self, *types: type[Component]) -> list[Any]:
+        """Like `query`, with the rows of all ranks, whatever the system `spans`."""
+        ranks = self.world.ranks
+        return list(self.query(*types)) if ranks is None else ranks.whole(self.world, *types)
+
+    def placed(self, entity: Entity) -> tuple[int, int, int]:
+        """First and behind the last of the rows of this rank, and rows on all ranks, of a population."""
+        ranks = self.world.ranks
+        if ranks is None or entity.name not in ranks.bounds:
+            return 0, len(entity), len(entity)
+        own = ranks.own(entity.name)
+        return own.start, own.stop, ranks.total(entity.name)
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""

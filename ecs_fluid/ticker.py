@@ -56,6 +56,13 @@ class Ticker:
         """Weight of the present stage's rates in the tick."""
         return self._integrator.method.weights[self.stage] if self.stages(systems) > 1 else 1.0
 
+    def warn(self, world: World, level: int) -> None:
+        """Say once what looks wrong, of the line `level` calls up from here."""
+        if not self._warned and (world._team is None or world._team.comm.rank == 0):
+            for text in world.lint():
+                warnings.warn(text, FluidWarning, stacklevel=level)
+        self._warned = True
+
     def integrate(self, world: World) -> None:
         """Advance every state that has a rate by the present stage."""
         pairs = ((entity.number, entity.tables) for entity in world.entities)
@@ -68,10 +75,7 @@ class Ticker:
 
     def _tick(self, world: World) -> None:
         schedule = world.schedule
-        if not self._warned:
-            self._warned = True
-            for text in world.lint():
-                warnings.warn(text, FluidWarning, stacklevel=4)
+        self.warn(world, 6)
         for timing in self.timings.values():
             timing.last = 0.0
         self._guard.keep(world)
@@ -150,10 +154,13 @@ class Ticker:
             self._threads.before(system)
             started = time.perf_counter()
             if self.debug:
-                with self._guard.watch(world, system):
+                with self._guard.watch(world, system), world.scope(system):
                     system.process(world.dt)
-            else:
+            elif world.ranks is None:
                 system.process(world.dt)
+            else:
+                with world.scope(system):
+                    system.process(world.dt)
             seconds = time.perf_counter() - started
             self._threads.after(system, seconds)
             timing.add(seconds)

@@ -12,12 +12,14 @@ import threading
 import uuid
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import esper
 import numpy as np
 from pydantic import Field
 
+from ecs_fluid.announced import alone, together
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
@@ -27,6 +29,10 @@ from ecs_fluid.schedule import Schedule, Timing, build
 from ecs_fluid.system import Settings, System
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
+
+if TYPE_CHECKING:
+    from ecs_fluid.ranks.ranks import Ranks
+    from ecs_fluid.ranks.team import Team
 
 _LOCK = threading.RLock()
 
@@ -95,6 +101,9 @@ class World:
         self._schedule: Schedule | None = None
         self._ticker = Ticker(self.options.integrator, self.options.debug)
         self._adding = False
+        # Of worlds that several processes share, see ecs_fluid.ranks.
+        self._team: Team | None = None
+        self.ranks: Ranks | None = None
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
 
@@ -149,6 +158,7 @@ class World:
     def __contains__(self, name: str) -> bool:
         return name in self._entities
 
+    @alone
     def spawn(self, name: str, *components: Component | type[Component]) -> Entity:
         """Make an entity, a population whose rows are the particles.
 
@@ -178,11 +188,22 @@ class World:
             self._create(name, tables)
         return self[name]
 
+    def _rows_here(self, entity: Entity) -> int:
+        """Rows of the entity's tables in this process."""
+        tables = self._tables_of[entity.number]
+        return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
+
+    def rows_of(self, entity: Entity) -> int:
+        """Rows of an entity; on many ranks those of all, or this rank's for a system on its own rows."""
+        rows = self.ranks.rows(entity.name) if self.ranks is not None else None
+        return self._rows_here(entity) if rows is None else rows
+
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
         self.next_row_id += count
         return ids
 
+    @alone
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self.active():
@@ -200,6 +221,7 @@ class World:
             self._put(entity, checked)
             self._schedule = None
 
+    @alone
     def spawn_rows(self, name: str, *components: Component) -> None:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
@@ -229,10 +251,12 @@ class World:
         if not self._ticker.busy:
             self._ticker.commands.apply(self)
 
+    @alone
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self.active():
-            self._ticker.commands.kill(name, rows, len(self[name]))
+            own = slice(None) if self.ranks is None else self.ranks.seen(name)
+            self._ticker.commands.kill(name, rows, len(self[name]), own)
             if not self._ticker.busy:
                 self._ticker.commands.apply(self)
 
@@ -260,6 +284,7 @@ class World:
         self.add_systems([system])
         return system
 
+    @alone
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; what they need of one another is taken from the list first."""
         for number, system in enumerate(systems):
@@ -313,7 +338,7 @@ class World:
             if not kind.per_row and kind not in self.fluid:
                 self._put(self.fluid, kind.blank(0, self.dtype))
         for entity in self._entities.values():
-            tables, rows = entity.tables, len(entity)
+            tables, rows = entity.tables, self._rows_here(entity)
             for kind in derived:
                 fits = kind in tables and tables[kind].rows == rows
                 if kind.per_row and not fits and all(given in tables for given in kind.given):
@@ -326,6 +351,7 @@ class World:
         """Simulated time, s: tick times dt, plus the offset of the integrator's stage during a tick."""
         return (self.tick + self._ticker.offset) * self.dt
 
+    @together
     def step(self, ticks: int = 1) -> None:
         """Advance by whole ticks of `dt`.
 
@@ -340,11 +366,16 @@ class World:
             for _ in range(ticks):
                 self._ticker.tick(self)
 
+    @together
     def evaluate(self) -> None:
         """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
         with self.active():
             self._ticker.between_ticks("evaluate")
             self._ticker.evaluate(self)
+
+    def scope(self, system: System) -> AbstractContextManager[None]:
+        """While active, tables hold what the system asks for by its `spans`, on worlds of many ranks."""
+        return nullcontext() if self.ranks is None else self.ranks.scope(self, system)
 
     def integrate_stage(self) -> None:
         """Advance every state that has a rate by the present stage; called by the integrating system."""
@@ -371,6 +402,7 @@ class World:
         """Sentences on what looks physically wrong or coarse, asked of every system."""
         return [text for system in self.schedule.systems for text in system.lint(self)]
 
+    @together
     def velocity(self, points: Any, solver: str | None = None) -> Array:
         """Fluid velocity (m, 3) in m/s at points (m, 3) in m, by the world's velocity system."""
         try:
@@ -382,29 +414,47 @@ class World:
         if not np.isfinite(array).all():
             raise FluidError("points hold a value that is not finite")
         with self.active():
-            return self._provider("velocity_at", "VelocitySystem")(array, solver)  # type: ignore[no-any-return]
+            return self._ask("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
+    @together
     def diagnostics(self) -> dict[str, Any]:
         """Strength, impulses, energy, enstrophy, helicity, overlap and step size of the present state."""
         with self.active():
-            return self._provider("measure", "DiagnosticsSystem")()  # type: ignore[no-any-return]
+            return self._ask("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
 
-    def _provider(self, method: str, example: str) -> Any:
+    def _ask(self, method: str, example: str, *arguments: Any) -> Any:
+        """What the first system that has such a method says."""
         for system in self._systems:
             if hasattr(system, method):
                 self.schedule  # noqa: B018  (derived tables must exist)
-                return getattr(system, method)
+                with self.scope(system):
+                    return getattr(system, method)(*arguments)
         raise FluidError(f"the world has no {example}; add one with world.add_system")
 
     def snapshot(self) -> Snapshot:
         """Read-only copies of every per-row column, safe to hand to another thread."""
         with self.active():
             populations = {
-                entity.name: {label: frozen(array) for label, array in entity.columns().items()}
+                entity.name: {label: frozen(array) for label, array in self.columns_of(entity).items()}
                 for entity in self._entities.values()
                 if any(kind.per_row for kind in entity.tables)
             }
             return Snapshot(self.tick, self.time, populations)
+
+    def columns_of(self, entity: Entity) -> dict[str, Array]:
+        """Per-row columns of an entity by label; on many ranks what stands for them until it is read."""
+        return entity.columns() if self.ranks is None else self.ranks.spread_columns(entity)
+
+    @together
+    def on_ranks(self) -> list[dict[str, Any]]:
+        """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
+        return [] if self.ranks is None else self.ranks.about()
+
+    @together
+    def _gathered_column(self, name: str, kind: str, column: str) -> Array:
+        """A column of a population, rows of all ranks, on rank 0."""
+        assert self.ranks is not None
+        return self.ranks.column(self[name], kind, column)
 
     def state_hash(self) -> str:
         """Hash of tick, time step and every state table, bit for bit."""

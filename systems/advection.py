@@ -13,6 +13,7 @@ class AdvectionSystem(System):
     """
 
     phase = "move"
+    spans = "rows"
     before = ("*",)
     integrates = True
 

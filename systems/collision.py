@@ -40,6 +40,7 @@ class DepartureSystem(System):
     reads = (Position,)
     writes = (FormerPosition,)
     phase = "spawn"
+    spans = "rows"
 
     def process(self, dt: float) -> None:
         """Copy all positions."""
@@ -64,6 +65,7 @@ class CollisionSystem(System):
     reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body, BallShape, HullShape, HullTable)
     writes = (Position, InertialVelocity, CollisionCount, Touch)
     phase = "constrain"
+    spans = "ranks"
 
     clearance: float = Field(0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m")
     restitution: float = Field(
@@ -106,8 +108,10 @@ class CollisionSystem(System):
             collide(
                 obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts, touched
             )
-        total = self.field(CollisionCount)
-        for name, count in zip(("met", "squeezed", "trapped"), counts.sum(axis=0), strict=True):
+        total, found = self.field(CollisionCount), counts.sum(axis=0)
+        if self.world.ranks is not None:
+            found = self.world.ranks.comm.numbers(found).sum(axis=0)
+        for name, count in zip(("met", "squeezed", "trapped"), found, strict=True):
             getattr(total, name)[0] += count
 
     def overlap(self, points: Array) -> Array:

@@ -33,6 +33,7 @@ class CombustionSystem(System):
     reads = (Volume,)
     writes = (Species, Temperature)
     phase = "move"
+    spans = "rows"
     before = ("SpeciesLimitSystem",)
 
     rate: float = Field(1.0, ge=0, le=1e30, description="rate constant A of burning, 1/s")

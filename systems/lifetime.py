@@ -19,6 +19,7 @@ class LifetimeSystem(System):
 
     writes = (Age,)
     phase = "spawn"
+    spans = "rows"
 
     def process(self, dt: float) -> None:
         """Age all particles by one tick."""
@@ -31,6 +32,7 @@ class AgeLimitSystem(System):
 
     reads = (Age,)
     phase = "spawn"
+    spans = "rows"
     after = (LifetimeSystem,)
 
     seconds: float = Field(gt=0, description="age at which a particle is removed, s")
@@ -59,6 +61,7 @@ class KillBoxSystem(System):
 
     reads = (Position,)
     phase = "spawn"
+    spans = "rows"
 
     low: Vector = Field(description="least corner of the box, m")
     high: Vector = Field(description="greatest corner of the box, m")
@@ -93,6 +96,7 @@ class SpeciesLimitSystem(System):
 
     reads = (Species,)
     phase = "move"
+    spans = "rows"
 
     species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(
         min_length=1, description="species whose fractions are added up"

@@ -18,6 +18,7 @@ class WindSystem(System):
 
     adds = (Velocity,)
     phase = "rates"
+    spans = "rows"
 
     velocity: KeyedVector = Field(description="wind velocity, m/s; may be keyed in time")
     on: tuple[Name, ...] = Field((), description="entities blown by it; default all")
@@ -55,6 +56,7 @@ class InertiaSystem(System):
     reads = (InertialVelocity,)
     adds = (Velocity, Acceleration)
     phase = "rates"
+    spans = "rows"
 
     drag: float = Field(0.0, ge=0, description="rate at which the own velocity is lost to the fluid, 1/s")
 
@@ -74,6 +76,7 @@ class AccelerateSystem(System):
 
     adds = (Acceleration,)
     phase = "rates"
+    spans = "rows"
 
     acceleration: KeyedVector = Field(
         (0.0, 0.0, -9.81), description="acceleration, m/s^2; may be keyed in time"

@@ -33,6 +33,7 @@ class PartitionSystem(System):
     reads = (Position, Strength, CoreRadius)
     writes = (Grid, Sources)
     phase = "prepare"
+    spans = "ranks"
 
     cells: int | None = Field(
         None, ge=1, le=MAX_CELLS, description="cells of the field grid; None: by the next two"
@@ -77,7 +78,7 @@ class PartitionSystem(System):
 
     def _vortons(self) -> tuple[Array, Array, Array]:
         """Positions, strengths and core radii of all vortons, population after population."""
-        vortons = list(self.query(Position, Strength, CoreRadius))
+        vortons = self.whole(Position, Strength, CoreRadius)
         number = self.world.dtype
         return (
             joined([position.x for position, _, _ in vortons], (3,), number),
@@ -113,6 +114,8 @@ class PartitionSystem(System):
         for (position,) in self.query(Position):
             low, high = bounds(position.x)
             lo, hi = np.minimum(lo, low), np.maximum(hi, high)
+        if self.world.ranks is not None:
+            lo, hi = self.world.ranks.enclosing(lo, hi)
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent

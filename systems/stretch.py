@@ -24,6 +24,7 @@ class StretchSystem(System):
     reads = (VelocityGradient, Strength)
     adds = (StrengthRate,)
     phase = "rates"
+    spans = "rows"
 
     scheme: Literal["transposed", "classical", "mixed", "none"] = Field(
         "transposed", description="form of the stretching term"

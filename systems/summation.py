@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.blocks import Blocks
     from ecs_fluid.kernels.fmm import Plan
     from ecs_fluid.kernels.supervortons import Tree
+    from ecs_fluid.ranks.ranks import Ranks
 
 SOLVERS = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
 """Ways to get the velocity, in words that `VelocitySystem` takes."""
@@ -37,12 +39,19 @@ MEASURED_EVERY = 8
 AT_VORTONS, AT_GRID = 0, 1
 """Places whose angles are kept."""
 
+SHARED_PAIRS = 2**16
+"""From this many pairs of target and vorton on, ranks share a sum out."""
+
 FEW_PAIRS = 2**22
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 """Blocks of neighbouring targets in which ``auto`` measures the tree, and targets in each that are compared
 with the direct sum."""
+
+
+Evaluate = Callable[[Array, Array, Array | None, "Blocks | None"], None]
+"""Fills u and du at targets that are grouped in blocks."""
 
 
 class How(NamedTuple):
@@ -76,6 +85,7 @@ class Summation:
         angles: where ``auto`` keeps the tree's angles (2,), at the vortons and at the grid points, between
             the ticks in which it measures; None if it is to measure each time.
         due: whether this is such a tick.
+        ranks: processes that share out the sums, all of which ask for the same.
     """
 
     def __init__(
@@ -86,7 +96,12 @@ class Summation:
         how: How,
         angles: Array | None = None,
         due: bool = True,
+        ranks: Ranks | None = None,
     ) -> None:
+        self.ranks = ranks
+        self.wanted: Array | None = None
+        """Rank (n,) that needs the velocity of each vorton; None: all need all."""
+        self._vortons: Array | None = None
         self.sources, self.sigma, self.grid, self.how = sources, sigma, grid, how
         self.angles, self.due = angles, due
         self._tree: Tree | None = None
@@ -123,6 +138,8 @@ class Summation:
         """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
         from ecs_fluid.kernels import symmetric
 
+        self._vortons = x
+
         if solver == "direct" and du is None and symmetric.applies(self.sigma):
             symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
         elif solver == "auto":
@@ -135,11 +152,15 @@ class Summation:
     def _direct(self, targets: Array, u: Array, du: Array | None) -> None:
         from ecs_fluid.kernels import direct
 
-        x, alpha = self.sources.x, self.sources.alpha
-        if du is None:
-            direct.velocity(self.how.code, targets, x, alpha, self.sigma, u)
-        else:
-            direct.velocity_gradient(self.how.code, targets, x, alpha, self.sigma, u, du)
+        sources = self.sources.x, self.sources.alpha, self.sigma
+
+        def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> None:
+            if du is None:
+                direct.velocity(self.how.code, targets, *sources, u)
+            else:
+                direct.velocity_gradient(self.how.code, targets, *sources, u, du)
+
+        self._on_all("direct", targets, u, du, None, evaluate)
 
     def _by_tree(
         self,
@@ -156,16 +177,32 @@ class Summation:
         if self._tree is None:
             s = self.sources
             self._tree = supervortons.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, self.sigma)
-        how: dict[str, Any] = {
-            "blocks": blocks,
-            "criterion": criterion,
-            "opening": opening,
-            "originals": originals,
-        }
-        if du is None:
-            tree.velocity(self.how.code, targets, self._tree, u, **how)
+        grown = self._tree
+        how: dict[str, Any] = {"criterion": criterion, "opening": opening, "originals": originals}
+
+        def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> None:
+            if du is None:
+                tree.velocity(self.how.code, targets, grown, u, blocks=blocks, **how)
+            else:
+                tree.velocity_gradient(self.how.code, targets, grown, u, du, blocks=blocks, **how)
+
+        self._on_all("tree", targets, u, du, blocks, evaluate)
+
+    def _on_all(
+        self,
+        solver: str,
+        targets: Array,
+        u: Array,
+        du: Array | None,
+        blocks: Blocks | None,
+        evaluate: Evaluate,
+    ) -> None:
+        """Evaluate the sum at the targets, each rank some blocks of them."""
+        if self.ranks is None or len(targets) * len(self.sigma) < SHARED_PAIRS:
+            evaluate(targets, u, du, blocks)
         else:
-            tree.velocity_gradient(self.how.code, targets, self._tree, u, du, **how)
+            wanted = self.wanted if targets is self._vortons else None
+            self.ranks.on_all(f"{solver} {len(targets)}", targets, u, du, blocks, evaluate, wanted)
 
     def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
         """Whether the tolerance was kept on the solver's own sample (float32 has its limits)."""

@@ -230,6 +230,7 @@ class ExpansionSystem(System):
     reads = (Temperature, Volume)
     writes = (Density,)
     phase = "move"
+    spans = "rows"
     after = ("*",)
 
     def added(self, world: World) -> None:

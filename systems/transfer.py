@@ -211,6 +211,7 @@ class SamplingSystem(System):
     reads = (Position, Ambient, TransferGrid, DensityField, TemperatureField, SpeciesField)
     writes = (Density, Temperature, Species)
     phase = "rates"
+    spans = "rows"
     # Whoever reads these of the vortons reads them before tracers are given theirs.
     after = ("*",)
     needs_fields = False

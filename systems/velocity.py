@@ -20,6 +20,7 @@ from ecs_fluid.components import (
     VelocityField,
     VelocityGradient,
 )
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System, Types
@@ -32,8 +33,8 @@ from ecs_fluid.world import World
 HYBRID_PER_CORE = 3.0
 """Field cells per core radius of the hybrid: with 2, vortons jerk half as much again as by direct sums."""
 
-Table = tuple[Array, Array, Array | None]
-"""Positions, velocities and velocity gradients of one population of vortons."""
+Table = tuple[Entity, Array, Array, Array | None]
+"""A population of vortons, with its positions, velocities and velocity gradients."""
 
 
 class VelocitySystem(System):
@@ -71,6 +72,7 @@ class VelocitySystem(System):
     reads = (Position, Strength, CoreRadius, Sources, Grid)
     writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes)
     phase = "rates"
+    spans = "ranks"
 
     solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = Field(
         "direct", description="how the sum is taken"
@@ -144,36 +146,51 @@ class VelocitySystem(System):
         for entity, (position, velocity) in self.entities(Position, Velocity):
             if Strength in entity and CoreRadius in entity:
                 gradient = entity[VelocityGradient].du if self.gradient else None
-                vortons.append((position.x, velocity.u, gradient))
-            elif len(entity):
-                others.append((position.x, velocity.u))
+                vortons.append((entity, position.x, velocity.u, gradient))
+            elif self.placed(entity)[2]:
+                others.append((entity, position.x, velocity.u))
         if self.at == "grid" or self._on_grid or (others and self.tracers == "grid"):
             self._evaluate_grid(sources, summation)
         if self.at == "vortons" and not self._on_grid:
             self._at_vortons(sources, summation, vortons)
         else:
             self._vortons_from_grid(vortons)
-        for x, u in others:
+        for entity, x, u in others:
             if self.tracers == "grid":
                 self._from_grid(x, u, self.interpolation == "cubic")
             else:
-                summation.velocity(self.solver, x, u)
+                self._summed(entity, summation, x, u)
 
     def _at_vortons(self, sources: Sources, summation: Summation, tables: list[Table]) -> None:
         order = sources.order
         x = np.ascontiguousarray(sources.x.T)
         u = np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype) if self.gradient else None
+        if self.world.ranks is not None:
+            summation.wanted = self.world.ranks.holders([entity.name for entity, *_ in tables])[order]
         summation.at_sources(self.solver, x, u, du)
         first = 0
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        for _, velocity, gradient in tables:
-            rows = place[first : first + len(velocity)]
+        for entity, _, velocity, gradient in tables:
+            start, stop, total = self.placed(entity)
+            rows = place[first + start : first + stop]
             np.take(u, rows, axis=0, out=velocity)
             if du is not None:
                 np.take(du, rows, axis=0, out=gradient)
-            first += len(velocity)
+            first += total
+
+    def _summed(self, entity: Entity, summation: Summation, x: Array, u: Array) -> None:
+        """Velocities by the solver; its blocks are those of the whole population, whoever holds its rows."""
+        ranks = self.world.ranks
+        if ranks is None:
+            summation.velocity(self.solver, x, u)
+            return
+        start, stop, _ = self.placed(entity)
+        every = ranks.comm.join(x, ranks.counts(entity.name))
+        found = np.empty_like(every)
+        summation.velocity(self.solver, every, found)
+        u[...] = found[start:stop]
 
     def _evaluate_grid(self, sources: Sources, summation: Summation) -> None:
         from ecs_fluid.kernels.grid import grid_points
@@ -199,13 +216,13 @@ class VelocitySystem(System):
 
         cubic = self._on_grid or self.interpolation == "cubic"
         grid = self.field(Grid)
-        for x, u, _ in tables:
+        for _, x, u, _ in tables:
             self._from_grid(x, u, cubic)
         if self.gradient:
             # A derivative across a flat world would only see the far side of its one layer of cells.
             steps = np.where(grid.flat == 1, 0.0, grid.spacing)
             gradient = jacobian(self.field(VelocityField).u, steps, order=4 if cubic else 2)
-            for x, _, du in tables:
+            for _, x, _, du in tables:
                 reader(cubic)(x, grid.origin, grid.spacing, gradient, du)
 
     # ------------------------------------------------------------------ sums
@@ -230,7 +247,8 @@ class VelocitySystem(System):
         fluid = self.world.fluid
         angles = fluid[SolverTimes].angle if within_tick and SolverTimes in fluid else None
         due = self.world.tick % MEASURED_EVERY == 0
-        return Summation(sources, sources.sigma if sigma is None else sigma, grid, how, angles, due)
+        cores = sources.sigma if sigma is None else sigma
+        return Summation(sources, cores, grid, how, angles, due, self.world.ranks)
 
     def _times(self) -> Array:
         fluid = self.world.fluid

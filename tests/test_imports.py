@@ -19,6 +19,7 @@ FOLDERS = {
     "kernels": ROOT / "ecs_fluid" / "kernels",
     "io": ROOT / "ecs_fluid" / "io",
     "cli": ROOT / "ecs_fluid" / "cli",
+    "ranks": ROOT / "ecs_fluid" / "ranks",
     "sweeps": ROOT / "ecs_fluid" / "sweeps",
     "components": ROOT / "components",
     "systems": ROOT / "systems",
@@ -81,8 +82,9 @@ ALLOWED = {
     # The engine reaches kernels (the integrator), what ships (resume registers it) and files lazily.
     "engine": {"engine", "components", "systems", "kernels", "io"},
     "io": {"engine", "io", "components"},
+    "ranks": {"engine", "components", "ranks"},
     "sweeps": {"engine", "io", "worlds", "sweeps"},
-    "cli": {"engine", "components", "systems", "kernels", "io", "worlds", "viz", "sweeps", "cli"},
+    "cli": {"engine", "components", "systems", "kernels", "io", "ranks", "worlds", "viz", "sweeps", "cli"},
 }
 
 
@@ -117,7 +119,7 @@ def test_components_hold_no_numerics() -> None:
 
 def test_no_module_uses_private_names_of_another() -> None:
     """Across parts of the package; inside kernels and io, files of one part may share helpers."""
-    for part in ("systems", "worlds", "viz", "components", "sweeps", "cli"):
+    for part in ("systems", "worlds", "viz", "components", "ranks", "sweeps", "cli"):
         for path in files(part):
             for module, name in imports(path, running_only=False):
                 private = [word for word in (*module.split("."), name) if word.startswith("_")]

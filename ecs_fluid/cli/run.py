@@ -17,10 +17,14 @@ from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
+    from ecs_fluid.ranks.start import Share
     from ecs_fluid.runner import Run
     from ecs_fluid.world import World
 
 Threads = Annotated[int | None, Parameter(help="threads for the kernels; default all cores")]
+Mpi = Annotated[
+    bool, Parameter(help="one world on all processes that mpiexec started: mpiexec -n 4 ecs-fluid ... --mpi")
+]
 
 
 @app.command
@@ -41,12 +45,48 @@ def run(
         bool, Parameter(help="predict time and disk from a few ticks, and run nothing")
     ] = False,
     allow_code: AllowCode = False,
+    mpi: Mpi = False,
 ) -> int:
     """Simulate a world: a shipped name or a .toml or .json file.
 
     Ctrl-C ends the run after the current tick; `ecs-fluid resume` continues it.
     """
-    use_threads(threads)
+    with _processes(mpi, threads, Path(world).resolve().parent if allow_code else None) as share:
+        if share is None:
+            return 0
+        return _run(
+            world, frames=frames, out_=out_, set_=set_, replace=replace, movie=movie, save=save,
+            estimate=estimate, allow_code=allow_code, share=share,
+        )  # fmt: skip
+
+
+@contextmanager
+def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Share | None]:
+    """What shares the world out: nothing without --mpi, and None in all processes but the first with it."""
+    from ecs_fluid.ranks.start import check_alone, on_ranks
+
+    if threads is not None or not mpi:
+        use_threads(threads)
+    if mpi:
+        with on_ranks(threads, code) as share:
+            yield share
+    else:
+        check_alone()
+        yield lambda world: None
+
+
+def _run(
+    world: str,
+    frames: int | None,
+    out_: Path | None,
+    set_: tuple[str, ...],
+    replace: bool,
+    movie: Path | None,
+    save: Path | None,
+    estimate: bool,
+    allow_code: bool,
+    share: Share,
+) -> int:
     import tomli_w
 
     from ecs_fluid.io.runfolder import RunFolder
@@ -74,6 +114,7 @@ def run(
         existing="replace" if replace else "refuse",
     )
     job = Run(made, folder, frames or recipe.frames, recipe.output.every, recipe.output.checkpoint_seconds)
+    share(made)
     code = _execute(job)
     if code == 0 and (movie or save):
         from ecs_fluid.cli.look import render_run
@@ -121,9 +162,22 @@ def resume(
     ] = None,
     threads: Threads = None,
     allow_code: AllowCode = False,
+    mpi: Mpi = False,
 ) -> int:
-    """Continue a run from its newest checkpoint, bit for bit."""
-    use_threads(threads)
+    """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes."""
+    with _processes(mpi, threads, _code_of(folder) if allow_code else None) as share:
+        return 0 if share is None else _resume(folder, frames, allow_code, share)
+
+
+def _code_of(folder: Path) -> Path | None:
+    """Where the world file of a run was, with the systems of its user."""
+    from ecs_fluid.io.runfolder import RunFolder
+
+    source = RunFolder.open(folder).read_info().get("source")
+    return Path(source).parent if source else None
+
+
+def _resume(folder: Path, frames: int | None, allow_code: bool, share: Share) -> int:
     import ecs_fluid.worlds  # noqa: F401
     from ecs_fluid.runner import Run
 
@@ -136,6 +190,7 @@ def resume(
         job.folder.close()
         out.print(f"{folder} is complete at tick {job.world.tick}; --frames makes it longer", markup=False)
         return 0
+    share(job.world)
     return _execute(job)
 
 

@@ -158,10 +158,10 @@ def _header(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     for name, array in arrays.items():
         if not _ARRAY_NAME.fullmatch(name):
             raise StorageError(f"array name {name!r} cannot be stored: use words, dots, dashes and slashes.")
-        if np.asarray(array).dtype.kind not in _KINDS:
-            raise StorageError(
-                f"array {name!r} has dtype {np.asarray(array).dtype}: only numbers and text can be stored."
-            )
+        # Columns of a world on many ranks tell their dtype, and are gathered when they are written.
+        dtype = array.dtype if hasattr(array, "dtype") else np.asarray(array).dtype
+        if dtype.kind not in _KINDS:
+            raise StorageError(f"array {name!r} has dtype {dtype}: only numbers and text can be stored.")
     try:
         described = {"format": "ecs_fluid checkpoint", "meta": dict(meta), "arrays": list(arrays)}
         return json.dumps(described, ensure_ascii=True).encode()

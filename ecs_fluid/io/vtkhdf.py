@@ -80,11 +80,13 @@ def describe(population: str, data: Mapping[str, np.ndarray]) -> tuple[int, dict
     check_name(population)
     if POINTS not in data:
         raise StorageError(f"population {population!r} has no {POINTS}, which every stored frame needs.")
-    rows, columns = len(np.atleast_1d(data[POINTS])), {}
-    for name, values in data.items():
+    arrays = {
+        name: values if hasattr(values, "dtype") else np.asarray(values) for name, values in data.items()
+    }
+    rows, columns = arrays[POINTS].shape[0] if arrays[POINTS].ndim else 1, {}
+    for name, array in arrays.items():
         check_name(name, COLUMN, f"column of population {population!r}, its")
-        array = np.asarray(values)
-        if array.ndim == 0 or len(array) != rows or 0 in array.shape[1:]:
+        if array.ndim == 0 or array.shape[0] != rows or 0 in array.shape[1:]:
             raise StorageError(
                 f"column {name} of population {population!r} has shape {array.shape}, but needs {rows} rows "
                 f"like {POINTS}."

@@ -1,0 +1,101 @@
+"""One world on many ranks: memory, bytes and time per tick. Run: python benchmarks/ranks.py [VORTONS TRACERS]"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ecs_fluid as ef
+from ecs_fluid.ranks.start import on_ranks
+
+RANKS = (1, 2, 4)
+TICKS = 2
+
+
+def world_of(vortons: int, tracers: int) -> ef.World:
+    """A cube of random vortons full of tracers; velocities by the tree on a grid, as in benchmarks/memory.py."""
+    world = ef.World(dt=1e-3, integrator="euler")
+    draw = np.random.default_rng(1)
+    x = draw.random((vortons, 3), dtype=np.float32)
+    core, volume = np.full(vortons, 0.02, np.float32), np.full(vortons, 1e-6, np.float32)
+    world.spawn("v", ef.Position(x), ef.Strength(1e-9 * x), ef.CoreRadius(core), ef.Volume(volume))
+    world.spawn("t", ef.Position(draw.random((tracers, 3), dtype=np.float32)))
+    world.add_system(ef.PartitionSystem(cells_per_core=0.0))
+    velocity: dict[str, Any] = {
+        "solver": "tree", "at": "grid", "leaf": "supervortons", "opening": "box", "kernel": "rankine",
+    }  # fmt: skip
+    world.add_system(ef.VelocitySystem(**velocity))
+    world.add_system(ef.StretchSystem())
+    world.add_system(ef.AdvectionSystem())
+    return world
+
+
+def resident() -> int:
+    """Bytes of this process now."""
+    from ecs_fluid.ranks.ranks import memory
+
+    return memory()["now"]
+
+
+def ticked(world: ef.World) -> dict[str, Any]:
+    """Seconds of a tick after the first, and what every rank says."""
+    world.step()
+    begun = time.perf_counter()
+    world.step(TICKS)
+    seconds = (time.perf_counter() - begun) / TICKS
+    return {"seconds": seconds, "hash": world.state_hash(), "ranks": world.on_ranks()}
+
+
+def worker(vortons: int, tracers: int) -> None:
+    """What mpiexec starts."""
+    with on_ranks() as share:
+        if share is not None:
+            small = world_of(1000, 1000)
+            share(small)
+            small.step()
+            before = [rank["memory"]["now"] for rank in small.on_ranks()]
+            bytes_before = [traffic(rank) for rank in small.on_ranks()]
+            world = world_of(vortons, tracers)
+            share(world)
+            found = ticked(world)
+            for rank, start, passed in zip(found["ranks"], before, bytes_before, strict=True):
+                rank["grown"] = rank["memory"]["now"] - start
+                rank["passed"] = [a - b for a, b in zip(traffic(rank), passed, strict=True)]
+            print(json.dumps(found))
+
+
+def traffic(rank: dict[str, Any]) -> list[int]:
+    """Bytes sent and received by a rank for its ticks."""
+    told = [v for k, v in rank["traffic"].items() if k not in ("start", "files")]
+    return [sum(item[key] for item in told) for key in ("sent", "received")]
+
+
+def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
+    """Print one row for each number of ranks."""
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    print(f"{vortons:,} vortons, {tracers:,} tracers; per rank: least and most of the ranks")
+    print("ranks  s/tick    MB grown     MB received in a tick  hash")
+    for count in RANKS:
+        command = [mpiexec, "-n", str(count), sys.executable, __file__, "worker", str(vortons), str(tracers)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        found = json.loads(done.stdout.splitlines()[-1])
+        grown = [rank["grown"] / 1e6 for rank in found["ranks"]]
+        came = [rank["passed"][1] / 1e6 / (TICKS + 1) for rank in found["ranks"]]
+        print(
+            f"{count:5d}  {found['seconds']:6.2f}  {min(grown):5.0f}-{max(grown):<5.0f}"
+            f"  {min(came):10.1f}-{max(came):<10.1f}  {found['hash']}"
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["worker"]:
+        worker(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        main(*(int(word) for word in sys.argv[1:3]))

@@ -1,0 +1,154 @@
+"""Messages between ranks, counted."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+
+@dataclass
+class Traffic:
+    """What one rank sent and received for one purpose: calls, bytes, seconds in them (waiting included)."""
+
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
+    seconds: float = 0.0
+
+
+class Comm:
+    """Collective calls of mpi4py on arrays of rows and on small Python values; every rank makes the same.
+
+    Args:
+        comm: an mpi4py communicator.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+        self.traffic: dict[str, Traffic] = {}
+
+    def _count(self, purpose: str, started: float, sent: int, received: int) -> None:
+        traffic = self.traffic.setdefault(purpose, Traffic())
+        traffic.calls += 1
+        traffic.sent += sent
+        traffic.received += received
+        traffic.seconds += time.perf_counter() - started
+
+    def tell(self, value: Any, purpose: str = "control") -> Any:
+        """The value that rank 0 gives, on every rank."""
+        started = time.perf_counter()
+        data = np.frombuffer(pickle.dumps(value), np.uint8) if self.rank == 0 else np.empty(0, np.uint8)
+        length = np.array([len(data)], np.int64)
+        self._comm.Bcast(length)
+        if self.rank:
+            data = np.empty(int(length[0]), np.uint8)
+        else:
+            data = data.copy()
+        self._comm.Bcast(data)
+        first = self.rank == 0
+        self._count(
+            purpose,
+            started,
+            (len(data) + 8) * (self.size - 1) if first else 0,
+            0 if first else len(data) + 8,
+        )
+        return value if first else pickle.loads(data.tobytes())
+
+    def numbers(self, values: Any, purpose: str = "control") -> Array:
+        """The same few numbers of every rank, (size, ...) in the order of the ranks."""
+        started = time.perf_counter()
+        mine = np.asarray(values, order="C")
+        every = np.empty((self.size, *mine.shape), mine.dtype)
+        self._comm.Allgather(mine, every)
+        self._count(purpose, started, mine.nbytes * (self.size - 1), mine.nbytes * (self.size - 1))
+        return every
+
+    def every(self, value: Any, purpose: str = "control") -> list[Any]:
+        """A small value of every rank, in the order of the ranks; quick where all are None."""
+        if not self.numbers(np.int8(value is not None), purpose).any():
+            return [None] * self.size
+        data = np.frombuffer(pickle.dumps(value), np.uint8)
+        lengths = self.numbers(np.int64(len(data)), purpose).tolist()
+        joined = self.join(data, lengths, purpose)
+        ends = np.cumsum([0, *lengths])
+        return [pickle.loads(joined[a:b].tobytes()) for a, b in pairwise(ends)]
+
+    def join(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array:
+        """All rows (sum of counts, ...), the blocks of the ranks one after the other, on every rank."""
+        from mpi4py import MPI
+
+        started = time.perf_counter()
+        part = np.ascontiguousarray(part)
+        whole = np.empty((int(sum(counts)), *part.shape[1:]), part.dtype)
+        width = _width(part)
+        lengths = [int(count) * width for count in counts]
+        self._comm.Allgatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, _starts(lengths), MPI.BYTE])
+        self._count(purpose, started, part.nbytes * (self.size - 1), whole.nbytes - part.nbytes)
+        return whole
+
+    def to_first(self, part: Array, counts: Sequence[int], purpose: str = "files") -> Array | None:
+        """Like `join`, on rank 0 alone."""
+        from mpi4py import MPI
+
+        started = time.perf_counter()
+        part = np.ascontiguousarray(part)
+        lengths = [int(count) * _width(part) for count in counts]
+        if self.rank:
+            self._comm.Gatherv([part, part.nbytes, MPI.BYTE], None)
+            self._count(purpose, started, part.nbytes, 0)
+            return None
+        whole = np.empty((int(sum(counts)), *part.shape[1:]), part.dtype)
+        self._comm.Gatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, _starts(lengths), MPI.BYTE])
+        self._count(purpose, started, 0, whole.nbytes - part.nbytes)
+        return whole
+
+    def from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
+        """This rank's block of rows of an array that rank 0 has; `like` (0, ...) tells shape and dtype."""
+        from mpi4py import MPI
+
+        started = time.perf_counter()
+        lengths = [int(count) * _width(like) for count in counts]
+        part = np.empty((int(counts[self.rank]), *like.shape[1:]), like.dtype)
+        sent = None if whole is None else [whole, lengths, _starts(lengths), MPI.BYTE]
+        self._comm.Scatterv(sent, [part, part.nbytes, MPI.BYTE])
+        first = self.rank == 0
+        self._count("start", started, sum(lengths[1:]) if first else 0, 0 if first else part.nbytes)
+        return part
+
+    def exchange(self, parts: Sequence[Array], counts: Sequence[int], purpose: str = "rows") -> list[Array]:
+        """Send ``parts[r]`` to each rank r; returns the rows that came from each, ``counts[r]`` of them."""
+        from mpi4py import MPI
+
+        started = time.perf_counter()
+        like = parts[0]
+        out = np.concatenate([np.ascontiguousarray(part) for part in parts])
+        sent = [part.nbytes for part in parts]
+        into = [int(count) * _width(like) for count in counts]
+        came = np.empty((int(sum(counts)), *like.shape[1:]), like.dtype)
+        self._comm.Alltoallv([out, sent, _starts(sent), MPI.BYTE], [came, into, _starts(into), MPI.BYTE])
+        self._count(purpose, started, sum(sent) - sent[self.rank], sum(into) - into[self.rank])
+        ends = np.cumsum([0, *counts])
+        return [came[a:b] for a, b in pairwise(ends)]
+
+    def abort(self, code: int) -> None:
+        """End all ranks at once: for what must not happen and would leave the others waiting."""
+        self._comm.Abort(code)
+
+
+def _width(array: Array) -> int:
+    """Bytes of a row."""
+    return int(array.dtype.itemsize * np.prod(array.shape[1:], dtype=np.int64))
+
+
+def _starts(lengths: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum(lengths[:-1]).tolist()] if len(lengths) > 1 else [0]

@@ -1,0 +1,320 @@
+"""What a rank knows of the others while its world runs: their rows, and the scope of the running system."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Array, Column, Component
+from ecs_fluid.components import Position
+from ecs_fluid.errors import FluidError
+from ecs_fluid.integrator import Tables
+from ecs_fluid.ranks import sums
+from ecs_fluid.ranks.balance import Balance
+from ecs_fluid.ranks.comm import Comm
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.system import System
+    from ecs_fluid.world import World
+
+UNEVEN = 0.1
+"""Rows move between ranks when one has so much more than the mean."""
+
+
+class WholeTables(dict[type[Component], Component]):
+    """Tables of a population with the rows of all ranks, gathered one by one when they are asked for."""
+
+    def __init__(self, tables: Tables, ranks: Ranks, name: str) -> None:
+        super().__init__(tables)
+        self._ranks, self._name = ranks, name
+        self.gathered: set[type[Component]] = set()
+
+    def __getitem__(self, kind: type[Component]) -> Component:
+        table = super().__getitem__(kind)
+        if kind.per_row and kind not in self.gathered:
+            table = self._ranks.gathered(self._name, table)
+            super().__setitem__(kind, table)
+            self.gathered.add(kind)
+        return table
+
+    def get(self, kind: Any, default: Any = None) -> Any:
+        """Like that of a dict."""
+        return self[kind] if dict.__contains__(self, kind) else default
+
+    def _all(self) -> Tables:
+        # By name: the ranks must gather in one order, and that of the dict depends on how it was made.
+        return {kind: self[kind] for kind in sorted(self, key=lambda kind: kind.__name__)}
+
+    def items(self) -> Any:
+        """All of them."""
+        return self._all().items()
+
+    def values(self) -> Any:
+        """All of them."""
+        return self._all().values()
+
+
+class SpreadColumn:
+    """A column of a population that the ranks hold together; as an array it is gathered on rank 0."""
+
+    def __init__(self, world: World, entity: str, kind: type[Component], name: str) -> None:
+        self._world, self._at = world, (entity, kind.__name__, name)
+        array: Array = world[entity].tables[kind].__dict__[name]
+        self.dtype = array.dtype
+        self.shape: tuple[int, ...] = (len(world[entity]), *array.shape[1:])
+        self.ndim = array.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        whole: Array = self._world._gathered_column(*self._at)
+        return whole if dtype is None else whole.astype(dtype)
+
+    def tobytes(self) -> bytes:
+        """Its bytes in C order."""
+        return np.asarray(self).tobytes()
+
+
+class Ranks:
+    """Which rows of every population this rank holds, and what the running system sees of them.
+
+    Populations are the entities with a Position; each rank holds one block of their rows, and the blocks
+    follow one another in the order of the ranks. Everything else is the same on all ranks.
+    """
+
+    def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
+        self.comm = comm
+        self.bounds = bounds
+        self.local = False
+        """Whether the running system sees this rank's rows only."""
+        self._balances: dict[str, Balance] = {}
+
+    # ------------------------------------------------------------------ rows
+
+    def own(self, name: str) -> slice:
+        """The rows of a population that this rank holds."""
+        edges = self.bounds[name]
+        return slice(int(edges[self.comm.rank]), int(edges[self.comm.rank + 1]))
+
+    def rows(self, name: str) -> int | None:
+        """Rows of a population as the running system sees it; None for what every rank holds."""
+        if name not in self.bounds:
+            return None
+        own = self.own(name)
+        return own.stop - own.start if self.local else self.total(name)
+
+    def total(self, name: str) -> int:
+        """Rows of a population on all ranks."""
+        return int(self.bounds[name][-1])
+
+    def counts(self, name: str) -> list[int]:
+        """Rows on every rank."""
+        return [int(count) for count in np.diff(self.bounds[name])]
+
+    def seen(self, name: str) -> slice:
+        """The rows of this rank among those that the running system sees."""
+        return slice(None) if self.local or name not in self.bounds else self.own(name)
+
+    def takes_new(self, name: str) -> bool:
+        """Whether new rows begin on this rank: behind the last, or everywhere for what every rank holds."""
+        return name not in self.bounds or self.comm.rank == self.comm.size - 1
+
+    def spread(self, entity: Entity, field: Column, array: Array) -> Any:
+        """The column as rank 0 may write or hash it: gathered when it is asked for."""
+        if entity.name not in self.bounds or not Component.registry[field.component].per_row:
+            return array
+        return SpreadColumn(entity.world, entity.name, Component.registry[field.component], field.name)
+
+    def spread_columns(self, entity: Entity) -> dict[str, Any]:
+        """Per-row columns of an entity by label, for rank 0 to write."""
+        return {
+            field.label: self.spread(entity, field, array)
+            for _, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
+            if type(table).per_row
+            for field, array in table.items()
+        }
+
+    def column(self, entity: Entity, kind: str, name: str) -> Array:
+        """A column with the rows of all ranks; on rank 0 alone, the others give their own."""
+        array: Array = entity.tables[Component.registry[kind]].__dict__[name]
+        whole = self.comm.to_first(array, self.counts(entity.name))
+        return array if whole is None else whole
+
+    def gathered(self, name: str, table: Component) -> Component:
+        """The table with the rows of all ranks."""
+        whole = type(table).__new__(type(table))
+        for field, array in table.items():
+            whole.__dict__[field.name] = self.comm.join(array, self.counts(name))
+        return whole
+
+    # ------------------------------------------------------------------ systems
+
+    @contextmanager
+    def scope(self, world: World, system: System) -> Iterator[None]:
+        """What `system` asked for by its `spans`, while it runs."""
+        if system.integrates or system.spans == "rows":
+            yield from self._rows()
+        elif system.spans == "ranks":
+            self.local = True
+            try:
+                yield
+            finally:
+                self.local = False
+        else:
+            yield from self._whole(world, system)
+
+    def _rows(self) -> Iterator[None]:
+        """No message passes while the system runs, so an error on one rank is shared after it."""
+        self.local = True
+        error: FluidError | None = None
+        try:
+            yield
+        except FluidError as raised:
+            error = raised
+        finally:
+            self.local = False
+        self.share_error(error)
+
+    def _whole(self, world: World, system: System) -> Iterator[None]:
+        former = world._tables_of
+        world._tables_of = {
+            entity.number: WholeTables(former[entity.number], self, entity.name)
+            if entity.name in self.bounds
+            else former[entity.number]
+            for entity in world.entities
+        }
+        try:
+            yield
+            touched = {*system.writes, *system.adds}
+            for entity in world.entities:
+                tables = world._tables_of[entity.number]
+                if isinstance(tables, WholeTables):
+                    for kind in tables.gathered & touched:
+                        for field, array in tables[kind].items():
+                            getattr(former[entity.number][kind], field.name)[...] = array[
+                                self.own(entity.name)
+                            ]
+        finally:
+            world._tables_of = former
+
+    def share_error(self, error: FluidError | None) -> None:
+        """Raise on all ranks what one of them ran into."""
+        first = next((text for text in self.comm.every(error) if text is not None), None)
+        if first is not None:
+            raise first
+
+    def whole(self, world: World, *kinds: type[Component]) -> list[tuple[Any, ...]]:
+        """Tables of all rows of every entity that has all the `kinds`, in whatever scope."""
+        found = []
+        for entity, tables in world.entities_with(*kinds):
+            if entity.name in self.bounds and not isinstance(entity.tables, WholeTables):
+                tables = tuple(self.gathered(entity.name, table) for table in tables)
+            found.append(tables)
+        return found
+
+    def any_of(self, names: set[str]) -> set[str]:
+        """What any rank names."""
+        return {name for found in self.comm.every(names or None) if found is not None for name in found}
+
+    def first(self, place: Any) -> Any:
+        """The least of the places that ranks found, or None."""
+        return min((found for found in self.comm.every(place) if found is not None), default=None)
+
+    def holders(self, names: list[str]) -> Array:
+        """Rank that holds each row of these populations, one after the other."""
+        ranks = np.arange(self.comm.size, dtype=np.int16)
+        parts = [np.repeat(ranks, np.diff(self.bounds[name])) for name in names]
+        return np.concatenate(parts) if parts else ranks[:0]
+
+    def on_all(
+        self,
+        work: str,
+        targets: Array,
+        u: Array,
+        du: Array | None,
+        blocks: tuple[Array, Array] | None,
+        evaluate: Any,
+        wanted: Array | None = None,
+    ) -> None:
+        """Share a sum out among the ranks, see `ecs_fluid.ranks.sums.on_all`."""
+        sums.on_all(self.comm, self.balance(work), targets, u, du, blocks, evaluate, wanted)
+
+    def enclosing(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """The box around the boxes of all ranks."""
+        boxes = self.comm.numbers(np.stack([low, high]))
+        return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
+
+    def about(self) -> list[dict[str, Any]]:
+        """Of every rank: rows it holds, largest memory so far and present memory, traffic by purpose."""
+        mine = {
+            "rows": {name: self.own(name).stop - self.own(name).start for name in self.bounds},
+            "memory": memory(),
+            "traffic": {purpose: asdict(traffic) for purpose, traffic in sorted(self.comm.traffic.items())},
+        }
+        return self.comm.every(mine)
+
+    def balance(self, work: str) -> Balance:
+        """How that work is shared out at present."""
+        return self._balances.setdefault(work, Balance(self.comm))
+
+    # ------------------------------------------------------------------ structural changes
+
+    def settle(self, world: World, name: str) -> None:
+        """After rows came and went: count them, and move some where the ranks have become uneven."""
+        entity = world[name]
+        mine = next((table.rows or 0 for kind, table in entity.tables.items() if kind.per_row), 0)
+        counts = self.comm.numbers(np.int64(mine))
+        edges = np.concatenate([[0], np.cumsum(counts)])
+        total = int(edges[-1])
+        if counts.max() > (1.0 + UNEVEN) * total / self.comm.size + 1:
+            edges = self._move(entity, edges, even(total, self.comm.size))
+        self.bounds[name] = edges
+
+    def _move(self, entity: Entity, old: Array, new: Array) -> Array:
+        """Send rows so that the blocks end at `new`; returns it."""
+        rank, size = self.comm.rank, self.comm.size
+
+        def overlap(a: Array, i: int, b: Array, j: int) -> tuple[int, int]:
+            return max(int(a[i]), int(b[j])), min(int(a[i + 1]), int(b[j + 1]))
+
+        sent = [overlap(old, rank, new, other) for other in range(size)]
+        taken = [overlap(old, other, new, rank) for other in range(size)]
+        counts = [max(last - first, 0) for first, last in taken]
+        for kind in sorted(entity.tables, key=lambda kind: kind.__name__):
+            if not kind.per_row:
+                continue
+            table = entity.tables[kind]
+            for field, array in table.items():
+                first = int(old[rank])
+                parts = [array[a - first : max(b, a) - first] for a, b in sent]
+                table.__dict__[field.name] = np.concatenate(self.comm.exchange(parts, counts))
+        return new
+
+
+def memory() -> dict[str, int]:
+    """Bytes of memory of this process: the most so far, and now where the system tells."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    try:
+        now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        now = most
+    return {"most": most, "now": now}
+
+
+def even(total: int, size: int) -> Array:
+    """Edges (size + 1,) of equal blocks."""
+    return np.arange(size + 1, dtype=np.int64) * total // size
+
+
+def shared(tables: Tables) -> bool:
+    """Whether an entity with these tables is a population whose rows the ranks share out."""
+    return Position in tables

@@ -1,0 +1,68 @@
+"""The processes that mpiexec started, as ranks of one world."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ecs_fluid.errors import FluidError
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+Share = Callable[["World"], None]
+"""Shares a world out among the processes."""
+
+
+@contextmanager
+def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[Share | None]:
+    """For rank 0 the call that shares its world out; None for the others, which have then done their part.
+
+    ::
+
+        with on_ranks() as share:
+            if share is not None:  # rank 0
+                world = ef.load("vortex_ring")
+                share(world)
+                world.step(10)
+                print(world.state_hash())
+
+    Args:
+        threads: threads for the kernels of each process; default its part of the machine's cores. Kernels
+            must not have been loaded before.
+        code: folder from which systems of your own are imported on all ranks, which runs their code.
+
+    Raises FluidError when mpi4py is not installed.
+    """
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise FluidError(
+            f"a world on many ranks needs mpi4py and an MPI library: pip install 'ecs-fluid[mpi]' ({error})"
+        ) from None
+    from ecs_fluid.plugins import searching
+    from ecs_fluid.ranks.comm import Comm
+    from ecs_fluid.ranks.team import follow, leading
+
+    beside = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED).Get_size()
+    os.environ["NUMBA_NUM_THREADS"] = str(threads or max(1, (os.cpu_count() or 1) // beside))
+    comm = Comm(MPI.COMM_WORLD)
+    if comm.rank:
+        with searching(code):
+            follow(comm, allow_code=code is not None)
+        yield None
+        return
+    with leading(comm) as share:
+        yield share
+
+
+def check_alone() -> None:
+    """Raise FluidError when mpiexec started several processes that would all run the same."""
+    for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"):
+        if os.environ.get(name, "1") != "1":
+            raise FluidError(
+                f"mpiexec started {os.environ[name]} processes, and each would run the whole world; add --mpi"
+            )

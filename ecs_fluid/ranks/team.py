@@ -1,0 +1,161 @@
+"""Rank 0 leads: what is called on its world, the others do too.
+
+Rank 0 makes the world, runs it and writes the files, as one process would. The calls of its world in which
+all ranks take part (`together`) are announced first; the others wait in `follow` and carry them out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.ranks import Ranks, even, shared
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+SHARE = "share"
+"""Said before a world is shared out."""
+
+
+class Team:
+    """The ranks of one world, as one of them sees them."""
+
+    def __init__(self, comm: Comm) -> None:
+        self.comm = comm
+        self.at_work = False
+        """Whether all ranks are within one call."""
+        self.over = False
+        """Whether the other ranks take no more part; this one has its own rows only."""
+
+    def announce(self, world: World, method: Any, arguments: Any, named: Any) -> Any:
+        """Have all ranks call the method; returns what it gives on rank 0."""
+        if self.over:
+            raise FluidError(
+                f"{method.__name__}: the ranks that shared this world are gone; run its folder on"
+            )
+        self.comm.tell((method.__name__, arguments, named))
+        return self.work(world, method, arguments, named)
+
+    def work(self, world: World, method: Any, arguments: Any, named: Any) -> Any:
+        """Call the method within the team."""
+        self.at_work = True
+        try:
+            return method(world, *arguments, **named)
+        except FluidError:
+            raise  # on all ranks, then: errors of one rank are shared
+        except BaseException:
+            # The others are somewhere within the same call and would wait for ever.
+            traceback.print_exc()
+            self.comm.abort(1)
+            raise
+        finally:
+            self.at_work = False
+
+
+@contextlib.contextmanager
+def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
+    """For rank 0: gives the call that shares a world out; at the end the others are sent home.
+
+    One world at a time: sharing another one ends the former.
+    """
+    present: list[World] = []
+
+    def share(world: World) -> None:
+        _close(present)
+        comm.tell(SHARE)
+        _share(world, comm)
+        present.append(world)
+
+    try:
+        yield share
+    finally:
+        _close(present)
+        comm.tell(None)
+
+
+def _close(worlds: list[World]) -> None:
+    for world in worlds:
+        if world._team is not None:
+            world._team.over = True
+    worlds.clear()
+
+
+def _share(world: World, comm: Comm) -> None:
+    """Keep rank 0's rows of the world, and send the others theirs."""
+    from ecs_fluid.state import packed
+
+    world._ticker.warn(world, 4)
+    world.schedule  # noqa: B018  (derived tables must exist)
+    meta, arrays = packed(world)
+    sizes = {entity.name: len(entity) for entity in world.entities if shared(entity.tables)}
+    bounds = {name: even(size, comm.size) for name, size in sizes.items()}
+    described = {name: (array.dtype.str, array.shape, _per_row(name)) for name, array in arrays.items()}
+    comm.tell((meta, bounds, described), "start")
+    for name, array in arrays.items():
+        owner = name.partition("/")[0]
+        if owner in bounds and _per_row(name):
+            comm.from_first(np.ascontiguousarray(array), array[:0], np.diff(bounds[owner]).tolist())
+        else:
+            comm.tell(array, "start")
+    own = {name: slice(0, int(edges[1])) for name, edges in bounds.items()}
+    for entity in world.entities:
+        for kind, table in entity.tables.items():
+            if entity.name in own and kind.per_row:
+                for field, array in table.items():
+                    table.__dict__[field.name] = array[own[entity.name]].copy()
+    world._team, world.ranks = Team(comm), Ranks(comm, bounds)
+
+
+def _per_row(label: str) -> bool:
+    """Whether a column, ``entity/Component.column``, has a row for each particle."""
+    return Component.registry[label.partition("/")[2].partition(".")[0]].per_row
+
+
+def follow(comm: Comm, allow_code: bool = False) -> None:
+    """For every rank but 0: take part in what rank 0 does with its world until it is done."""
+    # Rank 0 decides what a Ctrl-C ends; the others go on until they are told.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    warnings.simplefilter("ignore", FluidWarning)  # rank 0 says it
+    world: World | None = None
+    while True:
+        order = comm.tell(None)
+        if order is None:
+            return
+        if order == SHARE:
+            world = _received(comm, allow_code)
+            continue
+        assert world is not None and world._team is not None
+        name, arguments, named = order
+        with contextlib.suppress(FluidError):  # rank 0 has it too, and says it
+            world._team.work(world, getattr(type(world), name).__wrapped__, arguments, named)
+
+
+def _received(comm: Comm, allow_code: bool) -> World:
+    """This rank's part of the world that rank 0 shares out."""
+    from ecs_fluid.state import world_of
+
+    meta, bounds, described = comm.tell(None, "start")
+    arrays: dict[str, Any] = {}
+    for name, (dtype, shape, rows) in described.items():
+        entity = name.partition("/")[0]
+        if entity in bounds and rows:
+            like = np.empty((0, *shape[1:]), dtype)
+            arrays[name] = comm.from_first(None, like, np.diff(bounds[entity]).tolist())
+        else:
+            arrays[name] = comm.tell(None, "start")
+    world = world_of(meta, arrays, "the world of rank 0", allow_code)
+    world._team, world.ranks = Team(comm), Ranks(comm, bounds)
+    world._ticker.warn(world, 4)
+    return world

@@ -1,0 +1,107 @@
+"""Runs worlds on the processes that mpiexec started; prints what came out, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+import ecs_fluid as ef
+from ecs_fluid.component import RowId
+from ecs_fluid.ranks.start import on_ranks
+
+
+class RowSwirl(ef.System):
+    """Row by row, and removes rows; on ranks each works on its own."""
+
+    reads = (ef.Position,)
+    adds = (ef.Velocity,)
+    phase = "rates"
+    spans = "rows"
+
+    def process(self, dt: float) -> None:
+        for entity, (position, velocity) in self.entities(ef.Position, ef.Velocity):
+            velocity.u[:, 0] -= position.x[:, 1]
+            velocity.u[:, 1] += position.x[:, 0]
+            if self.world.tick % 2:
+                entity.kill(position.x[:, 2] > 0.9 - 0.1 * self.world.tick)
+
+
+class Pull(ef.System):
+    """Looks at all rows: everything is drawn to the mean position; and adds a row each tick."""
+
+    reads = (ef.Position,)
+    adds = (ef.Velocity,)
+    phase = "rates"
+
+    def process(self, dt: float) -> None:
+        for entity, (position, velocity) in self.entities(ef.Position, ef.Velocity):
+            assert len(entity) == len(position.x) == len(entity[ef.Position].x)
+            middle = position.x.mean(axis=0, dtype=np.float64)
+            velocity.u += (middle - position.x).astype(self.world.dtype)
+            if self.world.last_stage:
+                entity.spawn(ef.Position(middle[None, :] * [1.0, 1.0, 0.5]))
+
+
+class Breaks(ef.System):
+    """Makes one row NaN at tick 3; or raises an error where that row is."""
+
+    writes = (ef.Position,)
+    phase = "constrain"
+    spans = "rows"
+    how: str = "nan"
+
+    def process(self, dt: float) -> None:
+        if self.world.tick != 3:
+            return
+        for entity, (position,) in self.entities(ef.Position):
+            row = np.flatnonzero(entity[RowId].id == 5)
+            if self.how == "nan":
+                position.x[row] = np.nan
+            elif len(row):
+                raise ef.FluidError("this rank does not like what it sees")
+
+
+def made(name: str) -> ef.World:
+    """A shipped world, or one of those above: cloud, few, nan, error."""
+    if name not in ("cloud", "few", "nan", "error"):
+        return ef.load(name)
+    world = ef.World(dt=0.05, seed=3)
+    rows = 2 if name == "few" else 257
+    x = np.random.default_rng(1).uniform(-1.0, 1.0, (rows, 3))
+    x[:6, 2] = -1.0  # these are not removed
+    world.spawn("cloud", ef.Position(x))
+    world.add_systems([RowSwirl(), Pull(), ef.AdvectionSystem()])
+    if name in ("nan", "error"):
+        world.add_system(Breaks(how=name))
+    return world
+
+
+def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
+    """What a run of the world comes to."""
+    try:
+        world.step(ticks)
+        error = ""
+    except ef.FluidError as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    return {
+        "hash": world.state_hash(),
+        "error": error,
+        "rows": {entity.name: len(entity) for entity in world.entities},
+        "tick": world.tick,
+    }
+
+
+if __name__ == "__main__":
+    with on_ranks(threads=1) as share:
+        if share is not None:
+            found = {}
+            for word in sys.argv[1:]:
+                name, _, ticks = word.partition("=")
+                world = made(name)
+                share(world)
+                found[name] = outcome(world, int(ticks))
+                found[name]["ranks"] = world.on_ranks()
+            print(json.dumps(found))
