@@ -1,4 +1,4 @@
-"""One world on many ranks: memory, bytes and time per tick. Run: python benchmarks/ranks.py [VORTONS TRACERS]"""
+"""One world on many ranks: memory, bytes, time a tick. Run: python benchmarks/ranks.py [VORTONS TRACERS]"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TICKS = 2
 
 
 def world_of(vortons: int, tracers: int) -> ef.World:
-    """A cube of random vortons full of tracers; velocities by the tree on a grid, as in benchmarks/memory.py."""
+    """A cube of random vortons full of tracers, with the settings of benchmarks/memory.py."""
     world = ef.World(dt=1e-3, integrator="euler")
     draw = np.random.default_rng(1)
     x = draw.random((vortons, 3), dtype=np.float32)

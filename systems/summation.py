@@ -50,8 +50,8 @@ SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 with the direct sum."""
 
 
-Evaluate = Callable[[Array, Array, Array | None, "Blocks | None"], None]
-"""Fills u and du at targets that are grouped in blocks."""
+Evaluate = Callable[[Array, Array, Array | None, "Blocks | None"], int]
+"""Fills u and du at targets that are grouped in blocks; returns the number of pairs that it summed."""
 
 
 class How(NamedTuple):
@@ -154,11 +154,12 @@ class Summation:
 
         sources = self.sources.x, self.sources.alpha, self.sigma
 
-        def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> None:
+        def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> int:
             if du is None:
                 direct.velocity(self.how.code, targets, *sources, u)
             else:
                 direct.velocity_gradient(self.how.code, targets, *sources, u, du)
+            return len(targets) * len(self.sigma)
 
         self._on_all("direct", targets, u, du, None, evaluate)
 
@@ -180,11 +181,10 @@ class Summation:
         grown = self._tree
         how: dict[str, Any] = {"criterion": criterion, "opening": opening, "originals": originals}
 
-        def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> None:
+        def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> int:
             if du is None:
-                tree.velocity(self.how.code, targets, grown, u, blocks=blocks, **how)
-            else:
-                tree.velocity_gradient(self.how.code, targets, grown, u, du, blocks=blocks, **how)
+                return tree.velocity(self.how.code, targets, grown, u, blocks=blocks, **how)
+            return tree.velocity_gradient(self.how.code, targets, grown, u, du, blocks=blocks, **how)
 
         self._on_all("tree", targets, u, du, blocks, evaluate)
 
@@ -201,8 +201,10 @@ class Summation:
         if self.ranks is None or len(targets) * len(self.sigma) < SHARED_PAIRS:
             evaluate(targets, u, du, blocks)
         else:
-            wanted = self.wanted if targets is self._vortons else None
-            self.ranks.on_all(f"{solver} {len(targets)}", targets, u, du, blocks, evaluate, wanted)
+            vortons = targets is self._vortons
+            work = f"{solver}, at {'vortons' if vortons else 'points'}"
+            wanted = self.wanted if vortons else None
+            self.ranks.on_all(work, targets, u, du, blocks, evaluate, wanted)
 
     def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
         """Whether the tolerance was kept on the solver's own sample (float32 has its limits)."""

@@ -167,8 +167,8 @@ def _velocity(
     opening: float,
     originals: bool,
     u: Any,
-) -> None:
-    blocks = starts.size - 1
+) -> int:
+    blocks, pairs = starts.size - 1, 0
     chunks = min(blocks, 4 * CHUNKS)
     for chunk in prange(chunks):
         pack, points, sums = block_arrays(tree.ssigma, VELOCITY_SUMS)
@@ -185,7 +185,9 @@ def _velocity(
                     code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack
                 )
                 add_velocity(code, pack, pad_pack(pack, filled), points, count, sums)
+                pairs += filled * count
             store_block(sums, 0, VELOCITY_SCALE, order, first, count, u)
+    return pairs
 
 
 @njit(**_OPTIONS)
@@ -193,8 +195,8 @@ def _velocity_gradient(
     code: int, targets: Any, order: Any, starts: Any, tree: Any,
     criterion: int, opening: float, originals: bool,
     u: Any, du: Any,
-) -> None:  # fmt: skip
-    blocks = starts.size - 1
+) -> int:  # fmt: skip
+    blocks, pairs = starts.size - 1, 0
     chunks = min(blocks, 4 * CHUNKS)
     for chunk in prange(chunks):
         pack, points, sums = block_arrays(tree.ssigma, GRADIENT_SUMS)
@@ -211,8 +213,10 @@ def _velocity_gradient(
                     code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack
                 )
                 add_gradient(code, pack, pad_pack(pack, filled), points, count, sums)
+                pairs += filled * count
             store_block(sums, 0, SCALE, order, first, count, u)
             store_block(sums, 3, SCALE, order, first, count, du)
+    return pairs
 
 
 def _at_leaves(tree: Tree, originals: bool) -> bool:
@@ -230,14 +234,16 @@ def velocity(
     criterion: int = BOX,
     opening: float,
     originals: bool = False,
-) -> None:
+) -> int:
     """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m] with regularisation ``code``; overwrites ``u``.
 
     ``blocks`` groups the targets (``grid_blocks`` for grid points); without it they are sorted here.
-    All arrays have the dtype of the tree. ``opening``: see the top of this file.
+    All arrays have the dtype of the tree. ``opening``: see the top of this file. Returns the number of pairs
+    of a target and a vorton or supervorton.
     """
     order, starts = point_blocks(targets) if blocks is None else blocks
-    _velocity(code, targets, order, starts, tree, criterion, float(opening), _at_leaves(tree, originals), u)
+    leaves = _at_leaves(tree, originals)
+    return int(_velocity(code, targets, order, starts, tree, criterion, float(opening), leaves, u))
 
 
 def velocity_gradient(
@@ -251,10 +257,10 @@ def velocity_gradient(
     criterion: int = BOX,
     opening: float,
     originals: bool = False,
-) -> None:
+) -> int:
     """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
     order, starts = point_blocks(targets) if blocks is None else blocks
     rows = du.reshape(targets.shape[0], 9)
-    _velocity_gradient(
-        code, targets, order, starts, tree, criterion, float(opening), _at_leaves(tree, originals), u, rows
-    )
+    leaves = _at_leaves(tree, originals)
+    how = criterion, float(opening), leaves
+    return int(_velocity_gradient(code, targets, order, starts, tree, *how, u, rows))

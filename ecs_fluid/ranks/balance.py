@@ -19,13 +19,16 @@ class Balance:
         self.edges: Array = np.linspace(0.0, 1.0, comm.size + 1)
         self.uneven = 0.0
         """Longest over mean time of the last round, less 1."""
+        self.rounds, self.pairs, self.seconds = 0, 0, 0.0
+        """What this rank did so far: rounds, pairs of target and source, s."""
 
     def pieces(self, count: int) -> Array:
         """Edges (size + 1,) of every rank's part of `count` pieces."""
         return np.round(self.edges * count).astype(np.int64)
 
-    def took(self, seconds: float) -> None:
-        """Take this rank's time, and move the edges; called by all ranks."""
+    def took(self, seconds: float, pairs: int) -> None:
+        """Take this rank's time and pairs, and move the edges; called by all ranks."""
+        self.rounds, self.pairs, self.seconds = self.rounds + 1, self.pairs + pairs, self.seconds + seconds
         times = np.maximum(self._comm.numbers(np.float64(seconds)), 1e-9)
         self.uneven = float(times.max() / times.mean() - 1.0)
         widths = np.maximum(np.diff(self.edges), 1e-6)

@@ -254,10 +254,14 @@ class Ranks:
         return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
     def about(self) -> list[dict[str, Any]]:
-        """Of every rank: rows it holds, largest memory so far and present memory, traffic by purpose."""
+        """Of every rank: rows it holds, largest memory so far and present memory, sums, traffic."""
         mine = {
             "rows": {name: self.own(name).stop - self.own(name).start for name in self.bounds},
             "memory": memory(),
+            "work": {
+                name: {"rounds": done.rounds, "pairs": done.pairs, "seconds": done.seconds}
+                for name, done in sorted(self._balances.items())
+            },
             "traffic": {purpose: asdict(traffic) for purpose, traffic in sorted(self.comm.traffic.items())},
         }
         return self.comm.every(mine)

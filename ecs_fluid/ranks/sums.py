@@ -41,13 +41,12 @@ def on_all(
     else:
         some = np.ascontiguousarray(targets[blocks[0][first:last]])
         own = np.arange(last - first, dtype=np.int64), starts[(starts >= first) & (starts <= last)] - first
-    found = (
-        [np.empty_like(some)] if du is None else [np.empty_like(some), np.empty((len(some), 3, 3), du.dtype)]
-    )
-    if len(some):
-        evaluate(some, found[0], None if du is None else found[1], own)
-    balance.took(time.perf_counter() - begun)
+    velocity = np.empty_like(some)
+    gradient = None if du is None else np.empty((len(some), 3, 3), du.dtype)
+    pairs = evaluate(some, velocity, gradient, own) if len(some) else 0
+    balance.took(time.perf_counter() - begun, pairs)
     results = [u] if du is None else [u, du]
+    found = [velocity] if gradient is None else [velocity, gradient]
     if wanted is None:
         every: Any = slice(None) if blocks is None else blocks[0]
         for result, part in zip(results, found, strict=True):
