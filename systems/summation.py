@@ -188,6 +188,13 @@ class Summation:
 
         self._on_all("tree", targets, u, du, blocks, evaluate)
 
+    def _shared(self, targets: Array) -> bool:
+        """Whether ranks share out the sums at these targets."""
+        return self.ranks is not None and len(targets) * len(self.sigma) >= SHARED_PAIRS
+
+    def _place(self, targets: Array) -> str:
+        return "vortons" if targets is self._vortons else "points"
+
     def _on_all(
         self,
         solver: str,
@@ -198,12 +205,11 @@ class Summation:
         evaluate: Evaluate,
     ) -> None:
         """Evaluate the sum at the targets, each rank some blocks of them."""
-        if self.ranks is None or len(targets) * len(self.sigma) < SHARED_PAIRS:
+        if self.ranks is None or not self._shared(targets):
             evaluate(targets, u, du, blocks)
         else:
-            vortons = targets is self._vortons
-            work = f"{solver}, at {'vortons' if vortons else 'points'}"
-            wanted = self.wanted if vortons else None
+            work = f"{solver}, at {self._place(targets)}"
+            wanted = self.wanted if targets is self._vortons else None
             self.ranks.on_all(work, targets, u, du, blocks, evaluate, wanted)
 
     def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
@@ -215,10 +221,15 @@ class Summation:
             self._plan = fmm.plan(*vortons, self.how.tolerance)
         code, x, alpha, sigma = vortons
         rest = x, alpha, sigma, self.how.tolerance
+        split = (
+            self.ranks.split(f"fmm, at {self._place(targets)}")
+            if self.ranks is not None and self._shared(targets)
+            else None
+        )
         if du is None:
-            work = fmm.velocity(code, targets, *rest, u, prepared=self._plan)
+            work = fmm.velocity(code, targets, *rest, u, prepared=self._plan, split=split)
         else:
-            work = fmm.velocity_gradient(code, targets, *rest, u, du, prepared=self._plan)
+            work = fmm.velocity_gradient(code, targets, *rest, u, du, prepared=self._plan, split=split)
         return not work.error > self.how.tolerance
 
     def _by_grid(

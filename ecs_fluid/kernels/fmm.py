@@ -14,7 +14,7 @@ for interaction lists handed down the tree.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,24 @@ def plan(
     return Plan(with_order(sources, chosen.order), tolerance, few or (how is not None and not check))
 
 
-def _run(mode: int, targets: NDArray[Any], p: Plan, results: list[NDArray[Any]]) -> Work:
+class Split(Protocol):
+    """Processes that share out the pieces of a target tree, and have the same sources and targets."""
+
+    def part(self, count: int) -> tuple[int, int]:
+        """First and behind the last of this process's pieces of `count`."""
+
+    def join(
+        self, order: NDArray[np.int64], rows: NDArray[np.int64], results: list[NDArray[Any]], pairs: int
+    ) -> None:
+        """Fill in the rows ``order[rows[k]:rows[k + 1]]`` of every other process's pieces k.
+
+        `pairs` is the number of pairs that this process summed.
+        """
+
+
+def _run(
+    mode: int, targets: NDArray[Any], p: Plan, results: list[NDArray[Any]], split: Split | None = None
+) -> Work:
     s, error = p.sources, float("nan")
     if targets.shape[0] == 0:
         return Work(s.settings, 0, 0, error)
@@ -95,8 +112,16 @@ def _run(mode: int, targets: NDArray[Any], p: Plan, results: list[NDArray[Any]])
         s = look_ahead(mode, s, target, p.tolerance, results)
     search = Search(s, p.tolerance)
     expansions = pairs = 0
+    pieces = whole(target)
+    count = len(pieces.spans)
     while True:
-        met, summed = add_up_results(mode, s, target, whole(target), results)
+        if split is not None:
+            first, last = split.part(count)
+            pieces = pieces._replace(spans=whole(target).spans[first:last])
+        met, summed = add_up_results(mode, s, target, pieces, results)
+        if split is not None:
+            rows = (np.arange(count + 1) * targets.shape[0]) >> pieces.top
+            split.join(target.order, rows, results, summed)
         expansions, pairs = expansions + met, pairs + summed
         if p.trusted:
             break
@@ -118,14 +143,16 @@ def velocity(
     u: NDArray[Any],
     *,
     prepared: Plan | None = None,
+    split: Split | None = None,
 ) -> Work:
     """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m]; overwrites ``u``.
 
     The RMS error of u over the targets is below ``tolerance`` times the RMS of u. Sources as in ``plan``;
-    ``prepared`` is a plan of just these sources, code and tolerance. All arrays have one dtype.
+    ``prepared`` is a plan of just these sources, code and tolerance. All arrays have one dtype. With
+    ``split`` several processes, all of which call this, do a part each; the bits are those of one.
     """
     p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(VELOCITY, targets, p, [u])
+    return _run(VELOCITY, targets, p, [u], split)
 
 
 def velocity_gradient(
@@ -139,13 +166,14 @@ def velocity_gradient(
     du: NDArray[Any],
     *,
     prepared: Plan | None = None,
+    split: Split | None = None,
 ) -> Work:
     """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s].
 
     Both keep the tolerance, each by its own RMS.
     """
     p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(GRADIENT, targets, p, [u, view_as(du, targets.shape[0], 9)])
+    return _run(GRADIENT, targets, p, [u, view_as(du, targets.shape[0], 9)], split)
 
 
 def potential(

@@ -248,6 +248,10 @@ class Ranks:
         """Share a sum out among the ranks, see `ecs_fluid.ranks.sums.on_all`."""
         sums.on_all(self.comm, self.balance(work), targets, u, du, blocks, evaluate, wanted)
 
+    def split(self, work: str) -> sums.Split:
+        """What shares out the pieces of a fast multipole sum."""
+        return sums.Split(self.comm, self.balance(work))
+
     def enclosing(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The box around the boxes of all ranks."""
         boxes = self.comm.numbers(np.stack([low, high]))

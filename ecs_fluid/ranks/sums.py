@@ -60,3 +60,26 @@ def on_all(
     for result, part in zip(results, found, strict=True):
         came = comm.exchange([part[chosen] for chosen in sent], counts, "velocity")
         result[order[mine]] = np.concatenate(came)
+
+
+class Split:
+    """Shares out the pieces of the fast multipole method's target tree, see `kernels.fmm.Split`."""
+
+    def __init__(self, comm: Comm, balance: Balance) -> None:
+        self._comm, self._balance = comm, balance
+        self._edges = np.zeros(1, np.int64)
+        self._begun = 0.0
+
+    def part(self, count: int) -> tuple[int, int]:
+        """First and behind the last of this rank's pieces of `count`."""
+        self._edges = self._balance.pieces(count)
+        self._begun = time.perf_counter()
+        return int(self._edges[self._comm.rank]), int(self._edges[self._comm.rank + 1])
+
+    def join(self, order: Array, rows: Array, results: list[Array], pairs: int) -> None:
+        """Fill in the results of the other ranks' pieces."""
+        self._balance.took(time.perf_counter() - self._begun, pairs)
+        ends = rows[self._edges]
+        mine = order[ends[self._comm.rank] : ends[self._comm.rank + 1]]
+        for result in results:
+            result[order] = self._comm.join(result[mine], np.diff(ends).tolist(), "velocity")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ecs_fluid.io.runfolder import RunFolder
 from tests.ranks import worker
 
 pytest.importorskip("mpi4py")
@@ -18,34 +23,48 @@ MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shut
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec; pip install 'ecs-fluid[mpi]'")
 
 ROOT = Path(__file__).parents[2]
+ECS_FLUID = str(Path(sys.executable).parent / "ecs-fluid")
 
 
 def mpi(
-    ranks: int, *command: str, cwd: Path = ROOT, timeout: float = 300
+    ranks: int, *command: str, cwd: Path = ROOT, timeout: float = 1500
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python on so many ranks."""
+    """Run a command on so many ranks."""
     return subprocess.run(
-        [str(MPIEXEC), "-n", str(ranks), sys.executable, *command],
+        [str(MPIEXEC), "-n", str(ranks), *command],
         cwd=cwd, capture_output=True, text=True, timeout=timeout,
     )  # fmt: skip
 
 
-def outcomes(ranks: int, **ticks: int) -> dict[str, Any]:
+def outcomes(ranks: int, ticks: dict[str, int]) -> dict[str, Any]:
     """Outcome of each world after so many ticks on so many ranks."""
-    done = mpi(ranks, "-m", "tests.ranks.worker", *(f"{name}={count}" for name, count in ticks.items()))
+    done = mpi(
+        ranks,
+        sys.executable,
+        "-m",
+        "tests.ranks.worker",
+        *(f"{name}={count}" for name, count in ticks.items()),
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-QUICK = {"vortex_ring": 3, "fire_and_balloon": 4, "cloud": 12, "few": 6}
+QUICK = {"ring:tree": 2, "ring:fmm": 2, "ring:direct": 2, "fire_and_balloon": 4, "cloud": 12, "few": 6}
+SLOW = {
+    "ring:auto": 9,
+    "ring:hybrid": 3,
+    "ring:poisson": 3,
+    "vortex_ring": 20,
+    "dye_drop": 20,
+    "fire_and_balloon": 20,
+}
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_any_number_of_ranks_gives_the_bits_of_one_process(ranks: int) -> None:
-    """Spawning and killing (cloud), fewer rows than ranks (few), bodies, fire and emission."""
-    for name, found in outcomes(ranks, **QUICK).items():
-        alone = worker.outcome(worker.made(name), QUICK[name])
+def check(ranks: int, ticks: dict[str, int]) -> None:
+    """The same hash, rows and tick as in one process; rows spread over the ranks."""
+    for name, found in outcomes(ranks, ticks).items():
+        alone = worker.outcome(worker.made(name), ticks[name])
         assert alone["error"] == ""
         assert {key: found[key] for key in alone} == alone, name
         held = [rank["rows"] for rank in found["ranks"]]
@@ -56,12 +75,104 @@ def test_any_number_of_ranks_gives_the_bits_of_one_process(ranks: int) -> None:
             assert max(counts) <= 1.2 * sum(counts) / ranks + 2
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_any_number_of_ranks_gives_the_bits_of_one_process(ranks: int) -> None:
+    """Every way to share a sum, spawning and killing (cloud), fewer rows than ranks (few), bodies, fire."""
+    check(ranks, QUICK)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_20_ticks_on_1_2_and_4_ranks(ranks: int) -> None:
+    """Issue 8: ring, dye_drop, fire_and_balloon; and the solvers that all ranks run alike."""
+    check(ranks, SLOW)
+
+
+@pytest.mark.nightly
+def test_every_shipped_world_on_3_ranks() -> None:
+    check(3, {path.stem: 8 for path in sorted((ROOT / "worlds").glob("*.toml"))})
+
+
 def test_what_one_rank_runs_into_all_say() -> None:
     """Row 0 alone is broken; the message names system, entity and row as that of one process does."""
-    found = outcomes(3, nan=6, error=6)
+    found = outcomes(3, {"nan": 6, "error": 6})
     for name in ("nan", "error"):
         alone = worker.outcome(worker.made(name), 6)
         assert {key: found[name][key] for key in alone} == alone
         assert found[name]["tick"] == 3
     assert "Breaks" in found["nan"]["error"]
     assert "this rank does not like what it sees" in found["error"]["error"]
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    """A run on two ranks, resumed on three and then by one process: frames and hash of a run without."""
+    run = [ECS_FLUID, "run", "vortex_ring", "--set", "output.every=2", "--out"]
+    done = mpi(2, *run, "shared", "--frames", "3", "--mpi", "--threads", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("finished") == 1, "one rank speaks"
+    again = mpi(3, ECS_FLUID, "resume", "shared", "--frames", "5", "--mpi", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    last = [ECS_FLUID, "resume", "shared", "--frames", "6"]
+    assert subprocess.run(last, cwd=tmp_path, capture_output=True).returncode == 0
+    alone = subprocess.run([*run, "alone", "--frames", "6"], cwd=tmp_path, capture_output=True)
+    assert alone.returncode == 0
+    infos = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("shared", "alone")]
+    assert infos[0]["state_hash"] == infos[1]["state_hash"]
+    assert infos[0]["particles"] == infos[1]["particles"]
+    frames, expected = (RunFolder.open(tmp_path / name).read_trajectory() for name in ("shared", "alone"))
+    assert list(expected.ticks) == [0, 2, 4, 6]
+    for number, tick in enumerate(frames.ticks):
+        if tick in (0, 2, 4, 6):
+            columns = expected.frame(list(expected.ticks).index(tick))
+            for name, population in frames.frame(number).items():
+                for label, array in population.items():
+                    np.testing.assert_array_equal(array, columns[name][label])
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    """A world that does not exist is said once; several processes without --mpi are refused."""
+    done = mpi(2, ECS_FLUID, "run", "vortex_rin", "--mpi", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("there is no world 'vortex_rin'") == 1
+    done = mpi(2, ECS_FLUID, "run", "vortex_ring", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "add --mpi" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def _process_of_rank(rank: int) -> int:
+    """The process of that rank whose command is a run of the folder `broken`."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if b"broken" in told and b"ecs-fluid" in told and b"PMI_RANK=%d\0" % rank in told:
+            return int(folder.name)
+    raise AssertionError(f"there is no rank {rank}")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
+def test_a_rank_that_dies_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    """The job ends with a message; one process takes the run up again, to the hash of a run without."""
+    run = ["run", "vortex_ring", "--set", "output.checkpoint_seconds=0", "--out"]
+    command = [str(MPIEXEC), "-n", "2", ECS_FLUID, *run, "broken", "--frames", "100000", "--mpi"]
+    job = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+    folder = tmp_path / "broken"
+    try:
+        deadline = time.monotonic() + 300
+        while len(list(folder.glob("checkpoints/*.npz"))) < 2:
+            assert time.monotonic() < deadline and job.poll() is None
+            time.sleep(0.1)
+        os.kill(_process_of_rank(1), signal.SIGKILL)
+        told, _ = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert job.returncode != 0
+    assert "KILLED" in told.upper()
+    tick = json.loads((folder / "run.json").read_text())["ticks"] + 2
+    for words in (["resume", "broken"], [*run, "alone"]):
+        done = subprocess.run([ECS_FLUID, *words, "--frames", str(tick)], cwd=tmp_path, capture_output=True)
+        assert done.returncode == 0, done.stderr
+    infos = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("broken", "alone")]
+    assert infos[0]["state_hash"] == infos[1]["state_hash"]

@@ -65,7 +65,13 @@ class Breaks(ef.System):
 
 
 def made(name: str) -> ef.World:
-    """A shipped world, or one of those above: cloud, few, nan, error."""
+    """A shipped world, one of those above (cloud, few, nan, error), or a ring with a solver (ring:fmm)."""
+    if name.startswith("ring:"):
+        world = ef.load("vortex_ring")
+        velocity = world.system(ef.VelocitySystem)
+        assert velocity is not None
+        velocity.solver, velocity.tracers = name[5:], "solver"
+        return world
     if name not in ("cloud", "few", "nan", "error"):
         return ef.load(name)
     world = ef.World(dt=0.05, seed=3)
