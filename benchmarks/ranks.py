@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -77,21 +78,45 @@ def traffic(rank: dict[str, Any]) -> list[int]:
     return [sum(item[key] for item in told) for key in ("sent", "received")]
 
 
-def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
-    """Print one row for each number of ranks."""
+def run(count: int, vortons: int, tracers: int, **variables: str) -> dict[str, Any]:
+    """What `worker` finds on so many ranks."""
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    command = [mpiexec, "-n", str(count), sys.executable, __file__, "worker", str(vortons), str(tracers)]
+    environment = dict(os.environ, **variables)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def on_the_wire(count: int, vortons: int, tracers: int) -> tuple[float, float]:
+    """Bytes that passed the loopback interface, all messages going through it, and bytes counted."""
+    meter = Path("/sys/class/net/lo/statistics/rx_bytes")
+    before = int(meter.read_text())
+    # For MPICH over UCX, as its wheels have it: no shared memory, everything by TCP.
+    found = run(count, vortons, tracers, MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", UCX_NET_DEVICES="all")
+    passed = int(meter.read_text()) - before
+    told = [traffic["received"] for rank in found["ranks"] for traffic in rank["traffic"].values()]
+    return passed, sum(told)
+
+
+def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
+    """Print one row for each number of ranks, then counted bytes against those on the wire."""
     print(f"{vortons:,} vortons, {tracers:,} tracers; per rank: least and most of the ranks")
-    print("ranks  s/tick    MB grown     MB received in a tick  hash")
+    print("ranks  s/tick    MB grown   MB received a tick  million pairs a tick  hash")
     for count in RANKS:
-        command = [mpiexec, "-n", str(count), sys.executable, __file__, "worker", str(vortons), str(tracers)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        found = json.loads(done.stdout.splitlines()[-1])
+        found = run(count, vortons, tracers)
         grown = [rank["grown"] / 1e6 for rank in found["ranks"]]
         came = [rank["passed"][1] / 1e6 / (TICKS + 1) for rank in found["ranks"]]
+        pairs = [
+            sum(w["pairs"] for w in rank["work"].values()) / 1e6 / (TICKS + 1) for rank in found["ranks"]
+        ]
         print(
             f"{count:5d}  {found['seconds']:6.2f}  {min(grown):5.0f}-{max(grown):<5.0f}"
-            f"  {min(came):10.1f}-{max(came):<10.1f}  {found['hash']}"
+            f"  {min(came):8.1f}-{max(came):<8.1f}  {min(pairs):8.1f}-{max(pairs):<8.1f}    {found['hash']}"
         )
+    for count in RANKS[1:]:
+        passed, counted = on_the_wire(count, vortons // 10, tracers // 10)
+        print(f"{count} ranks, a tenth: {counted / 1e6:.2f} MB counted, {passed / 1e6:.2f} MB on the wire")
 
 
 if __name__ == "__main__":
