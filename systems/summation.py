@@ -130,7 +130,7 @@ class Summation:
         elif solver == "fmm":
             self._by_fmm(targets, u, du)
         elif solver in ON_GRID and not self.grid.flat.any():
-            self._by_grid(solver, targets, u, du, points)
+            self._by_grid(solver, targets, u, du)
         else:
             self._automatically(targets, u, du, points, AT_GRID if points else None)
 
@@ -232,9 +232,8 @@ class Summation:
             work = fmm.velocity_gradient(code, targets, *rest, u, du, prepared=self._plan, split=split)
         return not work.error > self.how.tolerance
 
-    def _by_grid(
-        self, solver: str, targets: Array, u: Array, du: Array | None, points: tuple[int, ...] | None
-    ) -> None:
+    def potential_grid(self, solver: str) -> PotentialGrid:
+        """The flow on the field grid, by ``poisson`` or ``hybrid``; there must be vortons."""
         if solver not in self._potential_grids:
             self._potential_grids[solver] = PotentialGrid(
                 self.sources,
@@ -244,10 +243,10 @@ class Summation:
                 "faces" if solver == "hybrid" else "open" if self.how.open_boundary else "walls",
                 self.how.transfer,
             )
-        flow = self._potential_grids[solver]
-        if points is not None and du is None:
-            u[...] = flow.velocity.reshape(u.shape)
-            return
+        return self._potential_grids[solver]
+
+    def _by_grid(self, solver: str, targets: Array, u: Array, du: Array | None) -> None:
+        flow = self.potential_grid(solver)
         beyond = flow.sample(targets, u, du)
         if len(beyond):
             # Nobody moves out there; somebody only asks.

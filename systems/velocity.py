@@ -154,7 +154,7 @@ class VelocitySystem(System):
         if self.at == "vortons" and not self._on_grid:
             self._at_vortons(sources, summation, vortons)
         else:
-            self._vortons_from_grid(vortons)
+            self._vortons_from_grid(sources, vortons)
         for entity, x, u in others:
             if self.tracers == "grid":
                 self._from_grid(x, u, self.interpolation == "cubic")
@@ -196,11 +196,14 @@ class VelocitySystem(System):
         from ecs_fluid.kernels.grid import grid_points
 
         grid, field = self.field(Grid), self.field(VelocityField)
+        if self._on_grid and len(sources.sigma):
+            field.u = summation.potential_grid(self.solver).velocity
+            return
         shape = (*(int(n) + 1 for n in grid.cells), 3)
         if field.u.shape != shape:
             field.u = np.empty(shape, self.world.dtype)
         points = grid_points((grid.origin, grid.spacing, grid.cells), self.world.dtype).reshape(-1, 3)
-        if self.mollify and not self._on_grid:
+        if self.mollify:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
             widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))
             summation = self._summation(sources, grid, widened, within_tick=True)
@@ -211,19 +214,38 @@ class VelocitySystem(System):
         grid = self.field(Grid)
         read(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
 
-    def _vortons_from_grid(self, tables: list[Table]) -> None:
-        from ecs_fluid.kernels.differences import jacobian
-
+    def _vortons_from_grid(self, sources: Sources, tables: list[Table]) -> None:
+        grid, field = self.field(Grid), self.field(VelocityField)
+        if self._on_grid and self.gradient:
+            self._both_from_grid(sources, tables)
+            return
         cubic = self._on_grid or self.interpolation == "cubic"
-        grid = self.field(Grid)
         for _, x, u, _ in tables:
             self._from_grid(x, u, cubic)
         if self.gradient:
+            from ecs_fluid.kernels.differences import jacobian
+
             # A derivative across a flat world would only see the far side of its one layer of cells.
             steps = np.where(grid.flat == 1, 0.0, grid.spacing)
-            gradient = jacobian(self.field(VelocityField).u, steps, order=4 if cubic else 2)
+            gradient = jacobian(field.u, steps, order=4 if cubic else 2)
             for _, x, _, du in tables:
                 reader(cubic)(x, grid.origin, grid.spacing, gradient, du)
+
+    def _both_from_grid(self, sources: Sources, tables: list[Table]) -> None:
+        """Velocity and gradient at the vortons, which are read in the order of their cells."""
+        from ecs_fluid.kernels import cubic_gradient
+        from ecs_fluid.kernels.differences import jacobian_and_field
+
+        grid, first = self.field(Grid), 0
+        both = jacobian_and_field(self.field(VelocityField).u, grid.spacing, order=4)
+        for entity, x, u, du in tables:
+            assert du is not None
+            start, stop, total = self.placed(entity)
+            rows = sources.order
+            if len(x) < len(rows):
+                rows = rows[(rows >= first + start) & (rows < first + stop)] - (first + start)
+            cubic_gradient.interpolate(x, rows, grid.origin, grid.spacing, both, u, du)
+            first += total
 
     # ------------------------------------------------------------------ sums
 

@@ -9,6 +9,9 @@ Process. 29 (1981); Monaghan, J. Comput. Phys. 60 (1985).
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 from numba import njit, prange
 
@@ -16,11 +19,12 @@ from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.interpolation import axis_weight
 from ecs_fluid.kernels.partition import axis_cell, view_as
 
-_TAPS = 4
+TAPS = 4
+"""Points that a position reads along an axis."""
 
 
 @njit(fastmath=FAST, forceinline=True)
-def _axis(f: float, cell: int, cells: int, weights: np.ndarray) -> int:
+def axis_weights(f: float, cell: int, cells: int, weights: np.ndarray) -> int:
     """First of four points, and their weights; the point off the grid has its share given to three others."""
     g = 1.0 - f
     a, d = -0.5 * f * g * g, -0.5 * f * f * g
@@ -49,19 +53,19 @@ def _interpolate(
     flat = field.reshape(field.size)
     row_length = (nz + 1) * m
     plane_length = (ny + 1) * row_length
-    taps_x, taps_y, taps_z = 2 if nx < 3 else _TAPS, 2 if ny < 3 else _TAPS, 2 if nz < 3 else _TAPS
+    taps_x, taps_y, taps_z = 2 if nx < 3 else TAPS, 2 if ny < 3 else TAPS, 2 if nz < 3 else TAPS
     for chunk in prange(CHUNKS):
-        wx, wy, wz = np.empty(_TAPS), np.empty(_TAPS), np.empty(_TAPS)
-        line = np.empty(_TAPS * m, field.dtype)
+        wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
+        line = np.empty(TAPS * m, field.dtype)
         for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             i = axis_cell(x[p, 0], origin[0], inv0, nx)
             j = axis_cell(x[p, 1], origin[1], inv1, ny)
             k = axis_cell(x[p, 2], origin[2], inv2, nz)
-            i = _axis(axis_weight(x[p, 0], origin[0], inv0, i), i, nx, wx)
-            j = _axis(axis_weight(x[p, 1], origin[1], inv1, j), j, ny, wy)
-            k = _axis(axis_weight(x[p, 2], origin[2], inv2, k), k, nz, wz)
+            i = axis_weights(axis_weight(x[p, 0], origin[0], inv0, i), i, nx, wx)
+            j = axis_weights(axis_weight(x[p, 1], origin[1], inv1, j), j, ny, wy)
+            k = axis_weights(axis_weight(x[p, 2], origin[2], inv2, k), k, nz, wz)
             corner = i * plane_length + j * row_length + k * m
-            if m == 3 and taps_z == _TAPS:
+            if m == 3 and taps_z == TAPS:
                 a, b, c, d = kind(wz[0]), kind(wz[1]), kind(wz[2]), kind(wz[3])
                 u = v = w = kind(0.0)
                 for s in range(taps_x):
@@ -123,34 +127,34 @@ def _scatter(
     nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
     inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     # A short axis has but two points, and other rows of points may be another thread's: weights of zero.
-    taps_z = 2 if nz < 3 else _TAPS
+    taps_z = 2 if nz < 3 else TAPS
     width = taps_z * m
     flat = out.reshape(out.size)
     row_length = (nz + 1) * m
     plane_length = (ny + 1) * row_length
-    for colour in range(_TAPS * _TAPS):
-        i_first, j_first = colour // _TAPS, colour % _TAPS
-        i_count, j_count = (nx - i_first + _TAPS - 1) // _TAPS, (ny - j_first + _TAPS - 1) // _TAPS
+    for colour in range(TAPS * TAPS):
+        i_first, j_first = colour // TAPS, colour % TAPS
+        i_count, j_count = (nx - i_first + TAPS - 1) // TAPS, (ny - j_first + TAPS - 1) // TAPS
         for task in prange(i_count * j_count):
-            i = i_first + _TAPS * (task // j_count)
-            j = j_first + _TAPS * (task % j_count)
+            i = i_first + TAPS * (task // j_count)
+            j = j_first + TAPS * (task % j_count)
             cell = (i * ny + j) * nz
             if start[cell] == start[cell + nz]:
                 continue
-            wx, wy, wz = np.empty(_TAPS), np.empty(_TAPS), np.empty(_TAPS)
+            wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
             line = np.empty(width, out.dtype)
             for k in range(nz):
                 for p in range(start[cell + k], start[cell + k + 1]):
-                    i0 = _axis(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, wx)
-                    j0 = _axis(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, wy)
-                    k0 = _axis(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, wz)
+                    i0 = axis_weights(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, wx)
+                    j0 = axis_weights(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, wy)
+                    k0 = axis_weights(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, wz)
                     for e in range(taps_z):
                         for c in range(m):
                             line[e * m + c] = kind(wz[e]) * values[c, p]
-                    for s in range(_TAPS):
+                    for s in range(TAPS):
                         if wx[s] == 0.0:
                             continue
-                        for t in range(_TAPS):
+                        for t in range(TAPS):
                             if wy[t] == 0.0:
                                 continue
                             w = kind(wx[s] * wy[t])
@@ -179,3 +183,53 @@ def scatter(
     out = np.zeros(shape, values.dtype)
     _scatter(sx, values, start, origin, spacing, out)
     return out
+
+
+@lru_cache(maxsize=32)
+def _coarsening(fine: int, coarse: int, dtype: str) -> np.ndarray:
+    """Weights (coarse + 1, fine + 1) of the points of ``fine`` cells at those of ``coarse`` on one axis."""
+    shares, weights = np.zeros((coarse + 1, fine + 1)), np.empty(TAPS)
+    for point in range(fine + 1):
+        cell = min(point * coarse // fine, coarse - 1)
+        first = axis_weights.py_func(point * coarse / fine - cell, cell, coarse, weights)
+        for tap in range(min(TAPS, coarse + 1 - first)):
+            shares[first + tap, point] += weights[tap]
+    return shares.astype(dtype)
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _gather_axis(field: np.ndarray, shares: np.ndarray, out: np.ndarray) -> None:
+    """out[a, j] = sum_i shares[j, i] field[a, i]: (a, fine points, b) to (a, coarse points, b)."""
+    coarse, fine = shares.shape
+    width = field.shape[2]
+    rows = out.shape[0] * coarse
+    for chunk in prange(CHUNKS):
+        for r in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+            a, j = r // coarse, r % coarse
+            row = out[a, j]
+            for e in range(width):
+                row[e] = 0.0
+            for i in range(fine):
+                w = shares[j, i]
+                if w != 0.0:
+                    given = field[a, i]
+                    for e in range(width):
+                        row[e] += w * given[e]
+
+
+def coarsen(field: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """What stands at the points of a grid, (px, py, pz, m), shared among those of one of fewer cells.
+
+    That one has ``cells`` (3,) and covers the same box. The sum over the points and, like those of a scatter,
+    the moments 1 and 2 stay.
+    """
+    for axis in range(3):
+        shares = _coarsening(field.shape[axis] - 1, int(cells[axis]), field.dtype.name)
+        before, after = field.shape[:axis], field.shape[axis + 1 :]
+        out = np.empty((*before, len(shares), *after), field.dtype)
+        ends = math.prod(before), math.prod(after)
+        _gather_axis(
+            view_as(field, ends[0], field.shape[axis], ends[1]), shares, view_as(out, ends[0], -1, ends[1])
+        )
+        field = out
+    return field

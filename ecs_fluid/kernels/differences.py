@@ -41,8 +41,9 @@ def _stencil(i: int, points: int, inverse: float, order: int) -> tuple[int, int,
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
-    """``field`` (px, py, pz, m) into ``out`` (px, py, pz, m, 3)."""
+    """``field`` (px, py, pz, m) into ``out`` (px, py, pz, m, 3); a fourth column takes the field itself."""
     px, py, pz, m = field.shape
+    with_field = out.shape[4] == 4
     kind = field.dtype.type
     inv0, inv1, inv2 = _inverse(spacing, (px, py, pz))
     for row in prange(px * py):
@@ -60,6 +61,8 @@ def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarra
                 here[k, c, 0] = (x2[k, c] - x1[k, c]) * ax + (x3[k, c] - x0[k, c]) * bx
                 here[k, c, 1] = (y2[k, c] - y1[k, c]) * ay + (y3[k, c] - y0[k, c]) * by
                 here[k, c, 2] = (z[k2, c] - z[k1, c]) * az + (z[k3, c] - z[k0, c]) * bz
+                if with_field:
+                    here[k, c, 3] = z[k, c]
 
 
 def jacobian(
@@ -71,6 +74,13 @@ def jacobian(
     """
     if out is None:
         out = np.empty((*field.shape, 3), field.dtype)
+    _jacobian(field, spacing, order, out)
+    return out
+
+
+def jacobian_and_field(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
+    """(px, py, pz, m, 4): the ``jacobian`` of a field (px, py, pz, m), and in the last column the field."""
+    out = np.empty((*field.shape, 4), field.dtype)
     _jacobian(field, spacing, order, out)
     return out
 

@@ -12,6 +12,7 @@ Fields are seen as rows, (px, py, pz m); ``span`` (3, 2) are the inner points of
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,7 @@ def _in_row(index: Array, m: int) -> Array:
     return np.asarray((index[:, None] * m + np.arange(m)).ravel())
 
 
+@lru_cache(maxsize=64)
 def sampling(target: tuple[int, ...], source: tuple[int, ...], dtype: Any) -> Sampling:
     """Tables to interpolate a field of shape ``source``, (px, py, pz) or (px, py, pz, m), to ``target``."""
     m = math.prod(target[3:])
@@ -96,6 +98,7 @@ def sampling(target: tuple[int, ...], source: tuple[int, ...], dtype: Any) -> Sa
     return Sampling((a, b, _in_row(c, m)), fractions, _reach(target, source, m))
 
 
+@lru_cache(maxsize=64)
 def weighting(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> Weighting:
     """Tables to restrict a field of shape ``fine`` to ``coarse``.
 

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels import cubic, grid
+from ecs_fluid.kernels import cubic, cubic_gradient, differences, grid
 from ecs_fluid.kernels.partition import partition
 
 ORIGIN, SPACING, CELLS = np.array([-1.0, 2.0, 0.5]), np.array([0.3, 0.2, 0.7]), np.array([5, 7, 3])
@@ -89,6 +89,41 @@ def test_scatter_keeps_the_moments_0_1_and_2() -> None:
         assert np.abs(on_grid - given).max() < 1e-13 * size
 
 
+@pytest.mark.parametrize("cells", [(4, 5, 3), (2, 3, 3), (5, 7, 1)])
+def test_coarsening_keeps_the_moments_0_1_and_2(cells: tuple[int, int, int]) -> None:
+    """Along an axis of three coarse cells or more; with one or two, weights are linear and keep 0 and 1."""
+    field = np.random.default_rng(6).standard_normal((*(CELLS + 1), 2))
+    coarse = cubic.coarsen(field, np.array(cells))
+    wide = grid.grid_points((ORIGIN, SPACING * CELLS / cells, np.array(cells)))
+    most = [2 if n >= 3 else 1 for n in cells]
+    for power in ((0, 0, 0), (1, 1, 1), tuple(most), (most[0], 0, 1)):
+        before = (np.prod(points() ** power, axis=-1)[..., None] * field).sum(axis=(0, 1, 2))
+        after = (np.prod(wide**power, axis=-1)[..., None] * coarse).sum(axis=(0, 1, 2))
+        size = np.abs(np.prod(points() ** power, axis=-1)[..., None] * field).sum()
+        assert np.abs(after - before).max() < 1e-13 * size
+
+
+@pytest.mark.parametrize("cells", [(5, 7, 3), (1, 4, 5), (6, 5, 2)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_velocity_and_gradient_in_one_pass(
+    cells: tuple[int, int, int], dtype: type, tolerance: float
+) -> None:
+    """As one after the other, at the rows that are named and no others; short axes are linear, as there."""
+    x = inside(500, 7, cells).astype(dtype)
+    field = np.random.default_rng(8).standard_normal((*(np.array(cells) + 1), 3)).astype(dtype)
+    rows = np.random.default_rng(9).permutation(500)[:300]
+    u, du = np.full((500, 3), 7.0, dtype), np.full((500, 3, 3), 7.0, dtype)
+    both = differences.jacobian_and_field(field, SPACING, order=4)
+    cubic_gradient.interpolate(x, rows, ORIGIN, SPACING, both, u, du)
+    jacobian = differences.jacobian(field, SPACING, order=4)
+    exact, slope = (cubic.interpolate(x, ORIGIN, SPACING, f) for f in (field, jacobian))
+    scale = float(np.abs(jacobian).max())
+    np.testing.assert_allclose(u[rows], exact[rows], atol=4 * tolerance)
+    np.testing.assert_allclose(du[rows], slope[rows], atol=scale * tolerance)
+    others = np.setdiff1d(np.arange(500), rows)
+    assert (u[others] == 7.0).all() and (du[others] == 7.0).all()
+
+
 def test_scatter_is_the_transpose_of_interpolate() -> None:
     """sum_points f scatter(v) = sum_p v interpolate(f)."""
     sx, values, start = sorted_cloud(400)
@@ -108,7 +143,16 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: type) -> None:
         for threads in (1, 2):
             numba.set_num_threads(threads)
             out = cubic.scatter(sx, values, start, ORIGIN, SPACING, CELLS)
-            bits.append(out.tobytes() + cubic.interpolate(sx.T.copy(), ORIGIN, SPACING, out).tobytes())
+            x = sx.T.copy()
+            read, u, du = (
+                cubic.interpolate(x, ORIGIN, SPACING, out),
+                np.empty_like(x),
+                np.empty((3000, 3, 3), dtype),
+            )
+            both = differences.jacobian_and_field(out, SPACING)
+            cubic_gradient.interpolate(x, np.arange(3000), ORIGIN, SPACING, both, u, du)
+            coarse = cubic.coarsen(out, np.array([3, 4, 2]))
+            bits.append(b"".join(a.tobytes() for a in (out, read, u, du, coarse)))
     finally:
         numba.set_num_threads(before)
     assert bits[0] == bits[1]

@@ -9,8 +9,9 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.differences import divergence
-from ecs_fluid.systems.potential_grid import core_bins
+from ecs_fluid.kernels import cubic, direct, poisson
+from ecs_fluid.kernels.differences import curl, divergence
+from ecs_fluid.systems.potential_grid import PotentialGrid, core_bins
 from ecs_fluid.systems.solver_bench import ring
 from ecs_fluid.systems.solver_times import NEVER, SIZES, SOLVERS, TOLERANCES, fastest_first, stored
 from ecs_fluid.worlds import VortexRing
@@ -20,12 +21,13 @@ def rms(value: Array, exact: Array) -> float:
     return float(np.sqrt(((value - exact) ** 2).sum() / (exact**2).sum()))
 
 
-def thick_ring(count: int = 3000, **velocity: Any) -> ef.World:
+def thick_ring(count: int = 3000, partition: dict[str, Any] | None = None, **velocity: Any) -> ef.World:
     """The ring that `ecs-fluid bench velocity` measures, in double precision."""
     cloud = ring(count)
     world = ef.World(dt=0.01, precision="double")
     world.spawn("ring", ef.Position(cloud["x"]), ef.Strength(cloud["alpha"]), ef.CoreRadius(cloud["sigma"]))
     world.spawn("tracers", ef.Position(np.random.default_rng(1).uniform(-1.2, 1.2, (200, 3))))
+    world.add_system(ef.PartitionSystem(**(partition or {})))
     world.add_system(ef.VelocitySystem(**velocity))
     return world
 
@@ -71,6 +73,33 @@ def test_errors(
     assert rms(found[0], exact[0]) < u
     assert rms(found[1], exact[1]) < du
     assert rms(found[2], exact[2]) < u
+
+
+@pytest.mark.parametrize(("spread", "cells"), [(0.0, 60_000), (0.3, 60_000), (0.0, 9_000)])
+def test_potential_on_the_faces(spread: float, cells: int) -> None:
+    """Summed over strengths gathered on a coarser grid, it moves vortons as if summed over them.
+
+    Measured 4e-4, 9e-6 (radii over a factor of 5) and 1.3e-3 of the RMS velocity, where the grid errs by
+    0.03, 0.06 and 0.11: a tenth of that is allowed. The values on the faces are 2e-3, 6e-4 and 6e-3 off.
+    """
+    world = thick_ring(solver="hybrid", partition={"cells": cells})
+    world["ring"][ef.CoreRadius].sigma[:] *= np.exp(spread * np.random.default_rng(3).standard_normal(3000))
+    sources, mesh = world.require(ef.PartitionSystem).present()
+    flow = PotentialGrid(sources, sources.sigma, mesh, 0, "faces")
+    at = poisson.face_points((mesh.origin, mesh.spacing, mesh.cells))
+    exact, unused = np.empty_like(at), np.empty_like(at)
+    direct.potential_vorticity(0, at, sources.x, sources.alpha, sources.sigma, exact, unused)
+    found = flow._faces(flow._vorticity(), np.float64)
+    assert not np.array_equal(found, exact)
+    # The difference of the two potentials is harmonic inside: no vorticity, but what the faces are off.
+    nothing = np.zeros((*(mesh.cells + 1), 3))
+    off = curl(poisson.dirichlet(nothing, mesh.spacing, found - exact, 1e-6), mesh.spacing, order=4)
+    x = np.ascontiguousarray(sources.x.T)
+    wrong = cubic.interpolate(x, mesh.origin, mesh.spacing, off)
+    right = cubic.interpolate(x, mesh.origin, mesh.spacing, flow.velocity)
+    exact_u = np.empty_like(x)
+    direct.velocity(0, x, sources.x, sources.alpha, sources.sigma, exact_u)
+    assert rms(wrong + right, right) < 0.1 * rms(right, exact_u)
 
 
 @pytest.mark.parametrize("solver", ["poisson", "hybrid"])
