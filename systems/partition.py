@@ -52,7 +52,10 @@ class PartitionSystem(System):
         1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree, 1"
     )
     padding: float = Field(
-        1.0, ge=0, description="added so that the field grid covers the vortons' cores, core radii"
+        1.0,
+        ge=0,
+        description="added so that the field grid covers the vortons' cores, core radii; at least 3 for "
+        "solvers that spread vorticity on it",
     )
     expand: float = Field(
         0.0, ge=0, le=10, description="part of the extent added on each side of the grid, 1 (articles: 0)"
@@ -106,7 +109,9 @@ class PartitionSystem(System):
         from ecs_fluid.kernels.reduce import bounds
 
         lo, hi = bounds(x)
-        pad = self.padding * float(sigma.max()) if len(sigma) else 0.0
+        asked = (getattr(system, "grid_padding", 0.0) for system in self.world.systems)
+        padding = max(self.padding, *asked)
+        pad = padding * float(sigma.max()) if len(sigma) else 0.0
         # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
         across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
         plane = flat_axes(lo, hi) & across
@@ -132,7 +137,11 @@ class PartitionSystem(System):
                 f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(sigma)} vortons "
                 f"asks for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
-        per_core = PER_CORE if self.cells_per_core is None else self.cells_per_core
+        per_core = self.cells_per_core
+        if per_core is None:
+            # Asked each time: a system's parameters may change between two ticks.
+            asked = (getattr(system, "grid_fineness", PER_CORE) for system in self.world.systems)
+            per_core = max(asked, default=PER_CORE)
         if per_core and len(sigma) and np.isfinite(extent).all():
             edge = float(sigma.mean(dtype=np.float64)) / per_core
             fine = float(np.prod(np.maximum(extent / edge, 1.0)))

@@ -24,7 +24,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System, Types
-from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.partition import PER_CORE, PartitionSystem
 from ecs_fluid.systems.potential_grid import CLEARANCE
 from ecs_fluid.systems.solver_times import stored
 from ecs_fluid.systems.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
@@ -114,20 +114,22 @@ class VelocitySystem(System):
         """The sums run over sorted vortons, and records measure them."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
-        partition = world.require(PartitionSystem)
+        world.require(PartitionSystem)
         if self.solver in ("auto", *ON_GRID) and SolverTimes not in world.fluid:
             world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
-        if self._keeps_clear and partition.padding < CLEARANCE:
-            partition.padding = CLEARANCE
-        if self.solver == "hybrid" and partition.cells_per_core is None:
-            partition.cells_per_core = HYBRID_PER_CORE
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
 
     @property
-    def _keeps_clear(self) -> bool:
-        """Whether vorticity is spread on the grid and must not reach its faces."""
-        return self.solver == "hybrid" or (self.solver == "poisson" and self.boundary == "open")
+    def grid_padding(self) -> float:
+        """Core radii that the field grid must leave around the vortons, whose vorticity is spread on it."""
+        spread = self.solver == "hybrid" or (self.solver == "poisson" and self.boundary == "open")
+        return CLEARANCE if spread else 0.0
+
+    @property
+    def grid_fineness(self) -> float:
+        """Cells of the field grid per core radius, where the partition leaves it open."""
+        return HYBRID_PER_CORE if self.solver == "hybrid" else PER_CORE
 
     @property
     def _on_grid(self) -> bool:

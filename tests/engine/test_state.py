@@ -237,6 +237,20 @@ def test_resumed_again_and_again(own: Any, tmp_path: Path) -> None:
     assert world.state_hash() == straight.state_hash()
 
 
+def test_a_solver_changed_on_the_way_is_resumed_exactly(tmp_path: Path) -> None:
+    """What the hybrid asks of the field grid follows from its parameters, whenever they were set."""
+    straight = ef.load("vortex_ring")
+    velocity = straight.system(ef.VelocitySystem)
+    assert velocity is not None
+    straight.step()
+    velocity.solver = "hybrid"
+    straight.save(tmp_path / "middle.npz")
+    resumed = ef.resume(tmp_path / "middle.npz")
+    for world in (straight, resumed):
+        world.step()
+    assert straight.state_hash() == resumed.state_hash()
+
+
 def test_saving_changes_nothing_and_resume_restores_the_schedule(own: Any, tmp_path: Path) -> None:
     world = rich(1, "single", own)
     world.step(2)
