@@ -110,13 +110,23 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A solver set later on has its state with it, as if it had been there from the start."""
+        super().__setattr__(name, value)
+        if name == "solver" and self.__dict__.get("_world") is not None:
+            self._keep_times(self.world)
+
+    def _keep_times(self, world: World) -> None:
+        """What a choice of solvers goes by belongs to the state."""
+        if self.solver in ("auto", *ON_GRID) and SolverTimes not in world.fluid:
+            world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
+
     def added(self, world: World) -> None:
         """The sums run over sorted vortons, and records measure them."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
         world.require(PartitionSystem)
-        if self.solver in ("auto", *ON_GRID) and SolverTimes not in world.fluid:
-            world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
+        self._keep_times(world)
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
 
