@@ -101,7 +101,7 @@ def on_the_wire(count: int, vortons: int, tracers: int) -> tuple[float, float]:
 
 def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
     """Print one row for each number of ranks, then counted bytes against those on the wire."""
-    print(f"{vortons:,} vortons, {tracers:,} tracers; per rank: least and most of the ranks")
+    print(f"{vortons:,} vortons, {tracers:,} tracers; of the ranks: mean and most")
     print("ranks  s/tick    MB grown   MB received a tick  million pairs a tick  hash")
     for count in RANKS:
         found = run(count, vortons, tracers)
@@ -110,10 +110,8 @@ def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
         pairs = [
             sum(w["pairs"] for w in rank["work"].values()) / 1e6 / (TICKS + 1) for rank in found["ranks"]
         ]
-        print(
-            f"{count:5d}  {found['seconds']:6.2f}  {min(grown):5.0f}-{max(grown):<5.0f}"
-            f"  {min(came):8.1f}-{max(came):<8.1f}  {min(pairs):8.1f}-{max(pairs):<8.1f}    {found['hash']}"
-        )
+        columns = [f"{np.mean(values):7.1f} {max(values):7.1f}" for values in (grown, came, pairs)]
+        print(f"{count:5d}  {found['seconds']:6.2f}  {'   '.join(columns)}     {found['hash']}")
     for count in RANKS[1:]:
         passed, counted = on_the_wire(count, vortons // 10, tracers // 10)
         print(f"{count} ranks, a tenth: {counted / 1e6:.2f} MB counted, {passed / 1e6:.2f} MB on the wire")

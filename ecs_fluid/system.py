@@ -161,11 +161,6 @@ class System(esper.Processor):
             self.check_declared(wanted)
         return self.world.entities_with(*types)
 
-    def whole(self, *types: type[Component]) -> list[Any]:
-        """Like `query`, with the rows of all ranks, whatever the system `spans`."""
-        ranks = self.world.ranks
-        return list(self.query(*types)) if ranks is None else ranks.whole(self.world, *types)
-
     def placed(self, entity: Entity) -> tuple[int, int, int]:
         """First and behind the last of the rows of this rank, and rows on all ranks, of a population."""
         ranks = self.world.ranks

@@ -63,9 +63,7 @@ class PartitionSystem(System):
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
-        x, alpha, sigma = self._vortons()
-        self._sort(self.world.fluid[Sources], x, alpha, sigma)
-        self._enclose(self.world.fluid[Grid], x, alpha, sigma)
+        self._fill(self.world.fluid[Sources], self.world.fluid[Grid], "")
 
     def present(self) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
@@ -74,14 +72,26 @@ class PartitionSystem(System):
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
-        vortons = self._vortons()
-        self._sort(sources, *vortons)
-        self._enclose(grid, *vortons[:3])
+        self._fill(sources, grid, "present ")
         return sources, grid
+
+    def _fill(self, sources: Sources, grid: Grid, purpose: str) -> None:
+        ranks = self.world.ranks
+        if ranks is None:
+            vortons = self._vortons()
+            found, cloud = self._sorted(*vortons), self._cloud(*vortons)
+        else:
+            # One rank of each machine gathers and sorts; the others read what it made.
+            vortons = ranks.gathered_vortons(self.world)
+            found = ranks.machine.once(f"{purpose}sources", lambda: self._sorted(*vortons))
+            cloud = ranks.machine.once(f"{purpose}cloud", lambda: self._cloud(*vortons))
+        sources.origin, sources.spacing, sources.cells, sources.start, sources.order = found[:5]
+        sources.x, sources.alpha, sources.sigma = found[5:]
+        self._enclose(grid, *cloud)
 
     def _vortons(self) -> tuple[Array, Array, Array]:
         """Positions, strengths and core radii of all vortons, population after population."""
-        vortons = self.whole(Position, Strength, CoreRadius)
+        vortons = list(self.query(Position, Strength, CoreRadius))
         number = self.world.dtype
         return (
             joined([position.x for position, _, _ in vortons], (3,), number),
@@ -89,7 +99,8 @@ class PartitionSystem(System):
             joined([core.sigma for _, _, core in vortons], (), number),
         )
 
-    def _sort(self, sources: Sources, x: Array, alpha: Array, sigma: Array) -> None:
+    def _sorted(self, x: Array, alpha: Array, sigma: Array) -> list[Array]:
+        """Columns of Sources, in their order."""
         from ecs_fluid.kernels.grid import uniform_grid
         from ecs_fluid.kernels.partition import gather_sorted, partition
         from ecs_fluid.kernels.reduce import bounds
@@ -98,22 +109,26 @@ class PartitionSystem(System):
         wanted = max(1, round(len(x) / self.vortons_per_cell))
         origin, spacing, cells = uniform_grid(lo, hi, min(wanted, MAX_CELLS))
         start, order = partition(x, origin, spacing, cells)
-        sources.origin, sources.spacing, sources.cells = origin, spacing, cells
-        sources.start, sources.order = start, order
-        sources.x = gather_sorted(x, order)
-        sources.alpha = gather_sorted(alpha, order)
-        sources.sigma = gather_sorted(sigma, order)
+        return [
+            *(origin, spacing, cells, start, order),
+            *(gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)),
+        ]
 
-    def _enclose(self, grid: Grid, x: Array, alpha: Array, sigma: Array) -> None:
+    def _cloud(self, x: Array, alpha: Array, sigma: Array) -> list[Array]:
+        """What the field grid depends on: bounds, axes without vorticity across, core radii, count."""
+        from ecs_fluid.kernels.reduce import bounds
+
+        across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
+        cores = [float(sigma.max()), float(sigma.mean(dtype=np.float64))] if len(sigma) else [0.0, 0.0]
+        return [*bounds(x), across, np.array(cores), np.array([len(sigma)])]
+
+    def _enclose(self, grid: Grid, lo: Array, hi: Array, across: Array, cores: Array, count: Array) -> None:
         from ecs_fluid.kernels.grid import flat_axes, uniform_grid
         from ecs_fluid.kernels.reduce import bounds
 
-        lo, hi = bounds(x)
         asked = (getattr(system, "grid_padding", 0.0) for system in self.world.systems)
-        padding = max(self.padding, *asked)
-        pad = padding * float(sigma.max()) if len(sigma) else 0.0
+        pad = max(self.padding, *asked) * cores[0]
         # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
-        across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
         plane = flat_axes(lo, hi) & across
         lo, hi = np.where(plane, lo, lo - pad), np.where(plane, hi, hi + pad)
         for (position,) in self.query(Position):
@@ -124,17 +139,19 @@ class PartitionSystem(System):
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
-        grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, self._count(hi - lo, sigma))
+        grid.origin, grid.spacing, grid.cells = uniform_grid(
+            lo, hi, self._count(hi - lo, cores[1], int(count[0]))
+        )
         grid.flat = (flat_axes(lo, hi) & across).astype(np.int64)
 
-    def _count(self, extent: Array, sigma: Array) -> int:
-        """Cells wanted for a field grid of that extent (3,) m."""
+    def _count(self, extent: Array, core: float, vortons: int) -> int:
+        """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius."""
         if self.cells is not None:
             return self.cells
-        wanted = round(len(sigma) * self.cells_per_vorton)
+        wanted = round(vortons * self.cells_per_vorton)
         if wanted > MAX_CELLS:
             raise FluidError(
-                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {len(sigma)} vortons "
+                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {vortons} vortons "
                 f"asks for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
         per_core = self.cells_per_core
@@ -142,8 +159,8 @@ class PartitionSystem(System):
             # Asked each time: a system's parameters may change between two ticks.
             asked = (getattr(system, "grid_fineness", PER_CORE) for system in self.world.systems)
             per_core = max(asked, default=PER_CORE)
-        if per_core and len(sigma) and np.isfinite(extent).all():
-            edge = float(sigma.mean(dtype=np.float64)) / per_core
+        if per_core and vortons and np.isfinite(extent).all():
+            edge = core / per_core
             fine = float(np.prod(np.maximum(extent / edge, 1.0)))
             wanted = max(wanted, round(min(fine, MOST_FINE_CELLS)))
         return max(1, wanted)

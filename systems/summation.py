@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.fmm import Plan
     from ecs_fluid.kernels.supervortons import Tree
     from ecs_fluid.ranks.ranks import Ranks
+    from ecs_fluid.ranks.sums import Keep
 
 SOLVERS = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
 """Ways to get the velocity, in words that `VelocitySystem` takes."""
@@ -99,8 +100,9 @@ class Summation:
         ranks: Ranks | None = None,
     ) -> None:
         self.ranks = ranks
-        self.wanted: Array | None = None
-        """Rank (n,) that needs the velocity of each vorton; None: all need all."""
+        self._keep: Keep | None = None
+        self.kept = False
+        """Whether the last sum at the vortons went to `Keep.store` instead of u and du."""
         self._vortons: Array | None = None
         self.sources, self.sigma, self.grid, self.how = sources, sigma, grid, how
         self.angles, self.due = angles, due
@@ -125,7 +127,7 @@ class Summation:
         elif solver == "tree":
             how = self.how
             self._by_tree(
-                targets, u, du, blocks_of(targets, points), how.criterion, how.opening, how.originals
+                targets, u, du, self._blocks(targets, points), how.criterion, how.opening, how.originals
             )
         elif solver == "fmm":
             self._by_fmm(targets, u, du)
@@ -134,12 +136,14 @@ class Summation:
         else:
             self._automatically(targets, u, du, points, AT_GRID if points else None)
 
-    def at_sources(self, solver: str, x: Array, u: Array, du: Array | None) -> None:
-        """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
+    def at_sources(self, solver: str, x: Array, u: Array, du: Array | None, keep: Keep | None = None) -> None:
+        """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order.
+
+        Ranks that share the sum out store its results by `keep` instead; `kept` tells whether they did.
+        """
         from ecs_fluid.kernels import symmetric
 
-        self._vortons = x
-
+        self._vortons, self._keep, self.kept = x, keep, False
         if solver == "direct" and du is None and symmetric.applies(self.sigma):
             symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
         elif solver == "auto":
@@ -173,11 +177,10 @@ class Summation:
         opening: float,
         originals: bool,
     ) -> None:
-        from ecs_fluid.kernels import supervortons, tree
+        from ecs_fluid.kernels import tree
 
         if self._tree is None:
-            s = self.sources
-            self._tree = supervortons.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, self.sigma)
+            self._tree = self._grown()
         grown = self._tree
         how: dict[str, Any] = {"criterion": criterion, "opening": opening, "originals": originals}
 
@@ -187,6 +190,28 @@ class Summation:
             return tree.velocity_gradient(self.how.code, targets, grown, u, du, blocks=blocks, **how)
 
         self._on_all("tree", targets, u, du, blocks, evaluate)
+
+    def _grown(self) -> Tree:
+        """The influence tree; the ranks of a machine have its nodes in common."""
+        from ecs_fluid.kernels import supervortons
+
+        s = self.sources
+
+        def grow() -> Tree:
+            return supervortons.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, self.sigma)
+
+        if self.ranks is None:
+            return grow()
+        name = "tree" if self.sigma is s.sigma else "widened tree"
+        nodes = self.ranks.machine.once(name, lambda: grow()[: supervortons.NODES])
+        return supervortons.Tree._make([*nodes, s.start, s.x, s.alpha, self.sigma])
+
+    def _blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
+        """Blocks of neighbours among targets, which may be all points of a grid."""
+        if self.ranks is None or not self._shared(targets):
+            return blocks_of(targets, points)
+        order, starts = self.ranks.machine.once("blocks", lambda: blocks_of(targets, points))
+        return order, starts
 
     def _shared(self, targets: Array) -> bool:
         """Whether ranks share out the sums at these targets."""
@@ -209,8 +234,9 @@ class Summation:
             evaluate(targets, u, du, blocks)
         else:
             work = f"{solver}, at {self._place(targets)}"
-            wanted = self.wanted if targets is self._vortons else None
-            self.ranks.on_all(work, targets, u, du, blocks, evaluate, wanted)
+            keep = self._keep if targets is self._vortons else None
+            self.kept = keep is not None
+            self.ranks.on_all(work, targets, u, du, blocks, evaluate, keep)
 
     def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
         """Whether the tolerance was kept on the solver's own sample (float32 has its limits)."""
@@ -277,7 +303,7 @@ class Summation:
                 if solver == "fmm" and self._by_fmm(targets, u, du):
                     return
                 if solver == "tree":
-                    blocks = blocks_of(targets, points)
+                    blocks = self._blocks(targets, points)
                     angle = self._kept_angle(targets, blocks, du is not None, place)
                     if angle:
                         self._by_tree(targets, u, du, blocks, tree.ANGLE, angle, True)

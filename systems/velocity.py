@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -175,12 +176,17 @@ class VelocitySystem(System):
 
     def _at_vortons(self, sources: Sources, summation: Summation, tables: list[Table]) -> None:
         order = sources.order
-        x = np.ascontiguousarray(sources.x.T)
+        ranks = self.world.ranks
+        if ranks is None:
+            x, keep = np.ascontiguousarray(sources.x.T), None
+        else:
+            (x,) = ranks.machine.once("vortons", lambda: [sources.x.T])
+            keep = ranks.keep(order, [entity.name for entity, *_ in tables], partial(self._store, tables))
         u = np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype) if self.gradient else None
-        if self.world.ranks is not None:
-            summation.wanted = self.world.ranks.holders([entity.name for entity, *_ in tables])[order]
-        summation.at_sources(self.solver, x, u, du)
+        summation.at_sources(self.solver, x, u, du, keep)
+        if summation.kept:
+            return
         first = 0
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -190,6 +196,17 @@ class VelocitySystem(System):
             np.take(u, rows, axis=0, out=velocity)
             if du is not None:
                 np.take(du, rows, axis=0, out=gradient)
+            first += total
+
+    def _store(self, tables: list[Table], rows: Array, u: Array, du: Array | None) -> None:
+        """Velocities and gradients of rows that this rank holds, numbered through all populations."""
+        first = 0
+        for entity, _, velocity, gradient in tables:
+            start, stop, total = self.placed(entity)
+            chosen = (rows >= first + start) & (rows < first + stop)
+            velocity[rows[chosen] - (first + start)] = u[chosen]
+            if du is not None and gradient is not None:
+                gradient[rows[chosen] - (first + start)] = du[chosen]
             first += total
 
     def _summed(self, entity: Entity, summation: Summation, x: Array, u: Array) -> None:
@@ -212,9 +229,16 @@ class VelocitySystem(System):
             field.u = summation.potential_grid(self.solver).velocity
             return
         shape = (*(int(n) + 1 for n in grid.cells), 3)
-        if field.u.shape != shape:
-            field.u = np.empty(shape, self.world.dtype)
-        points = grid_points((grid.origin, grid.spacing, grid.cells), self.world.dtype).reshape(-1, 3)
+        mesh, number, ranks = (grid.origin, grid.spacing, grid.cells), self.world.dtype, self.world.ranks
+        if ranks is None:
+            points = grid_points(mesh, number)
+        else:
+            (points,) = ranks.machine.once("grid points", lambda: [grid_points(mesh, number)])
+        points = points.reshape(-1, 3)
+        if ranks is not None and self.solver in ("direct", "tree"):
+            field.u = ranks.machine.array("velocity field", shape, number)
+        elif field.u.shape != shape:
+            field.u = np.empty(shape, number)
         if self.mollify:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
             widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))

@@ -54,6 +54,10 @@ class Tree(NamedTuple):
     """(n,) m"""
 
 
+NODES = 9
+"""Fields of Tree that describe its nodes; the last four are the sources themselves."""
+
+
 @njit(fastmath=FAST, error_model="numpy")
 def _magnitude(alpha: Any, i: Any) -> float:
     x, y, z = np.float64(alpha[0, i]), np.float64(alpha[1, i]), np.float64(alpha[2, i])

@@ -32,12 +32,13 @@ class Comm:
     """
 
     def __init__(self, comm: Any) -> None:
-        self._comm = comm
+        self.handle = comm
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
         self.traffic: dict[str, Traffic] = {}
 
-    def _count(self, purpose: str, started: float, sent: int, received: int) -> None:
+    def count(self, purpose: str, started: float, sent: int, received: int) -> None:
+        """Note a call that began at `started` s of the clock, and its bytes."""
         traffic = self.traffic.setdefault(purpose, Traffic())
         traffic.calls += 1
         traffic.sent += sent
@@ -49,14 +50,14 @@ class Comm:
         started = time.perf_counter()
         data = np.frombuffer(pickle.dumps(value), np.uint8) if self.rank == 0 else np.empty(0, np.uint8)
         length = np.array([len(data)], np.int64)
-        self._comm.Bcast(length)
+        self.handle.Bcast(length)
         if self.rank:
             data = np.empty(int(length[0]), np.uint8)
         else:
             data = data.copy()
-        self._comm.Bcast(data)
+        self.handle.Bcast(data)
         first = self.rank == 0
-        self._count(
+        self.count(
             purpose,
             started,
             (len(data) + 8) * (self.size - 1) if first else 0,
@@ -69,8 +70,8 @@ class Comm:
         started = time.perf_counter()
         mine = np.asarray(values, order="C")
         every = np.empty((self.size, *mine.shape), mine.dtype)
-        self._comm.Allgather(mine, every)
-        self._count(purpose, started, mine.nbytes * (self.size - 1), mine.nbytes * (self.size - 1))
+        self.handle.Allgather(mine, every)
+        self.count(purpose, started, mine.nbytes * (self.size - 1), mine.nbytes * (self.size - 1))
         return every
 
     def every(self, value: Any, purpose: str = "control") -> list[Any]:
@@ -90,10 +91,9 @@ class Comm:
         started = time.perf_counter()
         part = np.ascontiguousarray(part)
         whole = np.empty((int(sum(counts)), *part.shape[1:]), part.dtype)
-        width = _width(part)
-        lengths = [int(count) * width for count in counts]
-        self._comm.Allgatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, _starts(lengths), MPI.BYTE])
-        self._count(purpose, started, part.nbytes * (self.size - 1), whole.nbytes - part.nbytes)
+        lengths = [int(count) * width(part) for count in counts]
+        self.handle.Allgatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, starts(lengths), MPI.BYTE])
+        self.count(purpose, started, part.nbytes * (self.size - 1), whole.nbytes - part.nbytes)
         return whole
 
     def to_first(self, part: Array, counts: Sequence[int], purpose: str = "files") -> Array | None:
@@ -102,14 +102,14 @@ class Comm:
 
         started = time.perf_counter()
         part = np.ascontiguousarray(part)
-        lengths = [int(count) * _width(part) for count in counts]
+        lengths = [int(count) * width(part) for count in counts]
         if self.rank:
-            self._comm.Gatherv([part, part.nbytes, MPI.BYTE], None)
-            self._count(purpose, started, part.nbytes, 0)
+            self.handle.Gatherv([part, part.nbytes, MPI.BYTE], None)
+            self.count(purpose, started, part.nbytes, 0)
             return None
         whole = np.empty((int(sum(counts)), *part.shape[1:]), part.dtype)
-        self._comm.Gatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, _starts(lengths), MPI.BYTE])
-        self._count(purpose, started, 0, whole.nbytes - part.nbytes)
+        self.handle.Gatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, starts(lengths), MPI.BYTE])
+        self.count(purpose, started, 0, whole.nbytes - part.nbytes)
         return whole
 
     def from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
@@ -117,12 +117,12 @@ class Comm:
         from mpi4py import MPI
 
         started = time.perf_counter()
-        lengths = [int(count) * _width(like) for count in counts]
+        lengths = [int(count) * width(like) for count in counts]
         part = np.empty((int(counts[self.rank]), *like.shape[1:]), like.dtype)
-        sent = None if whole is None else [whole, lengths, _starts(lengths), MPI.BYTE]
-        self._comm.Scatterv(sent, [part, part.nbytes, MPI.BYTE])
+        sent = None if whole is None else [whole, lengths, starts(lengths), MPI.BYTE]
+        self.handle.Scatterv(sent, [part, part.nbytes, MPI.BYTE])
         first = self.rank == 0
-        self._count("start", started, sum(lengths[1:]) if first else 0, 0 if first else part.nbytes)
+        self.count("start", started, sum(lengths[1:]) if first else 0, 0 if first else part.nbytes)
         return part
 
     def exchange(self, parts: Sequence[Array], counts: Sequence[int], purpose: str = "rows") -> list[Array]:
@@ -133,22 +133,23 @@ class Comm:
         like = parts[0]
         out = np.concatenate([np.ascontiguousarray(part) for part in parts])
         sent = [part.nbytes for part in parts]
-        into = [int(count) * _width(like) for count in counts]
+        into = [int(count) * width(like) for count in counts]
         came = np.empty((int(sum(counts)), *like.shape[1:]), like.dtype)
-        self._comm.Alltoallv([out, sent, _starts(sent), MPI.BYTE], [came, into, _starts(into), MPI.BYTE])
-        self._count(purpose, started, sum(sent) - sent[self.rank], sum(into) - into[self.rank])
+        self.handle.Alltoallv([out, sent, starts(sent), MPI.BYTE], [came, into, starts(into), MPI.BYTE])
+        self.count(purpose, started, sum(sent) - sent[self.rank], sum(into) - into[self.rank])
         ends = np.cumsum([0, *counts])
         return [came[a:b] for a, b in pairwise(ends)]
 
     def abort(self, code: int) -> None:
         """End all ranks at once: for what must not happen and would leave the others waiting."""
-        self._comm.Abort(code)
+        self.handle.Abort(code)
 
 
-def _width(array: Array) -> int:
+def width(array: Array) -> int:
     """Bytes of a row."""
     return int(array.dtype.itemsize * np.prod(array.shape[1:], dtype=np.int64))
 
 
-def _starts(lengths: Sequence[int]) -> list[int]:
+def starts(lengths: Sequence[int]) -> list[int]:
+    """Where each of the lengths begins."""
     return [0, *np.cumsum(lengths[:-1]).tolist()] if len(lengths) > 1 else [0]

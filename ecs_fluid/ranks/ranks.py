@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Array, Column, Component
-from ecs_fluid.components import Position
+from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.errors import FluidError
 from ecs_fluid.integrator import Tables
 from ecs_fluid.ranks import sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.machine import Machine
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -96,6 +97,7 @@ class Ranks:
         self.bounds = bounds
         self.local = False
         """Whether the running system sees this rank's rows only."""
+        self.machine = Machine(comm)
         self._balances: dict[str, Balance] = {}
 
     # ------------------------------------------------------------------ rows
@@ -212,14 +214,22 @@ class Ranks:
         if first is not None:
             raise first
 
-    def whole(self, world: World, *kinds: type[Component]) -> list[tuple[Any, ...]]:
-        """Tables of all rows of every entity that has all the `kinds`, in whatever scope."""
-        found = []
-        for entity, tables in world.entities_with(*kinds):
+    def gathered_vortons(self, world: World) -> tuple[Array, Array, Array]:
+        """Positions, strengths, core radii of all vortons, for a machine's leader; else of this rank's."""
+        parts: list[list[Array]] = [[], [], []]
+        for entity, tables in world.entities_with(Position, Strength, CoreRadius):
+            columns = [next(iter(table.items()))[1] for table in tables]
             if entity.name in self.bounds and not isinstance(entity.tables, WholeTables):
-                tables = tuple(self.gathered(entity.name, table) for table in tables)
-            found.append(tables)
-        return found
+                found = [self.machine.gathered(array, self.counts(entity.name)) for array in columns]
+                columns = [a if b is None else b for a, b in zip(columns, found, strict=True)]
+            for part, array in zip(parts, columns, strict=True):
+                part.append(array)
+        shapes = ((0, 3), (0, 3), (0,))
+        x, alpha, sigma = (
+            np.concatenate(part) if part else np.empty(shape, world.dtype)
+            for part, shape in zip(parts, shapes, strict=True)
+        )
+        return x, alpha, sigma
 
     def any_of(self, names: set[str]) -> set[str]:
         """What any rank names."""
@@ -229,11 +239,12 @@ class Ranks:
         """The least of the places that ranks found, or None."""
         return min((found for found in self.comm.every(place) if found is not None), default=None)
 
-    def holders(self, names: list[str]) -> Array:
-        """Rank that holds each row of these populations, one after the other."""
-        ranks = np.arange(self.comm.size, dtype=np.int16)
-        parts = [np.repeat(ranks, np.diff(self.bounds[name])) for name in names]
-        return np.concatenate(parts) if parts else ranks[:0]
+    def keep(self, row: Array, names: list[str], store: Any) -> sums.Keep:
+        """Sends results at these populations' rows to their holders; see `ecs_fluid.ranks.sums.Keep`."""
+        ends = np.cumsum([0, *(self.total(name) for name in names)])
+        firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
+        holders = np.tile(np.arange(self.comm.size), len(names))
+        return sums.Keep(row, np.concatenate(firsts), holders, store)
 
     def on_all(
         self,
@@ -243,10 +254,10 @@ class Ranks:
         du: Array | None,
         blocks: tuple[Array, Array] | None,
         evaluate: Any,
-        wanted: Array | None = None,
+        keep: Any = None,
     ) -> None:
         """Share a sum out among the ranks, see `ecs_fluid.ranks.sums.on_all`."""
-        sums.on_all(self.comm, self.balance(work), targets, u, du, blocks, evaluate, wanted)
+        sums.on_all(self.comm, self.machine, self.balance(work), targets, u, du, blocks, evaluate, keep)
 
     def split(self, work: str) -> sums.Split:
         """What shares out the pieces of a fast multipole sum."""
@@ -309,11 +320,15 @@ class Ranks:
 
 
 def memory() -> dict[str, int]:
-    """Bytes of memory of this process: the most so far, and now where the system tells."""
+    """Bytes of memory of this process: the most so far, and now, with its part of what it shares with others.
+
+    Where the system does not tell the present ones, they are those of the most.
+    """
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     try:
-        now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
+        told = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        now = next(1024 * int(line.split()[1]) for line in told if line.startswith("Pss:"))
+    except (OSError, StopIteration):
         now = most
     return {"most": most, "now": now}
 

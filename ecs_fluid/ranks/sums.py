@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.machine import Machine
 
 BLOCK = 256
 """Targets of a block where the solver needs none of its own."""
 
 
+class Keep(NamedTuple):
+    """Where results belong that only the rank needs which holds the target's row."""
+
+    row: Array
+    """(m,) row of each target among all rows of the populations, one after the other"""
+    first: Array
+    """(k,) first row of each block of rows, ascending"""
+    holder: Array
+    """(k,) the rank that holds it"""
+    store: Callable[[Array, Array, Array | None], None]
+    """takes rows (r,), velocities (r, 3) and gradients (r, 3, 3) of rows that this rank holds"""
+
+
 def on_all(
     comm: Comm,
+    machine: Machine,
     balance: Balance,
     targets: Array,
     u: Array,
     du: Array | None,
     blocks: tuple[Array, Array] | None,
     evaluate: Any,
-    wanted: Array | None = None,
+    keep: Keep | None = None,
 ) -> None:
     """Fill u (m, 3) and, unless None, du (m, 3, 3) at targets (m, 3), which are the same on all ranks.
 
     Each rank calls `evaluate` (targets, u, du, blocks) for a run of the blocks, as long as the times of
-    former calls say. Then all get what the others found or, with `wanted` (m,), each only the rows that
-    name it; the others are left as they are. A target's value must depend on nothing but its block.
+    former calls say. Then all get what the others found; where `u` is shared memory (`Machine.array`), the
+    leader writes it. With `keep` each rank gets only its rows, by `keep.store`, and u and du are not filled.
+    A target's value must depend on nothing but its block.
     """
     starts = np.append(np.arange(0, len(targets), BLOCK), len(targets)) if blocks is None else blocks[1]
     edges = starts[balance.pieces(len(starts) - 1)]
@@ -45,21 +62,33 @@ def on_all(
     gradient = None if du is None else np.empty((len(some), 3, 3), du.dtype)
     pairs = evaluate(some, velocity, gradient, own) if len(some) else 0
     balance.took(time.perf_counter() - begun, pairs)
-    results = [u] if du is None else [u, du]
-    found = [velocity] if gradient is None else [velocity, gradient]
-    if wanted is None:
-        every: Any = slice(None) if blocks is None else blocks[0]
-        for result, part in zip(results, found, strict=True):
-            result[every] = comm.join(part, np.diff(edges).tolist(), "velocity")
+    if keep is not None:
+        rows = keep.row[first:last] if blocks is None else keep.row[blocks[0][first:last]]
+        _send_home(comm, keep, rows, velocity, gradient)
         return
-    order = np.arange(len(targets)) if blocks is None else blocks[0]
-    takers = wanted[order]
-    sent = [takers[first:last] == rank for rank in range(comm.size)]
-    mine = np.flatnonzero(takers == comm.rank)
-    counts = np.diff(np.searchsorted(mine, edges)).tolist()
-    for result, part in zip(results, found, strict=True):
-        came = comm.exchange([part[chosen] for chosen in sent], counts, "velocity")
-        result[order[mine]] = np.concatenate(came)
+    every: Any = slice(None) if blocks is None else blocks[0]
+    counts = np.diff(edges).tolist()
+    if machine.shares(u):
+        whole = machine.gathered(velocity, counts, "velocity")
+        if whole is not None:
+            u[every] = whole
+        machine.barrier()
+    else:
+        u[every] = comm.join(velocity, counts, "velocity")
+    if du is not None and gradient is not None:
+        du[every] = comm.join(gradient, counts, "velocity")
+
+
+def _send_home(comm: Comm, keep: Keep, rows: Array, velocity: Array, gradient: Array | None) -> None:
+    """Send each row's results to the rank that holds it."""
+    holder = keep.holder[np.searchsorted(keep.first, rows, side="right") - 1]
+    chosen = [np.flatnonzero(holder == rank) for rank in range(comm.size)]
+    counts = comm.numbers(np.array([len(part) for part in chosen]), "velocity")[:, comm.rank].tolist()
+
+    def home(array: Array) -> Array:
+        return np.concatenate(comm.exchange([array[part] for part in chosen], counts, "velocity"))
+
+    keep.store(home(rows), home(velocity), None if gradient is None else home(gradient))
 
 
 class Split:
