@@ -27,9 +27,7 @@ ROOT = Path(__file__).parents[2]
 ECS_FLUID = str(Path(sys.executable).parent / "ecs-fluid")
 
 
-def mpi(ranks: int, *command: str, cwd: Path = ROOT, machine: int = 8) -> Done:
-    ranks: int, *command: str, cwd: Path = ROOT, timeout: float = 1500
-) -> subprocess.CompletedProcess[str]:
+def mpi(ranks: int, *command: str, cwd: Path = ROOT, machine: int = 8) -> subprocess.CompletedProcess[str]:
     """Run a command on so many ranks, of which so many have a machine in common."""
     return subprocess.run(
         [str(MPIEXEC), "-n", str(ranks), *command],
