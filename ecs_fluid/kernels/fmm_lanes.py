@@ -72,6 +72,26 @@ def store(typingctx: Any, array: Any, row: Any, value: Any) -> Any:
     return types.void(array, types.intp, value), codegen
 
 
+def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
+    step = cgutils.gep_inbounds(builder, context.make_array(kind)(context, builder, array).data, at)
+    return builder.bitcast(step, ir.VectorType(step.type.pointee, count).as_pointer())
+
+
+@intrinsic
+def copy(typingctx: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
+    """Copy a row of lanes of a contiguous array from its j-th number on to another, from the i-th on."""
+    kind = Lanes(source.dtype)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        align = source.dtype.bitwidth // 8
+        given = _place(context, builder, signature.args[2], args[2], args[3], kind.count)
+        taken = _place(context, builder, signature.args[0], args[0], args[1], kind.count)
+        builder.store(builder.load(given, align=align), taken, align=align)
+        return context.get_dummy_value()
+
+    return types.void(target, types.intp, source, types.intp), codegen
+
+
 @intrinsic
 def same(typingctx: Any, number: Any, array: Any) -> Any:
     """``number`` in every lane, for an array of that dtype."""

@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.fmm_lanes import ROW_BYTES, zero_rows
-from ecs_fluid.kernels.fmm_threads import KERNEL, PART
+from ecs_fluid.kernels.fmm_lanes import ROW_BYTES, copy, lanes, zero_rows
+from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share
+from ecs_fluid.kernels.fmm_tree import PointTree
 from ecs_fluid.kernels.pairwise import (
     BLOCK,
     GRADIENT_SUMS,
@@ -28,25 +29,60 @@ from ecs_fluid.kernels.pairwise import (
     pad_pack,
 )
 from ecs_fluid.kernels.regularisation import core_constant
+from ecs_fluid.kernels.vectors import wide_vectors
+
+_GROUPS = PACK_BYTES // ROW_BYTES
+"""Rows of lanes in a row of a pack; one more takes what is copied beyond the last vorton."""
 
 
 def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """A pack, the points and the sums of a block of targets, for one thread."""
-    pack = zero_rows(8, dtype, PACK_BYTES // ROW_BYTES)
+    pack = zero_rows(8, dtype, _GROUPS + 1)
     return pack, np.empty((3, BLOCK), dtype), np.empty((GRADIENT_SUMS, BLOCK), dtype)
 
 
+@njit(**KERNEL)
+def _sort_sources(
+    code: int, tree: Any, given_a: Any, given_s: Any, first: int, last: int, sa: Any, ssigma: Any, packed: Any
+) -> None:
+    for i in range(first, last):
+        row = tree.order[i]
+        sigma = given_s[row]
+        for a in range(3):
+            alpha = given_a[a, row]
+            sa[a, i] = alpha
+            packed[a, i] = tree.x[a, i]
+            packed[3 + a, i] = alpha
+        ssigma[i] = sigma
+        packed[6, i] = sigma * sigma
+        packed[7, i] = core_constant(code, sigma * sigma)
+
+
+def sort_sources(
+    code: int, tree: PointTree, given_a: NDArray[Any], given_s: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Strengths (3, n) and core radii (n,) in the order of the tree, and all as the rows of a pack.
+
+    A pack is that of ``pairwise``; its rows are longer than n by a row of lanes.
+    """
+    n, dtype = given_s.size, given_s.dtype
+    out = np.empty((3, n), dtype), np.empty(n, dtype), np.zeros((8, n + lanes(dtype)), dtype)
+    share(lambda first, last: _sort_sources(code, tree, given_a, given_s, first, last, *out), n)
+    return out
+
+
 @njit(**PART)
-def _fill(s: Any, pack: Any, filled: int, first: int, count: int) -> None:
-    """Put vortons first:first + count behind the ``filled`` ones of the pack."""
-    for a in range(3):
-        for i in range(count):
-            pack[a, filled + i] = s.tree.x[a, first + i]
-            pack[3 + a, filled + i] = s.sa[a, first + i]
-    for i in range(count):
-        square = s.ssigma[first + i] * s.ssigma[first + i]
-        pack[6, filled + i] = square
-        pack[7, filled + i] = core_constant(s.code, square)
+def _fill(packed: Any, pack: Any, filled: int, first: int, count: int) -> None:
+    """Put vortons first:first + count behind the ``filled`` ones of the pack, and others behind them.
+
+    Whole rows of lanes are copied: loops of no fixed length took three times as long.
+    """
+    wide_vectors()
+    width = pack.shape[1] // (_GROUPS + 1)
+    for a in range(8):
+        to, given = a * pack.shape[1] + filled, a * packed.shape[1] + first
+        for i in range(0, count, width):
+            copy(pack, to + i, packed, given + i)
 
 
 @njit(**PART)
@@ -57,17 +93,18 @@ def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> A
     """
     filled, depth, n = np.int64(0), s.tree.depth, s.ssigma.size
     leaves = (np.int64(1) << np.int64(depth)) - 1
-    while at < last and filled < pack.shape[1]:
+    room = pack.shape[1] // (_GROUPS + 1) * _GROUPS
+    while at < last and filled < room:
         k = near[at] - leaves
         first, end = ((k * n) >> depth) + done, ((k + 1) * n) >> depth
         count = end - first
-        if count > pack.shape[1] - filled:
-            count = pack.shape[1] - filled
+        if count > room - filled:
+            count = room - filled
             done += count
         else:
             at += 1
             done = np.int64(0)
-        _fill(s, pack, filled, first, count)
+        _fill(s.packed, pack, filled, first, count)
         filled += count
     return filled, at, done
 

@@ -17,12 +17,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels import fmm_tree
 from ecs_fluid.kernels.fmm_accuracy import GOAL, gaussian_clearance, highest_order, order_for
 from ecs_fluid.kernels.fmm_passes import Pieces, add_up, some, whole, with_order
-from ecs_fluid.kernels.fmm_tree import PointTree, leaf_rows
+from ecs_fluid.kernels.fmm_threads import KERNEL, share
+from ecs_fluid.kernels.fmm_tree import PointTree
 from ecs_fluid.kernels.fmm_walk import Sources
 from ecs_fluid.kernels.regularisation import GAUSSIAN
 
@@ -113,15 +115,15 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
 
 def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -> float:
     """Relative RMS error of the results, the larger one of u and du, by a weighted sample of the targets."""
-    sizes = [squares(result) for result in results]
+    m, (far, *sizes) = target.order.size, _sizes(s.settings.order, target, results)
     totals = [float(size.sum()) for size in sizes]
     if not all(np.isfinite(totals)):
         return float("nan")
-    m = target.order.size
-    shares = [np.full(m, 1.0 / m), _far_out(target) ** s.settings.order]
-    shares += [size[target.order] for size in sizes]
-    sums = [share.sum() for share in shares]
-    probability = sum(share / total for share, total in zip(shares, sums, strict=True) if total > 0.0)
+    probability = np.full(m, 1.0 / m)
+    for share_of, total in zip((far, *sizes), (float(far.sum()), *totals), strict=True):
+        if total > 0.0:
+            share_of *= 1.0 / total
+            probability += share_of
     rungs = np.cumsum(probability)
     probability *= _TARGETS / rungs[-1]
     places = (np.arange(_TARGETS) + 0.5) * (rungs[-1] / _TARGETS)
@@ -138,11 +140,39 @@ def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -
     return error
 
 
-def _far_out(target: PointTree) -> NDArray[np.float64]:
-    """Distance of the sorted targets from the centre of their leaf, in radii of it."""
-    node = (1 << target.depth) - 1 + leaf_rows(target)
-    radius = np.where(target.radius > 0.0, target.radius, 1.0)[node]
-    return np.asarray(np.linalg.norm(target.x.T - target.centre[node], axis=1) / radius)
+@njit(**KERNEL)
+def _fill_sizes(order: int, target: Any, first: int, last: int, u: Any, du: Any, out: Any) -> None:
+    """Of the targets in leaves first:last of the tree: (distance/radius)^order, |u|^2 and |du|^2."""
+    m = target.order.size
+    for k in range(first, last):
+        node = (np.int64(1) << np.int64(target.depth)) - 1 + k
+        inverse = 1.0 / target.radius[node] if target.radius[node] > 0.0 else 1.0
+        for at in range((k * m) >> target.depth, ((k + 1) * m) >> target.depth):
+            r2 = 0.0
+            for a in range(3):
+                r2 += (np.float64(target.x[a, at]) - target.centre[node, a]) ** 2
+            ratio, far = np.sqrt(r2) * inverse, 1.0
+            for _ in range(order):
+                far *= ratio
+            out[0, at] = far
+            row, size = target.order[at], 0.0
+            for a in range(3):
+                size += np.float64(u[row, a]) ** 2
+            out[1, at] = size
+            if du.shape[1] > 0:
+                size = 0.0
+                for a in range(du.shape[1]):
+                    size += np.float64(du[row, a]) ** 2
+                out[2, at] = size
+
+
+def _sizes(order: int, target: PointTree, results: Results) -> NDArray[np.float64]:
+    """``_fill_sizes`` of all targets, one row each for distances and for every result."""
+    u = results[0]
+    du = results[1] if len(results) > 1 else u[:0, :0]
+    out = np.empty((1 + len(results), target.order.size))
+    share(lambda first, last: _fill_sizes(order, target, first, last, u, du, out), 1 << target.depth)
+    return out
 
 
 def _ratio(part: float, total: float) -> float:

@@ -152,9 +152,3 @@ def _branches(depth: int, level: int, deepest: int, arrays: Any, first: int, las
 def branch_level(depth: int, n: int) -> int:
     """Level whose nodes are the branches that threads share out: the root for few points."""
     return min(depth, (4 * threads() - 1).bit_length()) if n > _FEW else 0
-
-
-def leaf_rows(tree: PointTree) -> NDArray[np.int64]:
-    """Number of the leaf of each sorted point."""
-    ends = (np.arange((1 << tree.depth) + 1) * tree.order.size) >> tree.depth
-    return np.repeat(np.arange(1 << tree.depth), np.diff(ends))

@@ -53,6 +53,8 @@ class Sources(NamedTuple):
     """(n,) core radii in the order of the tree, m"""
     moments: NDArray[Any]
     """(nodes, c, 3)"""
+    packed: NDArray[Any]
+    """(8, n and some) the same and more, ready for the pair loops"""
     s2: NDArray[np.float64]
     """(nodes, 4) mean, least and largest sigma^2, m^2, and sum of |alpha|, m^3/s"""
 
