@@ -171,3 +171,30 @@ def test_squares_of_large_numbers_do_not_overflow() -> None:
     """(1e25)^2 is beyond float32."""
     a = np.full((4, 3), 1e25, np.float32)
     assert fmm_sample.squares(a) == pytest.approx(3e50, rel=1e-6)
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_targets_that_are_the_sources_share_their_tree(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit what a tree of their own gives; one row moved, and it is another set of targets."""
+    sx, sa, sigma = (np.ascontiguousarray(a, real) for a in cube(3000))
+    x, kept = np.ascontiguousarray(sx.T), fmm._at_sources
+    trees: list[Any] = []
+
+    def watched(*given: Any) -> Any:
+        trees.append(kept(*given))
+        return trees[-1]
+
+    def alone(*given: Any) -> None:
+        return None
+
+    results = []
+    for way in (watched, alone):
+        monkeypatch.setattr(fmm, "_at_sources", way)
+        u = np.empty_like(x)
+        fmm.velocity(WINCKELMANS, x, sx, sa, sigma, 1e-3, u)
+        results.append(u)
+    assert np.array_equal(*results) and trees[0] is not None
+    x[7, 1] += 0.01
+    monkeypatch.setattr(fmm, "_at_sources", watched)
+    fmm.velocity(WINCKELMANS, x, sx, sa, sigma, 1e-3, results[0])
+    assert trees[1] is None
