@@ -84,24 +84,58 @@ def _sides(g: np.ndarray, path: np.ndarray, order: np.ndarray) -> int:
     return inside
 
 
-@njit(forceinline=True)
-def _cell_distance(
-    corner: np.ndarray, g: np.ndarray, paths: np.ndarray, order: np.ndarray, best: float
-) -> float:
-    """Smaller of ``best`` and the squared distance of the origin from the facets of one cell."""
+@njit(forceinline=True, error_model="numpy")
+def _facet(
+    a: tuple[float, float, float],
+    b: tuple[float, float, float],
+    c: tuple[float, float, float],
+    out: np.ndarray,
+) -> None:
+    """A facet into ``out`` (9,)."""
+    out[0], out[1], out[2] = a
+    out[3], out[4], out[5] = b
+    out[6], out[7], out[8] = c
+
+
+@njit(forceinline=True, error_model="numpy")
+def _facets(corner: np.ndarray, g: np.ndarray, paths: np.ndarray, order: np.ndarray, out: np.ndarray) -> int:
+    """Corners of the facets of one cell into ``out`` (12, 9); returns how many facets there are."""
+    count = 0
     for tetrahedron in range(6):
         inside = _sides(g, paths[tetrahedron], order)
         if inside == 1 or inside == 3:
             s = order[0] if inside == 1 else order[3]
             r = 1 if inside == 1 else 0
-            a = _between(corner, g, s, order[r])
-            b = _between(corner, g, s, order[r + 1])
-            best = _to_triangle(a, b, _between(corner, g, s, order[r + 2]), best)
+            a, b = _between(corner, g, s, order[r]), _between(corner, g, s, order[r + 1])
+            _facet(a, b, _between(corner, g, s, order[r + 2]), out[count])
+            count += 1
         elif inside == 2:
             a, b = _between(corner, g, order[0], order[2]), _between(corner, g, order[0], order[3])
             c, d = _between(corner, g, order[1], order[3]), _between(corner, g, order[1], order[2])
-            best = _to_triangle(a, c, d, _to_triangle(a, b, c, best))
-    return best
+            _facet(a, b, c, out[count])
+            _facet(a, c, d, out[count + 1])
+            count += 2
+    return count
+
+
+@njit(forceinline=True, error_model="numpy")
+def _nearest(corner: np.ndarray, facets: np.ndarray, count: int, best: np.ndarray) -> None:
+    """Lower ``best`` (8,), squared distances of a cell's corners, to those from facets; < 0 stays."""
+    for f in range(count):
+        t = facets[f]
+        n = _cross((t[3] - t[0], t[4] - t[1], t[5] - t[2]), (t[6] - t[0], t[7] - t[1], t[8] - t[2]))
+        nn = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
+        for m in range(8):
+            x, y, z = corner[m, 0], corner[m, 1], corner[m, 2]
+            height = (t[0] - x) * n[0] + (t[1] - y) * n[1] + (t[2] - z) * n[2]
+            # No point of a triangle is nearer than its plane.
+            if height * height < best[m] * nn or (nn == 0.0 and best[m] > 0.0):
+                best[m] = _to_triangle(
+                    (t[0] - x, t[1] - y, t[2] - z),
+                    (t[3] - x, t[4] - y, t[5] - z),
+                    (t[6] - x, t[7] - y, t[8] - z),
+                    best[m],
+                )
 
 
 @njit(forceinline=True)
@@ -121,54 +155,84 @@ def _fill_cell(field: np.ndarray, i: int, j: int, k: int, g: np.ndarray) -> int:
     return count
 
 
-@njit(forceinline=True)
-def _crossed(field: np.ndarray, i: int, j: int, k: int) -> bool:
-    """Whether a neighbour along an axis lies on the other side."""
+@njit(parallel=True, cache=True)
+def _pin(field: np.ndarray, phi: np.ndarray, pinned: np.ndarray) -> None:
+    """Which points have a neighbour on the other side; their ``phi`` is infinite, that of others the field.
+
+    In loops over single rows without a branch, which become vectors.
+    """
     nx, ny, nz = field.shape
-    side = field[i, j, k] < 0
-    return (
-        (i > 0 and (field[i - 1, j, k] < 0) != side)
-        or (i < nx - 1 and (field[i + 1, j, k] < 0) != side)
-        or (j > 0 and (field[i, j - 1, k] < 0) != side)
-        or (j < ny - 1 and (field[i, j + 1, k] < 0) != side)
-        or (k > 0 and (field[i, j, k - 1] < 0) != side)
-        or (k < nz - 1 and (field[i, j, k + 1] < 0) != side)
-    )
+    kind = field.dtype.type
+    zero, far = kind(0), kind(np.inf)
+    for i in prange(nx):
+        for j in range(ny):
+            here, held, out = field[i, j], pinned[i, j], phi[i, j]
+            back, front = field[max(i - 1, 0), j], field[min(i + 1, nx - 1), j]
+            left, right = field[i, max(j - 1, 0)], field[i, min(j + 1, ny - 1)]
+            for k in range(nz):
+                side = here[k] < zero
+                held[k] = ((back[k] < zero) != side) | ((front[k] < zero) != side)
+            for k in range(nz):
+                side = here[k] < zero
+                held[k] = held[k] | ((left[k] < zero) != side) | ((right[k] < zero) != side)
+            for k in range(1, nz):
+                held[k] = held[k] | ((here[k - 1] < zero) != (here[k] < zero))
+            for k in range(nz - 1):
+                held[k] = held[k] | ((here[k + 1] < zero) != (here[k] < zero))
+            for k in range(nz):
+                out[k] = (-far if here[k] < zero else far) if held[k] else here[k]
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
 def _facet_distances(
     field: np.ndarray, spacing: np.ndarray, paths: np.ndarray, phi: np.ndarray, pinned: np.ndarray
 ) -> None:
+    """Distances of pinned points to the facets of the cells around, where ``phi`` is infinite at first."""
     nx, ny, nz = field.shape
+    cx, cy, cz = max(nx - 1, 1), max(ny - 1, 1), max(nz - 1, 1)
     kind = field.dtype.type
-    for i in prange(nx):
-        corner, g, order = np.empty((8, 3)), np.empty(8), np.empty(4, np.int64)
-        for j in range(ny):
-            for k in range(nz):
-                phi[i, j, k], pinned[i, j, k] = field[i, j, k], False
-                if not _crossed(field, i, j, k):
-                    continue
-                best = np.inf
-                for m in range(8):
-                    a, b, c = i - (m >> 2), j - ((m >> 1) & 1), k - (m & 1)
-                    if (
-                        ((a < 0 or a > nx - 2) and nx > 1)
-                        or ((b < 0 or b > ny - 2) and ny > 1)
-                        or ((c < 0 or c > nz - 2) and nz > 1)
-                    ):
+    zero = kind(0)
+    # Layers of cells share points with the next layer only.
+    for parity in range(2):
+        for layer in prange((cx + 1 - parity) // 2):
+            i = 2 * layer + parity
+            corner, g, order = np.empty((8, 3)), np.empty(8), np.empty(4, np.int64)
+            facets, best, inside = np.empty((12, 9)), np.empty(8), np.empty(nz, np.int8)
+            for n in range(8):
+                corner[n, 0], corner[n, 1] = (n >> 2) * spacing[0], ((n >> 1) & 1) * spacing[1]
+                corner[n, 2] = (n & 1) * spacing[2]
+            ii = min(i + 1, nx - 1)
+            for j in range(cy):
+                jj = min(j + 1, ny - 1)
+                r0, r1, r2, r3 = field[i, j], field[i, jj], field[ii, j], field[ii, jj]
+                for k in range(nz):
+                    inside[k] = (
+                        np.int8(r0[k] < zero) + np.int8(r1[k] < zero)
+                        + np.int8(r2[k] < zero) + np.int8(r3[k] < zero)
+                    )  # fmt: skip
+                for k in range(cz):
+                    total = inside[k] + inside[min(k + 1, nz - 1)]
+                    if total == 0 or total == 8:
                         continue
-                    count = _fill_cell(field, a, b, c, g)
-                    if count == 0 or count == 8:
-                        continue
+                    _fill_cell(field, i, j, k, g)
+                    count = _facets(corner, g, paths, order, facets)
                     for n in range(8):
-                        corner[n, 0] = (a + (n >> 2) - i) * spacing[0]
-                        corner[n, 1] = (b + ((n >> 1) & 1) - j) * spacing[1]
-                        corner[n, 2] = (c + (n & 1) - k) * spacing[2]
-                    best = _cell_distance(corner, g, paths, order, best)
-                pinned[i, j, k] = True
-                size = kind(np.sqrt(best))
-                phi[i, j, k] = -size if field[i, j, k] < 0 else size
+                        a, b, c = (
+                            min(i + (n >> 2), nx - 1),
+                            min(j + ((n >> 1) & 1), ny - 1),
+                            min(k + (n & 1), nz - 1),
+                        )
+                        best[n] = float(phi[a, b, c]) ** 2 if pinned[a, b, c] else -1.0
+                    _nearest(corner, facets, count, best)
+                    for n in range(8):
+                        a, b, c = (
+                            min(i + (n >> 2), nx - 1),
+                            min(j + ((n >> 1) & 1), ny - 1),
+                            min(k + (n & 1), nz - 1),
+                        )
+                        size = kind(np.sqrt(best[n]))
+                        if best[n] >= 0.0 and size < abs(phi[a, b, c]):
+                            phi[a, b, c] = -size if field[a, b, c] < zero else size
 
 
 def facet_distances(field: np.ndarray, spacing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,6 +246,7 @@ def facet_distances(field: np.ndarray, spacing: np.ndarray) -> tuple[np.ndarray,
     """
     phi, pinned = np.empty_like(field), np.empty(field.shape, np.bool_)
     h = depths(field, spacing, 0.0)
+    _pin(field, phi, pinned)
     _facet_distances(field, h, PATHS, phi, pinned)
     return phi, pinned
 

@@ -1,8 +1,6 @@
-"""One Gauss-Seidel sweep of the eikonal equation over blocks of columns; see `kernels.eikonal`.
+"""One Gauss-Seidel sweep of the eikonal equation over blocks of tiles; see `kernels.eikonal`.
 
-Arrays are padded and skewed: point (i, j, k) of a grid (nx, ny, nz) stands at v[i + PAD, t + PAD, j + PAD]
-with t = j + k, or t = j + nz - 1 - k where k is reversed. Its neighbours along j and k then lie at t - 1 and
-t + 1, so all points of one i and one t can be done at once, as vectors. What is no point holds infinity.
+Arrays are those of `kernels.tiles`: the points of a row have no neighbours in it, so a row is done at once.
 
 No fast-math here: vectors, their remainders and a plain loop must round alike.
 """
@@ -12,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-PAD = 2
-"""Layers around the grid, so that no neighbour needs a test."""
+from ecs_fluid.kernels.tiles import PAD, mark, refresh
+
+VECTOR = 16
+"""Points that are done together at least: all but the narrowest tiles then need no remainders."""
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -157,12 +157,15 @@ def _general_line(
 
 
 @njit(forceinline=True, error_model="numpy")
-def _slab(
-    v: np.ndarray,
-    pinned: np.ndarray,
-    i: int,
-    j0: int,
-    j1: int,
+def _chunk(
+    here: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    left2: np.ndarray,
+    right2: np.ndarray,
+    fixed: np.ndarray,
+    first: int,
+    last: int,
     nz: int,
     forward: bool,
     spacing: tuple[float, float, float],
@@ -171,28 +174,30 @@ def _slab(
     settled: float,
     across: np.ndarray,
 ) -> int:
-    """Update the points of one i and of j0 <= j < j1, in the order of t; returns how many changed."""
-    kind = v.dtype.type
+    """Update the rows first <= t < last of a tile in their order; returns how many points changed."""
+    kind = here.dtype.type
     one = kind(1)
     near = kind(np.inf) if order == 2 else -one
-    shrink = one if order == 2 else one - kind(4) * kind(np.finfo(v.dtype).eps)
+    shrink = one if order == 2 else one - kind(4) * kind(np.finfo(here.dtype).eps)
     simple = order == 1 and spacing[0] == spacing[1] and spacing[1] == spacing[2]
-    found = 0
-    lines = j1 - j0 + nz - 1
-    for number in range(lines):
-        t = j0 + number if forward else j0 + lines - 1 - number
-        low, high = max(j0, t - nz + 1) + PAD, min(j1, t + 1) + PAD
-        here, fixed = v[i + PAD, t + PAD, low:high], pinned[i, t, low - PAD : high - PAD]
-        left, right = v[i + PAD - 1, t + PAD, low:high], v[i + PAD + 1, t + PAD, low:high]
-        before, after = v[i + PAD, t + PAD - 1, low - 1 : high], v[i + PAD, t + PAD + 1, low : high + 1]
+    found, width = 0, fixed.shape[1]
+    for number in range(last - first):
+        t = first + number if forward else last - 1 - number
+        # Rows at both ends of a tile hold few points; what else is done with them is fixed.
+        low = max(0, t - nz + 1) // VECTOR * VECTOR
+        high = min(width, (t + VECTOR) // VECTOR * VECTOR)
+        a, b, row = low + PAD, high + PAD, t + PAD
+        line, held = here[row, a:b], fixed[t, low:high]
+        before, after = here[row - 1, a - 1 : b], here[row + 1, a : b + 1]
         if simple:
-            found += _first_line(here, fixed, left, right, before, after, spacing[0], limit, shrink)
+            found += _first_line(
+                line, held, left[row, a:b], right[row, a:b], before, after, spacing[0], limit, shrink
+            )
             continue
-        left2, right2 = v[i + PAD - 2, t + PAD, low:high], v[i + PAD + 2, t + PAD, low:high]
-        before2, after2 = v[i + PAD, t + PAD - 2, low - 2 : high], v[i + PAD, t + PAD + 2, low : high + 2]
-        _upwind_lines(here, left, right, left2, right2, near, across)
+        before2, after2 = here[row - 2, a - 2 : b], here[row + 2, a : b + 2]
+        _upwind_lines(line, left[row, a:b], right[row, a:b], left2[row, a:b], right2[row, a:b], near, across)
         found += _general_line(
-            here, fixed, across, before, after, before2, after2, spacing, near, limit, shrink, settled
+            line, held, across, before, after, before2, after2, spacing, near, limit, shrink, settled
         )
     return found
 
@@ -200,13 +205,14 @@ def _slab(
 @njit(parallel=True, cache=True)
 def sweep(
     v: np.ndarray,
-    pinned: np.ndarray,
+    fixed: np.ndarray,
     active: np.ndarray,
     nz: int,
+    height: int,
+    shift: int,
     forward_i: bool,
     forward_t: bool,
-    block_i: int,
-    block_j: int,
+    block: int,
     spacing: np.ndarray,
     order: int,
     limit: float,
@@ -214,39 +220,45 @@ def sweep(
 ) -> int:
     """Sweep once along i and t, forward or backward; returns how many points changed.
 
-    ``v`` (nx + 4, ny + nz + 3, ny + 4) signed distances, infinite where unknown, ``pinned`` (nx, ny + nz - 1,
-    ny) uint8 both skewed. ``active`` (nx + 4, blocks + 4) uint8 tells which parts (i, block of j) have a
-    neighbour that changed since they were last done: all others would stay as they are, and are passed over.
-    Blocks wait for the one before them along i and along j; those of a diagonal run in parallel.
+    ``v``, ``fixed`` and ``active`` as in `kernels.tiles`: signed distances, infinite where unknown, what
+    stays as it is, and the chunks that need a visit; all others would not change. Blocks of ``block`` tiles
+    along i wait for the one before them along i and along j; those of a diagonal run in parallel.
     """
     kind = v.dtype.type
-    nx, ny = v.shape[0] - 2 * PAD, v.shape[2] - 2 * PAD
+    nx, nj, rows, width = fixed.shape
     h = (kind(spacing[0]), kind(spacing[1]), kind(spacing[2]))
     reach, least = kind(limit), kind(settled)
-    ni, nj = (nx + block_i - 1) // block_i, (ny + block_j - 1) // block_j
+    ni, chunks = (nx + block - 1) // block, (rows + height - 1) // height
     counts = np.zeros((ni, nj), np.int64)
     for diagonal in range(ni + nj - 1):
-        first, last = max(0, diagonal - nj + 1), min(ni - 1, diagonal)
-        for task in prange(last - first + 1):
-            p = first + task if forward_i else ni - 1 - first - task
-            q = diagonal - first - task if forward_t else nj - 1 - diagonal + first + task
-            i0, i1 = p * block_i, min(p * block_i + block_i, nx)
-            j0, j1 = q * block_j, min(q * block_j + block_j, ny)
-            across = np.empty(j1 - j0, v.dtype)
+        start, end = max(0, diagonal - nj + 1), min(ni - 1, diagonal)
+        for task in prange(end - start + 1):
+            # Every other one to the same thread: blocks without work lie side by side.
+            half = (end - start + 2) // 2
+            place = start + (2 * task if task < half else 2 * (task - half) + 1)
+            p = place if forward_i else ni - 1 - place
+            q = diagonal - place if forward_t else nj - 1 - diagonal + place
+            i0, i1 = p * block, min(p * block + block, nx)
+            across = np.empty(width, v.dtype)
             for number in range(i1 - i0):
                 i = i0 + number if forward_i else i1 - 1 - number
-                if active[i + PAD, q + PAD] == 0:
+                marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
+                if not marks.any():
                     continue
-                active[i + PAD, q + PAD] = 0
-                found = _slab(
-                    v, pinned, i, j0, j1, nz, forward_t, h, order, reach, least, across
-                )  # fmt: skip
-                if found > 0:
-                    counts[p, q] += found
-                    active[i + PAD, q + PAD] = 1
-                    for w in range(1, order + 1):
-                        active[i + PAD - w, q + PAD] = active[i + PAD + w, q + PAD] = 1
-                        active[i + PAD, q + PAD - w] = active[i + PAD, q + PAD + w] = 1
+                refresh(v, i, q, nz, order)
+                a = i + PAD
+                for step in range(chunks):
+                    c = step if forward_t else chunks - 1 - step
+                    if marks[c] == 0:
+                        continue
+                    marks[c] = 0
+                    found = _chunk(
+                        v[a, q], v[a - 1, q], v[a + 1, q], v[a - 2, q], v[a + 2, q], fixed[i, q], c * height,
+                        min(c * height + height, rows), nz, forward_t, h, order, reach, least, across,
+                    )  # fmt: skip
+                    if found > 0:
+                        counts[p, q] += found
+                        mark(active, i, q, c, shift, order)
     total = 0
     for p in range(ni):
         for q in range(nj):

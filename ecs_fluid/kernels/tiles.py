@@ -1,0 +1,167 @@
+"""Grids cut into tiles for sweeping: the columns of one i and of ``width`` neighbouring j, skewed.
+
+Point (i, j, k) of a grid (nx, ny, nz) stands at v[i + PAD, q, t + PAD, s + PAD] with j = q width + s and
+t = s + k, or t = s + nz - 1 - k where k is reversed. Its neighbours along j and k then lie in the rows t - 1
+and t + 1, so all points of a row can be done at once, as vectors, and a tile lies in one piece in memory,
+which is read from the first to the last line. What is no point holds infinity and is marked as fixed. PAD
+columns on both sides repeat those of the tiles beside, renewed before a tile is done.
+
+``active`` (nx + 2 PAD, tiles + 2, chunks + 2 SHARE + 2) uint8 tells which chunks of ``height`` rows have a
+neighbour that changed since they were last done. The borders take marks of neighbours that do not exist.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+PAD = 2
+"""Layers around the grid and columns around a tile, so that no neighbour needs a test."""
+
+HEIGHT = 16
+"""Rows of a chunk, where the width of a tile is a multiple of it."""
+
+
+def chunk_height(width: int) -> int:
+    """Rows of a chunk; divides the width."""
+    return HEIGHT if width % HEIGHT == 0 else width
+
+
+@njit(forceinline=True)
+def mark(active: np.ndarray, i: int, q: int, c: int, shift: int, order: int) -> None:
+    """Mark the chunk c of tile (i, q), and all that hold neighbours of its points.
+
+    Row t of a tile goes on as row t + width of the tile before it and as t - width of the next, which are
+    ``shift`` chunks away.
+    """
+    a, b, d = i + PAD, q + 1, c + shift + 1
+    for w in range(1, order + 1):
+        active[a - w, b, d] = 1
+        active[a + w, b, d] = 1
+    for w in range(-1, 2):
+        active[a, b, d + w] = 1
+        active[a, b - 1, d + shift + w] = 1
+        active[a, b + 1, d - shift + w] = 1
+
+
+def no_marks(nx: int, tiles: int, rows: int, width: int) -> tuple[np.ndarray, int, int]:
+    """Zeros for ``active``; the height of chunks, and how many of them are as high as a tile is wide."""
+    height = chunk_height(width)
+    shift = width // height
+    chunks = -(-rows // height)
+    return np.zeros((nx + 2 * PAD, tiles + 2, chunks + 2 * shift + 2), np.uint8), height, shift
+
+
+@njit(parallel=True, cache=True)
+def load(
+    phi: np.ndarray,
+    pinned: np.ndarray,
+    scale: float,
+    v: np.ndarray,
+    fixed: np.ndarray,
+    active: np.ndarray,
+    height: int,
+    shift: int,
+) -> None:
+    """Pinned distances times ``scale`` into tiles; infinity with its sign for all other points."""
+    nx, ny, nz = phi.shape
+    tiles, width = fixed.shape[1], fixed.shape[3]
+    kind = v.dtype.type
+    factor, far = kind(scale), kind(np.inf)
+    for i in prange(nx + 2 * PAD):
+        v[i] = far
+        if PAD <= i < nx + PAD:
+            fixed[i - PAD] = 1
+            for q in range(tiles):
+                tile, held = v[i, q], fixed[i - PAD, q]
+                for s in range(min(width, ny - q * width)):
+                    for k in range(nz):
+                        value, pin = phi[i - PAD, q * width + s, k], pinned[i - PAD, q * width + s, k]
+                        tile[s + k + PAD, s + PAD] = (
+                            value * factor if pin else (-far if value < kind(0) else far)
+                        )
+                        held[s + k, s] = 1 if pin else 0
+                        if pin:
+                            mark(active, i - PAD, q, (s + k) // height, shift, 1)
+
+
+@njit(parallel=True, cache=True)
+def turn(v: np.ndarray, fixed: np.ndarray, nz: int, active: np.ndarray, height: int, shift: int) -> None:
+    """Reverse k in place."""
+    nx, tiles, _, width = fixed.shape
+    chunks = active.shape[2] - 2 * shift - 2
+    for i in prange(nx):
+        old = np.empty(chunks, np.uint8)
+        for q in range(tiles):
+            tile, held = v[i + PAD, q], fixed[i, q]
+            for s in range(width):
+                for k in range(nz // 2):
+                    a, b = s + k, s + nz - 1 - k
+                    tile[a + PAD, s + PAD], tile[b + PAD, s + PAD] = (
+                        tile[b + PAD, s + PAD],
+                        tile[a + PAD, s + PAD],
+                    )
+                    held[a, s], held[b, s] = held[b, s], held[a, s]
+            marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
+            old[:] = marks
+            marks[:] = 0
+            # Row t becomes 2 s + nz - 1 - t, so a chunk becomes a part of several.
+            for c in range(chunks):
+                if old[c] == 1:
+                    first = nz - 1 - (c * height + height - 1)
+                    last = nz - 1 - c * height + 2 * (width - 1)
+                    for d in range(max(first, 0) // height, min(last // height, chunks - 1) + 1):
+                        marks[d] = 1
+
+
+@njit(parallel=True, cache=True)
+def store(
+    v: np.ndarray, fixed: np.ndarray, turned: bool, inverse: float, bound: float, phi: np.ndarray
+) -> None:
+    """Put what is not pinned back into ``phi``; what was not reached becomes the bound with its sign."""
+    nx, ny, nz = phi.shape
+    tiles, width = fixed.shape[1], fixed.shape[3]
+    kind = v.dtype.type
+    factor, most = kind(inverse), kind(bound)
+    for i in prange(nx):
+        for q in range(tiles):
+            tile, held = v[i + PAD, q], fixed[i, q]
+            for s in range(min(width, ny - q * width)):
+                for k in range(nz):
+                    t = s + (nz - 1 - k if turned else k)
+                    if held[t, s] == 0:
+                        value = tile[t + PAD, s + PAD]
+                        size = abs(value) * factor if abs(value) < kind(np.inf) else most
+                        phi[i, q * width + s, k] = -size if value < kind(0) else size
+
+
+@njit(parallel=True, cache=True)
+def mark_known(v: np.ndarray, active: np.ndarray, height: int, shift: int) -> None:
+    """Mark all chunks with a finite value, and those beside."""
+    nx, tiles, rows = v.shape[0] - 2 * PAD, v.shape[1], v.shape[2] - 2 * PAD
+    for i in prange(nx):
+        for q in range(tiles):
+            for c in range((rows + height - 1) // height):
+                count = 0
+                for t in range(c * height, min(c * height + height, rows)):
+                    row = v[i + PAD, q, t + PAD, PAD : v.shape[3] - PAD]
+                    for s in range(row.size):
+                        count += 1 if abs(row[s]) < np.inf else 0
+                if count > 0:
+                    mark(active, i, q, c, shift, 2)
+
+
+@njit(forceinline=True)
+def refresh(v: np.ndarray, i: int, q: int, nz: int, reach: int) -> None:
+    """Copy ``reach`` columns of the tiles beside into the columns around a tile."""
+    width, tiles = v.shape[3] - 2 * PAD, v.shape[1]
+    tile = v[i + PAD, q]
+    for w in range(1, reach + 1):
+        if q > 0:
+            other = v[i + PAD, q - 1]
+            for k in range(nz):
+                tile[k - w + PAD, PAD - w] = other[k - w + width + PAD, width - w + PAD]
+        if q < tiles - 1:
+            other = v[i + PAD, q + 1]
+            for k in range(nz):
+                tile[k + width - 1 + w + PAD, width - 1 + w + PAD] = other[k - 1 + w + PAD, w - 1 + PAD]
