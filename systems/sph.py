@@ -299,7 +299,7 @@ class SphSystem(System):
 
     def _advance(self, x: Array, v: Array, mass: Array, size: Array, dt: float, steps: int) -> Evaluation:
         """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
-        from ecs_fluid.kernels.sph_step import evaluate, moved
+        from ecs_fluid.kernels.sph_step import evaluate, kick_and_drift, moved
 
         law, kind, step = self._law(), self.world.dtype, dt / steps
         entities = body_entities(self.world)
@@ -312,8 +312,8 @@ class SphSystem(System):
         for k in range(steps):
             there = None if obstacles is None else moved(obstacles, (k + 0.5) * step)
             found = evaluate(law, x, v, mass, size, there, hulls)
-            v += kind(step) * (found.force / mass[:, None] + pull)
-            x += kind(step if k < steps - 1 else step / 2) * v
+            drift = step if k < steps - 1 else step / 2
+            kick_and_drift(found.force, mass, pull, step, drift, x, v)
             loads += found.loads / steps
             walls -= found.loads[:, :3].sum(axis=0)
             lost += step * found.loss

@@ -43,11 +43,14 @@ def columns(*parts: np.ndarray) -> np.ndarray:
 
 
 @njit(**INLINE)
-def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int]:
-    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there."""
+def group_end(p: int, last: int, start: np.ndarray, cell: int, fine: int = 1) -> tuple[int, int]:
+    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there.
+
+    Groups lie in one stack of ``fine`` cells, which must divide the number of cells along the third axis.
+    """
     while start[cell + 1] <= p:
         cell += 1
-    return cell, min(min(start[cell + 1], p + GROUP), last)
+    return cell, min(min(start[(cell // fine + 1) * fine], p + GROUP), last)
 
 
 @njit(**INLINE)

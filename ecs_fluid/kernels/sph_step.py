@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.grid import grid_for_radius
@@ -18,7 +19,7 @@ from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
-from ecs_fluid.kernels.sph import FAR, SOFT, compression, forces, lattice_weight, tait
+from ecs_fluid.kernels.sph import FAR, FINE, SOFT, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph_walls import TOUCHED, wall_forces, wall_law, walls
 
 CELL = 0.75
@@ -49,6 +50,24 @@ class Evaluation(NamedTuple):
     loads: np.ndarray
 
 
+@njit(parallel=True, cache=True)
+def kick_and_drift(
+    force: np.ndarray, mass: np.ndarray, pull: np.ndarray, kick: float, drift: float, x: np.ndarray,
+    v: np.ndarray,
+) -> None:  # fmt: skip
+    """v += kick (force / mass + pull), then x += drift v, of every particle.
+
+    ``force`` (n, 3) N, ``mass`` (n,) kg, ``pull`` (n, 3) m/s^2; ``kick`` and ``drift`` s.
+    """
+    n, kind = x.shape[0], x.dtype.type
+    s, d = kind(kick), kind(drift)
+    for chunk in prange(CHUNKS):
+        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            for k in range(3):
+                v[row, k] += s * (force[row, k] / mass[row] + pull[row, k])
+                x[row, k] += d * v[row, k]
+
+
 def moved(obstacles: Obstacles, time: float) -> Obstacles:
     """The bodies `time` s after the start of the tick, by their velocities and spins."""
     if time == 0.0 or not (obstacles.v.any() or obstacles.spin.any()):
@@ -76,7 +95,9 @@ def evaluate(
     low, high = bounds(x)
     units = ((x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
     extent = (high - low) / law.reach
-    grid = grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * n + 64)
+    origin, spacing, cells = grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * n + 64)
+    stack = np.array([1, 1, FINE])
+    grid = origin, spacing / stack, cells * stack
     start, order = partition(units, *grid)
     place = gather_sorted(units, order)
     crowd_sorted, crowd = np.empty(n, x.dtype), np.empty(n, x.dtype)

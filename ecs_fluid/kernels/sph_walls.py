@@ -62,7 +62,7 @@ def wall_law(support: float) -> tuple[float, float]:
     return missing, 3.0 * missing / (2.0 * pull)
 
 
-@njit(cache=True)
+@njit(forceinline=True, error_model="numpy")
 def wall_part(d: float, law: tuple[float, float]) -> tuple[float, float]:
     """G and dG/dd of a wall at the signed distance d, in spacings."""
     near = max(d, STRAIGHT)
@@ -73,11 +73,12 @@ def wall_part(d: float, law: tuple[float, float]) -> tuple[float, float]:
     return law[0] * rest**3 + slope * (d - near), slope
 
 
-@njit(cache=True)
+@njit(forceinline=True, error_model="numpy")
 def combined(part: np.ndarray, normal: np.ndarray, number: int, rate: np.ndarray) -> float:
     """G of several walls with parts G_1 >= G_2 >= ...; ``rate`` (k,) gets its derivatives by them."""
     total, left = 0.0, 1.0
-    rate[:number] = 0.0
+    for k in range(number):
+        rate[k] = 0.0
     for k in range(number):
         own = left
         for m in range(k):
@@ -93,15 +94,18 @@ def combined(part: np.ndarray, normal: np.ndarray, number: int, rate: np.ndarray
     return total
 
 
-@njit(cache=True)
+@njit(forceinline=True, error_model="numpy")
 def _container(
-    planes: np.ndarray, x: float, y: float, z: float, spacing: float, law: tuple[float, float],
-    slope: np.ndarray, part: np.ndarray, fall: np.ndarray, normal: np.ndarray, rate: np.ndarray,
+    planes: np.ndarray, first: int, last: int, x: float, y: float, z: float, spacing: float,
+    law: tuple[float, float], slope: np.ndarray, part: np.ndarray, fall: np.ndarray, normal: np.ndarray,
+    rate: np.ndarray,
 ) -> float:  # fmt: skip
-    """G of the walls ``planes`` (k, 4) of a container at (x, y, z) m in its axes, and its gradient [1/m]."""
+    """G of the walls first:last of ``planes`` (k, 4) of a container at (x, y, z) m, and its gradient [1/m].
+
+    Planes of the world: outward normal and distance from the origin.
+    """
     number, reach = 0, (0.5 + law[1]) * spacing
-    slope[:] = 0.0
-    for k in range(len(planes)):
+    for k in range(first, last):
         gap = planes[k, 3] - planes[k, 0] * x - planes[k, 1] * y - planes[k, 2] * z
         if gap >= reach:
             continue
@@ -121,10 +125,36 @@ def _container(
     if number == 0:
         return 0.0
     total = combined(part, normal, number, rate)
-    for k in range(number):
-        for c in range(3):
+    for c in range(3):
+        slope[c] = 0.0
+        for k in range(number):
             slope[c] -= rate[k] * fall[k] / spacing * normal[k, c]
     return total
+
+
+@njit
+def _container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[np.ndarray, np.ndarray]:
+    """Planes (k, 4) of all containers as they stand in the world, and where those of each begin."""
+    many = len(obstacles.containers)
+    first = np.zeros(many + 1, np.int64)
+    for c in range(many):
+        h = obstacles.hull[obstacles.containers[c]]
+        first[c + 1] = first[c] + hulls.plane_start[h + 1] - hulls.plane_start[h]
+    planes = np.empty((first[many], 4))
+    for c in range(many):
+        i = obstacles.containers[c]
+        start = hulls.plane_start[obstacles.hull[i]]
+        for k in range(first[c], first[c + 1]):
+            own = hulls.planes[start + k - first[c]]
+            away = own[3]
+            for axis in range(3):
+                along = 0.0
+                for m in range(3):
+                    along += obstacles.turn1[i, axis, m] * own[m]
+                planes[k, axis] = along
+                away += along * obstacles.x1[i, axis]
+            planes[k, 3] = away
+    return planes, first
 
 
 @njit(cache=True)
@@ -145,7 +175,7 @@ def _turned(turn: np.ndarray, own: np.ndarray) -> None:
         own[c] = turn[c, 0] * x + turn[c, 1] * y + turn[c, 2] * z
 
 
-@njit(cache=True)
+@njit(error_model="numpy")
 def _solid(
     hulls: Hulls, h: int, turn: np.ndarray, dx: float, dy: float, dz: float, spacing: float,
     law: tuple[float, float], own: np.ndarray,
@@ -160,7 +190,7 @@ def _solid(
     return value
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def walls(
     obstacles: Obstacles, hulls: Hulls, x: np.ndarray, spacing: float, law: tuple[float, float], wall:
     np.ndarray, body: np.ndarray, slope: np.ndarray,
@@ -177,37 +207,44 @@ def walls(
     """
     rows, reach = x.shape[0], (0.5 + law[1]) * spacing
     centre, turn, shape = obstacles.x1, obstacles.turn1, obstacles.shape
-    radius, hull = obstacles.radius, obstacles.hull
+    radius, hull, containers = obstacles.radius, obstacles.hull, obstacles.containers
+    planes, first_plane = _container_planes(obstacles, hulls)
+    many = len(containers)
+    # Fields read in the loop would be counted as used, by all threads at one counter, for every particle.
+    origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
+    start, near = obstacles.start, obstacles.near
     for chunk in prange(CHUNKS):
-        p, own, cell = np.empty(3), np.empty(3), np.empty(3, np.int64)
+        own, cell = np.empty(3), np.empty(3, np.int64)
         part, fall, rate = np.empty(NEAREST), np.empty(NEAREST), np.empty(NEAREST)
         normal = np.empty((NEAREST, 3))
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+        # Most particles are far from all planes of containers: loops that are vectors tell which.
+        gap = np.full(end - begin, np.inf)
+        for k in range(len(planes)):
+            n0, n1, n2, away = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3]
+            for s in range(end - begin):
+                row = begin + s
+                gap[s] = min(gap[s], away - n0 * x[row, 0] - n1 * x[row, 1] - n2 * x[row, 2])
+        for row in range(begin, end):
             wall[row] = 0.0
-            body[row] = -1
-            for k in range(3):
-                p[k] = x[row, k]
-                cell[k] = cell_of(p[k], obstacles.origin[k], obstacles.edge[k])
+            for s in range(TOUCHED):
+                body[row, s] = -1
+            p0, p1, p2 = float(x[row, 0]), float(x[row, 1]), float(x[row, 2])
+            cell[0] = cell_of(p0, origin[0], edge[0])
+            cell[1] = cell_of(p1, origin[1], edge[1])
+            cell[2] = cell_of(p2, origin[2], edge[2])
             first, count = 0, 0
-            if (
-                0 <= cell[0] < obstacles.cells[0]
-                and 0 <= cell[1] < obstacles.cells[1]
-                and 0 <= cell[2] < obstacles.cells[2]
-            ):
-                at = (cell[0] * obstacles.cells[1] + cell[1]) * obstacles.cells[2] + cell[2]
-                first, count = obstacles.start[at], obstacles.start[at + 1] - obstacles.start[at]
+            if 0 <= cell[0] < cells[0] and 0 <= cell[1] < cells[1] and 0 <= cell[2] < cells[2]:
+                at = (cell[0] * cells[1] + cell[1]) * cells[2] + cell[2]
+                first, count = start[at], start[at + 1] - start[at]
             found = 0
-            for s in range(count + len(obstacles.containers)):
-                i = obstacles.near[first + s] if s < count else obstacles.containers[s - count]
-                dx, dy, dz = p[0] - centre[i, 0], p[1] - centre[i, 1], p[2] - centre[i, 2]
+            for s in range(count + (many if gap[row - begin] < reach else 0)):
+                i = near[first + s] if s < count else containers[s - count]
+                dx, dy, dz = p0 - centre[i, 0], p1 - centre[i, 1], p2 - centre[i, 2]
                 far, value = math.sqrt(dx * dx + dy * dy + dz * dz), 0.0
                 if shape[i] == CONTAINER:
-                    if far >= hulls.inner[hull[i]] - reach:
-                        a, b, c = _local(turn[i], dx, dy, dz)
-                        planes = hulls.planes[hulls.plane_start[hull[i]] : hulls.plane_start[hull[i] + 1]]
-                        value = _container(planes, a, b, c, spacing, law, own, part, fall, normal, rate)
-                        if value > 0.0:
-                            _turned(turn[i], own)
+                    a, b = first_plane[s - count], first_plane[s - count + 1]
+                    value = _container(planes, a, b, p0, p1, p2, spacing, law, own, part, fall, normal, rate)
                 elif far - radius[i] < reach:
                     if shape[i] == BALL:
                         value, steep = wall_part((far - radius[i]) / spacing, law)

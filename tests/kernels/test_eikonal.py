@@ -21,39 +21,83 @@ def shape(name: str, x: np.ndarray) -> np.ndarray:
     zero = np.zeros(3)
     return {
         "sphere": lambda: shapes.sphere(x, zero, 0.6),
-        "torus": lambda: shapes.torus(x, zero, 0.5, 0.25),
+        "torus": lambda: shapes.torus(x, zero, 0.6, 0.25),
         "box": lambda: shapes.box(x, zero, np.ones(3)),
     }[name]()
 
 
-# Case 99: L1 and Linf of first-order sweeping with exact values pinned where |phi| < h (validation.md, A12,
-# measured there with another code), the box at 64 measured here; and scikit-fmm's second order (L1, Linf).
+# Cases 99 and 101, the table of validation.md, A12, row by row (there measured with other codes): L1 and Linf
+# of first-order sweeping with exact values pinned where |phi| < h, of scikit-fmm's first order, and of its
+# second. The table does not tell its torus and its box: with 0.6 and 0.25 m scikit-fmm gives the table's
+# 3.2e-3 and 1.2e-2; the box has edges of 1 m. A box at 64^3 is not in the table and has no row here.
 REFERENCE = {
-    ("sphere", 64): ((6.5e-3, 3.8e-2), (2.0e-3, 1.2e-2)),
-    ("torus", 64): ((6.6e-3, 2.2e-2), (1.7e-3, 1.1e-2)),
-    ("box", 64): ((1.27e-2, 6.0e-2), (1.3e-3, 1.0e-2)),
+    ("sphere", 64): ((6.5e-3, 3.8e-2), (8.1e-3, 3.7e-2), (2.0e-3, 1.2e-2)),
+    ("sphere", 128): ((3.3e-3, 2.3e-2), (4.0e-3, 2.2e-2), (9.9e-4, 6.0e-3)),
+    ("torus", 128): ((2.7e-3, 1.2e-2), (3.2e-3, 1.2e-2), (8.0e-4, 6.5e-3)),
+    ("box", 128): ((7.8e-3, 3.2e-2), (9.9e-3, 3.8e-2), (2.2e-3, 1.3e-2)),
 }
+
+
+def sizes(found: np.ndarray, exact: np.ndarray) -> tuple[float, float]:
+    """L1 and Linf of the error."""
+    error = np.abs(found - exact)
+    return float(error.mean()), float(error.max())
 
 
 @pytest.mark.parametrize(("name", "n"), REFERENCE)
 def test_errors(name: str, n: int) -> None:
-    """Cases 99, 100, 101: no error above 1.1 times the reference, 8 sweeps (16 for the torus) suffice and
-    one or a few more find nothing left to do; the second order is below scikit-fmm's."""
+    """Cases 99, 100, 101: at most 1.1 times the table's errors; L1 not above scikit-fmm's first order, Linf
+    within 10 % of it; 16 sweeps suffice, one cycle and a last look for ball and box; the second order is not
+    above scikit-fmm's in either norm.
+
+    Measured nearest to a gate: Linf of the box, 3.49e-2, 1.09 times the table's.
+    """
     x, h = cube(n)
     exact = shape(name, x)
     pinned = np.abs(exact) < h[0]
-    (l1, linf), (second_l1, second_linf) = REFERENCE[name, n]
+    table, peer, second_peer = REFERENCE[name, n]
     first = distances(exact, pinned, h)
-    error = np.abs(first.phi - exact)
-    assert error.mean() <= 1.1 * l1 and error.max() <= 1.1 * linf
-    assert first.settled and first.surface and first.sweeps <= 16
+    l1, linf = sizes(first.phi, exact)
+    assert l1 <= 1.1 * table[0] and linf <= 1.1 * table[1]
+    assert l1 <= peer[0] and linf <= 1.1 * peer[1]
+    assert first.settled and first.surface and first.sweeps <= (16 if name == "torus" else 9)
     second = distances(exact, pinned, h, order=2)
-    error = np.abs(second.phi - exact)
-    assert error.mean() <= second_l1 and error.max() <= second_linf
+    l1, linf = sizes(second.phi, exact)
+    assert l1 <= second_peer[0] and linf <= second_peer[1]
     assert second.settled and second.sweeps <= 40
     for found in (first, second):
         assert (found.phi[pinned] == exact[pinned]).all()
         assert ((found.phi < 0) == (exact < 0)).all()
+
+
+def test_a_point() -> None:
+    """Cases 99 and 100: distances to one point, 32^3 and 128^3: 1.1 times the table's errors, and its rates
+    (0.72 and 0.74 per halving, for h log h) to 0.05; one cycle of sweeps and a last look."""
+    errors = {}
+    for n in (32, 128):
+        x, h = cube(n)
+        exact = np.linalg.norm(x - x[n // 2, n // 2, n // 2], axis=-1)
+        found = distances(exact, exact == 0.0, h)
+        assert found.sweeps <= 9
+        errors[n] = sizes(found.phi, exact)
+    for n, gate in ((32, (6.4e-2, 1.05e-1)), (128, (2.4e-2, 3.8e-2))):
+        assert errors[n][0] <= 1.1 * gate[0] and errors[n][1] <= 1.1 * gate[1]
+    rates = [np.log2(a / b) / 2 for a, b in zip(errors[32], errors[128], strict=True)]
+    np.testing.assert_allclose(rates, [0.72, 0.74], atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["sphere", "torus", "box"])
+def test_against_scikit_fmm_itself(name: str) -> None:
+    """Case 101 in one run, from the same field to distances at 64^3, where scikit-fmm is installed: L1 not
+    above it in either order, Linf within 10 %."""
+    skfmm = pytest.importorskip("skfmm")
+    x, h = cube(64)
+    exact = shape(name, x)
+    near, pinned = facets.facet_distances(exact, h)
+    for order in (1, 2):
+        theirs = sizes(skfmm.distance(exact, list(map(float, h)), order=order), exact)
+        ours = sizes(distances(near, pinned, h, order=2 if order == 2 else 1).phi, exact)
+        assert ours[0] <= theirs[0] and ours[1] <= 1.1 * theirs[1]
 
 
 def test_orders_of_convergence() -> None:
@@ -102,6 +146,16 @@ def test_unit_gradient() -> None:
         slope = np.linalg.norm(gradient(found, h), axis=-1)[off_centre]
         assert abs(slope.mean() - 1.0) < 0.2 * worst
         assert np.percentile(np.abs(slope - 1.0), 99) < worst
+    city = np.where(pinned, phi, np.copysign(np.inf, phi))
+    for _ in range(2 * len(x)):
+        # u = the smallest neighbour + h, until nothing changes.
+        size = np.pad(np.abs(city), 1, constant_values=np.inf)
+        least = np.min([np.roll(size, way, axis) for axis in range(3) for way in (-1, 1)], axis=0)[
+            1:-1, 1:-1, 1:-1
+        ]
+        city = np.where(pinned, phi, np.copysign(np.minimum(least + h[0], np.abs(city)), phi))
+    slope = np.linalg.norm(gradient(city, h), axis=-1)[off_centre]
+    assert slope.mean() > 1.3
 
 
 def blobs(dims: tuple[int, int, int], seed: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
@@ -133,12 +187,12 @@ def test_blocks_equal_plain_loops(dtype: type, order: int, spacing: tuple[float,
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_threads_do_not_matter(order: int) -> None:
-    """Case 102: same bits for 1, 2 and 4 threads."""
+    """Case 102 for as many threads as this process has; validation/test_liquid_threads takes 1, 2, 4 and 8."""
     phi, pinned = blobs((40, 70, 30), 4, np.float64)
     before = numba.get_num_threads()
     found = []
     try:
-        for threads in (1, 2, 4):
+        for threads in (1, 2, 4, 8):
             numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
             near, held = blobs((40, 70, 30), 4, np.float64)
             assert (near == phi).all() and (held == pinned).all()

@@ -21,12 +21,12 @@ from ecs_fluid.kernels.partition import gather_sorted, partition
 
 
 @njit
-def members_and_lists(data, n, start, origin, spacing, cells, reach, first, ends, found, used):
+def members_and_lists(data, n, start, origin, spacing, cells, reach, fine, first, ends, found, used):
     """Groups from the row ``first`` on: their ends, and how often their lists name each row (column 4)."""
     runs, near = np.empty((cells[0] * cells[1], 2), np.int64), np.ones(data.shape[0] * WIDTH)
     p, groups, cell, longest = first, 0, first_cell(first, start), 0
     while p < n:
-        cell, end = group_end(p, n, start, cell)
+        cell, end = group_end(p, n, start, cell, fine)
         number, run = runs_around(data, p, end, start, origin, spacing, cells, reach, runs), 0
         while run < number:
             count, run = fill_list(data, runs, number, run, near)
@@ -44,12 +44,15 @@ def members_and_lists(data, n, start, origin, spacing, cells, reach, first, ends
     return groups, longest
 
 
-CASES = [(3000, (2, 1, 1)), (3000, (7, 6, 5)), (40, (9, 1, 4)), (1, (1, 1, 1))]
+CASES = [
+    (3000, (2, 1, 1), 1), (3000, (7, 6, 5), 1), (3000, (5, 4, 12), 4), (40, (9, 1, 4), 2), (1, (1, 1, 1), 1)
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("n", "count"), CASES)
-def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> None:
-    """Also of particles outside the grid, and of neighbourhoods that need several lists."""
+@pytest.mark.parametrize(("n", "count", "fine"), CASES)
+def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int], fine: int) -> None:
+    """Also of particles outside the grid, of neighbourhoods that need several lists, and of groups over
+    several cells, which stay in one stack."""
     draw = np.random.default_rng(2)
     x = draw.random((n, 3)) * 1.2 - 0.1
     grid = np.zeros(3), 1 / np.array(count), np.array(count)
@@ -58,7 +61,7 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
     data = columns(sx, np.ones(n), np.arange(1.0, n + 1))
     ends, found, used = np.zeros(n, np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
     first = n // 3
-    groups, longest = members_and_lists(data, n, start, *grid, 0.25, first, ends, found, used)
+    groups, longest = members_and_lists(data, n, start, *grid, 0.25, fine, first, ends, found, used)
     assert longest <= MOST
     if count == (2, 1, 1):
         assert used.max() > 1
@@ -66,6 +69,8 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
     begin = first
     for group in range(groups):
         assert 0 < ends[group] - begin <= GROUP
+        stack = np.searchsorted(start, [begin, ends[group] - 1], side="right") - 1
+        assert stack[0] // fine == stack[1] // fine
         apart = np.linalg.norm(sx[:, begin : ends[group], None] - sx[:, None, :], axis=0)
         assert found[group, (apart <= 0.25).any(axis=0)].all()
         begin = ends[group]

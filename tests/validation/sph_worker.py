@@ -1,6 +1,6 @@
 """Prints the state hash of a liquid in a moving container by thread count, as JSON; run by test_sph.
 
-Usage: python sph_worker.py 1,2,4
+Usage: python sph_worker.py 1,2,4,8
 """
 
 from __future__ import annotations

@@ -312,11 +312,12 @@ def test_shipped_world_to_its_end(name: str) -> None:
 
 
 def test_same_bits_for_any_number_of_threads() -> None:
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "4"}
-    command = [sys.executable, str(WORKER), "1,2,4"]
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "8"}
+    command = [sys.executable, str(WORKER), "1,2,4,8"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
     assert done.returncode == 0, done.stderr
-    assert len(set(json.loads(done.stdout).values())) == 1
+    found = json.loads(done.stdout)
+    assert len(found) == 4 and len(set(found.values())) == 1
 
 
 def test_resumed_run_is_the_straight_one(tmp_path: Path) -> None:
