@@ -7,18 +7,31 @@ import warnings
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
+from ecs_fluid.components import (
+    CoreRadius,
+    Density,
+    InertialVelocity,
+    Position,
+    Species,
+    Strength,
+    Temperature,
+    Volume,
+)
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems import (
     AdvectionSystem,
     AmbientSystem,
     BaroclinicSystem,
+    BodySystem,
+    CollisionSystem,
     CombustionSystem,
     CoolingSystem,
     DiagnosticsSystem,
     DiffusionSystem,
     SamplingSystem,
+    SphSystem,
     StretchSystem,
+    SurfaceBarrierSystem,
     SurfaceSystem,
     ThermalSystem,
     TransferSystem,
@@ -62,6 +75,9 @@ def compile_kernels(precision: str) -> None:
     drop = _drop(x, precision)
     _step(drop)
     _step(drop)  # found in the first tick, carried in the second
+    for liquid in _liquids(precision):
+        _step(liquid)
+        _step(liquid)
 
 
 def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
@@ -110,6 +126,32 @@ def _drop(x: Array, precision: str) -> World:
     )
     world.add_systems([VelocitySystem(), SurfaceSystem(carried=True), AdvectionSystem()])
     return world
+
+
+def _liquids(precision: str) -> list[World]:
+    """Two liquids in a moving tank with a ball and a block, under one surface; drops with surface tension of
+    another density than what is around, sparks that they keep out, and a wall that holds them back."""
+    from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe, load
+
+    tank = World(integrator="euler", precision=precision, dt=1e-3)
+    ContainerRecipe(
+        name="tank",
+        shape={"shape": "box", "size": (1.0, 1.0, 1.0)},
+        velocity=(0.1, 0.0, 0.0),
+        spin=(0.0, 0.1, 0.0),
+    ).build(tank)
+    BodyRecipe(name="ball", shape={"shape": "ball", "radius": 0.15}, density=500.0).build(tank)
+    block = {"shape": "box", "size": (0.2, 0.2, 0.2)}
+    BodyRecipe(name="block", shape=block, center=(0.25, 0.25, -0.2), motion="fixed").build(tank)
+    for name, low, high, density in (("water", -0.5, 0.0, 1000.0), ("oil", 0.0, 0.5, 800.0)):
+        box = {"low": (low, -0.5, -0.5), "high": (high, 0.5, 0.1)}
+        LiquidRecipe(name=name, box=box, spacing=0.1, density=density, hydrostatic=True).build(tank)
+    tank.add_systems([SphSystem(), BodySystem(), CollisionSystem(), SurfaceSystem(of="liquid")])
+    drop = load("drop_oscillates", "oil.spacing=0.005", f"world.precision={precision}")
+    ContainerRecipe(name="box", shape={"shape": "box", "size": (0.05, 0.05, 0.05)}).build(drop)
+    drop.spawn("sparks", Position(np.array([[0.0, 0.0, 0.0]])), InertialVelocity)
+    drop.add_systems([CollisionSystem(), SurfaceBarrierSystem()])
+    return [tank, drop]
 
 
 def _step(world: World) -> None:

@@ -1,4 +1,5 @@
-"""Movies of signed distances: one scene whose camera, colours and actors stay while the surface changes."""
+"""Pictures and movies of signed distances: one scene whose camera, colours and actors stay while the surface
+changes."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ from ecs_fluid.viz.skin import Skin
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
 from ecs_fluid.viz.survey import is_signed
 
+SIGNED = ("curvature", "error")  # colours of both signs, white at 0
 SAMPLES = 16  # frames that a survey of a long run looks at
 ORDER = (
     "surface",
@@ -39,11 +41,13 @@ FLOW_POINTS = 1000  # of a surface at which a survey asks for the speed
 
 
 class TimedDistances(NamedTuple):
-    """Distances at a time [s], None where there is no liquid, and the velocity function then, if known."""
+    """Distances at a time [s, None: no clock], None where there is no liquid; the velocity function then, and
+    the distances of the exact shape at points (n, 3) m, where they are known."""
 
-    time: float
+    time: float | None
     field: Distances | None
     velocity: Callable[[Array], Array] | None = None
+    exact: Callable[[Array], Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,8 @@ class SurfaceOptions:
     clip: bool = False
 
     def __post_init__(self) -> None:
-        if (self.color_by or "plain") not in COLOURS[:-1]:
-            raise choose("colour of a surface", str(self.color_by), COLOURS[:-1])
+        if (self.color_by or "plain") not in COLOURS:
+            raise choose("colour of a surface", str(self.color_by), COLOURS)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
     values: list[Array] = []
     most, flat = 0.0, None
     reached = (np.inf, -np.inf)
-    for _, field, velocity in frames:
+    for _, field, velocity, exact in frames:
         if field is None:
             continue
         least, largest = float(field.phi.min()), float(field.phi.max())
@@ -98,7 +102,7 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
             points.append(np.stack((low, high)))
             continue
         if least < chosen.level < largest:
-            mesh = surface_mesh(field, chosen.level)
+            mesh = surface_mesh(field, chosen.level, None, exact)
             x = np.asarray(mesh.points, np.float64)
             points.append(x[:: -(-len(x) // 2000)])
             values.append(_values(chosen.color_by, mesh, x, velocity))
@@ -106,7 +110,7 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
         if reached[0] > reached[1]:
             raise FluidError("there is nothing to draw: none of these frames has a signed distance")
         raise FluidError(
-            f"there is no surface at the level {chosen.level:g} m in these frames; their distances run from "
+            f"there is no surface at the level {chosen.level:g} m; the distances here run from "
             f"{reached[0]:.3g} m to {reached[1]:.3g} m"
         )
     every = np.concatenate(points)
@@ -146,7 +150,7 @@ def _limits(colour: str | None, values: Sequence[Array]) -> tuple[float, float]:
     if not ends:
         return 0.0, 1.0
     low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
-    if colour == "curvature" and low < 0 < high:
+    if colour in SIGNED and low < 0 < high:
         low, high = -max(-low, high), max(-low, high)
     return low, high if high > low else low + max(abs(low), 1e-12) * 1e-3
 
@@ -178,27 +182,33 @@ class SurfaceScene:
 
     def show(self, timed: TimedDistances, played: float = 0.0) -> None:
         """Make the scene show these distances; an empty scene with its clock where there are none."""
-        time, field, velocity = timed
+        time, field, velocity, exact = timed
         for layer in self._layers.values():
             layer.actor.VisibilityOff()
         if field is not None and self._sliced:
             self._slice(field)
         elif field is not None:
-            self._surface(field, velocity)
+            self._surface(field, velocity, exact)
         self.plotter.camera_position = self._aim.at(time, played)
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._clock.tell(time)
+        if time is not None:
+            self._clock.tell(time)
         self.plotter.renderer.ResetCameraClippingRange()
 
     def close(self) -> None:
         """Free the window and its buffers."""
         self.plotter.close()
 
-    def _surface(self, field: Distances, velocity: Callable[[Array], Array] | None) -> None:
+    def _surface(
+        self,
+        field: Distances,
+        velocity: Callable[[Array], Array] | None,
+        exact: Callable[[Array], Array] | None,
+    ) -> None:
         colour, level = self.chosen.color_by or "plain", self.chosen.level
         if not field.phi.min() < level < field.phi.max():
             return
-        mesh = surface_mesh(field, level, velocity if colour == "speed" else None)
+        mesh = surface_mesh(field, level, velocity if colour == "speed" else None, exact)
         if self.chosen.clip:
             # Where the view is cut open does not move with the surface.
             centre = (0.5 * (self.view.lo + self.view.hi)).tolist()
@@ -235,7 +245,7 @@ class SurfaceScene:
     def _table(self, colour: str, bar: bool) -> pv.LookupTable:
         """Colours of a point array, and their scalar bar."""
         span = (-self.view.most, self.view.most) if colour == "phi" else self.view.limits
-        signed = colour == "phi" or (colour == "curvature" and is_signed(*span))
+        signed = colour == "phi" or (colour in SIGNED and is_signed(*span))
         part = (0.0, 1.0) if signed else self.look.part
         name = self.look.signed_colours if signed else self.look.colours
         table = pv.LookupTable(

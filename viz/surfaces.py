@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyvista as pv
-from matplotlib import colormaps
-from matplotlib.colors import ListedColormap
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.contour import contour
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, place
+from ecs_fluid.viz.camera import Camera
 from ecs_fluid.viz.columns import AXES, choose
-from ecs_fluid.viz.labels import Clock, bar_style, bar_title
-from ecs_fluid.viz.look import LOOKS, Look
-from ecs_fluid.viz.probe import require_gl
+from ecs_fluid.viz.look import Options
 
 COLOURS = ("plain", "speed", "curvature", "temperature", "error")
 TITLES = {
@@ -27,7 +23,6 @@ TITLES = {
     "error": "distance to the exact shape [m]",
     "phi": "signed distance [m]",
 }
-WATER = (0.24, 0.52, 0.82)
 LINES = 12
 """Contours on each side of zero in a slice."""
 
@@ -114,103 +109,16 @@ def render_surface(
     open at the middle across `normal` and shows the slice there; a flat world always gives the slice. Raises
     FluidError for a level that no point of the grid reaches, and for colours whose values are not known.
     """
-    require_gl()
-    if look not in LOOKS:
-        raise choose("look", look, LOOKS)
-    colour = color_by or "plain"
-    if colour not in COLOURS:
-        raise choose("colour of a surface", colour, COLOURS)
-    chosen = LOOKS[look]
-    flat = [name for name, axis in AXES.items() if field.phi.shape[axis] == 1]
-    normal = flat[0] if flat else normal
-    mesh = surface_mesh(field, level, velocity, exact)
-    if not slices and not field.phi.min() < level < field.phi.max():
-        raise FluidError(
-            f"there is no surface at the level {level:g} m; the distances of this frame run from "
-            f"{float(field.phi.min()):.3g} m to {float(field.phi.max()):.3g} m"
-        )
-    plotter = pv.Plotter(off_screen=off_screen, window_size=[int(n) for n in size], lighting="light kit")
-    plotter.set_background(chosen.background, top=chosen.background_top)
-    plotter.enable_anti_aliasing("ssaa" if off_screen else "msaa")
-    if slices or flat:
-        shown = _draw_slice(plotter, field, normal, level, chosen)
-    else:
-        if clip:
-            centre = list(mesh.center)
-            plane = distance_slice(field, normal, centre[AXES[normal]])
-            mesh = mesh.clip(normal=normal, origin=centre, invert=False)
-            _draw_plane(plotter, plane.clip_scalar(scalars="phi", value=level), chosen, False)
-        shown = mesh
-        _draw_mesh(plotter, mesh, colour, chosen)
-    low, high = np.array(shown.bounds).reshape(3, 2).T
-    if slices or flat:
-        # Room for the scalar bar below.
-        low, high = low - 0.12 * (high - low), high + 0.02 * (high - low)
-    if camera == "auto" and (slices or flat):
-        camera = FACING[normal]
-    corners = np.array(np.meshgrid(*np.stack((low, high), axis=1))).reshape(3, -1).T
-    plotter.camera_position = place(camera, low, high, size[0] / size[1], corners)
-    plotter.camera.view_angle = VIEW_ANGLE
-    if time is not None:
-        Clock(plotter, chosen).tell(time)
-    return plotter
+    from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
 
-
-def _bar(plotter: pv.Plotter, look: Look, title: str) -> dict[str, Any]:
-    return bar_style(plotter, look) | {"title": bar_title(title), "fmt": "{0:.3g}"}
-
-
-def _draw_mesh(plotter: pv.Plotter, mesh: pv.PolyData, colour: str, look: Look) -> None:
-    material: dict[str, Any] = {
-        "interpolation": "Phong", "ambient": 0.25, "diffuse": 0.8, "specular": 0.4, "specular_power": 30,
-    }  # fmt: skip
-    # Light follows the normals of the distance, so that triangles do not show.
-    mesh.point_data.active_normals_name = "Normals"
-    if colour == "plain":
-        plotter.add_mesh(mesh, color=WATER, **material)
-        return
-    if colour not in mesh.point_data:
-        known = [name for name in COLOURS if name == "plain" or name in mesh.point_data]
-        raise FluidError(f"nothing is known of {colour!r} on this surface; {', '.join(known)} can be drawn")
-    values = mesh.point_data[colour]
-    low, high = (float(v) for v in np.percentile(values, [2, 98]))
-    signed = colour in ("curvature", "error") and low < 0 < high
-    if signed:
-        low, high = -max(-low, high), max(-low, high)
-    high = high if high > low else low + max(abs(low), 1e-12) * 1e-3
-    table = look.signed_colours if signed else look.colours
-    part = (0.0, 1.0) if signed else look.part
-    cmap = ListedColormap(colormaps[table](np.linspace(*part, 256)))
-    plotter.add_mesh(
-        mesh,
-        scalars=colour,
-        cmap=cmap,
-        clim=(low, high),
-        scalar_bar_args=_bar(plotter, look, TITLES[colour]),
-        **material,
-    )
-
-
-def _draw_slice(
-    plotter: pv.Plotter, field: Distances, normal: str, level: float, look: Look
-) -> pv.StructuredGrid:
-    plane = distance_slice(field, normal)
-    _draw_plane(plotter, plane, look, True)
-    most = float(np.abs(field.phi).max())
-    lines = plane.contour([k * most / LINES for k in range(-LINES, LINES + 1) if k], scalars="phi")
-    if lines.n_points:
-        plotter.add_mesh(lines, color="#30343c", line_width=1.0, lighting=False)
-    zero = plane.contour([level], scalars="phi")
-    if zero.n_points:
-        plotter.add_mesh(zero, color="black", line_width=5.0, lighting=False)
-    return plane
-
-
-def _draw_plane(plotter: pv.Plotter, plane: pv.DataSet, look: Look, bar: bool) -> None:
-    if not plane.n_points:
-        return
-    most = float(np.abs(plane.point_data["phi"]).max()) or 1.0
-    plotter.add_mesh(
-        plane, scalars="phi", cmap=look.signed_colours, clim=(-most, most), lighting=False,
-        show_scalar_bar=bar, scalar_bar_args=_bar(plotter, look, TITLES["phi"]) if bar else None,
-    )  # fmt: skip
+    timed = TimedDistances(time, field, velocity, exact)
+    chosen = SurfaceOptions(slices, color_by, level, clip)
+    width, height = (int(n) for n in size)
+    options = Options(camera=camera, size=(width, height), look=look, normal=normal, off_screen=off_screen)
+    scene = SurfaceScene(survey_surfaces([timed], chosen), chosen, options)
+    try:
+        scene.show(timed)
+    except FluidError:
+        scene.close()
+        raise
+    return scene.plotter

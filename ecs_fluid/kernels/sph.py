@@ -56,7 +56,7 @@ SOFT = 1.0 / 400.0
 
 
 NEAREST = 1e-14
-"""Added to q^2, for the inverse root of it, by which root and quotient cost a quarter of the processor's own."""
+"""Added to q^2, whose inverse root is a quarter of the cost of the processor's own root and quotient."""
 
 
 @lru_cache

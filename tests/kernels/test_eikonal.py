@@ -187,7 +187,7 @@ def test_blocks_equal_plain_loops(dtype: type, order: int, spacing: tuple[float,
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_threads_do_not_matter(order: int) -> None:
-    """Case 102 for as many threads as this process has; validation/test_liquid_threads takes 1, 2, 4 and 8."""
+    """Case 102 for as many threads as this process has; test_liquid_threads takes 1, 2, 4 and 8."""
     phi, pinned = blobs((40, 70, 30), 4, np.float64)
     before = numba.get_num_threads()
     found = []

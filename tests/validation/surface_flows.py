@@ -1,4 +1,4 @@
-"""Worlds of surfaces for the tests: flows in closed form, and lattices of heavy particles."""
+"""Worlds of surfaces for the tests: flows in closed form, lattices of heavy particles; measures of meshes."""
 
 from __future__ import annotations
 
@@ -76,3 +76,30 @@ def heavy_particles(
         world.add_system(ef.VelocitySystem())
     world.add_system(ef.SurfaceSystem(**surface))
     return world
+
+
+def cube(n: int) -> tuple[Array, Array]:
+    x = np.linspace(-1.0, 1.0, n)
+    return np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1), np.full(3, 2.0 / (n - 1))
+
+
+def topology(x: Array, faces: Array) -> int:
+    """Euler number of a mesh, after checking that it is closed, oriented and without doubles."""
+    edges = np.concatenate((faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]))
+    forth, back = edges[:, 0] * len(x) + edges[:, 1], edges[:, 1] * len(x) + edges[:, 0]
+    # Every edge once in each direction: two triangles that agree on which side is out.
+    assert len(np.unique(forth)) == len(forth)
+    assert (np.sort(forth) == np.sort(back)).all()
+    assert len(np.unique(x, axis=0)) == len(x)
+    assert (np.unique(faces) == np.arange(len(x))).all()
+    return len(x) - len(edges) // 2 + len(faces)
+
+
+def mesh_volume(x: Array, faces: Array) -> float:
+    a, b, c = (x[faces[:, k]].astype(np.float64) for k in range(3))
+    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
+
+
+def mesh_area(x: Array, faces: Array) -> float:
+    a, b, c = (x[faces[:, k]].astype(np.float64) for k in range(3))
+    return float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())

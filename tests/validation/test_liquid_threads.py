@@ -1,4 +1,4 @@
-"""Surfaces and liquids have the same bits for 1, 2, 4 and 8 threads: validation cases 102 and 109, article S9."""
+"""Surfaces and liquids have the same bits for 1, 2, 4 and 8 threads: cases 102 and 109, S3 and S9."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def check(which: str) -> dict[str, str]:
     """Assert that 2, 4 and 8 threads give the hashes of 1; returns those."""
     done = subprocess.run(
         [sys.executable, str(WORKER), which, "1,2,4,8"],
-        env={**os.environ, "NUMBA_NUM_THREADS": "8"}, capture_output=True, text=True, check=False, timeout=1800,
+        env={**os.environ, "NUMBA_NUM_THREADS": "8"},
+        capture_output=True, text=True, check=False, timeout=1800,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     by_count = json.loads(done.stdout.splitlines()[-1])
@@ -31,7 +32,7 @@ def check(which: str) -> dict[str, str]:
 
 
 def test_threads_do_not_matter() -> None:
-    """Cases 102, 109, S3, S9: kernels of distances and meshes, a liquid, a drop, a carried surface at a wall."""
+    """Cases 102, 109: kernels of distances and meshes, a liquid, a drop, a carried surface at a wall."""
     assert set(check("some")) == set(SOME)
 
 

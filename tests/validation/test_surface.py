@@ -1,4 +1,4 @@
-"""Surfaces of liquids: validation cases 103 to 105, articles S6 to S9."""
+"""Surfaces of liquids: validation case 105, articles S6, S7 and S9; meshes are in test_surface_meshes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from surface_flows import carried_world, heavy_particles, sampled
+from surface_flows import carried_world, cube, heavy_particles, mesh_volume, sampled, topology
 
 import ecs_fluid as ef
 from ecs_fluid.errors import FluidError, RecipeError
@@ -21,96 +21,6 @@ from ecs_fluid.systems.contour import contour
 
 Array = np.ndarray
 CENTRE = np.zeros(3)
-
-
-def cube(n: int) -> tuple[Array, Array]:
-    x = np.linspace(-1.0, 1.0, n)
-    return np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1), np.full(3, 2.0 / (n - 1))
-
-
-def topology(x: Array, faces: Array) -> int:
-    """Euler number of a mesh, after checking that it is closed, oriented and without doubles."""
-    edges = np.concatenate((faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]))
-    forth, back = edges[:, 0] * len(x) + edges[:, 1], edges[:, 1] * len(x) + edges[:, 0]
-    # Every edge once in each direction: two triangles that agree on which side is out.
-    assert len(np.unique(forth)) == len(forth)
-    assert (np.sort(forth) == np.sort(back)).all()
-    assert len(np.unique(x, axis=0)) == len(x)
-    assert (np.unique(faces) == np.arange(len(x))).all()
-    return len(x) - len(edges) // 2 + len(faces)
-
-
-def mesh_volume(x: Array, faces: Array) -> float:
-    a, b, c = (x[faces[:, k]].astype(np.float64) for k in range(3))
-    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
-
-
-def mesh_area(x: Array, faces: Array) -> float:
-    a, b, c = (x[faces[:, k]].astype(np.float64) for k in range(3))
-    return float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
-
-
-# ------------------------------------------------------------------ meshes
-
-
-def test_mesh_of_smooth_shapes() -> None:
-    """Cases 103, 104, S8: closed, Euler 2 (ball) and 0 (torus), outward, volume and area of second order.
-
-    The errors at 64 points, -1.6e-3 and about -8e-4, are those that case 103 lists for marching cubes.
-    """
-    volumes, areas = [], []
-    for n in (16, 32, 64):
-        x, h = cube(n)
-        points, faces = contour(shapes.sphere(x, CENTRE, 0.6), -np.ones(3), h)
-        assert topology(points, faces) == 2
-        volumes.append(1 - mesh_volume(points, faces) / (4 / 3 * np.pi * 0.6**3))
-        areas.append(1 - mesh_area(points, faces) / (4 * np.pi * 0.6**2))
-        middle = points[faces].mean(axis=1)
-        a, b, c = (points[faces[:, k]] for k in range(3))
-        assert (np.einsum("ij,ij->i", np.cross(b - a, c - a), middle) > 0).all()
-        points, faces = contour(shapes.torus(x, CENTRE, 0.5, 0.25), -np.ones(3), h)
-        assert topology(points, faces) == 0
-    for errors in (volumes, areas):
-        assert np.log2(errors[0] / errors[-1]) / 2 > 1.9
-    assert 1.2e-3 < volumes[-1] < 2.0e-3
-
-
-def test_mesh_of_a_box_and_of_noise() -> None:
-    """Case 104 for shapes that are not smooth: a box through grid points, noise with every ambiguous cell,
-    and a ball larger than the grid, which is closed at the border."""
-    x, h = cube(17)
-    points, faces = contour(shapes.box(x, CENTRE, (1, 1, 1)), -np.ones(3), h)
-    assert topology(points, faces) == 2
-    # Edges are cut off by a half cell's triangle: 12 edges of 1 m, at most h^2 / 2 each.
-    assert 1 - 12 * h[0] ** 2 / 2 < mesh_volume(points, faces) < 1
-    noise = np.random.default_rng(2).standard_normal((14, 15, 16))
-    topology(*contour(noise, np.zeros(3), np.ones(3)))
-    points, faces = contour(shapes.sphere(x, CENTRE, 1.3), -np.ones(3), h)
-    assert topology(points, faces) == 2
-    assert np.abs(points).max() <= 1 + h[0]
-
-
-def test_mesh_is_the_same_every_time() -> None:
-    """S9, and more: not only the set of triangles but their order and every bit."""
-    x, h = cube(33)
-    phi = shapes.torus(x, CENTRE, 0.5, 0.25)
-    first = contour(phi, -np.ones(3), h)
-    for _ in range(3):
-        again = contour(phi, -np.ones(3), h)
-        assert all((a == b).all() for a, b in zip(first, again, strict=True))
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_contour_in_the_plane(axis: int) -> None:
-    """A flat axis gives one closed line around the inside: shoelace area pi R^2 to second order, positive."""
-    x, h = cube(65)
-    x = np.take(x, [32], axis=axis)
-    origin = np.where(np.arange(3) == axis, 0.0, -1.0)
-    points, faces = contour(np.ascontiguousarray(shapes.sphere(x, CENTRE, 0.6)), origin, h)
-    assert (np.bincount(faces[:, 0]) == 1).all() and (np.bincount(faces[:, 1]) == 1).all()
-    assert (points[:, axis] == 0).all()
-    area = 0.5 * np.cross(points[faces[:, 0]], points[faces[:, 1]]).sum(axis=0)[axis]
-    assert 0.999 < area / (np.pi * 0.36) < 1
 
 
 def test_normals_and_curvature() -> None:

@@ -1,4 +1,4 @@
-"""Buoyancy at the walls of containers. Articles K2."""
+"""Buoyancy at the walls of containers. Articles K2 and K3."""
 
 from __future__ import annotations
 
@@ -83,6 +83,58 @@ def test_mirrors_leave_real_gradients_alone() -> None:
     outer = np.abs(x[:, 1]) > 0.4
     inner = np.abs(x[:, 1]) < 0.1
     assert np.allclose(rate[outer].sum(axis=0), rate[inner].sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("along", [(0.0, 0.0, -9.81), (-9.81, 0.0, 0.0)])
+def test_gradient_of_neighbours_at_walls_and_free_edges(along: tuple[float, float, float]) -> None:
+    """K3, first half: an even excess has no gradient at walls, in any direction (two gravities see three).
+
+    At a free edge it has one: there the excess of 100 kg/m^3 ends within the reach, some 0.2 m.
+    """
+    for walls in ("mirror", "none"):
+        world, _ = filled(walls)
+        world["water"][ef.Density].rho[...] = 1100.0
+        world.system(ef.AmbientSystem).gravity = along  # type: ignore[union-attr]
+        world.evaluate()
+        # V grad(rho) cross g / rho_0, in kg/m^4.
+        found = np.linalg.norm(world["water"][ef.StrengthRate].dalpha, axis=1) * 1000 / (1e-3 * 9.81)
+        if walls == "mirror":
+            assert found.max() < 1e-9
+        else:
+            assert found.max() > 0.5 * 100 / 0.2
+            x = world["water"][ef.Position].x
+            # Two reaches from the edge, whose lack of neighbours changes the weights of those within one.
+            assert found[np.abs(x).max(axis=1) < 0.1].max() < 1e-9
+
+
+def test_gradient_of_a_linear_ball() -> None:
+    """K3, second half (scene 21): rho = 1000 + x in a ball of 1 m has |grad rho| = 1 kg/m^4 wherever all
+    neighbours are in the ball, to rounding, for the gradient is exact for linear fields on a lattice."""
+    line = np.arange(-0.95, 1.0, 0.1)
+    x = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
+    x = x[np.linalg.norm(x, axis=1) < 1.0]
+    n = len(x)
+    world = ef.World(dt=0.01, precision="double", integrator="euler")
+    world.spawn(
+        "ball",
+        ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.15)),
+        ef.Volume(np.full(n, 1e-3)), ef.Density(1000 + x[:, 0]),
+    )  # fmt: skip
+    world.add_systems(
+        [
+            ef.VelocitySystem(solver="direct", at="vortons"),
+            ef.AdvectionSystem(),
+            ef.AmbientSystem(density=1000.0),
+            ef.BaroclinicSystem(gradient="neighbours"),
+        ]
+    )
+    world.evaluate()
+    rate = world["ball"][ef.StrengthRate].dalpha * 1000 / (1e-3 * 9.81)
+    inner = np.linalg.norm(x, axis=1) < 0.5
+    assert inner.sum() > 500
+    # x cross -z = y.
+    np.testing.assert_allclose(rate[inner], np.tile([0.0, 1.0, 0.0], (inner.sum(), 1)), atol=1e-9)
+    assert np.linalg.norm(rate[np.linalg.norm(x, axis=1) > 0.9], axis=1).max() > 2.0
 
 
 def test_images_of_a_corner() -> None:

@@ -112,7 +112,7 @@ def test_several_processes_draw_the_same(tmp_path: Path) -> None:
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
     target = tmp_path / "a.gif"
-    with pytest.raises(FluidError, match=r"no surface at the level 3 m in these frames; .* -0.5 m to"):
+    with pytest.raises(FluidError, match=r"no surface at the level 3 m; .* -0.5 m to"):
         surface_movie(target, timed(ball(0.5)), level=3.0)
     with pytest.raises(FluidError, match="none of these frames has a signed distance"):
         surface_movie(target, timed(None, None))

@@ -87,7 +87,7 @@ def test_pictures() -> None:
 
 def test_mistakes_are_named() -> None:
     field = ball()
-    with pytest.raises(FluidError, match="no surface at the level 9 m; the distances of this frame run from"):
+    with pytest.raises(FluidError, match="no surface at the level 9 m; the distances here run from"):
         render_surface(field, level=9.0)
     with pytest.raises(FluidError, match="nothing is known of 'speed'"):
         render_surface(field, color_by="speed")

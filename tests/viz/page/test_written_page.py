@@ -16,7 +16,7 @@ import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.surface_meshes import stored_mesh
-from ecs_fluid.viz import bodies, layers, scene, surfaces
+from ecs_fluid.viz import bodies, layers, scene
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, place
 from ecs_fluid.viz.columns import scalar
 from ecs_fluid.viz.look import LOOKS
@@ -208,7 +208,7 @@ def test_fire_is_coloured_as_by_show(tmp_path: Path) -> None:
 def test_colours_that_are_written_twice_are_the_same() -> None:
     """Here they are free of PyVista."""
     assert (natural.SOLID, natural.EDGE) == (bodies.SOLID, bodies.EDGE)
-    assert natural.WATER == surfaces.WATER
+    assert LOOKS["smoke"].water == natural.WATER
     assert natural.SMALL == scene.SMALL
 
 
