@@ -37,25 +37,46 @@ def _cross(a: tuple[float, float, float], b: tuple[float, float, float]) -> tupl
 @njit(forceinline=True, error_model="numpy")
 def _to_triangle(
     a: tuple[float, float, float],
-    b: tuple[float, float, float],
-    c: tuple[float, float, float],
+    u: tuple[float, float, float],
+    v: tuple[float, float, float],
+    n: tuple[float, float, float],
+    nn: float,
     best: float,
 ) -> float:
-    """Smaller of ``best`` and the squared distance of the origin from a triangle (or segment, or point)."""
-    u, v = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2])
-    n = _cross(u, v)
-    nn = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
+    """Smaller of ``best`` and the squared distance of the origin from a triangle (or segment, or point).
+
+    The triangle is a, a + u, a + v, and n = u x v with the square nn.
+    """
     height = a[0] * n[0] + a[1] * n[1] + a[2] * n[2]
+    square = height * height
     # No point of a triangle is nearer than its plane.
-    if height * height >= best * nn and nn > 0.0:
+    if square >= best * nn and nn > 0.0:
         return best
-    # Barycentric coordinates of the foot point, times nn.
+    b, c = (a[0] + u[0], a[1] + u[1], a[2] + u[2]), (a[0] + v[0], a[1] + v[1], a[2] + v[2])
+    if nn == 0.0:
+        return min(min(best, _to_segment(a, b)), min(_to_segment(b, c), _to_segment(c, a)))
+    # Barycentric coordinates of the foot point, times nn; one below 0 says that it lies beyond an edge.
     p, q = _cross(u, a), _cross(a, v)
     wc = -(p[0] * n[0] + p[1] * n[1] + p[2] * n[2])
     wb = -(q[0] * n[0] + q[1] * n[1] + q[2] * n[2])
-    if nn > 0.0 and wb >= 0.0 and wc >= 0.0 and wb + wc <= nn:
-        return height * height / nn
-    return min(min(best, _to_segment(a, b)), min(_to_segment(b, c), _to_segment(c, a)))
+    wa = nn - wb - wc
+    if wa >= 0.0 and wb >= 0.0 and wc >= 0.0:
+        return square / nn
+    # The nearest point is on an edge beyond which the foot lies, and no nearer than that edge's line.
+    if wc < 0.0 and square * _square(u) + wc * wc < best * nn * _square(u):
+        best = min(best, _to_segment(a, b))
+    if wb < 0.0 and square * _square(v) + wb * wb < best * nn * _square(v):
+        best = min(best, _to_segment(c, a))
+    if wa < 0.0:
+        w = (v[0] - u[0], v[1] - u[1], v[2] - u[2])
+        if square * _square(w) + wa * wa < best * nn * _square(w):
+            best = min(best, _to_segment(b, c))
+    return best
+
+
+@njit(forceinline=True)
+def _square(a: tuple[float, float, float]) -> float:
+    return a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -100,9 +121,15 @@ def _facet(
 @njit(forceinline=True, error_model="numpy")
 def _facets(corner: np.ndarray, g: np.ndarray, paths: np.ndarray, order: np.ndarray, out: np.ndarray) -> int:
     """Corners of the facets of one cell into ``out`` (12, 9); returns how many facets there are."""
-    count = 0
+    count, signs = 0, 0
+    for m in range(8):
+        signs |= (1 if g[m] < 0.0 else 0) << m
     for tetrahedron in range(6):
-        inside = _sides(g, paths[tetrahedron], order)
+        path = paths[tetrahedron]
+        own = 1 | (1 << path[0]) | (1 << path[1]) | (1 << path[2])
+        if signs & own == 0 or signs & own == own:
+            continue
+        inside = _sides(g, path, order)
         if inside == 1 or inside == 3:
             s = order[0] if inside == 1 else order[3]
             r = 1 if inside == 1 else 0
@@ -123,19 +150,13 @@ def _nearest(corner: np.ndarray, facets: np.ndarray, count: int, best: np.ndarra
     """Lower ``best`` (8,), squared distances of a cell's corners, to those from facets; < 0 stays."""
     for f in range(count):
         t = facets[f]
-        n = _cross((t[3] - t[0], t[4] - t[1], t[5] - t[2]), (t[6] - t[0], t[7] - t[1], t[8] - t[2]))
-        nn = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
+        u, v = (t[3] - t[0], t[4] - t[1], t[5] - t[2]), (t[6] - t[0], t[7] - t[1], t[8] - t[2])
+        n = _cross(u, v)
+        nn = _square(n)
         for m in range(8):
-            x, y, z = corner[m, 0], corner[m, 1], corner[m, 2]
-            height = (t[0] - x) * n[0] + (t[1] - y) * n[1] + (t[2] - z) * n[2]
-            # No point of a triangle is nearer than its plane.
-            if height * height < best[m] * nn or (nn == 0.0 and best[m] > 0.0):
-                best[m] = _to_triangle(
-                    (t[0] - x, t[1] - y, t[2] - z),
-                    (t[3] - x, t[4] - y, t[5] - z),
-                    (t[6] - x, t[7] - y, t[8] - z),
-                    best[m],
-                )
+            if best[m] > 0.0:
+                a = (t[0] - corner[m, 0], t[1] - corner[m, 1], t[2] - corner[m, 2])
+                best[m] = _to_triangle(a, u, v, n, nn, best[m])
 
 
 @njit(forceinline=True)
