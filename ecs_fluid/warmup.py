@@ -33,6 +33,7 @@ from ecs_fluid.systems import (
     StretchSystem,
     SurfaceBarrierSystem,
     SurfaceSystem,
+    SurfaceTensionSystem,
     ThermalSystem,
     TransferSystem,
     VelocitySystem,
@@ -148,6 +149,9 @@ def _liquids(precision: str) -> list[World]:
         LiquidRecipe(name=name, box=box, spacing=0.1, density=density, hydrostatic=True).build(tank)
     tank.add_systems([SphSystem(), BodySystem(), CollisionSystem(), SurfaceSystem(of="liquid")])
     drop = load("drop_oscillates", "oil.spacing=0.005", f"world.precision={precision}")
+    tension = drop.system(SurfaceTensionSystem)
+    assert tension is not None
+    tension.surrounding = 900.0
     ContainerRecipe(name="box", shape={"shape": "box", "size": (0.05, 0.05, 0.05)}).build(drop)
     drop.spawn("sparks", Position(np.array([[0.0, 0.0, 0.0]])), InertialVelocity)
     drop.add_systems([CollisionSystem(), SurfaceBarrierSystem()])
