@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import lzma
 import math
-import re
 import stat
 import struct
 import zipfile
@@ -133,33 +132,6 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
         raise ValueError(f"{entry.filename} does not have the size it claims")
     flat = np.frombuffer(data, dtype, offset=stream.tell())
     return flat.reshape(shape, order="F" if fortran else "C")
-
-
-_COUNTS = re.compile(
-    rb"""NumberOf[A-Za-z]{1,30}\s{0,9}=\s{0,9}["'](\d+)|^element\s+\w+\s+(\d+)"""
-    rb"""|^(?:POINTS|VERTICES|LINES|POLYGONS|TRIANGLE_STRIPS|CELLS|CELL_TYPES|POINT_DATA|CELL_DATA)\s+(\d+)"""
-    rb"""|^\S+[ \t]+(\d+)[ \t]+(\d+)[ \t]+[a-z_]{3,20}\s*$""",
-    re.MULTILINE | re.IGNORECASE,
-)
-
-
-def refuse_announced(path: Path, most: int) -> None:
-    """Refuse a mesh file whose headers announce more than `most` points, cells or values in an array.
-
-    VTK allocates what a header says before it looks whether the file has it; out of memory it ends the
-    process, which nothing can catch. Binary parts that happen to look like a header can only refuse more.
-    """
-    with path.open("rb") as file:
-        before = b""
-        while block := file.read(1 << 20):
-            for found in _COUNTS.finditer(before + block):
-                for number in found.groups():
-                    if number is not None and int(number[:20]) > most:
-                        raise RecipeError(
-                            f"{path} announces {int(number[:20]):,} points or cells; at most {most:,} are "
-                            "allowed"
-                        )
-            before = block[-200:]
 
 
 def refuse_not_finite(path: Path, column: str, array: Array) -> None:

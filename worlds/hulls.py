@@ -18,9 +18,6 @@ MESHES = (".stl", ".obj", ".ply", ".vtk", ".vtp", ".vtu")
 """Mesh files that are read: each is whole by itself. Others (.vtm, .pvd, .gltf, .xdmf, ...) name further
 files, which may lie anywhere."""
 
-MOST_POINTS = 10_000_000
-"""Points or cells that the header of a mesh file may announce; VTK allocates before it looks for them."""
-
 SAME = 1e-9
 """Planes whose normals differ by less, and whose offsets do relative to the size, are one face."""
 
@@ -109,26 +106,27 @@ def hull_of_planes(planes: Array) -> Hull:
 
 
 def hull_of_mesh(file: str) -> Hull:
-    """Convex hull of the points of a mesh file, m: one of the formats `MESHES`, which PyVista reads.
+    """Convex hull of the points of a mesh file, m: one of the formats `MESHES`.
 
     A mesh that is not convex is filled up; split it and give its parts as several bodies.
 
     Raises:
-        RecipeError: the file lies outside the world file's folder, has another format, is damaged, or
-            announces more than `MOST_POINTS` points or cells.
+        RecipeError: the file lies outside the world file's folder, has another format, is damaged, or has
+            more than `MOST_POINTS` points.
     """
-    import pyvista
-
-    from ecs_fluid.worlds.files import data_file, refuse_announced
+    from ecs_fluid.worlds.files import data_file
+    from ecs_fluid.worlds.mesh_points import MOST_POINTS, POINTS_OF
+    from ecs_fluid.worlds.vtk_files import read_vtk
 
     path = data_file(file)
-    if path.suffix.lower() not in MESHES:
+    ending = path.suffix.lower()
+    if ending not in MESHES:
         raise RecipeError(f"file = {file!r}: meshes ending in {', '.join(MESHES)} can be read")
-    refuse_announced(path, MOST_POINTS)
+    if ending not in POINTS_OF:
+        return hull_of_vertices(read_vtk(path, MOST_POINTS)["x"])
     try:
-        mesh = pyvista.read(path)
-        points = np.asarray(mesh.points, dtype=np.float64)
-    except Exception as error:  # readers raise whatever they like
+        points = POINTS_OF[ending](path)
+    except (OSError, ValueError, MemoryError) as error:
         raise RecipeError(f"file = {file!r} is not a readable mesh: {str(error).splitlines()[0]}") from None
     return hull_of_vertices(points)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import warnings
+from array import array as Doubles
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,9 +14,10 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.explain import nearest
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.worlds.files import data_file, read_npz, refuse_announced, refuse_not_finite
+from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Point, refuse_above
 from ecs_fluid.worlds.vortons import spawn_vortons
+from ecs_fluid.worlds.vtk_files import read_vtk
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -28,6 +29,8 @@ LABELS = {
     "Volume.volume": "volume",
 }
 """Names of the columns in files that ecs_fluid writes."""
+
+_LONGEST = 2**20  # characters of a line
 
 
 class VortonsFromArrays(Recipe):
@@ -73,7 +76,7 @@ class VortonsFromArrays(Recipe):
             case ".csv":
                 return read_csv(path)
             case ".vtp":
-                return read_vtp(path)
+                return read_vtk(path, MOST_VORTONS)
         raise RecipeError(f"{path}: .npz, .csv and .vtp files can be read")
 
     def _vector(self, path: Path, table: dict[str, Array], column: str, parts: tuple[str, str, str]) -> Array:
@@ -110,28 +113,34 @@ def read_csv(path: Path) -> dict[str, Array]:
     Raises:
         RecipeError: no header, a line of the wrong length, or a field that is no number.
     """
+    values = Doubles("d")  # not a list of lines, which would take a hundred times as much memory
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if any(field.strip() for field in line)]
+            # A line without end becomes several that do not fit the header.
+            lines = csv.reader(iter(lambda: file.readline(_LONGEST), ""))
+            rows = (line for line in lines if any(field.strip() for field in line))
+            header = [field.strip().removeprefix("#").strip() for field in next(rows, [])]
+            if len(set(header)) != len(header):
+                raise RecipeError(f"{path}: a column name stands twice in the header")
+            for row, line in enumerate(rows):
+                values.extend(_numbers(path, header, row, line))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecipeError(f"{path} is not a readable .csv file: {error}") from None
-    if not lines:
+    if not header:
         raise RecipeError(f"{path} is empty; a header line with column names is needed")
-    header = [field.strip().removeprefix("#").strip() for field in lines[0]]
-    if len(set(header)) != len(header):
-        raise RecipeError(f"{path}: a column name stands twice in the header")
-    values = np.empty((len(lines) - 1, len(header)))
-    for row, line in enumerate(lines[1:]):
-        if len(line) != len(header):
-            raise RecipeError(f"{path}: row {row} has {len(line)} fields, but the header has {len(header)}")
-        try:
-            values[row] = line
-        except ValueError:
-            column = next(k for k, field in enumerate(line) if not _is_number(field))
-            raise RecipeError(
-                f"{path}: {header[column]!r} row {row} is {line[column]!r}; a number is needed"
-            ) from None
-    return dict(zip(header, values.T.copy(), strict=True))
+    return dict(zip(header, np.array(values).reshape(-1, len(header)).T.copy(), strict=True))
+
+
+def _numbers(path: Path, header: list[str], row: int, line: list[str]) -> list[float]:
+    if len(line) != len(header):
+        raise RecipeError(f"{path}: row {row} has {len(line)} fields, but the header has {len(header)}")
+    try:
+        return [float(field) for field in line]
+    except ValueError:
+        column = next(k for k, field in enumerate(line) if not _is_number(field))
+        raise RecipeError(
+            f"{path}: {header[column]!r} row {row} is {line[column][:60]!r}; a number is needed"
+        ) from None
 
 
 def _is_number(field: str) -> bool:
@@ -140,23 +149,3 @@ def _is_number(field: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def read_vtp(path: Path) -> dict[str, Array]:
-    """Points (as ``x``) and point data of a VTK PolyData file; needs PyVista, which is loaded here only."""
-    import pyvista
-
-    refuse_announced(path, MOST_VORTONS)
-    try:
-        with warnings.catch_warnings():
-            # What VTK warns about a damaged file shows below as a mesh without points.
-            warnings.simplefilter("ignore")
-            mesh = pyvista.read(path)
-        points = np.asarray(mesh.points, dtype=np.float64)
-        table = {str(key): np.asarray(mesh.point_data[key], dtype=np.float64) for key in mesh.point_data}
-    except Exception as error:  # VTK raises many kinds, and all mean the same to the user
-        reason = str(error).split("\n")[0]
-        raise RecipeError(f"{path} is not a readable .vtp file: {reason}") from None
-    if len(points) == 0:
-        raise RecipeError(f"{path} holds no points")
-    return {**table, "x": points}

@@ -15,7 +15,6 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.world import World
 from ecs_fluid.worlds import VortonsFromArrays, VortonsFromVelocity, files_from
-from ecs_fluid.worlds.hulls import hull_of_mesh
 
 Table = dict[str, Array]
 
@@ -258,13 +257,3 @@ def test_devices_pipes_and_archives_that_lie_are_refused(tmp_path: Path) -> None
             archive.writestr(f"a{number}.npy", b"")
     with pytest.raises(RecipeError, match="at most 1000"):
         read(file=str(tmp_path / "many.npz"))
-
-
-def test_meshes_that_name_other_files_or_announce_too_much_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.vtm").write_text("<VTKFile/>")
-    with pytest.raises(RecipeError, match=r"ending in \.stl"):
-        hull_of_mesh(str(tmp_path / "a.vtm"))
-    head = "ply\nformat ascii 1.0\nelement vertex 99999999999\nproperty float x\nend_header\n0\n"
-    (tmp_path / "a.ply").write_text(head)
-    with pytest.raises(RecipeError, match="announces 99,999,999,999"):
-        hull_of_mesh(str(tmp_path / "a.ply"))

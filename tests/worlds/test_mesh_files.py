@@ -1,0 +1,160 @@
+"""Mesh files of worlds: every format gives the same hull, and a forged file gives one sentence."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.worlds import vtk_files
+from ecs_fluid.worlds.hulls import MESHES, hull_of_mesh, hull_of_vertices
+from ecs_fluid.worlds.mesh_points import POINTS_OF
+
+SIZES = np.array([1.0, 0.5, 0.25])
+
+
+def box() -> object:
+    """A box of 1 m x 1/2 m x 1/4 m away from the origin; all its corners are exact in single precision."""
+    pyvista = pytest.importorskip("pyvista")
+    return pyvista.Box((1.0, 2.0, 0.0, 0.5, -0.25, 0.0)).triangulate()
+
+
+@pytest.mark.parametrize("ending", MESHES)
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_box_of_every_format(tmp_path: Path, ending: str, binary: bool) -> None:
+    """Volume 1/8 m^3, centre and six faces, as written by VTK. Inertia per density: m (b^2 + c^2) / 12."""
+    path, mesh = tmp_path / f"box{ending}", box()
+    if ending == ".vtu":
+        mesh = mesh.cast_to_unstructured_grid()  # type: ignore[attr-defined]
+    mesh.save(path, binary=binary)  # type: ignore[attr-defined]
+    hull = hull_of_mesh(str(path))
+    np.testing.assert_allclose(hull.volume, 0.125, rtol=1e-14)
+    np.testing.assert_allclose(hull.center, [1.5, 0.25, -0.125], rtol=1e-14)
+    expected = 0.125 * np.diag((SIZES**2).sum() - SIZES**2) / 12
+    np.testing.assert_allclose(hull.inertia, expected, atol=1e-16)
+    assert len(hull.table.planes) == 6
+
+
+@pytest.mark.parametrize("ending", [".stl", ".obj", ".ply"])
+def test_points_are_those_that_vtk_reads(tmp_path: Path, ending: str) -> None:
+    """A ball of some hundred points that are not exact in single precision, in the same order."""
+    pyvista = pytest.importorskip("pyvista")
+    path = tmp_path / f"ball{ending}"
+    pyvista.Sphere(radius=0.3, center=(0.1, 0.2, 0.7)).save(path)
+    x = POINTS_OF[ending](path)
+    np.testing.assert_array_equal(x, np.asarray(pyvista.read(path).points))
+    assert x.dtype == np.float32 and len(x) == 842
+
+
+def test_written_by_hand(tmp_path: Path) -> None:
+    """Things that VTK does not write: big-endian and mixed rows, elements before vertices, a solid's name."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
+    head = "ply\r\nformat {} 1.0\r\ncomment by hand\r\nelement note 2\r\nproperty ushort a\r\n"
+    head += "element vertex 4\r\nproperty uchar red\r\nproperty double z\r\nproperty float x\r\n"
+    head += "property int16 y\r\nend_header\r\n"
+    big = b"".join(struct.pack(">Bdfh", 7, z, x, int(y)) for x, y, z in corners)
+    (tmp_path / "big.ply").write_bytes(head.format("binary_big_endian").encode() + bytes(4) + big)
+    text = "".join(f"7 {z} {x} {int(y)}\n" for x, y, z in corners)
+    (tmp_path / "text.ply").write_text(head.format("ascii") + "1\n2\n" + text)
+    (tmp_path / "a.obj").write_text(
+        "# v 9 9 9\nvn 0 0 1\nvt 1 1\n" + "".join(f"v {x} {y} {z} 1\n" for x, y, z in corners)
+    )
+    facets = "".join(
+        f"  facet normal 0 0 0\n outer loop\n vertex {x} {y} {z}\n endloop\n" for x, y, z in corners
+    )
+    (tmp_path / "a.stl").write_text(f"solid vertex of a name\n{facets}endsolid\n")
+    for name in ("big.ply", "text.ply", "a.obj", "a.stl"):
+        np.testing.assert_array_equal(POINTS_OF[name[-4:]](tmp_path / name), corners)
+    assert hull_of_mesh(str(tmp_path / "big.ply")).volume == pytest.approx(1 / 6)
+
+
+XYZ = b"property float x\nproperty float y\nproperty float z\n"
+PLY = b"ply\nformat %s 1.0\nelement vertex %d\n" + XYZ + b"end_header\n"
+FORGED: dict[str, tuple[bytes, str]] = {
+    "other.vtm": (b"<VTKFile/>", r"ending in \.stl"),
+    "many.ply": (PLY % (b"ascii", 99_999_999_999), "announces 99,999,999,999 points; at most 10,000,000"),
+    "short.ply": (PLY % (b"binary_little_endian", 9_000_000) + bytes(36), "3 of the 9,000,000 vertices"),
+    "words.ply": (PLY % (b"ascii", 1) + b"a b c\n", "not a readable mesh"),
+    "lists.ply": (
+        b"ply\nformat ascii 1.0\nelement face 1\nproperty list int int a\nelement vertex 1\nend_header\n",
+        "element face has lists",
+    ),
+    "endless.ply": (b"ply\n" + b"comment\n" * 2000, "header cannot be understood"),
+    "none.ply": (b"ply\nformat ascii 1.0\nend_header\n", "no vertices"),
+    "many.stl": (bytes(80) + struct.pack("<I", 2**32 - 1), "too few for the 4,294,967,295 triangles"),
+    "empty.stl": (b"", "too few"),
+    "words.stl": (b"solid\nvertex a b c\n", "not a readable mesh"),
+    "words.obj": (b"v 1 2\n", "not a readable mesh"),
+    "none.obj": (b"f 1 2 3\n", "at least 4"),
+    "nan.obj": (b"v 1 2 nan\nv 1 2 3\nv 1 2 3\nv 1 2 4\n", "at least 4 finite"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_plain_files_give_a_sentence(tmp_path: Path, name: str) -> None:
+    content, words = FORGED[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(RecipeError, match=words) as caught:
+        hull_of_mesh(str(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+def forged_xml(blocks: int, block: int, packed: bytes, points: int = 4) -> bytes:
+    """A .vtp whose compressed points claim `blocks` blocks of `block` bytes, of which one is there."""
+    head = struct.pack("<QQQQ", blocks, block, 0, len(packed))
+    data = base64.b64encode(head).decode() + base64.b64encode(packed).decode()
+    return f"""<VTKFile type="PolyData" version="1.0" byte_order="LittleEndian" header_type="UInt64"
+ compressor="vtkZLibDataCompressor"><PolyData><Piece NumberOfPoints="{points}" NumberOfVerts="0">
+<Points><DataArray type="Float32" NumberOfComponents="3" format="binary">{data}</DataArray></Points>
+</Piece></PolyData></VTKFile>""".encode()
+
+
+SMALL = zlib.compress(np.arange(12, dtype=np.float32).tobytes())
+FORGED_VTK: dict[str, bytes] = {
+    "block.vtp": forged_xml(1, 2**62, SMALL),
+    "blocks.vtp": forged_xml(2**60, 48, SMALL),
+    "points.vtp": forged_xml(1, 48, SMALL, 2**40),
+    "torn.vtp": forged_xml(1, 48, SMALL)[:300],
+    "bomb.vtp": forged_xml(1, 2**32, zlib.compress(bytes(2**28), 9), 2**31),
+    "none.vtp": b"<VTKFile type='PolyData'><PolyData/></VTKFile>",
+    "points.vtk": b"# vtk DataFile Version 3.0\na\nBINARY\nDATASET POLYDATA\nPOINTS 999999999999 double\n",
+    "cells.vtk": b"# vtk DataFile Version 3.0\na\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 1 float\n0 0 0\n"
+    b"CELLS 99999999999 999999999999\n",
+    "words.vtu": b"no XML at all",
+}
+
+
+@pytest.mark.parametrize("name", FORGED_VTK)
+def test_forged_vtk_files_do_not_end_the_process(tmp_path: Path, name: str) -> None:
+    """VTK 9.7.2 ends the process at four of them, if it is read there: this test would not come back."""
+    (tmp_path / name).write_bytes(FORGED_VTK[name])
+    with pytest.raises(RecipeError, match="is not a readable") as caught:
+        hull_of_mesh(str(tmp_path / name))
+    assert "\n" not in str(caught.value) and name in str(caught.value)
+
+
+def test_reading_may_not_take_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that sleeps is ended when its time is up."""
+    (tmp_path / "child.py").write_text("import time; time.sleep(60)")
+    (tmp_path / "a.vtp").write_bytes(b"x")
+    monkeypatch.setattr(vtk_files, "CHILD", tmp_path / "child.py")
+    monkeypatch.setattr(vtk_files, "SECONDS", 0.2)
+    started = time.monotonic()
+    with pytest.raises(RecipeError, match=r"longer to read than the 0 s"):
+        hull_of_mesh(str(tmp_path / "a.vtp"))
+    assert time.monotonic() - started < 30
+
+
+def test_the_hull_is_that_of_the_points(tmp_path: Path) -> None:
+    """Through a file and directly, bit for bit: points of a file in single precision keep their bits."""
+    x = np.random.default_rng(3).normal(size=(50, 3)).astype(np.float32)
+    (tmp_path / "a.obj").write_text("".join(f"v {a!r} {b!r} {c!r}\n" for a, b, c in x.tolist()))
+    through, direct = hull_of_mesh(str(tmp_path / "a.obj")), hull_of_vertices(x)
+    assert through.volume == direct.volume
+    np.testing.assert_array_equal(through.table.planes, direct.table.planes)

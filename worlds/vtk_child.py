@@ -1,0 +1,74 @@
+"""What reads a VTK file in a process of its own: ``python vtk_child.py FILE OUT BYTES SECONDS MOST_POINTS``.
+
+A file can make VTK take all memory, or end the process, and no handler of exceptions can catch either. So
+this process limits itself first. It imports nothing of ours, and writes an archive of numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def limit(bytes_: int, seconds: int) -> None:
+    """Let the system end this process when it takes more, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def dataset(path: str) -> Any:
+    """What VTK reads from the file, by its ending; it says on standard error what it does not like."""
+    if path.lower().endswith(".vtk"):
+        from vtkmodules.vtkIOLegacy import vtkDataSetReader as Reader
+    elif path.lower().endswith(".vtu"):
+        from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader as Reader
+    else:
+        from vtkmodules.vtkIOXML import vtkXMLPolyDataReader as Reader
+    reader = Reader()
+    reader.SetFileName(path)
+    if path.lower().endswith(".vtk"):
+        reader.ReadAllScalarsOn()
+        reader.ReadAllVectorsOn()
+        reader.ReadAllFieldsOn()
+    reader.Update()
+    return None if reader.GetErrorCode() else reader.GetOutput()
+
+
+def main(path: str, out: str, bytes_: int, seconds: int, most: int) -> str:
+    """Read and write; returns what is wrong, or ""."""
+    limit(bytes_, seconds)
+    import numpy as np
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+
+    data = dataset(path)
+    if data is None:
+        return "it is damaged"
+    points: Any = data.GetPoints() if hasattr(data, "GetPoints") else None
+    rows = points.GetNumberOfPoints() if points else 0
+    if not 0 < rows <= most:
+        return f"it holds {rows:,} points; at most {most:,} are allowed" if rows else "it holds no points"
+    arrays = {"points": vtk_to_numpy(points.GetData())}
+    table = data.GetPointData()
+    for number in range(table.GetNumberOfArrays()):
+        array = table.GetArray(number)  # None where it does not hold numbers
+        name = table.GetArrayName(number)
+        if array is not None and name and array.GetNumberOfTuples() == rows:
+            arrays["data " + name] = vtk_to_numpy(array)
+    with open(out, "wb") as file:
+        np.savez(file, **arrays)
+    return ""
+
+
+if __name__ == "__main__":
+    try:
+        file, archive, memory, patience, points = sys.argv[1:]
+        sys.exit(main(file, archive, int(memory), int(patience), int(points)) or 0)
+    except MemoryError:
+        sys.exit("it takes too much memory")
+    except OSError as error:
+        sys.exit(f"it cannot be unpacked: {error}")

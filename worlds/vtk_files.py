@@ -1,0 +1,63 @@
+"""VTK files of worlds, read in a process of their own: a forged one can end the process that reads it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.io.untrusted import memory_of_machine
+from ecs_fluid.worlds.files import read_npz
+
+CHILD = Path(__file__).with_name("vtk_child.py")
+VTK = (".vtp", ".vtu", ".vtk")
+
+MEMORY = 2 * 2**30
+"""Bytes that reading may take, beside `MEMORY_PER_BYTE`; the libraries alone reserve 1 GiB of addresses."""
+
+MEMORY_PER_BYTE = 40
+"""Bytes of memory for a byte of the file: numbers that compress well become a few times larger, and VTK
+holds them more than once. Never more than half of the machine's memory."""
+
+SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
+
+
+def read_vtk(path: Path, most: int) -> dict[str, Array]:
+    """Points as ``x`` (n, 3) m, and point data by their names, of a .vtp, .vtu or legacy .vtk file.
+
+    Raises:
+        RecipeError: it is damaged, holds no points or more than `most`, or reading it takes more memory or
+            time than a file of its size may.
+    """
+    size = path.stat().st_size
+    memory = min(MEMORY + MEMORY_PER_BYTE * size, memory_of_machine() // 2)
+    seconds = SECONDS + SECONDS_PER_BYTE * size
+    with tempfile.TemporaryDirectory(prefix="ecs_fluid-") as folder:
+        out = Path(folder) / "arrays.npz"
+        # -P: what lies beside the child must not stand in for modules of Python.
+        numbers = [str(memory), str(int(seconds)), str(most)]
+        command = [sys.executable, "-P", str(CHILD), str(path.resolve()), str(out), *numbers]
+        try:
+            child = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise RecipeError(f"{path} took longer to read than the {seconds:.0f} s it may take") from None
+        except OSError as error:
+            raise RecipeError(f"{path} needs a process to be read in, and none starts: {error}") from None
+        if child.returncode:
+            raise RecipeError(f"{path} is not a readable {path.suffix} file: {_reason(child, memory)}")
+        arrays = read_npz(out)
+    data = {key.removeprefix("data "): array for key, array in arrays.items() if key.startswith("data ")}
+    return {**data, "x": arrays["points"]}
+
+
+def _reason(child: subprocess.CompletedProcess[bytes], memory: int) -> str:
+    """Why the child failed, in words: its own last line, or that VTK ended it."""
+    said = child.stderr.decode(errors="replace").strip().splitlines()
+    if child.returncode == 1 and said and (said[-1].startswith("it ")):
+        return said[-1]
+    return f"VTK cannot make sense of it in {memory / 2**30:.1f} GiB of memory"
