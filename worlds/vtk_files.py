@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.io.untrusted import memory_of_machine
 from ecs_fluid.worlds.files import read_npz
 
 CHILD = Path(__file__).with_name("vtk_child.py")
@@ -18,9 +17,9 @@ VTK = (".vtp", ".vtu", ".vtk")
 MEMORY = 2 * 2**30
 """Bytes that reading may take, beside `MEMORY_PER_BYTE`; the libraries alone reserve 1 GiB of addresses."""
 
-MEMORY_PER_BYTE = 40
-"""Bytes of memory for a byte of the file: numbers that compress well become a few times larger, and VTK
-holds them more than once. Never more than half of the machine's memory."""
+MEMORY_PER_BYTE, MOST_MEMORY = 40, 16 * 2**30
+"""Bytes of memory for a byte of the file, and in all: numbers that compress well become a few times larger,
+and VTK holds them more than once."""
 
 SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
 
@@ -33,7 +32,7 @@ def read_vtk(path: Path, most: int) -> dict[str, Array]:
             time than a file of its size may.
     """
     size = path.stat().st_size
-    memory = min(MEMORY + MEMORY_PER_BYTE * size, memory_of_machine() // 2)
+    memory = min(MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
     seconds = SECONDS + SECONDS_PER_BYTE * size
     with tempfile.TemporaryDirectory(prefix="ecs_fluid-") as folder:
         out = Path(folder) / "arrays.npz"
