@@ -10,6 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from ecs_fluid.errors import RecipeError
 
+NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+"""What entities may be called: names become names of files."""
+
+_PATTERNS = {NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
+
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint ``; did you mean 'x'?`` when `name` is close to a known name, else the list of names."""
@@ -22,7 +27,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(known)}" if known else "nothing is known here"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as a sentence shows it: not more than 60 characters of it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -96,23 +102,27 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
-            return f"{place}: unknown key {key!r}; {nearest(str(path[-1]), known)}"
+            return f"{place}: unknown key {shown(key)}; {nearest(str(path[-1]), known)}"
         case "missing":
-            return f"{place}: {key!r} is missing"
+            return f"{place}: {shown(key)} is missing"
         case "literal_error" | "enum":
             allowed = context.get("expected", "")
-            return f"{place}: {key} = {_shown(value)}; allowed: {allowed}"
+            return f"{place}: {key} = {shown(value)}; allowed: {allowed}"
         case "value_error" | "assertion_error":
             reason = str(context.get("error", first["msg"]))
-            return f"{place}: {key} = {_shown(value)}: {reason}" if key else f"{place}: {reason}"
+            return f"{place}: {key} = {shown(value)}: {reason}" if key else f"{place}: {reason}"
         case "finite_number":
-            return f"{place}: {key} = {_shown(value)}; a finite number is needed"
+            return f"{place}: {key} = {shown(value)}; a finite number is needed"
+        case "string_pattern_mismatch":
+            pattern = str(context.get("pattern"))
+            allowed = _PATTERNS.get(pattern, f"text of the form {pattern}")
+            return f"{place}: {key} = {shown(value)}; {allowed} is needed"
         case kind if limit := _limits(context):
             what = "a number" if "than" in kind else "a value"
-            return f"{place}: {key} = {_shown(value)}; {what} {limit} is needed"
+            return f"{place}: {key} = {shown(value)}; {what} {limit} is needed"
         case _:
             reason = first["msg"].removeprefix("Input should be ")
-            return f"{place}: {key} = {_shown(value)}; {reason} is needed"
+            return f"{place}: {key} = {shown(value)}; {reason} is needed"
 
 
 def validated(model: type[BaseModel], values: Any, place: str) -> Any:

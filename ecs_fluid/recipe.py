@@ -20,17 +20,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from ecs_fluid.errors import RecipeError
-from ecs_fluid.explain import nearest, validated
+from ecs_fluid.errors import RecipeError, StorageError
+from ecs_fluid.explain import NAME, nearest, shown, validated
 from ecs_fluid.system import Settings
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
+MOST_BYTES = 16 * 2**20
+"""Bytes that a world file may have; numbers by the million belong into data files."""
+
 Vector = tuple[float, float, float]
 Name = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=64, description="name of the entity, unique"),
+    Field(pattern=NAME, max_length=64, description="name of the entity, unique"),
 ]
 
 
@@ -60,26 +63,31 @@ class Recipe(Settings):
 def entity_recipe(table: Any, place: str) -> Recipe:
     """The recipe of one ``[[entity]]`` table, checked by the model of its kind."""
     if not isinstance(table, dict):
-        raise RecipeError(f"{place}: {table!r}; a table with a 'kind' is needed")
+        raise RecipeError(f"{place}: {shown(table)}; a table with a 'kind' is needed")
     if "kind" not in table:
         raise RecipeError(f"{place}: 'kind' is missing; known: {', '.join(sorted(Recipe.registry))}")
     kind = table["kind"]
     if not isinstance(kind, str) or kind not in Recipe.registry:
-        raise RecipeError(f"{place}: kind = {kind!r} is not known; {nearest(str(kind), Recipe.registry)}")
+        raise RecipeError(
+            f"{place}: kind = {shown(kind)} is not known; {nearest(str(kind)[:60], Recipe.registry)}"
+        )
     name = table.get("name")
     if isinstance(name, str):
-        place = f"{place} {name!r}"
+        place = f"{place} {shown(name)}"
     recipe: Recipe = validated(Recipe.registry[kind], table, place)
     return recipe
 
 
 def read_tables(path: Path) -> dict[str, Any]:
-    """Tables of a world file, TOML or (by its ending) JSON."""
+    """Tables of a world file, TOML or (by its ending) JSON, of at most `MOST_BYTES`."""
+    from ecs_fluid.io.untrusted import read_bytes
+
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise RecipeError(f"{path}: cannot be read: {reason}") from None
+        text = read_bytes(path, "read world file", MOST_BYTES).decode().removeprefix("\ufeff")
+    except StorageError as error:
+        raise RecipeError(str(error)) from None
+    except UnicodeDecodeError:
+        raise RecipeError(f"{path}: cannot be read: it is not UTF-8 text") from None
     try:
         tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:

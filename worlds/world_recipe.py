@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
 from ecs_fluid.components import InertialVelocity, Liquid, Pose
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.explain import nearest, validated
+from ecs_fluid.explain import nearest, shown, validated
 from ecs_fluid.plugins import imported, refuse_hidden, searching
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
@@ -288,7 +288,7 @@ def _merged(under: dict[str, Any], over: dict[str, Any], place: str) -> dict[str
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     """Class of a [[system]] table; its parameters are checked."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
-        raise RecipeError(f"{place}: a table with a 'kind' is needed, not {item!r}")
+        raise RecipeError(f"{place}: a table with a 'kind' is needed, not {shown(item)}")
     name = item["kind"]
     kinds = {
         kind.kind: kind
@@ -301,7 +301,7 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         kind = System.registry.get(name) or (imported(name, place) if allow_code else None)
         if kind is None:
             raise RecipeError(
-                f"{place}: kind = {name!r} would run code of yours; allow it with --allow-code on the "
+                f"{place}: kind = {shown(name)} would run code of yours; allow it with --allow-code on the "
                 "command line or allow_code=True in Python"
             )
     elif name in kinds:
@@ -309,9 +309,9 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     else:
         point = next((p for p in entry_points(group="ecs_fluid.systems") if p.name == name), None)
         if point is None:
-            raise RecipeError(f"{place}: kind = {name!r} is not known; {nearest(name, kinds)}")
+            raise RecipeError(f"{place}: kind = {shown(name)} is not known; {nearest(name[:60], kinds)}")
         kind = point.load()
-    validated(kind.Parameters, {key: item[key] for key in item if key != "kind"}, f"{place} {name!r}")
+    validated(kind.Parameters, {key: item[key] for key in item if key != "kind"}, f"{place} {shown(name)}")
     return kind
 
 

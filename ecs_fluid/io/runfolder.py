@@ -131,6 +131,11 @@ class RunFolder:
         where = self.path / "run.json"
         if not self.path.is_dir():
             raise StorageError(f"{self.path} is not a run folder: there is no such folder.")
+        if not where.exists() and (self.path / "sweep.json").is_file():
+            raise StorageError(
+                f"{self.path} is a sweep: the runs are in {self.path / 'members'}, and table.csv has the "
+                "results of all; the same `ecs-fluid sweep` command again continues it."
+            )
         if not where.exists():
             raise StorageError(f"{self.path} is not a run folder: it has no run.json.")
         try:

@@ -36,6 +36,7 @@ def check_file(path: Path, doing: str, most: int | None = None) -> int:
     ``doing`` completes "cannot ..."; ``most`` is the largest size allowed, default the memory of the
     machine. Raises StorageError for anything that is not a file, and for a larger one.
     """
+    where = " on this machine" if most is None else ""
     most = memory_of_machine() if most is None else most
     try:
         found = path.stat()
@@ -47,8 +48,7 @@ def check_file(path: Path, doing: str, most: int | None = None) -> int:
         raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, not a file.")
     if found.st_size > most:
         raise StorageError(
-            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,} are read on this "
-            "machine."
+            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,} are read{where}."
         )
     return found.st_size
 

@@ -10,33 +10,17 @@ import contextlib
 import faulthandler
 import io
 import json
-import resource
 import shutil
-import signal
 import sys
-import time
-import traceback
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import run_mutations
+from judge import Verdicts
 
-from ecs_fluid.cli import main
-
-SECONDS = 60.0
-"""Longest that a command may take; on the good run the slowest takes about one second."""
 BYTES = 16 * 2**30
-"""Address space of the process; numerical libraries reserve some of it without using it."""
-
-
-class Hangs(BaseException):
-    """Raised by the alarm; no handler of exceptions in the package swallows it."""
-
-
-def _alarm(*_: Any) -> None:
-    raise Hangs
 
 
 def commands(number: int, run: Path, pictures: bool) -> list[list[str]]:
@@ -52,28 +36,6 @@ def commands(number: int, run: Path, pictures: bool) -> list[list[str]]:
     return [["info", str(run)], others[number % len(others)]]
 
 
-def judged(command: list[str]) -> tuple[int | None, str]:
-    """(exit code, complaint) of one command; the complaint is "" when all is as it should be."""
-    said, errors = io.StringIO(), io.StringIO()
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
-            code = main(command)
-    except Hangs:
-        return None, f"{command[0]} took longer than {SECONDS:g} s"
-    except BaseException:
-        return None, f"{command[0]}: {traceback.format_exc(limit=-4)}"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-    lines = [line for line in errors.getvalue().splitlines() if line.startswith("error: ")]
-    if code == 0 and not lines:
-        return code, ""
-    rest = errors.getvalue().strip().splitlines()[-1:]
-    if code != 2 or len(lines) != 1 or rest != lines or "Traceback" in errors.getvalue():
-        return code, f"{command[0]}: exit code {code}, standard error {errors.getvalue()[:600]!r}"
-    return code, ""
-
-
 def _tidy(folder: Path) -> None:
     for path in folder.glob("mutant*"):
         if path.is_dir() and not path.is_symlink():
@@ -85,24 +47,21 @@ def _tidy(folder: Path) -> None:
 def run(first: int, last: int, folder: Path, pictures: bool) -> dict[str, Any]:
     """Go through the numbers."""
     faulthandler.enable()
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    signal.signal(signal.SIGALRM, _alarm)
+    verdicts = Verdicts(BYTES, only_the_error=False)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         good = run_mutations.good_run(folder / "good")
-    wrong, well, tried, slowest = {}, 0, 0, (0.0, -1)
+    wrong, well, tried = {}, 0, 0
     for number in range(first, last):
         _tidy(folder)
         done = run_mutations.mutate(number, good, folder / "mutant")
         print(number, done, file=sys.stderr, flush=True)  # the last line names the one that ended the process
         for command in commands(number, folder / "mutant", pictures):
-            started = time.monotonic()
-            code, complaint = judged(command)
-            slowest = max(slowest, (time.monotonic() - started, number))
+            code, complaint = verdicts.of(command, number)
             well, tried = well + (code == 0), tried + 1
             if complaint:
                 wrong[f"{number} ({done})"] = complaint
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"wrong": wrong, "well": well, "tried": tried, "slowest": slowest, "MiB": memory}
+    found = {"wrong": wrong, "well": well, "tried": tried}
+    return {**found, "slowest": verdicts.slowest, "MiB": verdicts.memory()}
 
 
 if __name__ == "__main__":

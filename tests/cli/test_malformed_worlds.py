@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "two values": ("[world]\ndt = 1\ndt = 2", ("not valid TOML",)),
     "unknown table": ("[worlds]\ndt = 0.1" + RING, ("unknown table 'worlds'", "did you mean 'world'")),
     "unknown preset": ('preset = "artcle"' + RING, ("preset = 'artcle'", "'article'")),
+    "name with dots": (
+        ring('"ring"', '"ä"'),
+        ("name = 'ä'; a name of letters a to z, digits, _ and - that",),
+    ),
+    "name without end": (ring('"ring"', f'"{"a" * 10**6}"'), ("aaa...; a value of length at most 64",)),
     "dt is negative": ("[world]\ndt = -0.1" + RING, ("[world]", "dt = -0.1", "above 0")),
     "dt is zero": ("[world]\ndt = 0" + RING, ("dt = 0", "above 0")),
     "dt is text": ('[world]\ndt = "fast"' + RING, ("dt = 'fast'", "number")),
@@ -153,6 +159,24 @@ def test_the_ring_itself_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_text(RING, encoding="utf-8")
     assert main(["validate", str(path)]) == 0
     assert "valid" in capsys.readouterr().out
+
+
+def test_what_is_no_ordinary_file_is_refused_unread(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe that nobody writes to, a device without end, a sparse file of 100 GB: at once, and not read."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    with (tmp_path / "sparse.toml").open("wb") as file:
+        file.truncate(10**11)
+    for name, words in (
+        ("pipe", "is a device or a pipe"),
+        ("zero", "is a device or a pipe"),
+        ("sparse", "has 100,000,000,000 bytes, and at most 16,777,216 are read."),
+    ):
+        assert main(["validate", str(tmp_path / f"{name}.toml")]) == 2
+        said = capsys.readouterr().err
+        assert words in said and said.startswith("error: ") and said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

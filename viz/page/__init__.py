@@ -51,7 +51,7 @@ def page(
     show, a folder that is there already, a disk that is full.
     """
     from ecs_fluid.io.export.frames import Frames
-    from ecs_fluid.io.export.target import unfinished, write_manifest
+    from ecs_fluid.io.export.target import own_folder, unfinished, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.viz.columns import choose
     from ecs_fluid.viz.look import LOOKS
@@ -65,7 +65,7 @@ def page(
         raise FluidError(f"the title {title!a} has bytes that are no text; UTF-8 is needed")
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
-    target = Path(out) if out is not None else folder.path / "exports" / "page"
+    target = Path(out) if out is not None else own_folder(folder.path, "page")
     with unfinished(target, replace) as made:
         told = write(made, chosen, fields, color_by, look, title or chosen.name)
         write_manifest(made, "page", chosen, told)

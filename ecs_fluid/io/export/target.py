@@ -20,11 +20,25 @@ MANIFEST = "export.json"
 FORMAT = "ecs_fluid export"
 
 
+def own_folder(run: Path, to: str) -> Path:
+    """Where exports of a run go by default. Raises StorageError for a link, which leads to another place."""
+    folder = run / "exports"
+    for path in (folder, folder / to):
+        if path.is_symlink():
+            raise StorageError(
+                f"{path} is a symbolic link; by default exports are written in the folder of their run only, "
+                "so choose another folder (--out)."
+            )
+    return folder / to
+
+
 @contextmanager
 def unfinished(target: Path, replace: bool) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place when the block ends well, and is removed when not."""
     if target.is_file():
         raise StorageError(f"cannot export to {target}: it is a file; a folder is needed.")
+    if target.is_symlink():
+        raise StorageError(f"cannot export to {target}: it is a symbolic link; a folder is needed.")
     _refuse_former(target, replace)
     make_folder(target.parent)
     # Two at once must not share a folder; what one that was killed has left goes when its process is gone.

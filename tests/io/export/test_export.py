@@ -16,7 +16,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.export.frames import selected
 from ecs_fluid.io.runfolder import RunFolder
-from tests.io.export.made_run import frame_of
+from tests.io.export.made_run import frame_of, make_run
 
 
 @pytest.mark.parametrize(
@@ -202,3 +202,22 @@ def test_two_exports_at_once_leave_one(run: Path, tmp_path: Path) -> None:
         target.with_name("other").rename(target)
     assert (target / MANIFEST).is_file() and not slow.exists()
     assert [path.name for path in tmp_path.glob(".twice*")] == [".twice.tmp1"]
+
+
+def test_a_link_in_the_run_does_not_lead_out_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the folder of exports, and of the one export; nothing is written, in neither place."""
+    run, other = make_run(tmp_path / "run", 2), tmp_path / "other"
+    other.mkdir()
+    for link in (run / "exports", run / "exports" / "npz"):
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(other)
+        assert main([*["export", str(run), "--to", "npz"], "--replace"]) == 2
+        said = capsys.readouterr().err
+        assert f"{link} is a symbolic link" in said and "--out" in said and said.count("\n") == 1
+        assert not list(other.iterdir())
+        link.unlink()
+    (tmp_path / "named").symlink_to(other)
+    assert main([*["export", str(run), "--to", "npz"], "--out", str(tmp_path / "named")]) == 2
+    assert "is a symbolic link; a folder is needed" in capsys.readouterr().err
