@@ -124,9 +124,10 @@ class Run:
             self._checkpoint()
             # Also at tick 0: a run that was killed before its second checkpoint has frames already.
             with folder.write_trajectory(world.tick if self._continues else None) as frames:
-                if world.tick == 0 and not frames.ticks:
+                if world.tick == 0:
                     world.evaluate()
-                    frames.append(0, 0.0, stored_columns(world))
+                    if not frames.ticks:
+                        frames.append(0, 0.0, stored_columns(world))
                     store_surface(world, folder.fields)
                 status = self._loop(frames, watch)
                 self._checkpoint()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ecs_fluid.component import Array
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.fields import FieldFrame, append_field, field_ticks, read_field
 
@@ -18,24 +19,45 @@ NAME = "sdf"
 
 
 def store_surface(world: World, folder: Path) -> None:
-    """Store the world's SignedDistance, if it has one that is not empty, as a field of the present tick."""
-    from ecs_fluid.components import SignedDistance, TemperatureField, TransferGrid
+    """Store the world's signed distances, if it has any, as a field of the present tick.
 
-    tables = world.fluid.tables
-    table = tables.get(SignedDistance)
-    if not isinstance(table, SignedDistance) or table.phi.size == 0:
+    Before the first tick these are those that a SurfaceSystem finds in the evaluated fields; the world keeps
+    its own table empty until its first tick, as without this.
+    """
+    from ecs_fluid.components import TemperatureField, TransferGrid
+
+    level = _level(world)
+    if level is None:
         return
-    arrays = {"phi": table.phi}
+    phi, origin, spacing = level
+    arrays, tables = {"phi": phi}, world.fluid.tables
     grid, heat = tables.get(TransferGrid), tables.get(TemperatureField)
     if isinstance(grid, TransferGrid) and isinstance(heat, TemperatureField) and heat.T.size:
         from ecs_fluid.kernels.interpolation import interpolate
         from ecs_fluid.kernels.level_set import grid_rows
 
-        everywhere = np.ones(table.phi.shape, bool)
-        x = grid_rows(table.phi, table.origin, table.spacing, everywhere)
+        x = grid_rows(phi, origin, spacing, np.ones(phi.shape, bool))
         read = interpolate(x, grid.origin, grid.spacing, np.ascontiguousarray(heat.T))
-        arrays["T"] = read.reshape(table.phi.shape)
-    append_field(folder, NAME, world.tick, world.time, table.origin, table.spacing, arrays)
+        arrays["T"] = read.reshape(phi.shape)
+    append_field(folder, NAME, world.tick, world.time, origin, spacing, arrays)
+
+
+def _level(world: World) -> tuple[Array, Array, Array] | None:
+    """phi [m], origin [m] and spacing [m] of the world's surface, or None."""
+    from ecs_fluid.components import SignedDistance
+    from ecs_fluid.systems import SurfaceSystem
+
+    table = world.fluid.tables.get(SignedDistance)
+    if not isinstance(table, SignedDistance):
+        return None
+    if table.phi.size:
+        return table.phi, table.origin, table.spacing
+    system = next((one for one in world.systems if isinstance(one, SurfaceSystem)), None)
+    if system is None or world.tick > 0:
+        return None
+    with world.active():
+        level, _ = system.found_surface()
+    return level.phi, level.origin, level.spacing
 
 
 def stored_surface(folder: Path, tick: int) -> FieldFrame:

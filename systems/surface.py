@@ -124,7 +124,7 @@ class SurfaceSystem(System):
         if self.carried and table.phi.size:
             self._carry(table, dt)
         elif due:
-            self._find(table)
+            self._put(table, *self.found_surface())
         if due and self.mesh and table.surface[0]:
             self._fill_mesh(table)
         else:
@@ -146,7 +146,11 @@ class SurfaceSystem(System):
             level = with_volume(level, float(table.volume[0]), taken(level, motion))
         self._put(table, level, surface)
 
-    def _find(self, table: SignedDistance) -> None:
+    def found_surface(self) -> tuple[Level, bool]:
+        """Distances [m] to the surface of the present field, and whether there is one; nothing is changed.
+
+        The field must be filled: by a tick, or by `World.evaluate` before the first.
+        """
         from ecs_fluid.kernels.eikonal import distances
         from ecs_fluid.kernels.facets import facet_distances
         from ecs_fluid.kernels.indicator import crossing_distances, full_value
@@ -170,7 +174,7 @@ class SurfaceSystem(System):
             phi, pinned = facet_distances(field, spacing)
         level = Level(phi, origin.astype(self.world.dtype), spacing.astype(self.world.dtype))
         found = distances(phi, pinned, spacing, self.order, self._limit(level))
-        self._put(table, level._replace(phi=found.phi), found.surface)
+        return level._replace(phi=found.phi), found.surface
 
     def _of_liquid(self) -> bool:
         """Whether the surface is that of a SphSystem's particles, which bring nothing to the fields."""
