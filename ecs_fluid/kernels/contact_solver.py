@@ -14,10 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.rotation import cross, matrix_of, times
+from ecs_fluid.kernels.rotation import matrix_of
 
 SETTLED = 1e-13
 """Change of a contact's velocity, m/s, below which the impulse solver stops."""
+
+TURNS = 64
+"""Contacts between two in a sweep that stand side by side in the table."""
+
+STRAIGHT = 1e-12
+"""Arm of an impulse, as a part of the radius, that is rounding."""
+
+LIKE_A_BALL = 1e-12
+"""Relative difference of the moments of inertia below which a free spin keeps its axis."""
 
 SAME_PLACE = 0.2
 """Part of the smaller body's radius by which a contact may have moved and still be the same."""
@@ -56,6 +65,17 @@ class Bodies(NamedTuple):
 
 
 @njit(cache=True)
+def alike(inertia: np.ndarray) -> bool:
+    """Whether a tensor (3, 3) is a number times the unit tensor, to LIKE_A_BALL of that number."""
+    mean = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / 3.0
+    uneven = 0.0
+    for j in range(3):
+        for k in range(3):
+            uneven = max(uneven, abs(inertia[j, k] - (mean if j == k else 0.0)))
+    return uneven <= LIKE_A_BALL * mean
+
+
+@njit(cache=True)
 def _inverse_inertia(bodies: Bodies, who: np.ndarray) -> np.ndarray:
     """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move, zero else."""
     n = len(bodies.x)
@@ -63,7 +83,12 @@ def _inverse_inertia(bodies: Bodies, who: np.ndarray) -> np.ndarray:
     for c in range(len(who)):
         wanted[who[c, 0]], wanted[who[c, 1]] = True, True
     for i in range(n):
-        if wanted[i] and bodies.motion[i] == 2:
+        if not wanted[i] or bodies.motion[i] != 2:
+            continue
+        if alike(bodies.inertia[i]):
+            for k in range(3):
+                out[i, k, k] = 1.0 / bodies.inertia[i, k, k]
+        else:
             turn = matrix_of(bodies.q[i])
             out[i] = turn @ np.linalg.inv(bodies.inertia[i]) @ turn.T
     return out
@@ -75,42 +100,83 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @njit(cache=True)
-def _across(n: np.ndarray) -> np.ndarray:
-    """A unit vector across the unit vector n."""
-    other = np.zeros(3)
-    k = 0
-    for i in range(1, 3):
-        if abs(n[i]) < abs(n[k]):
-            k = i
-    other[k] = 1.0
-    first = cross(n, other)
-    return first / math.sqrt(dot(first, first))
+def _across(x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A unit vector across the unit vector (x, y, z)."""
+    ox, oy, oz = 1.0, 0.0, 0.0
+    if abs(y) < abs(x):
+        ox, oy = 0.0, 1.0
+    if abs(z) < min(abs(x), abs(y)):
+        ox, oy, oz = 0.0, 0.0, 1.0
+    fx, fy, fz = y * oz - z * oy, z * ox - x * oz, x * oy - y * ox
+    size = math.sqrt(fx * fx + fy * fy + fz * fz)
+    return fx / size, fy / size, fz / size
 
 
 @njit(cache=True)
-def contact_rows(bodies: Bodies, who: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows J (c, 3, 12) that take both bodies' velocities to the contact's, and M^-1 J (c, 3, 12).
+def contact_friction(bodies: Bodies, who: np.ndarray) -> np.ndarray:
+    """Coefficients (c,) of Coulomb's friction of contacts: the geometric mean of both bodies'."""
+    out = np.empty(len(who))
+    for c in range(len(who)):
+        out[c] = math.sqrt(bodies.friction[who[c, 0]] * bodies.friction[who[c, 1]])
+    return out
 
-    Directions 0, 1, 2 are the normal and two tangents; columns 0 to 5 belong to the first body (v, spin),
-    6 to 11 to the second.
+
+@njit(cache=True)
+def contact_rows(
+    bodies: Bodies, who: np.ndarray, points: np.ndarray, friction: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows J (3, c, 12) that take both bodies' velocities to the contact's, and M^-1 J (3, c, 12).
+
+    Directions 0, 1, 2 are the normal and two tangents; contacts without friction have the normal only.
+    Columns 0 to 5 belong to the first body (v, spin), 6 to 11 to the second.
     """
     inverse = _inverse_inertia(bodies, who)
-    rows, weighted = np.empty((len(who), 3, 12)), np.zeros((len(who), 3, 12))
+    rows, weighted = np.empty((3, len(who), 12)), np.empty((3, len(who), 12))
     for c in range(len(who)):
-        normal = points[c, 3:6]
-        tangent = _across(normal)
-        for d in range(3):
-            way = normal if d == 0 else tangent if d == 1 else cross(normal, tangent)
-            for side in range(2):
-                i = who[c, side]
-                sign = 1.0 if side else -1.0
-                arm = sign * cross(points[c, :3] - bodies.x[i], way)
-                rows[c, d, 6 * side : 6 * side + 3] = sign * way
-                rows[c, d, 6 * side + 3 : 6 * side + 6] = arm
-                if bodies.motion[i] == 2:
-                    weighted[c, d, 6 * side : 6 * side + 3] = (sign / bodies.mass[i]) * way
-                    weighted[c, d, 6 * side + 3 : 6 * side + 6] = times(inverse[i], arm)
+        nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
+        _row(bodies, inverse, who, points, c, 0, nx, ny, nz, rows, weighted)
+        if friction[c] != 0.0:
+            tx, ty, tz = _across(nx, ny, nz)
+            _row(bodies, inverse, who, points, c, 1, tx, ty, tz, rows, weighted)
+            ux, uy, uz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
+            _row(bodies, inverse, who, points, c, 2, ux, uy, uz, rows, weighted)
     return rows, weighted
+
+
+@njit(cache=True)
+def _row(
+    bodies: Bodies,
+    inverse: np.ndarray,
+    who: np.ndarray,
+    points: np.ndarray,
+    c: int,
+    d: int,
+    x: float,
+    y: float,
+    z: float,
+    rows: np.ndarray,
+    weighted: np.ndarray,
+) -> None:
+    """Fill direction d of contact c, which is (x, y, z)."""
+    for side in range(2):
+        i, sign, k = who[c, side], 1.0 if side else -1.0, 6 * side
+        rx, ry, rz = (
+            points[c, 0] - bodies.x[i, 0],
+            points[c, 1] - bodies.x[i, 1],
+            points[c, 2] - bodies.x[i, 2],
+        )
+        ax, ay, az = sign * (ry * z - rz * y), sign * (rz * x - rx * z), sign * (rx * y - ry * x)
+        rows[d, c, k], rows[d, c, k + 1], rows[d, c, k + 2] = sign * x, sign * y, sign * z
+        rows[d, c, k + 3], rows[d, c, k + 4], rows[d, c, k + 5] = ax, ay, az
+        if bodies.motion[i] != 2:
+            weighted[d, c, k : k + 6] = 0.0
+            continue
+        light = sign / bodies.mass[i]
+        weighted[d, c, k], weighted[d, c, k + 1], weighted[d, c, k + 2] = light * x, light * y, light * z
+        for j in range(3):
+            weighted[d, c, k + 3 + j] = (
+                inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
+            )
 
 
 @njit(cache=True)
@@ -134,6 +200,27 @@ def _push(row: np.ndarray, bodies: Bodies, a: int, b: int, impulse: float) -> No
 
 
 @njit(cache=True)
+def _in_turn(target: np.ndarray, gained: np.ndarray) -> np.ndarray:
+    """The contacts that can act, so ordered that neighbours in the list seldom share a body.
+
+    The rows come body by body: each visit would wait for the one before to have moved that body.
+    """
+    acting = np.empty(len(target), np.int64)
+    count = 0
+    for c in range(len(target)):
+        if target[c] > -math.inf or gained[c, 0] > 0.0:
+            acting[count] = c
+            count += 1
+    out = np.empty(count, np.int64)
+    stride, k = (count + TURNS - 1) // TURNS, 0
+    for first in range(stride):
+        for c in range(first, count, stride):
+            out[k] = acting[c]
+            k += 1
+    return out
+
+
+@njit(cache=True)
 def solve(
     bodies: Bodies,
     who: np.ndarray,
@@ -149,32 +236,60 @@ def solve(
     gained (c, 3): impulses so far along the normal and two tangents, kg m/s; changed in place with the
     velocities of the bodies.
     """
-    count = len(who)
-    soft = np.empty((count, 3))
-    for c in range(count):
-        for d in range(3):
-            soft[c, d] = (rows[c, d] * weighted[c, d]).sum()
+    turn = _in_turn(target, gained)
+    count = len(turn)
+    ease, central, line = np.empty((len(who), 3)), np.zeros(count, np.bool_), np.empty((count, 5))
+    for k in range(count):
+        c = turn[k]
+        a, b = who[c, 0], who[c, 1]
+        for j in range(3):
+            line[k, j] = rows[0, c, 6 + j]
+        line[k, 3] = 1.0 / bodies.mass[a] if bodies.motion[a] == 2 else 0.0
+        line[k, 4] = 1.0 / bodies.mass[b] if bodies.motion[b] == 2 else 0.0
+        for d in range(1 if friction[c] == 0.0 else 3):
+            soft = 0.0
+            for j in range(12):
+                soft += rows[d, c, j] * weighted[d, c, j]
+            ease[c, d] = 1.0 / soft
+        # An impulse along the normal turns neither of two touching balls.
+        arm = 0.0
+        for j in range(3):
+            arm = max(arm, abs(rows[0, c, 3 + j]), abs(rows[0, c, 9 + j]))
+        central[k] = arm <= STRAIGHT * min(bodies.radius[a], bodies.radius[b])
+    v = bodies.v
     for sweep in range(sweeps):
         largest = 0.0
         for step in range(count):
-            c = step if sweep % 2 == 0 else count - 1 - step
+            k = step if sweep % 2 == 0 else count - 1 - step
+            c = turn[k]
             a, b = who[c, 0], who[c, 1]
-            speed = contact_speed(rows[c, 0], bodies, a, b)
-            total = max(gained[c, 0] + (target[c] - speed) / soft[c, 0], 0.0)
+            if central[k]:
+                x, y, z = line[k, 0], line[k, 1], line[k, 2]
+                speed = x * (v[b, 0] - v[a, 0]) + y * (v[b, 1] - v[a, 1]) + z * (v[b, 2] - v[a, 2])
+            else:
+                speed = contact_speed(rows[0, c], bodies, a, b)
+            total = max(gained[c, 0] + (target[c] - speed) * ease[c, 0], 0.0)
             change = total - gained[c, 0]
             gained[c, 0] = total
-            _push(weighted[c, 0], bodies, a, b, change)
-            largest = max(largest, abs(change) * soft[c, 0])
+            if central[k]:
+                back, on = change * line[k, 3], change * line[k, 4]
+                v[a, 0], v[a, 1], v[a, 2] = v[a, 0] - back * x, v[a, 1] - back * y, v[a, 2] - back * z
+                v[b, 0], v[b, 1], v[b, 2] = v[b, 0] + on * x, v[b, 1] + on * y, v[b, 2] + on * z
+            else:
+                _push(weighted[0, c], bodies, a, b, change)
+            largest = max(largest, abs(change) / ease[c, 0])
             if friction[c] == 0.0 or (total == 0.0 and gained[c, 1] == 0.0 and gained[c, 2] == 0.0):
                 continue
-            p1 = gained[c, 1] - contact_speed(rows[c, 1], bodies, a, b) / soft[c, 1]
-            p2 = gained[c, 2] - contact_speed(rows[c, 2], bodies, a, b) / soft[c, 2]
+            p1 = gained[c, 1] - contact_speed(rows[1, c], bodies, a, b) * ease[c, 1]
+            p2 = gained[c, 2] - contact_speed(rows[2, c], bodies, a, b) * ease[c, 2]
             size, most = math.sqrt(p1 * p1 + p2 * p2), friction[c] * total
             if size > most:
                 p1, p2 = p1 * most / size, p2 * most / size
-            largest = max(largest, abs(p1 - gained[c, 1]) * soft[c, 1], abs(p2 - gained[c, 2]) * soft[c, 2])
-            _push(weighted[c, 1], bodies, a, b, p1 - gained[c, 1])
-            _push(weighted[c, 2], bodies, a, b, p2 - gained[c, 2])
+            largest = max(
+                largest, abs(p1 - gained[c, 1]) / ease[c, 1], abs(p2 - gained[c, 2]) / ease[c, 2]
+            )
+            _push(weighted[1, c], bodies, a, b, p1 - gained[c, 1])
+            _push(weighted[2, c], bodies, a, b, p2 - gained[c, 2])
             gained[c, 1], gained[c, 2] = p1, p2
         if largest < SETTLED:
             break
@@ -189,6 +304,7 @@ def recall(
     rows: np.ndarray,
     weighted: np.ndarray,
     gained: np.ndarray,
+    friction: np.ndarray,
     h: float,
 ) -> None:
     """Start each contact from the force that the same place of the same two bodies had before."""
@@ -211,13 +327,15 @@ def recall(
             m += 1
         if best < 0:
             continue
-        for d in range(3):
+        # Without friction a force that the normal has turned away from is gone.
+        ways = 1 if friction[c] == 0.0 else 3
+        for d in range(ways):
             along = 0.0
             for j in range(3):
-                along += rows[c, d, 6 + j] * memory.force[best, j]
+                along += rows[d, c, 6 + j] * memory.force[best, j]
             gained[c, d] = h * along
         if gained[c, 0] <= 0.0:
             gained[c] = 0.0
             continue
-        for d in range(3):
-            _push(weighted[c, d], bodies, a, b, gained[c, d])
+        for d in range(ways):
+            _push(weighted[d, c], bodies, a, b, gained[c, d])

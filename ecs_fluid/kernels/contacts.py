@@ -16,7 +16,7 @@ from numba import njit
 
 from ecs_fluid.kernels.manifold import hull_contacts
 from ecs_fluid.kernels.polytope import Hulls, closest
-from ecs_fluid.kernels.rotation import matrix_of, times, times_transposed
+from ecs_fluid.kernels.rotation import matrix_of, times, times_transposed, turn_of
 
 BALL, SOLID, CONTAINER = 0, 1, 2
 """Shapes of bodies."""
@@ -47,7 +47,7 @@ def contacts_of_pair(
     `slack` is the distance that the two may come closer by, m.
     """
     if shape[a] == BALL and shape[b] == BALL:
-        return _ball_ball(x[a], radius[a], x[b], radius[b], shift[b] - shift[a], out)
+        return ball_ball(x, radius, shift, a, b, out)
     if shape[a] == BALL:
         return _hull_ball(hulls, hull[b], x[b], q[b], x[a], radius[a], shift[a] - shift[b], -1.0, out)
     if shape[b] == BALL:
@@ -68,14 +68,14 @@ def _put(out: np.ndarray, k: int, point: np.ndarray, normal: np.ndarray, gap: fl
 
 
 @njit(cache=True, error_model="numpy")
-def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
-    """Part s >= 0 of `way` (3,) after which d + s way first has length `radius`; 2 if it never has.
+def touch_of(
+    dx: float, dy: float, dz: float, wx: float, wy: float, wz: float, radius: float
+) -> float:
+    """Part s >= 0 of the way (wx, wy, wz) after which d + s way first has length `radius`; 2 if never.
 
-    d (3,) lies outside the ball of that radius.
+    d lies outside the ball of that radius.
     """
-    dd, dw, ww = 0.0, 0.0, 0.0
-    for k in range(3):
-        dd, dw, ww = dd + d[k] * d[k], dw + d[k] * way[k], ww + way[k] * way[k]
+    dd, dw, ww = dx * dx + dy * dy + dz * dz, dx * wx + dy * wy + dz * wz, wx * wx + wy * wy + wz * wz
     spare = dd - radius * radius
     root = dw * dw - ww * spare
     if dw >= 0.0 or root < 0.0:
@@ -85,18 +85,33 @@ def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _ball_ball(xa: np.ndarray, ra: float, xb: np.ndarray, rb: float, way: np.ndarray, out: np.ndarray) -> int:
-    d = xb - xa
-    size = math.sqrt((d * d).sum())
-    normal = d / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
+    """`touch_of` of two vectors (3,)."""
+    return touch_of(d[0], d[1], d[2], way[0], way[1], way[2], radius)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def ball_ball(
+    x: np.ndarray, radius: np.ndarray, shift: np.ndarray, a: int, b: int, out: np.ndarray
+) -> int:
+    """Fill out[0] with the contact of balls a and b; returns 1, or 0 if they do not meet."""
+    ra, rb = radius[a], radius[b]
+    dx, dy, dz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    size = math.sqrt(dx * dx + dy * dy + dz * dz)
+    nx, ny, nz = 0.0, 0.0, 1.0
+    if size > 0.0:
+        nx, ny, nz = dx / size, dy / size, dz / size
     if size > ra + rb:
-        s = first_touch(d, way, ra + rb)
+        wx, wy, wz = shift[b, 0] - shift[a, 0], shift[b, 1] - shift[a, 1], shift[b, 2] - shift[a, 2]
+        s = touch_of(dx, dy, dz, wx, wy, wz, ra + rb)
         if s <= 1.0:
-            normal = (d + s * way) / (ra + rb)
+            nx, ny, nz = (dx + s * wx) / (ra + rb), (dy + s * wy) / (ra + rb), (dz + s * wz) / (ra + rb)
         elif size - ra - rb > NEAR * min(ra, rb):
             return 0
-    gap = (d * normal).sum() - ra - rb
-    _put(out, 0, xa + (ra + 0.5 * gap) * normal, normal, gap)
+    gap = (dx * nx + dy * ny + dz * nz) - ra - rb
+    reach = ra + 0.5 * gap
+    out[0, 0], out[0, 1], out[0, 2] = x[a, 0] + reach * nx, x[a, 1] + reach * ny, x[a, 2] + reach * nz
+    out[0, 3], out[0, 4], out[0, 5], out[0, 6] = nx, ny, nz, gap
     return 1
 
 
@@ -144,7 +159,7 @@ def _hull_ball(
     return 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _container_ball(
     hulls: Hulls,
     hull: int,
@@ -156,15 +171,23 @@ def _container_ball(
     out: np.ndarray,
 ) -> int:
     """Ball inside a container: one contact for every wall within reach."""
-    turn = matrix_of(q)
-    local = times_transposed(turn, center - x)
+    t = turn_of(q[0], q[1], q[2], q[3])
+    dx, dy, dz = center[0] - x[0], center[1] - x[1], center[2] - x[2]
+    lx, ly, lz = (
+        t[0] * dx + t[3] * dy + t[6] * dz,
+        t[1] * dx + t[4] * dy + t[7] * dz,
+        t[2] * dx + t[5] * dy + t[8] * dz,
+    )
     count = 0
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        normal = hulls.planes[k, :3]
-        gap = hulls.planes[k, 3] - (normal * local).sum() - radius
+        nx, ny, nz = hulls.planes[k, 0], hulls.planes[k, 1], hulls.planes[k, 2]
+        gap = hulls.planes[k, 3] - (nx * lx + ny * ly + nz * lz) - radius
         if gap <= slack and count < MOST_CONTACTS:
-            out_normal = times(turn, normal)
-            _put(out, count, center + (radius + gap) * out_normal, -out_normal, gap)
+            for i in range(3):
+                normal = t[3 * i] * nx + t[3 * i + 1] * ny + t[3 * i + 2] * nz
+                out[count, i] = center[i] + (radius + gap) * normal
+                out[count, 3 + i] = -normal
+            out[count, 6] = gap
             count += 1
     return count
 

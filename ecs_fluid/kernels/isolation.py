@@ -12,10 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.close_bodies import close_pairs
 from ecs_fluid.kernels.contact_solver import Bodies
 from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.polytope import Hulls, plane_bound
-from ecs_fluid.kernels.rigid import close_pairs, turn_body
+from ecs_fluid.kernels.rigid import turn_body
 from ecs_fluid.kernels.rotation import length, matrix_of, times, times_transposed
 
 

@@ -64,20 +64,29 @@ def length(a: np.ndarray) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def turn_of(w: float, x: float, y: float, z: float) -> tuple[float, ...]:
+    """Rotation matrix of a quaternion, which is normalised first: nine numbers, row after row."""
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    return (
+        1.0 - s * (y * y + z * z),
+        s * (x * y - w * z),
+        s * (x * z + w * y),
+        s * (x * y + w * z),
+        1.0 - s * (x * x + z * z),
+        s * (y * z - w * x),
+        s * (x * z - w * y),
+        s * (y * z + w * x),
+        1.0 - s * (x * x + y * y),
+    )
+
+
+@njit(cache=True, error_model="numpy")
 def matrix_of(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a quaternion (4,), which is normalised first."""
-    w, x, y, z = q[0], q[1], q[2], q[3]
-    s = 2.0 / (w * w + x * x + y * y + z * z)
+    turn = turn_of(q[0], q[1], q[2], q[3])
     out = np.empty((3, 3))
-    out[0, 0] = 1.0 - s * (y * y + z * z)
-    out[0, 1] = s * (x * y - w * z)
-    out[0, 2] = s * (x * z + w * y)
-    out[1, 0] = s * (x * y + w * z)
-    out[1, 1] = 1.0 - s * (x * x + z * z)
-    out[1, 2] = s * (y * z - w * x)
-    out[2, 0] = s * (x * z - w * y)
-    out[2, 1] = s * (y * z + w * x)
-    out[2, 2] = 1.0 - s * (x * x + y * y)
+    for k in range(9):
+        out[k // 3, k % 3] = turn[k]
     return out
 
 
