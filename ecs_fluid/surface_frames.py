@@ -45,18 +45,15 @@ def store_surface(world: World, folder: Path) -> None:
 def _level(world: World) -> tuple[Array, Array, Array] | None:
     """phi [m], origin [m] and spacing [m] of the world's surface, or None."""
     from ecs_fluid.components import SignedDistance
-    from ecs_fluid.systems import SurfaceSystem
 
     table = world.fluid.tables.get(SignedDistance)
     if not isinstance(table, SignedDistance):
         return None
     if table.phi.size:
         return table.phi, table.origin, table.spacing
-    system = next((one for one in world.systems if isinstance(one, SurfaceSystem)), None)
-    if system is None or world.tick > 0:
+    if world.tick > 0 or not any(hasattr(system, "found_surface") for system in world.systems):
         return None
-    with world.active():
-        level, _ = system.found_surface()
+    level, _ = world.first_surface()
     return level.phi, level.origin, level.spacing
 
 

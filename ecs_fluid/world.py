@@ -422,6 +422,12 @@ class World:
         with self.active():
             return self._ask("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
 
+    @together
+    def first_surface(self) -> Any:
+        """What the SurfaceSystem finds in the evaluated fields of a world before its first tick."""
+        with self.active():
+            return self._ask("found_surface", "SurfaceSystem")
+
     def _ask(self, method: str, example: str, *arguments: Any) -> Any:
         """What the first system that has such a method says."""
         for system in self._systems:

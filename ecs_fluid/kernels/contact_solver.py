@@ -174,9 +174,7 @@ def _row(
         light = sign / bodies.mass[i]
         weighted[d, c, k], weighted[d, c, k + 1], weighted[d, c, k + 2] = light * x, light * y, light * z
         for j in range(3):
-            weighted[d, c, k + 3 + j] = (
-                inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
-            )
+            weighted[d, c, k + 3 + j] = inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
 
 
 @njit(cache=True)
@@ -285,9 +283,7 @@ def solve(
             size, most = math.sqrt(p1 * p1 + p2 * p2), friction[c] * total
             if size > most:
                 p1, p2 = p1 * most / size, p2 * most / size
-            largest = max(
-                largest, abs(p1 - gained[c, 1]) / ease[c, 1], abs(p2 - gained[c, 2]) / ease[c, 2]
-            )
+            largest = max(largest, abs(p1 - gained[c, 1]) / ease[c, 1], abs(p2 - gained[c, 2]) / ease[c, 2])
             _push(weighted[1, c], bodies, a, b, p1 - gained[c, 1])
             _push(weighted[2, c], bodies, a, b, p2 - gained[c, 2])
             gained[c, 1], gained[c, 2] = p1, p2

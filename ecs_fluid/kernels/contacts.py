@@ -68,9 +68,7 @@ def _put(out: np.ndarray, k: int, point: np.ndarray, normal: np.ndarray, gap: fl
 
 
 @njit(cache=True, error_model="numpy")
-def touch_of(
-    dx: float, dy: float, dz: float, wx: float, wy: float, wz: float, radius: float
-) -> float:
+def touch_of(dx: float, dy: float, dz: float, wx: float, wy: float, wz: float, radius: float) -> float:
     """Part s >= 0 of the way (wx, wy, wz) after which d + s way first has length `radius`; 2 if never.
 
     d lies outside the ball of that radius.
@@ -91,9 +89,7 @@ def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def ball_ball(
-    x: np.ndarray, radius: np.ndarray, shift: np.ndarray, a: int, b: int, out: np.ndarray
-) -> int:
+def ball_ball(x: np.ndarray, radius: np.ndarray, shift: np.ndarray, a: int, b: int, out: np.ndarray) -> int:
     """Fill out[0] with the contact of balls a and b; returns 1, or 0 if they do not meet."""
     ra, rb = radius[a], radius[b]
     dx, dy, dz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]

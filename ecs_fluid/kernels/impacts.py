@@ -134,9 +134,7 @@ def _impact(
 
 
 @njit(cache=True, error_model="numpy")
-def _approach(
-    v: np.ndarray, push: np.ndarray, a: int, b: int, most: float
-) -> tuple[float, float]:
+def _approach(v: np.ndarray, push: np.ndarray, a: int, b: int, most: float) -> tuple[float, float]:
     """Bounds on (speed m/s, way m) of bodies a and b towards each other within `most` s, without spin."""
     speed, growth = 0.0, 0.0
     for k in range(3):
