@@ -244,7 +244,7 @@ class Ranks:
         ends = np.cumsum([0, *(self.total(name) for name in names)])
         firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
         holders = np.tile(np.arange(self.comm.size), len(names))
-        return sums.Keep(row, np.concatenate(firsts), holders, store)
+        return sums.Keep(row, np.concatenate([ends[:0], *firsts]), holders, store)
 
     def on_all(
         self,
