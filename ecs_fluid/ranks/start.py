@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,8 +32,7 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
                 print(world.state_hash())
 
     Args:
-        threads: threads for the kernels of each process; default its part of the machine's cores. Kernels
-            must not have been loaded before.
+        threads: threads for the kernels of each process; default its part of the machine's cores.
         code: folder from which systems of your own are imported on all ranks, which runs their code.
 
     Raises FluidError when mpi4py is not installed.
@@ -48,7 +48,7 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
     from ecs_fluid.ranks.team import follow, leading
 
     beside = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED).Get_size()
-    os.environ["NUMBA_NUM_THREADS"] = str(threads or max(1, (os.cpu_count() or 1) // beside))
+    _use_threads(threads or max(1, (os.cpu_count() or 1) // beside))
     comm = Comm(MPI.COMM_WORLD)
     if comm.rank:
         with searching(code):
@@ -57,6 +57,14 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
         return
     with leading(comm) as share:
         yield share
+
+
+def _use_threads(count: int) -> None:
+    numba = sys.modules.get("numba")
+    if numba is None:
+        os.environ["NUMBA_NUM_THREADS"] = str(count)  # it starts no more than these
+    else:
+        numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
 
 
 def check_alone() -> None:
