@@ -14,10 +14,6 @@ from ecs_fluid.kernels.polytope import Hulls
 MOST_FACES = 4096
 """Faces a polytope may have; every one of them is looked at for particles that touch it."""
 
-MESHES = (".stl", ".obj", ".ply", ".vtk", ".vtp", ".vtu")
-"""Mesh files that are read: each is whole by itself. Others (.vtm, .pvd, .gltf, .xdmf, ...) name further
-files, which may lie anywhere."""
-
 SAME = 1e-9
 """Planes whose normals differ by less, and whose offsets do relative to the size, are one face."""
 
@@ -115,20 +111,12 @@ def hull_of_mesh(file: str) -> Hull:
             more than `MOST_POINTS` points.
     """
     from ecs_fluid.worlds.files import data_file
-    from ecs_fluid.worlds.mesh_points import MOST_POINTS, POINTS_OF
-    from ecs_fluid.worlds.vtk_files import read_vtk
+    from ecs_fluid.worlds.vtk_files import MESHES, MOST_POINTS, read_vtk
 
     path = data_file(file)
-    ending = path.suffix.lower()
-    if ending not in MESHES:
+    if path.suffix.lower() not in MESHES:
         raise RecipeError(f"file = {file!r}: meshes ending in {', '.join(MESHES)} can be read")
-    if ending not in POINTS_OF:
-        return hull_of_vertices(read_vtk(path, MOST_POINTS)["x"])
-    try:
-        points = POINTS_OF[ending](path)
-    except (OSError, ValueError, MemoryError) as error:
-        raise RecipeError(f"file = {file!r} is not a readable mesh: {str(error).splitlines()[0]}") from None
-    return hull_of_vertices(points)
+    return hull_of_vertices(read_vtk(path, MOST_POINTS)["x"])
 
 
 def _merged(equations: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What reads a VTK file in a process of its own: ``python vtk_child.py FILE OUT BYTES SECONDS MOST_POINTS``.
+"""What reads a mesh file in a process of its own: ``python vtk_child.py FILE OUT BYTES SECONDS MOST_POINTS``.
 
 A file can make VTK take all memory, or end the process, and no handler of exceptions can catch either. So
 this process limits itself first. It imports nothing of ours, and writes an archive of numbers.
@@ -23,12 +23,19 @@ def limit(bytes_: int, seconds: int) -> None:
 
 def dataset(path: str) -> Any:
     """What VTK reads from the file, by its ending; it says on standard error what it does not like."""
-    if path.lower().endswith(".vtk"):
-        from vtkmodules.vtkIOLegacy import vtkDataSetReader as Reader
-    elif path.lower().endswith(".vtu"):
-        from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader as Reader
-    else:
-        from vtkmodules.vtkIOXML import vtkXMLPolyDataReader as Reader
+    match path.lower().rpartition(".")[2]:
+        case "stl":
+            from vtkmodules.vtkIOGeometry import vtkSTLReader as Reader
+        case "obj":
+            from vtkmodules.vtkIOGeometry import vtkOBJReader as Reader
+        case "ply":
+            from vtkmodules.vtkIOPLY import vtkPLYReader as Reader
+        case "vtk":
+            from vtkmodules.vtkIOLegacy import vtkDataSetReader as Reader
+        case "vtu":
+            from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader as Reader
+        case _:
+            from vtkmodules.vtkIOXML import vtkXMLPolyDataReader as Reader
     reader = Reader()
     reader.SetFileName(path)
     if path.lower().endswith(".vtk"):

@@ -1,4 +1,4 @@
-"""VTK files of worlds, read in a process of their own: a forged one can end the process that reads it."""
+"""Mesh files of worlds, read by VTK in a process of its own, which a forged file can end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.worlds.files import read_npz
 
 CHILD = Path(__file__).with_name("vtk_child.py")
-VTK = (".vtp", ".vtu", ".vtk")
+MESHES = (".stl", ".obj", ".ply", ".vtk", ".vtp", ".vtu")
+"""Formats that are read: each file is whole by itself. Others (.vtm, .pvd, .gltf, .xdmf, ...) name further
+files, which may lie anywhere."""
+
+MOST_POINTS = 10_000_000
+"""Points that a mesh file may have."""
 
 MEMORY = 2 * 2**30
 """Bytes that reading may take, beside `MEMORY_PER_BYTE`; the libraries alone reserve 1 GiB of addresses."""
@@ -25,7 +30,7 @@ SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
 
 
 def read_vtk(path: Path, most: int) -> dict[str, Array]:
-    """Points as ``x`` (n, 3) m, and point data by their names, of a .vtp, .vtu or legacy .vtk file.
+    """Points as ``x`` (n, 3) m, and point data by their names, of one of the formats `MESHES`.
 
     Raises:
         RecipeError: it is damaged, holds no points or more than `most`, or reading it takes more memory or

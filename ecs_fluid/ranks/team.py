@@ -41,9 +41,7 @@ class Team:
     def announce(self, world: World, method: Any, arguments: Any, named: Any) -> Any:
         """Have all ranks call the method; returns what it gives on rank 0."""
         if self.over:
-            raise FluidError(
-                f"{method.__name__}: the ranks that shared this world are gone; run its folder on"
-            )
+            raise FluidError(f"{method.__name__}: the ranks that shared this world no longer do")
         self.comm.tell((method.__name__, arguments, named))
         return self.work(world, method, arguments, named)
 
