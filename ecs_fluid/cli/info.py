@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ecs_fluid.cli import app, out
 from ecs_fluid.errors import StorageError
+from ecs_fluid.explain import nearest
 
 if TYPE_CHECKING:
     from ecs_fluid.io.runfolder import RunFolder
 
 
 @app.command
-def info(folder: Path, /) -> None:
+def info(
+    folder: Path,
+    /,
+    *,
+    plot: Annotated[
+        Path | None,
+        Parameter(help="draw the diagnostics over time to this .png; needs matplotlib, no OpenGL"),
+    ] = None,
+    diagnostics: Annotated[
+        str | None, Parameter(help="what to draw, at most nine: energy,impulse.z; default the usual ones")
+    ] = None,
+) -> None:
     """Tell what a run is, how far it came, where its time went and what it conserved."""
     from ecs_fluid.io.runfolder import RunFolder
 
+    if plot is not None:
+        from ecs_fluid.cli.look import check_pictures
+
+        check_pictures(None, plot, "--plot")
     run = RunFolder.open(folder)
     about = run.read_info()
     stored = run.read_trajectory()
@@ -43,6 +60,29 @@ def info(folder: Path, /) -> None:
         out.print(f"{key:<15} {value}", markup=False)
     _systems(about.get("systems", {}))
     _records(run.records())
+    if plot is not None:
+        _plot(run, plot, diagnostics)
+        out.print(f"wrote {plot}", markup=False)
+
+
+def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
+    """Draw what was recorded, as for the only member of a sweep."""
+    from ecs_fluid.sweeps import plot
+    from ecs_fluid.sweeps.results import Member
+
+    known = list(dict.fromkeys(name for record in run.records() for name in record))
+    names = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None
+    for name in names or ():
+        if name.partition(".")[0] not in known or name in ("tick", "time"):
+            raise StorageError(
+                f"--diagnostics {name}: {run.path} recorded no such thing; {nearest(name, known)}"
+            )
+    # A liquid has none of the usual ones; what it has is drawn.
+    usual = [name for name in (*plot.USUAL, *known) if name in known and name not in ("tick", "time")]
+    if not plot.plot(target, [Member(run.path.name, {}, run.path)], names or list(dict.fromkeys(usual))):
+        raise StorageError(
+            f"{run.path} recorded no diagnostics to draw; [fluid] diagnostics = {{ every = 10 }} would"
+        )
 
 
 def _status(run: RunFolder, status: str) -> str:

@@ -121,7 +121,7 @@ class Film:
     jobs: int = 1
 
 
-def check_pictures(movie: Path | None, save: Path | None) -> None:
+def check_pictures(movie: Path | None, save: Path | None, option: str = "--save") -> None:
     """Refuse endings and folders that cannot work before anything is simulated."""
     if movie is not None:
         if movie.suffix.lower() not in (".mp4", ".gif", ".png"):
@@ -138,11 +138,11 @@ def check_pictures(movie: Path | None, save: Path | None) -> None:
     if save is None:
         return
     if save.suffix.lower() != ".png":
-        raise FluidError(f"--save {save}: a file ending in .png is needed")
+        raise FluidError(f"{option} {save}: a file ending in .png is needed")
     if not save.resolve().parent.is_dir():
-        raise FluidError(f"--save {save}: the folder {save.parent} does not exist")
+        raise FluidError(f"{option} {save}: the folder {save.parent} does not exist")
     if not os.access(save.resolve().parent, os.W_OK):
-        raise FluidError(f"--save {save}: the folder {save.parent} cannot be written to")
+        raise FluidError(f"{option} {save}: the folder {save.parent} cannot be written to")
 
 
 def render_run(folder: Path, *, movie: Path | None = None, save: Path | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeGuard
 
 from ecs_fluid.io.disk import replace_file
 from ecs_fluid.sweeps.results import Member, readable_records
@@ -85,14 +85,19 @@ def series(records: dict[str, list[dict[str, Any]]], name: str) -> dict[str, tup
     for member, rows in records.items():
         pairs = []
         for row in rows:
-            value = row.get(whole)
+            time, value = row.get("time"), row.get(whole)
             if isinstance(value, list):
-                value = value["xyz".index(part)] if part else math.hypot(*value)
-            if isinstance(value, int | float) and math.isfinite(value):
-                pairs.append((row["time"], float(value)))
+                parts = value if all(_finite(one) for one in value) and len(value) == 3 else [math.nan] * 3
+                value = parts["xyz".index(part)] if part in ("x", "y", "z") else math.hypot(*parts)
+            if _finite(value) and _finite(time):  # of a damaged file they may be anything
+                pairs.append((float(time), float(value)))
         if pairs:
             found[member] = ([time for time, _ in pairs], [value for _, value in pairs])
     return found
+
+
+def _finite(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and abs(value) < 1e300
 
 
 def _title(name: str, records: dict[str, list[dict[str, Any]]]) -> str:

@@ -153,3 +153,42 @@ def test_closed_pipe_is_no_error() -> None:
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert errors == b""
+
+
+def test_diagnostics_are_drawn(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A panel each: of two, (2 * 4.2 + 1.6) / (4.2 + 1.6) = 1.72 times as wide as of one."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.image import imread
+
+    def width(*words: str) -> int:
+        target = tmp_path / "plot.png"
+        assert main(["info", str(folder), "--plot", str(target), *words]) == 0
+        assert f"wrote {target}" in capsys.readouterr().out.replace("\n", "")
+        picture = imread(target)
+        dark = (picture[..., :3].max(axis=2) - picture[..., :3].min(axis=2)) > 0.1
+        assert dark.sum() > 100  # the coloured line; axes and letters are grey
+        return int(picture.shape[1])
+
+    assert width("--diagnostics", "energy,impulse.z") / width("--diagnostics", "energy") == pytest.approx(
+        10.0 / 5.8, rel=0.01
+    )
+    assert width() > 0
+    for words, said in (
+        (["--plot", "a.jpg"], "--plot a.jpg: a file ending in .png is needed"),
+        (["--plot", str(tmp_path / "a.png"), "--diagnostics", "enrgy"], "did you mean 'energy'"),
+    ):
+        assert main(["info", str(folder), *words]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_damaged_records_are_drawn_as_far_as_they_are_numbers(copy: Path, tmp_path: Path) -> None:
+    with (copy / "diagnostics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(
+            '{"tick": 90, "time": "late", "energy": 1.0}\n{"tick": 91, "time": 9.0, "impulse": ["a", 2]}\n'
+        )
+        file.write('{"tick": 92, "time": 9.5, "energy": {"a": 1}, "impulse": [1, 2, 1e999]}\n')
+    assert main(["info", str(copy), "--plot", str(tmp_path / "a.png")]) == 0
+    (copy / "diagnostics.jsonl").write_text("")
+    assert main(["info", str(copy), "--plot", str(tmp_path / "b.png")]) == 2
+    assert not (tmp_path / "b.png").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -90,12 +91,14 @@ def test_surface_by_two_processes_on_a_camera_path(run: Path, tmp_path: Path) ->
 
 
 def test_frame_without_distances_is_empty(run: Path, tmp_path: Path) -> None:
-    """Distances are there from the first tick on: frame 0 shows its clock alone."""
+    """Distances are there before the first tick already; a frame that has lost them shows its clock alone."""
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    (copy / "trajectory" / "fields" / "sdf-00000002.vtkhdf").unlink()
     assert (
-        main(["show", str(run), *SMALL, "--what", "sdf", "--frames", ":2", "--movie", f"{tmp_path}/%d.png"])
+        main(["show", str(copy), *SMALL, "--what", "sdf", "--frames", ":2", "--movie", f"{tmp_path}/%d.png"])
         == 0
     )
-    empty, full = (picture(tmp_path / name)[12:] for name in ("0.png", "1.png"))
+    full, empty = (picture(tmp_path / name)[12:] for name in ("0.png", "1.png"))
     assert np.abs(np.diff(empty, axis=1)).max() <= 1  # nothing but the background, which is dithered by 1
     assert np.abs(np.diff(full, axis=1)).max() > 40
 
