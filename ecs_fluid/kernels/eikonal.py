@@ -89,7 +89,6 @@ def distances(
     fixed = np.empty((nx, tiles, rows, width), np.uint8)
     active, height, shift = no_marks(nx, tiles, rows, width)
     load(phi, pinned, 1.0 / unit, v, fixed, active, height, shift)
-    result = phi.copy()
     reach = math.inf if limit is None else bound / unit
     surface = bool(pinned.any())
     number, turned, settled = 0, False, True
@@ -109,5 +108,6 @@ def distances(
             )
             number, count = number + 1, count + 1
             settled = changed == 0
-    store(v, fixed, turned, unit, bound, result)
+    result = np.empty_like(phi)
+    store(v, fixed, turned, unit, bound, phi, result)
     return Distances(result, number, surface, settled)

@@ -22,26 +22,29 @@ def _first_line(
     fixed: np.ndarray,
     left: np.ndarray,
     right: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
+    t: int,
+    low: int,
+    high: int,
     h: float,
     limit: float,
     shrink: float,
 ) -> int:
-    """First-order update of points side by side, cubic cells of edge h; returns how many became smaller.
-
-    ``left`` and ``right`` are the neighbours along i. ``before`` (t - 1) starts one point further left and
-    ``after`` (t + 1) ends one point further right, so that both hold the neighbours along j and k.
+    """First-order update of the points low <= s < high of row ``t`` of a tile, cubic cells of edge h; returns
+    how many became smaller. ``left`` and ``right`` are the tiles before and after along i.
     """
     kind = here.dtype.type
     zero, half, two, three, third = kind(0), kind(0.5), kind(2), kind(3), kind(1) / kind(3)
     hh = h * h
     found = 0
-    for s in range(here.size):
-        old = here[s]
-        x0, x1 = abs(left[s]), abs(right[s])
-        y0, y1 = abs(before[s]), abs(after[s + 1])
-        z0, z1 = abs(before[s + 1]), abs(after[s])
+    # Unsigned numbers need no test for negative ones; slices of so short rows took as long as the loop.
+    row, one, two_pads, pad = np.uintp(t + PAD), np.uintp(1), np.uintp(PAD + 1), np.uintp(PAD)
+    line, previous, following = np.uintp(t), row - one, row + one
+    for s in range(np.uintp(low), np.uintp(high)):
+        m, less, more = s + pad, s + np.uintp(PAD - 1), s + two_pads
+        old = here[row, m]
+        x0, x1 = abs(left[row, m]), abs(right[row, m])
+        y0, y1 = abs(here[previous, less]), abs(here[following, more])
+        z0, z1 = abs(here[previous, m]), abs(here[following, m])
         x = x0 if x0 < x1 else x1
         y = y0 if y0 < y1 else y1
         z = z0 if z0 < z1 else z1
@@ -55,8 +58,8 @@ def _first_line(
         w = (two * hh - d * d) if pair else (three * hh - two * (d * d + e * e - d * e))
         root = np.sqrt(w if w > zero else zero)
         new = a + (h if alone else (part + root) * (half if pair else third))
-        better = (new < abs(old) * shrink) & (new <= limit) & (fixed[s] == 0)
-        here[s] = (new if old > zero else -new) if better else old
+        better = (new < abs(old) * shrink) & (new <= limit) & (fixed[line, s] == 0)
+        here[row, m] = (new if old > zero else -new) if better else old
         found += 1 if better else 0
     return found
 
@@ -186,14 +189,12 @@ def _chunk(
         # Rows at both ends of a tile hold few points; what else is done with them is fixed.
         low = max(0, t - nz + 1) // VECTOR * VECTOR
         high = min(width, (t + VECTOR) // VECTOR * VECTOR)
+        if simple:
+            found += _first_line(here, fixed, left, right, t, low, high, spacing[0], limit, shrink)
+            continue
         a, b, row = low + PAD, high + PAD, t + PAD
         line, held = here[row, a:b], fixed[t, low:high]
         before, after = here[row - 1, a - 1 : b], here[row + 1, a : b + 1]
-        if simple:
-            found += _first_line(
-                line, held, left[row, a:b], right[row, a:b], before, after, spacing[0], limit, shrink
-            )
-            continue
         before2, after2 = here[row - 2, a - 2 : b], here[row + 2, a : b + 2]
         _upwind_lines(line, left[row, a:b], right[row, a:b], left2[row, a:b], right2[row, a:b], near, across)
         found += _general_line(

@@ -18,7 +18,7 @@ from numba import njit, prange
 PAD = 2
 """Layers around the grid and columns around a tile, so that no neighbour needs a test."""
 
-HEIGHT = 16
+HEIGHT = 8
 """Rows of a chunk, where the width of a tile is a multiple of it."""
 
 
@@ -116,23 +116,31 @@ def turn(v: np.ndarray, fixed: np.ndarray, nz: int, active: np.ndarray, height: 
 
 @njit(parallel=True, cache=True)
 def store(
-    v: np.ndarray, fixed: np.ndarray, turned: bool, inverse: float, bound: float, phi: np.ndarray
+    v: np.ndarray,
+    fixed: np.ndarray,
+    turned: bool,
+    inverse: float,
+    bound: float,
+    phi: np.ndarray,
+    out: np.ndarray,
 ) -> None:
-    """Put what is not pinned back into ``phi``; what was not reached becomes the bound with its sign."""
+    """All distances into ``out``: of pinned points as in ``phi``, of unreached ones the bound with its sign."""
     nx, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
     kind = v.dtype.type
-    factor, most = kind(inverse), kind(bound)
+    factor, most, far, zero = kind(inverse), kind(bound), kind(np.inf), kind(0)
+    way = -1 if turned else 1
     for i in prange(nx):
         for q in range(tiles):
             tile, held = v[i + PAD, q], fixed[i, q]
             for s in range(min(width, ny - q * width)):
+                old, new = phi[i, q * width + s], out[i, q * width + s]
+                first = s + (nz - 1 if turned else 0)
                 for k in range(nz):
-                    t = s + (nz - 1 - k if turned else k)
-                    if held[t, s] == 0:
-                        value = tile[t + PAD, s + PAD]
-                        size = abs(value) * factor if abs(value) < kind(np.inf) else most
-                        phi[i, q * width + s, k] = -size if value < kind(0) else size
+                    t = first + way * k
+                    value = tile[t + PAD, s + PAD]
+                    size = abs(value) * factor if abs(value) < far else most
+                    new[k] = old[k] if held[t, s] else (-size if value < zero else size)
 
 
 @njit(parallel=True, cache=True)
