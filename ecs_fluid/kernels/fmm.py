@@ -107,9 +107,7 @@ def _run(
     s, error = p.sources, float("nan")
     if targets.shape[0] == 0:
         return Work(s.settings, 0, 0, error)
-    reach = 0.5 * float(np.ptp(targets, axis=0).max())
-    leaf = s.settings.leaf if reach < _WIDE * s.tree.radius[0] else _WIDE_LEAF
-    target = _at_sources(targets, leaf, s) or fmm_tree.build(np.ascontiguousarray(targets.T), leaf)
+    target = _tree_over(targets, s)
     if not p.trusted:
         s = look_ahead(mode, s, target, p.tolerance, results)
     search = Search(s, p.tolerance)
@@ -135,10 +133,13 @@ def _run(
     return Work(s.settings, expansions, pairs, error)
 
 
-def _at_sources(targets: NDArray[Any], leaf: int, s: Sources) -> fmm_tree.PointTree | None:
-    """The tree of the sources if the targets are just these, row by row, and it has such leaves."""
-    alike = leaf == s.settings.leaf and targets.shape[0] == s.ssigma.size and targets.dtype == s.ssigma.dtype
-    return s.tree if alike and np.array_equal(targets[s.tree.order].T, s.tree.x) else None
+def _tree_over(targets: NDArray[Any], s: Sources) -> fmm_tree.PointTree:
+    """A tree over the targets: that of the sources if they are just these, row by row."""
+    if targets.shape[0] == s.ssigma.size and targets.dtype == s.ssigma.dtype and s.tree.holds(targets):
+        return s.tree
+    x = np.ascontiguousarray(targets.T)
+    reach = 0.5 * float(np.ptp(x, axis=1).max())
+    return fmm_tree.build(x, s.settings.leaf if reach < _WIDE * s.tree.radius[0] else _WIDE_LEAF)
 
 
 def velocity(

@@ -66,7 +66,8 @@ def sort_sources(
     A pack is that of ``pairwise``; its rows are longer than n by a row of lanes.
     """
     n, dtype = given_s.size, given_s.dtype
-    out = np.empty((3, n), dtype), np.empty(n, dtype), np.zeros((8, n + lanes(dtype)), dtype)
+    out = np.empty((3, n), dtype), np.empty(n, dtype), np.empty((8, n + lanes(dtype)), dtype)
+    out[2][:, n:] = 0.0
     share(lambda first, last: _sort_sources(code, tree, given_a, given_s, first, last, *out), n)
     return out
 

@@ -41,6 +41,19 @@ class PointTree(NamedTuple):
     scale: NDArray[np.float64]
     """(nodes,) unit of length of the expansions of the node, positive"""
 
+    def holds(self, rows: NDArray[Any]) -> bool:
+        """Whether the tree is one over just these ``rows (n, 3)`` in this sequence."""
+        return all(share(partial(_equal, np.ascontiguousarray(rows), self.order, self.x), self.order.size))
+
+
+@njit(**KERNEL)
+def _equal(rows: Any, order: Any, x: Any, first: Any, last: Any) -> bool:
+    for i in range(first, last):
+        for a in range(3):
+            if rows[order[i], a] != x[a, i]:
+                return False
+    return True
+
 
 @njit(**PART)
 def _swap(x: Any, order: Any, i: Any, j: Any) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels import direct, fmm, fmm_sample, fmm_threads, fmm_tree
 from ecs_fluid.kernels.fmm_accuracy import GOAL, order_for, settings
 from ecs_fluid.kernels.fmm_orders import orders
+from ecs_fluid.kernels.fmm_passes import whole
 from ecs_fluid.kernels.fmm_walk import GRADIENT
 from ecs_fluid.kernels.regularisation import CODES
 
@@ -174,27 +175,16 @@ def test_squares_of_large_numbers_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
-def test_targets_that_are_the_sources_share_their_tree(real: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bit for bit what a tree of their own gives; one row moved, and it is another set of targets."""
+def test_targets_that_are_the_sources_share_their_tree(real: Any) -> None:
+    """Bit for bit what a tree of their own gives; one coordinate changed, and they are other targets."""
     sx, sa, sigma = (np.ascontiguousarray(a, real) for a in cube(3000))
-    x, kept = np.ascontiguousarray(sx.T), fmm._at_sources
-    trees: list[Any] = []
-
-    def watched(*given: Any) -> Any:
-        trees.append(kept(*given))
-        return trees[-1]
-
-    def alone(*given: Any) -> None:
-        return None
-
+    x = np.ascontiguousarray(sx.T)
+    sources = fmm.plan(WINCKELMANS, sx, sa, sigma, 1e-3).sources
+    assert fmm._tree_over(x, sources) is sources.tree
     results = []
-    for way in (watched, alone):
-        monkeypatch.setattr(fmm, "_at_sources", way)
-        u = np.empty_like(x)
-        fmm.velocity(WINCKELMANS, x, sx, sa, sigma, 1e-3, u)
-        results.append(u)
-    assert np.array_equal(*results) and trees[0] is not None
+    for target in (sources.tree, fmm_tree.build(sx, sources.settings.leaf)):
+        results.append([np.empty((3000, 3), real), np.empty((3000, 9), real)])
+        fmm_sample.add_up_results(GRADIENT, sources, target, whole(target), results[-1])
+    assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
     x[7, 1] += 0.01
-    monkeypatch.setattr(fmm, "_at_sources", watched)
-    fmm.velocity(WINCKELMANS, x, sx, sa, sigma, 1e-3, results[0])
-    assert trees[1] is None
+    assert fmm._tree_over(x, sources) is not sources.tree
