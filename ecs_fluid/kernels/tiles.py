@@ -124,7 +124,7 @@ def store(
     phi: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """All distances into ``out``: of pinned points as in ``phi``, of unreached ones the bound with its sign."""
+    """All distances into ``out``: of pinned points those of ``phi``, of unreached ones the bound, signed."""
     nx, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
     kind = v.dtype.type
