@@ -7,6 +7,7 @@ import lzma
 import math
 import stat
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -44,6 +45,8 @@ _DAMAGE = (
     zlib.error,
     lzma.LZMAError,
     zipfile.BadZipFile,
+    SyntaxError,
+    tokenize.TokenError,  # of the header of an array, which NumPy reads as Python's literals
 )
 
 

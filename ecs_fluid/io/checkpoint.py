@@ -14,6 +14,7 @@ import json
 import math
 import re
 import struct
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ _DAMAGE = (
     IndexError,
     MemoryError,
     struct.error,
+    SyntaxError,
+    tokenize.TokenError,  # of the header of an array, which NumPy reads as Python's literals
 )
 
 

@@ -144,6 +144,7 @@ def test_the_forged_checkpoint_of_these_tests_would_be_read_if_it_were_sound(tmp
         sealed({"x.npy": array("[('a', '<f4')]")}, header("x")),
         sealed({"x.npy": array("'<M8[s]'", "(3,)", b"\0" * 24)}, header("x")),
         sealed({"x.npy": array(shape="(" * 90 + ")" * 90)}, header("x")),
+        sealed({"x.npy": array(shape="(3,), (")}, header("x")),
         sealed({"../x.npy": array()}, header("../x")),
         sealed({"/etc/x.npy": array()}, header("/etc/x")),
         sealed({"x.npy": array(), "y.npy": array()}, header("x")),

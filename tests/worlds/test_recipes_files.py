@@ -252,6 +252,11 @@ def test_devices_pipes_and_archives_that_lie_are_refused(tmp_path: Path) -> None
         archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
     with pytest.raises(RecipeError, match="does not have the size it claims"):
         read(file=str(tmp_path / "bomb.npz"))
+    open_ended = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3,), (}".ljust(117) + b"\n"
+    with zipfile.ZipFile(tmp_path / "open.npz", "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(open_ended).to_bytes(2, "little") + open_ended)
+    with pytest.raises(RecipeError, match="not a readable"):
+        read(file=str(tmp_path / "open.npz"))
     with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
         for number in range(1001):
             archive.writestr(f"a{number}.npy", b"")
