@@ -13,7 +13,7 @@ from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.kernels import shapes
 from ecs_fluid.kernels.facets import enclosed
-from ecs_fluid.surface_frames import stored_surface
+from ecs_fluid.surface_frames import store_surface, stored_surface
 from ecs_fluid.viz.scene import pixels
 from ecs_fluid.viz.surfaces import Distances, distance_slice, render_surface, surface_mesh
 
@@ -140,11 +140,6 @@ def test_show_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.testing.assert_allclose(field.arrays["T"], 300.0, rtol=1e-5)
     records = folder.records()
     assert [r["tick"] for r in records if "surface_volume" in r] == [2, 4]
-    # Before any tick it is there too; the drop hardly moves (1e-3 m/s), so its volume is that of tick 2.
-    before = stored_surface(folder.fields, 1)
-    assert before.tick == 0 and before.time == 0.0
-    volume = enclosed(before.arrays["phi"], before.spacing)[0]
-    assert volume == pytest.approx(records[0]["surface_volume"], rel=1e-3)
     with pytest.raises(StorageError, match="holds no signed distance at tick -1"):
         stored_surface(folder.fields, -1)
     for number, options in enumerate((["sdf", "--color-by", "speed"], ["sdf_slice"], ["sdf", "--clip"])):
@@ -157,9 +152,28 @@ def test_show_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_world_without_a_surface_stores_none(tmp_path: Path) -> None:
     """Nothing is written, and asking says what is missing."""
-    from ecs_fluid.surface_frames import store_surface
-
     store_surface(ef.World(), tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StorageError, match="SurfaceSystem"):
         stored_surface(tmp_path, 0)
+
+
+def test_the_first_surface_is_stored_and_leaves_the_world_as_it_is(tmp_path: Path) -> None:
+    """Before any tick: the drop hardly moves (1e-3 m/s), so its volume is that after a tick, to 0.2 %."""
+    from ecs_fluid.components import SignedDistance
+
+    (tmp_path / "drop.toml").write_text(WORLD.replace("every = 2", "every = 1"))
+    world = ef.load(tmp_path / "drop.toml")
+    world.evaluate()
+    before = world.state_hash()
+    store_surface(world, tmp_path / "fields")
+    assert world.state_hash() == before and world.fluid[SignedDistance].phi.size == 0
+    world.step()
+    store_surface(world, tmp_path / "fields")
+    volumes = []
+    for tick in (0, 1):
+        field = stored_surface(tmp_path / "fields", tick)
+        assert field.tick == tick and field.time == pytest.approx(0.02 * tick)
+        volumes.append(enclosed(field.arrays["phi"], field.spacing)[0])
+    assert volumes[0] == pytest.approx(volumes[1], rel=2e-3)
+    assert volumes[1] == pytest.approx(world.history[-1]["surface_volume"], rel=1e-6)
