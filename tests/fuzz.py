@@ -1,15 +1,14 @@
 """Coverage-guided fuzzing of what reads files of strangers, by atheris (Linux, ``pip install atheris``):
 
-    python tests/fuzz.py world|checkpoint|mesh -max_total_time=300 [folder with a corpus]
+    python tests/fuzz.py world|checkpoint -max_total_time=300 [folder with a corpus]
 
-Ends with the input that raised anything but a FluidError (or, of the readers of meshes, a ValueError), took
-longer than ``-timeout`` or more memory than ``-rss_limit_mb``. Python code alone is watched, not the
-libraries and not the compiled kernels. It is no test that pytest collects.
+Ends with the input that raised anything but a FluidError, took longer than ``-timeout`` or more memory than
+``-rss_limit_mb``. Python code alone is watched, not the libraries and not the compiled kernels. It is no
+test that pytest collects.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import sys
@@ -20,13 +19,12 @@ from pathlib import Path
 
 import atheris
 
-WATCHED = ("recipe", "explain", "io.checkpoint", "io.untrusted", "worlds.world_recipe", "worlds.mesh_points")
+WATCHED = ("recipe", "explain", "io.checkpoint", "io.untrusted", "worlds.world_recipe")
 
 with atheris.instrument_imports(include=[f"ecs_fluid.{name}" for name in WATCHED] + ["tomllib._parser"]):
     from ecs_fluid.errors import FluidError
     from ecs_fluid.io.checkpoint import load_checkpoint
     from ecs_fluid.recipe import read_tables
-    from ecs_fluid.worlds.mesh_points import POINTS_OF
     from ecs_fluid.worlds.world_recipe import WorldRecipe
 
 FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
@@ -56,19 +54,10 @@ def checkpoint(data: bytes) -> None:
     load_checkpoint(path)
 
 
-def mesh(data: bytes) -> None:
-    """Our readers of meshes; the first byte chooses."""
-    ending = (".stl", ".obj", ".ply")[data[0] % 3 if data else 0]
-    path = FOLDER / f"a{ending}"
-    path.write_bytes(data[1:])
-    with contextlib.suppress(ValueError):  # what their callers expect
-        POINTS_OF[ending](path)
-
-
 def main() -> None:
     """The first argument chooses what is read; the others are those of libFuzzer."""
     warnings.simplefilter("ignore")
-    read = {"world": world, "checkpoint": checkpoint, "mesh": mesh}[sys.argv.pop(1)]
+    read = {"world": world, "checkpoint": checkpoint}[sys.argv.pop(1)]
 
     def once(data: bytes) -> None:
         try:
