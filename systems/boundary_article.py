@@ -29,6 +29,8 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
     radius, free bodies get back what their vortons gain.
     """
+    from ecs_fluid.kernels.rotation import crosses
+
     world = system.world
     tables = [
         (entity, position, strength, core, velocity)
@@ -49,7 +51,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         flow = flow_at(world, point)
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[rows].astype(np.float64)
-    turning = np.cross(bodies.spin[who], point - bodies.x[who])
+    turning = crosses(bodies.spin[who], point - bodies.x[who])
     slip = flow - bodies.v[who] - turning
     followed = _followed(flow - bodies.v[who], turning, who, len(bodies.x))
     # What turns with the body is right, and what is missing there is the next line's affair.
@@ -198,12 +200,14 @@ def record_exchange(
     slip: Array,
 ) -> None:
     """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
+    from ecs_fluid.kernels.rotation import crosses
+
     count = len(centers)
     impulse, moment = np.zeros((count, 3)), np.zeros((count, 3))
     for sign, (x, alpha) in ((-1.0, before), (1.0, after)):
         arm = x - centers[who]
-        impulse += _summed(0.5 * sign * np.cross(x, alpha), who, count)
-        moment += _summed(sign / 3 * np.cross(arm, np.cross(arm, alpha)), who, count)
+        impulse += _summed(0.5 * sign * crosses(x, alpha), who, count)
+        moment += _summed(sign / 3 * crosses(arm, crosses(arm, alpha)), who, count)
     number, square = np.bincount(who, minlength=count), np.bincount(who, (slip**2).sum(axis=1), count)
     rms = np.sqrt(square / np.maximum(number, 1))
     spread(impulse, [entity[BoundaryExchange].impulse for entity in entities])

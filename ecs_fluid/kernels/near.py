@@ -18,33 +18,42 @@ from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.contacts import BALL, CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.polytope import Hulls, closest, plane_bound
-from ecs_fluid.kernels.rotation import times, times_transposed
+
+SURELY = 1.0 - 1e-9
+"""Room for rounding where a bound decides."""
 
 
-@njit(cache=True)
-def _surface(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray, n: np.ndarray) -> float:
-    """Signed distance of p from body i at the end of the tick, m; n gets the normal towards the fluid."""
-    d = p - obstacles.x1[i]
+@njit(cache=True, error_model="numpy")
+def _surface(
+    obstacles: Obstacles, hulls: Hulls, i: int, x: float, y: float, z: float
+) -> tuple[float, float, float, float]:
+    """(Signed distance from body i at the end of the tick, m, normal towards the fluid) of a place."""
+    dx, dy, dz = x - obstacles.x1[i, 0], y - obstacles.x1[i, 1], z - obstacles.x1[i, 2]
     if obstacles.shape[i] == BALL:
-        size = math.sqrt((d * d).sum())
+        size = math.sqrt(dx * dx + dy * dy + dz * dz)
         if size > 0.0:
-            n[:] = d / size
-        else:
-            n[:] = np.array([0.0, 0.0, 1.0])
-        return size - obstacles.radius[i]
-    turn = obstacles.turn1[i]
-    r = times_transposed(turn, d)
+            return size - obstacles.radius[i], dx / size, dy / size, dz / size
+        return -obstacles.radius[i], 0.0, 0.0, 1.0
+    t = obstacles.turn1
+    rx = t[i, 0, 0] * dx + t[i, 1, 0] * dy + t[i, 2, 0] * dz
+    ry = t[i, 0, 1] * dx + t[i, 1, 1] * dy + t[i, 2, 1] * dz
+    rz = t[i, 0, 2] * dx + t[i, 1, 2] * dy + t[i, 2, 2] * dz
     h = obstacles.hull[i]
     if obstacles.shape[i] == CONTAINER:
-        gap, face = plane_bound(hulls, h, r[0], r[1], r[2])
-        n[:] = -times(turn, hulls.planes[face, :3])
-        return -gap
-    found = closest(hulls, h, r[0], r[1], r[2])
-    n[:] = times(turn, np.array([found[1], found[2], found[3]]))
-    return found[0]
+        gap, face = plane_bound(hulls, h, rx, ry, rz)
+        distance = -gap
+        nx, ny, nz = -hulls.planes[face, 0], -hulls.planes[face, 1], -hulls.planes[face, 2]
+    else:
+        distance, nx, ny, nz, _, _, _ = closest(hulls, h, rx, ry, rz)
+    return (
+        distance,
+        t[i, 0, 0] * nx + t[i, 0, 1] * ny + t[i, 0, 2] * nz,
+        t[i, 1, 0] * nx + t[i, 1, 1] * ny + t[i, 1, 2] * nz,
+        t[i, 2, 0] * nx + t[i, 2, 1] * ny + t[i, 2, 2] * nz,
+    )
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def near_surfaces(
     obstacles: Obstacles,
     hulls: Hulls,
@@ -68,14 +77,12 @@ def near_surfaces(
     """
     rows = x.shape[0]
     for chunk in prange(CHUNKS):
-        p, n = np.empty(3), np.empty(3)
         cell = np.empty(3, np.int64)
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
             body[row] = -1
             best = float(reach[row])
             for k in range(3):
-                p[k] = x[row, k]
-                cell[k] = cell_of(p[k], obstacles.origin[k], obstacles.edge[k])
+                cell[k] = cell_of(np.float64(x[row, k]), obstacles.origin[k], obstacles.edge[k])
             first, last = 0, 0
             if (
                 0 <= cell[0] < obstacles.cells[0]
@@ -87,10 +94,16 @@ def near_surfaces(
             count = last - first
             for s in range(count + len(obstacles.containers)):
                 i = obstacles.near[first + s] if s < count else obstacles.containers[s - count]
-                distance = _surface(obstacles, hulls, i, p, n)
+                px, py, pz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
+                if s < count:
+                    # Not nearer than the ball around it is.
+                    dx, dy, dz = px - obstacles.x1[i, 0], py - obstacles.x1[i, 1], pz - obstacles.x1[i, 2]
+                    out = SURELY * math.sqrt(dx * dx + dy * dy + dz * dz) - obstacles.radius[i]
+                    if out >= best:
+                        continue
+                distance, nx, ny, nz = _surface(obstacles, hulls, i, px, py, pz)
                 if distance >= best or (s >= count and distance < 0.0):
                     continue
                 best = distance
                 body[row], gap[row] = i, distance
-                for k in range(3):
-                    normal[row, k] = n[k]
+                normal[row, 0], normal[row, 1], normal[row, 2] = nx, ny, nz
