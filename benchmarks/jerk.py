@@ -95,7 +95,9 @@ class GridVortons(ef.VelocitySystem):
         x, alpha = x[filled], alpha[filled]
         lattice = Sources.blank(0, self.world.dtype)
         sigma = np.full(len(x), sources.sigma.mean(), x.dtype)
-        self.world.require(ef.PartitionSystem)._sort(lattice, x, alpha, sigma)
+        found = self.world.require(ef.PartitionSystem)._sorted(x, alpha, sigma)
+        lattice.origin, lattice.spacing, lattice.cells, lattice.start, lattice.order = found[:5]
+        lattice.x, lattice.alpha, lattice.sigma = found[5:]
         super()._evaluate_grid(lattice, self._summation(lattice, grid))
 
 

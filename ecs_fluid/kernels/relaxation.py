@@ -98,29 +98,33 @@ def _relax_rows(
     one = field.dtype.type(1)
     scale = one / weight[3]
     wx, wy, wz = weight[0] * scale, weight[1] * scale, weight[2] * scale
-    di, dj, dk = step[0], step[1], step[2]
-    length, across = even.size, span[1, 1] - span[1, 0]
-    fixed = np.empty(length, field.dtype)
-    row = np.empty(length + 2 * dk, field.dtype)
+    _, py, width = field.shape
+    values, given = field.reshape(field.size), rhs.reshape(rhs.size)
+    across, length, dk = span[1, 1] - span[1, 0], np.uintp(even.size), np.uintp(step[2])
+    fixed = np.empty(even.size, field.dtype)
+    row = np.empty(width, field.dtype)
     for r in range(first, last):
         i, j = span[0, 0] + r // across, span[1, 0] + r % across
         if (i + j) & 1 != colour:
             continue
-        whole = field[i, j]
-        here, f = whole[dk : dk + length], rhs[i, j, dk : dk + length]
-        x0, x1 = field[i - di, j, dk : dk + length], field[i + di, j, dk : dk + length]
-        y0, y1 = field[i, j - dj, dk : dk + length], field[i, j + dj, dk : dk + length]
-        low, high = whole[:length], whole[2 * dk : 2 * dk + length]
-        row[:] = whole
-        middle, below, above = row[dk : dk + length], row[:length], row[2 * dk : 2 * dk + length]
+        # Places in memory, without a sign: slices of so short rows took as long as the loops over them.
+        start = (i * py + j) * width
+        here = np.uintp(start) + dk
+        x0, x1 = here - np.uintp(step[0] * py * width), here + np.uintp(step[0] * py * width)
+        y0, y1 = here - np.uintp(step[1] * width), here + np.uintp(step[1] * width)
         for k in range(length):
-            fixed[k] = wx * (x0[k] + x1[k]) + wy * (y0[k] + y1[k]) - scale * f[k]
+            sides = wx * (values[x0 + k] + values[x1 + k]) + wy * (values[y0 + k] + values[y1 + k])
+            fixed[k] = sides - scale * given[here + k]
+        for k in range(dk):
+            row[k], row[length + dk + k] = values[here - dk + k], values[here + length + k]
         for k in range(length):
-            change = fixed[k] + wz * (low[k] + high[k]) - here[k]
-            middle[k] = here[k] + omega * even[k] * change
+            old = values[here + k]
+            change = fixed[k] + wz * (values[here - dk + k] + values[here + dk + k]) - old
+            row[dk + k] = old + omega * even[k] * change
         for k in range(length):
-            change = fixed[k] + wz * (below[k] + above[k]) - middle[k]
-            here[k] = middle[k] + omega * (one - even[k]) * change
+            middle = row[dk + k]
+            change = fixed[k] + wz * (row[k] + row[dk + dk + k]) - middle
+            values[here + k] = middle + omega * (one - even[k]) * change
 
 
 @njit(**_OPTIONS)
@@ -167,25 +171,28 @@ def _residual_rows(
     """rhs - lap A of the inner rows first:last into ``out``; returns the sums of its and of rhs's squares."""
     wide_vectors()
     wx, wy, wz, centre = weight[0], weight[1], weight[2], weight[3]
-    di, dj, dk = step[0], step[1], step[2]
-    length, across = even.size, span[1, 1] - span[1, 0]
-    total = source = 0.0
+    _, py, width = field.shape
+    values, given, result = field.reshape(field.size), rhs.reshape(rhs.size), out.reshape(out.size)
+    across, length, dk = span[1, 1] - span[1, 0], np.uintp(even.size), np.uintp(step[2])
+    # One sum for every place in a row: a single one would be added to number by number.
+    sums = np.zeros((2, even.size), field.dtype)
     for r in range(first, last):
-        i, j = span[0, 0] + r // across, span[1, 0] + r % across
-        whole, result = field[i, j], out[i, j, dk : dk + length]
-        here, f = whole[dk : dk + length], rhs[i, j, dk : dk + length]
-        x0, x1 = field[i - di, j, dk : dk + length], field[i + di, j, dk : dk + length]
-        y0, y1 = field[i, j - dj, dk : dk + length], field[i, j + dj, dk : dk + length]
-        low, high = whole[:length], whole[2 * dk : 2 * dk + length]
-        squares = given = field.dtype.type(0)
+        start = ((span[0, 0] + r // across) * py + span[1, 0] + r % across) * width
+        here = np.uintp(start) + dk
+        x0, x1 = here - np.uintp(step[0] * py * width), here + np.uintp(step[0] * py * width)
+        y0, y1 = here - np.uintp(step[1] * width), here + np.uintp(step[1] * width)
         for k in range(length):
-            around = wx * (x0[k] + x1[k]) + wy * (y0[k] + y1[k]) + wz * (low[k] + high[k])
-            left = f[k] - (around - centre * here[k])
-            result[k] = left
-            squares += left * left
-            given += f[k] * f[k]
-        total += np.float64(squares)
-        source += np.float64(given)
+            around = wx * (values[x0 + k] + values[x1 + k]) + wy * (values[y0 + k] + values[y1 + k])
+            around += wz * (values[here - dk + k] + values[here + dk + k])
+            f = given[here + k]
+            left = f - (around - centre * values[here + k])
+            result[here + k] = left
+            sums[0, k] += left * left
+            sums[1, k] += f * f
+    total = source = 0.0
+    for k in range(even.size):
+        total += np.float64(sums[0, k])
+        source += np.float64(sums[1, k])
     return total, source
 
 
