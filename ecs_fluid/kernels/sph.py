@@ -118,24 +118,27 @@ def compression(
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def tait(
-    crowd: np.ndarray, wall: np.ndarray, size: np.ndarray, weight: float, stiffness: float, volume: float,
-    nu: np.ndarray, load: np.ndarray,
+    crowd: np.ndarray, order: np.ndarray, wall: np.ndarray, size: np.ndarray, weight: float, stiffness: float,
+    volume: float, nu: np.ndarray, load: np.ndarray, sorted_load: np.ndarray,
 ) -> None:  # fmt: skip
     """Compression nu (n,) and load s P (n,), P = V p / nu^2 [J], of every particle.
 
-    ``crowd`` (n,) as ``compression`` makes it, ``wall`` (n,) G, ``size`` (n,) s, ``weight`` w_0,
-    ``stiffness`` B [Pa], ``volume`` V_0 [m^3].
+    ``crowd`` (n,) as ``compression`` makes it, sorted, with ``order`` (n,) the rows; ``wall`` (n,) G,
+    ``size`` (n,) s, ``weight`` w_0, ``stiffness`` B [Pa], ``volume`` V_0 [m^3]. ``sorted_load`` (n or more,)
+    gets the load in sorted order too.
     """
     n, kind = len(crowd), nu.dtype.type
     one, zero = kind(1), kind(0)
     scale = kind(stiffness * volume)
     for chunk in prange(CHUNKS):
-        for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            value = size[i] * kind(weight) * crowd[i] + wall[i]
+        for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            i = order[s]
+            value = size[i] * kind(weight) * crowd[s] + wall[i]
             nu[i] = value
             cube = value * value * value
             excess = cube * cube * value - one
             load[i] = size[i] * size[i] * scale * excess / (value * value) if excess > zero else zero
+            sorted_load[s] = load[i]
 
 
 @njit(fastmath=FAST, error_model="numpy")

@@ -13,14 +13,14 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.neighbours import columns
 from ecs_fluid.kernels.obstacles import Obstacles
-from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
+from ecs_fluid.kernels.partition import partition, scatter_sorted
 from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
 from ecs_fluid.kernels.sph import FAR, FINE, SOFT, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph_walls import TOUCHED, wall_forces, wall_law, walls
+from ecs_fluid.kernels.vectors import LANES
 
 CELL = 0.75
 """Edge of the cells of the neighbour search, in reaches."""
@@ -68,6 +68,21 @@ def kick_and_drift(
                 x[row, k] += d * v[row, k]
 
 
+@njit(parallel=True, cache=True)
+def sorted_columns(
+    x: np.ndarray, v: np.ndarray, mass: np.ndarray, order: np.ndarray, data: np.ndarray
+) -> None:
+    """Rows of ``x``, ``v`` (n, 3) and ``mass`` (n,) in sorted order: 0 to 5 and 7 of ``data`` (8, m)."""
+    n = len(order)
+    for chunk in prange(CHUNKS):
+        for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            row = order[s]
+            for k in range(3):
+                data[k, s] = x[row, k]
+                data[3 + k, s] = v[row, k]
+            data[7, s] = mass[row]
+
+
 def moved(obstacles: Obstacles, time: float) -> Obstacles:
     """The bodies `time` s after the start of the tick, by their velocities and spins."""
     if time == 0.0 or not (obstacles.v.any() or obstacles.spin.any()):
@@ -99,20 +114,16 @@ def evaluate(
     stack = np.array([1, 1, FINE])
     grid = origin, spacing / stack, cells * stack
     start, order = partition(units, *grid)
-    place = gather_sorted(units, order)
-    crowd_sorted, crowd = np.empty(n, x.dtype), np.empty(n, x.dtype)
-    compression(columns(place), start, *grid, crowd_sorted)
-    scatter_sorted(crowd_sorted, order, crowd)
+    data, crowd = np.zeros((8, n + LANES), x.dtype), np.empty(n, x.dtype)
+    sorted_columns(units, v, mass, order, data)
+    compression(data[:3], start, *grid, crowd)
     wall = np.zeros(n, x.dtype)
     touching = obstacles is not None and hulls is not None
     if obstacles is not None and hulls is not None:
         body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
-        walls(
-            obstacles, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope
-        )  # fmt: skip
+        walls(obstacles, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
     nu, load = np.empty(n, x.dtype), np.empty(n, x.dtype)
-    tait(crowd, wall, size, weight, law.stiffness, law.volume, nu, load)
-    data = columns(place, gather_sorted(v, order), gather_sorted(load, order), gather_sorted(mass, order))
+    tait(crowd, order, wall, size, weight, law.stiffness, law.volume, nu, load, data[6])
     sorted_force, force, loss = np.empty((3, n), x.dtype), np.empty((n, 3), x.dtype), np.empty(n, x.dtype)
     forces(
         data, start, *grid, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach), kind(SOFT),
