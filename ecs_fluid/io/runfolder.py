@@ -130,14 +130,19 @@ class RunFolder:
         """What ``run.json`` says. Raises StorageError if it is missing, damaged or of another version."""
         where = self.path / "run.json"
         if not self.path.is_dir():
-            raise StorageError(f"{self.path} is not a run folder: there is no such folder.")
+            what = "it is a file" if self.path.is_file() else "there is no such folder"
+            raise StorageError(f"{self.path} is not a run folder: {what}.")
         if not where.exists() and (self.path / "sweep.json").is_file():
             raise StorageError(
                 f"{self.path} is a sweep: the runs are in {self.path / 'members'}, and table.csv has the "
                 "results of all; the same `ecs-fluid sweep` command again continues it."
             )
         if not where.exists():
-            raise StorageError(f"{self.path} is not a run folder: it has no run.json.")
+            around = next(
+                (folder for folder in self.path.parents[:2] if (folder / "run.json").is_file()), None
+            )
+            hint = f"; {around} is one" if around else ""
+            raise StorageError(f"{self.path} is not a run folder: it has no run.json{hint}.")
         try:
             info = json.loads(read_bytes(where, "read run information", MOST_TEXT))
         except (ValueError, RecursionError) as error:

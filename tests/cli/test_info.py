@@ -192,3 +192,15 @@ def test_damaged_records_are_drawn_as_far_as_they_are_numbers(copy: Path, tmp_pa
     (copy / "diagnostics.jsonl").write_text("")
     assert main(["info", str(copy), "--plot", str(tmp_path / "b.png")]) == 2
     assert not (tmp_path / "b.png").exists()
+
+
+def test_what_is_no_run_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file, a folder inside of a run, and one inside of that: each says what it is, or where the run is."""
+    for path, said in (
+        (folder / "run.json", "it is a file."),
+        (folder / "trajectory", f"it has no run.json; {folder} is one."),
+        (folder / "checkpoints", f"it has no run.json; {folder} is one."),
+        (folder.parent, "it has no run.json."),
+    ):
+        assert main(["info", str(path)]) == 2
+        assert said in capsys.readouterr().err.replace("\n", " ")

@@ -84,7 +84,7 @@ def test_what_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
     for name, why in {
         "missing": "no such folder",
         "empty": "has no run.json",
-        "file": "no such folder",
+        "file": "it is a file",
     }.items():
         with pytest.raises(StorageError, match=why):
             RunFolder.open(tmp_path / name)
