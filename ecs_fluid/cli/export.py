@@ -25,7 +25,9 @@ def export(
     only: Annotated[tuple[str, ...], Parameter(help="populations to write; default all")] = (),
     voxel: Annotated[
         float | None,
-        Parameter(help="edge of a voxel of vti and vdb, m; default the mean spacing of particles"),
+        Parameter(
+            help="edge of a voxel of fields, m; default the mean spacing of particles; usd: none without it"
+        ),
     ] = None,
     replace: Annotated[bool, Parameter(help="take the place of an earlier export")] = False,
 ) -> None:

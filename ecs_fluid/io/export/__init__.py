@@ -49,7 +49,8 @@ def export(
         frames: stored frames as Python slices write them, ``"first:stop:step"``, or one number; default all.
         out: folder to make; default ``RUN/exports/<to>``. It appears when all is written.
         only: populations to write; default all.
-        voxel: edge of a voxel [m] for volumes; default the mean spacing of the particles.
+        voxel: edge of a voxel [m] for volumes; default the mean spacing of the particles. USD has fields
+            only if it is given.
         replace: take the place of an earlier export.
         progress: called with the number of frames done.
 

@@ -2,9 +2,10 @@
 
 Stage: metres, z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion blur
 from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
-changes. Other columns are primvars with their unit as custom data.
+changes. Other columns are primvars with their unit as custom data. With a `voxel` the stage holds the fields,
+too, as a Volume of OpenVDB assets.
 
-Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable.
+Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable, UsdVolVolume, UsdVolOpenVDBAsset.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.export.bodies import BodyShapes, Placed
-from ecs_fluid.io.export.frames import Columns, Frame, Frames, Job
+from ecs_fluid.io.export.frames import Columns, Frame, Job
 from ecs_fluid.io.export.names import plain_names, unit
 from ecs_fluid.io.export.surfaces import Surface, Surfaces
-from ecs_fluid.io.export.volumes import mean_spacing
+from ecs_fluid.io.export.target import frame_file
+from ecs_fluid.io.export.vdb import write_vdb
+from ecs_fluid.io.export.volumes import Volumes, mean_spacing
 
 MANY = 100
 """More balls than this in a population are written as points with widths: one prim, not thousands."""
+
+VDB = "volumes"
+"""Folder of the fields, beside the stage."""
 
 _PENDING = 16 << 20  # bytes in memory before what is there is saved; each save also rewrites a small index
 
@@ -41,19 +47,20 @@ def write(job: Job) -> dict[str, Any]:
         ) from None
     file = f"{job.frames.name}.usdc"
     try:
-        _Stage(job.frames, str(job.folder / file)).write()
+        about = _Stage(job, str(job.folder / file)).write()
     except Tf.ErrorException as error:
         if shutil.disk_usage(job.folder).free < _PENDING:  # of USD's own words only an expert sees that
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         words = " ".join(str(error).split())
         raise StorageError(f"USD cannot write {job.target / file}: {words[:300]}") from None
-    return {"file": file}
+    return {"file": file, **about}
 
 
 class _Stage:
-    def __init__(self, frames: Frames, path: str) -> None:
+    def __init__(self, job: Job, path: str) -> None:
         from pxr import Usd, UsdGeom
 
+        frames = job.frames
         self.frames, self.shapes, self.surfaces = frames, BodyShapes(frames), Surfaces(frames)
         self.stage = stage = Usd.Stage.CreateNew(path)
         UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
@@ -70,8 +77,10 @@ class _Stage:
         self.clouds = {name: _Cloud(self, name) for name in frames.particles}
         self.bodies: dict[tuple[str, int], _Body] = {}
         self.surface = _SurfaceMesh(self, frames.surface) if frames.surface else None
+        self.volume = _Fields(self, job) if job.voxel else None
 
-    def write(self) -> None:
+    def write(self) -> dict[str, Any]:
+        """Write all frames; returns what ``export.json`` says of them."""
         pending = 0
         for frame in self.frames:
             for name, columns in frame.particles.items():
@@ -80,10 +89,13 @@ class _Stage:
             pending += self._add_bodies(frame)
             if self.surface:
                 pending += self.surface.add(frame.code, self.surfaces.of(frame))
+            if self.volume:
+                self.volume.add(frame)
             if pending > _PENDING:
                 self.stage.GetRootLayer().Save()
                 pending = 0
         self.stage.GetRootLayer().Save()
+        return self.volume.about() if self.volume else {}
 
     def _add_bodies(self, frame: Frame) -> int:
         one_by_one: dict[str, Columns] = {}
@@ -188,6 +200,37 @@ class _Cloud:
             self.width = 0.5 * mean_spacing(columns["Position.x"])
             self.points.CreateWidthsAttr(Vt.FloatArray([self.width]))
             self.points.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+
+
+class _Fields:
+    """The fields of `volumes` as one Volume, whose grids are in a .vdb file for each frame."""
+
+    def __init__(self, stage: _Stage, job: Job) -> None:
+        from pxr import UsdVol
+
+        self.stage, self.folder, self.volumes = stage.stage, job.folder, Volumes(job)
+        self.path = stage.root.GetPath().AppendChild("fields")
+        self.prim = UsdVol.Volume.Define(self.stage, self.path)
+        self.files: dict[str, Any] = {}
+        (self.folder / VDB).mkdir()
+
+    def add(self, frame: Frame) -> None:
+        from pxr import Sdf, UsdVol
+
+        volume = self.volumes.of(frame)
+        file = f"{VDB}/{frame_file('volume', frame.number, 'vdb')}"
+        with open(self.folder / file, "wb") as handle:
+            write_vdb(handle, volume)
+        for name in volume.arrays:
+            if name not in self.files:
+                asset = UsdVol.OpenVDBAsset.Define(self.stage, self.path.AppendChild(name))
+                asset.CreateFieldNameAttr(name)
+                self.prim.CreateFieldRelationship(name, asset.GetPath())
+                self.files[name] = asset.CreateFilePathAttr()
+            self.files[name].Set(Sdf.AssetPath(f"./{file}"), frame.code)
+
+    def about(self) -> dict[str, Any]:
+        return self.volumes.about()
 
 
 class _SurfaceMesh:

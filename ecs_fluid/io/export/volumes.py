@@ -72,13 +72,14 @@ class Volumes:
 
     def __iter__(self) -> Iterator[Volume]:
         for frame in self.frames:
-            yield self._made(frame)
+            yield self.of(frame)
 
     def about(self) -> dict[str, Any]:
         """What ``export.json`` says about the volumes."""
         return {"voxel": self.voxel, "spacing": self.spacing, "fields": UNITS}
 
-    def _made(self, frame: Frame) -> Volume:
+    def of(self, frame: Frame) -> Volume:
+        """The volume of one frame."""
         chosen = dict.fromkeys([*self.tracers, *self.vortons])
         x = np.concatenate([positions(frame.particles[name]) for name in chosen])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))

@@ -96,6 +96,12 @@ for k in json.loads(sys.argv[1]):
                 "points": [list(made.matrix_world @ v.co) for v in made.data.vertices],
                 "hidden": thing.hide_render or not thing.visible_get(),
             }
+        elif thing.type == "VOLUME":
+            thing.data.grids.load()
+            objects[thing.name] = {
+                "grids": sorted(grid.name for grid in thing.data.grids),
+                "file": thing.data.grids.frame_filepath,
+            }
     frames.append(objects)
 ends = [scene.frame_start, scene.frame_end]
 bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -183,7 +189,7 @@ def test_blender_imports_points_bodies_and_volumes(run: Path, tmp_path: Path) ->
     if program is None:
         pytest.skip("needs a Python with Blender's bpy, named by ECS_FLUID_BLENDER")
     pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
-    usd = ef.export(run, "usd", out=tmp_path / "usd")
+    usd = ef.export(run, "usd", out=tmp_path / "usd", voxel=0.2)
     vdb = ef.export(run, "vdb", out=tmp_path / "vdb", voxel=0.2)
     gltf = ef.export(run, "gltf", out=tmp_path / "gltf")
     ply = ef.export(run, "ply", out=tmp_path / "ply")
@@ -227,6 +233,9 @@ def test_blender_imports_points_bodies_and_volumes(run: Path, tmp_path: Path) ->
             "vorticity": "VECTOR_FLOAT",
         }
         assert grids["density"][1][0] == pytest.approx(0.2)
+        fields = objects["fields"]
+        assert fields["grids"] == sorted(grids)
+        assert Path(fields["file"]) == usd / "volumes" / f"volume.{number:05d}.vdb"
     # Blender turns glTF back to z up, rounding to single precision.
     box = np.array(glb["box_1000"])
     np.testing.assert_allclose(box, box_vertices(time_of(5)), atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,31 @@ def test_many_balls_are_points_with_widths_and_late_ones_appear(tmp_path: Path) 
     np.testing.assert_array_equal(np.unique(sand.GetWidthsAttr().Get(1)), [0.5, 1.0])
     late = UsdGeom.Sphere.Get(stage, "/many/few/few_1001")
     assert [late.ComputeVisibility(k) for k in (0, 1, 2)] == ["invisible", "invisible", "inherited"]
+
+
+def test_fields_are_volumes_beside_the_stage(run: Path, tmp_path: Path) -> None:
+    """One .vdb a frame with the grids that the Volume names; without a voxel there are none."""
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdVol
+
+    target = ef.export(run, "usd", frames="5:8", out=tmp_path / "out", voxel=0.1)
+    stage = usd.Stage.Open(str(target / "small_run.usdc"))
+    volume = UsdVol.Volume.Get(stage, "/small_run/fields")
+    fields = volume.GetFieldPaths()
+    assert {"density", "velocity", "temperature", "smoke"} <= set(fields)
+    for name, path in fields.items():
+        asset = UsdVol.OpenVDBAsset.Get(stage, path)
+        assert asset.GetFieldNameAttr().Get() == name
+        codes = asset.GetFilePathAttr().GetTimeSamples()
+        for code, number in zip(codes, (5, 6, 7), strict=True):
+            found = Path(asset.GetFilePathAttr().Get(code).resolvedPath)
+            assert found.parent == target / "volumes" and str(number) in found.name
+            assert name.encode() in found.read_bytes()
+    assert json.loads((target / "export.json").read_text())["voxel"] == 0.1
+
+
+def test_a_stage_without_voxels_has_no_fields(stage: Any) -> None:
+    assert not stage.GetPrimAtPath("/small_run/fields")
 
 
 def test_missing_usd_core_is_one_sentence(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
