@@ -156,8 +156,6 @@ class Ticker:
             if self.debug:
                 with self._guard.watch(world, system), world.scope(system):
                     system.process(world.dt)
-            elif world.ranks is None:
-                system.process(world.dt)
             else:
                 with world.scope(system):
                     system.process(world.dt)

@@ -65,8 +65,7 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
     """What shares the world out: nothing without --mpi, and None in all processes but the first with it."""
     from ecs_fluid.ranks.start import check_alone, on_ranks
 
-    if threads is not None or not mpi:
-        use_threads(threads)
+    use_threads(threads)
     if mpi:
         with on_ranks(threads, code) as share:
             yield share

@@ -25,7 +25,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
-from ecs_fluid.io.untrusted import check_file, memory_of_machine
+from ecs_fluid.io.untrusted import DAMAGE, check_file, memory_of_machine
 
 VERSION = 1
 """Format of the checkpoints this version writes, and the only one it reads."""
@@ -37,16 +37,9 @@ _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.
 _FILE_NAME = re.compile(r"checkpoint-(\d{1,18})\.npz")
 _KINDS = "biufcSU"
 _DAMAGE = (
+    *DAMAGE,  # RuntimeError: an encrypted member, nested too deep, compressed by a method unknown
     zipfile.BadZipFile,
-    KeyError,
-    ValueError,
-    TypeError,
     EOFError,
-    RuntimeError,  # an encrypted member, nested too deep, compressed by a method unknown
-    ArithmeticError,
-    AttributeError,
-    IndexError,
-    MemoryError,
     struct.error,
     SyntaxError,
     tokenize.TokenError,  # of the header of an array, which NumPy reads as Python's literals

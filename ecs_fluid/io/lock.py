@@ -58,7 +58,7 @@ class WriterLock:
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise storage_error(error, "lock", self.path) from error
-            free = not _alive(self._owner())  # some network disks have no locks: ask who is still running
+            free = not alive(self._owner())  # some network disks have no locks: ask who is still running
         if not free:
             owner = self._owner()
             who = "this process" if owner == os.getpid() else f"process {owner}" if owner else "a process"
@@ -104,12 +104,13 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
-def _alive(pid: int | None) -> bool:
+def alive(pid: int | None) -> bool:
+    """Whether another process of that number runs."""
     if pid is None or pid == os.getpid():
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True

@@ -21,11 +21,11 @@ from ecs_fluid.io import vtkhdf
 from ecs_fluid.io.disk import NAME, make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import WriterLock, interrupts_delayed
 from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
-from ecs_fluid.io.untrusted import check_file, refuse_linked
+from ecs_fluid.io.untrusted import DAMAGE, check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
 
-_DAMAGE = (OSError, *vtkhdf.DAMAGE)
+_DAMAGE = (OSError, *DAMAGE)
 
 MOST_BYTES = 2**62
 """A trajectory is read frame by frame, so it may be larger than memory."""

@@ -28,18 +28,6 @@ POINTS = "Position.x"
 FORMAT = "ecs_fluid trajectory"
 VERSION = 1
 
-DAMAGE = (
-    KeyError,
-    ValueError,
-    TypeError,
-    RuntimeError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-)
-"""What h5py and numpy raise, OSError aside, on a file whose bytes are not those that were written."""
-
 _INDEX_CHUNK = 128  # rows; the last, partial chunk is rewritten with every frame, so it is kept small
 _DTYPES = {"float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 

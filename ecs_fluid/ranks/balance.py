@@ -17,8 +17,6 @@ class Balance:
     def __init__(self, comm: Comm) -> None:
         self._comm = comm
         self.edges: Array = np.linspace(0.0, 1.0, comm.size + 1)
-        self.uneven = 0.0
-        """Longest over mean time of the last round, less 1."""
         self.rounds, self.pairs, self.seconds = 0, 0, 0.0
         """What this rank did so far: rounds, pairs of target and source, s."""
 
@@ -30,7 +28,6 @@ class Balance:
         """Take this rank's time and pairs, and move the edges; called by all ranks."""
         self.rounds, self.pairs, self.seconds = self.rounds + 1, self.pairs + pairs, self.seconds + seconds
         times = np.maximum(self._comm.numbers(np.float64(seconds)), 1e-9)
-        self.uneven = float(times.max() / times.mean() - 1.0)
         widths = np.maximum(np.diff(self.edges), 1e-6)
         # Cost is taken as even within a part: its integral is broken at the edges, and inverted.
         cost = np.concatenate([[0.0], np.cumsum(times)])

@@ -15,6 +15,7 @@ from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import make_folder, storage_error, temporary_name
 from ecs_fluid.io.export.frames import Frames
 from ecs_fluid.io.export.names import plain_names, unit
+from ecs_fluid.io.lock import alive
 
 MANIFEST = "export.json"
 FORMAT = "ecs_fluid export"
@@ -45,7 +46,8 @@ def unfinished(target: Path, replace: bool) -> Iterator[Path]:
     partial = Path(f"{temporary_name(target)}{os.getpid()}")
     try:
         for left in target.parent.glob(f"{escape(temporary_name(target).name)}*"):
-            if left == partial or not _alive(left.name.rpartition("tmp")[2]):
+            number = left.name.rpartition("tmp")[2]
+            if left == partial or not alive(int(number) if number.isdecimal() else None):
                 shutil.rmtree(left)
         partial.mkdir()
         try:
@@ -71,17 +73,6 @@ def _refuse_former(target: Path, replace: bool) -> None:
         raise StorageError(
             f"{target} is no export of ecs_fluid, so it is not replaced; choose another folder."
         )
-
-
-def _alive(process: str) -> bool:
-    """Whether the process of that number runs."""
-    try:
-        os.kill(int(process), 0)
-    except (ValueError, ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _is_export(folder: Path) -> bool:
