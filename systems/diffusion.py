@@ -49,6 +49,11 @@ class DiffusionSystem(System):
         """Index-space exchange works on the sorted vortons."""
         world.require(PartitionSystem)
 
+    @property
+    def needs_all_sources(self) -> bool:
+        """Whether the sorted vortons themselves are looked at."""
+        return self.method == "index_space"
+
     def process(self, dt: float) -> None:
         """Add the diffusion rate of every vorton."""
         if self.viscosity == 0.0:

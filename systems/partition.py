@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from pydantic import Field
 
@@ -10,6 +12,9 @@ from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 from ecs_fluid.systems.populations import joined
+
+if TYPE_CHECKING:
+    from ecs_fluid.ranks.ranks import Ranks
 
 MAX_CELLS = 2**27
 PER_CORE = 2.0
@@ -63,7 +68,40 @@ class PartitionSystem(System):
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
-        self._fill(self.world.fluid[Sources], self.world.fluid[Grid], "")
+        sources, grid, ranks = self.world.fluid[Sources], self.world.fluid[Grid], self.world.ranks
+        if ranks is None:
+            self._fill(sources, grid, "")
+            return
+        ranks.parts = None
+        if ranks.machine.count == 1 or self._all_are_needed(ranks):
+            self._fill(sources, grid, "")
+        else:
+            self._fill_parts(sources, grid, ranks)
+
+    def _all_are_needed(self, ranks: Ranks) -> bool:
+        """Whether a system looks at more of the Sources than the part of a machine; few are no trouble."""
+        return self._total(ranks) == 0 or any(
+            Sources in system.reads and getattr(system, "needs_all_sources", True)
+            for system in self.world.systems
+        )
+
+    def _total(self, ranks: Ranks) -> int:
+        """Vortons on all ranks."""
+        return sum(ranks.total(entity.name) for entity, _ in self.entities(Position, Strength, CoreRadius))
+
+    def _fill_parts(self, sources: Sources, grid: Grid, ranks: Ranks) -> None:
+        """Sources of which each machine holds its part; see `ecs_fluid.ranks.parts`."""
+        from ecs_fluid.kernels.reduce import bounds
+        from ecs_fluid.ranks.parts import Parts
+
+        rows = ranks.own_vortons(self.world)
+        total = self._total(ranks)
+        mesh = self._mesh(*ranks.enclosing(*bounds(rows.x)), total)
+        parts = ranks.parts = Parts(ranks.comm, ranks.machine, rows, total, mesh)
+        sources.origin, sources.spacing, sources.cells = mesh
+        sources.start, sources.order = parts.start, parts.order
+        sources.x, sources.alpha, sources.sigma = parts.x, parts.alpha, parts.sigma
+        self._enclose(grid, *self._cloud(*rows[:3], ranks))
 
     def present(self) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
@@ -99,28 +137,46 @@ class PartitionSystem(System):
             joined([core.sigma for _, _, core in vortons], (), number),
         )
 
+    def _mesh(self, lo: Array, hi: Array, vortons: int) -> tuple[Array, Array, Array]:
+        """The grid by whose cells that many vortons in a box are sorted."""
+        from ecs_fluid.kernels.grid import uniform_grid
+
+        wanted = max(1, round(vortons / self.vortons_per_cell))
+        return uniform_grid(lo, hi, min(wanted, MAX_CELLS))
+
     def _sorted(self, x: Array, alpha: Array, sigma: Array) -> list[Array]:
         """Columns of Sources, in their order."""
-        from ecs_fluid.kernels.grid import uniform_grid
         from ecs_fluid.kernels.partition import gather_sorted, partition
         from ecs_fluid.kernels.reduce import bounds
 
-        lo, hi = bounds(x)
-        wanted = max(1, round(len(x) / self.vortons_per_cell))
-        origin, spacing, cells = uniform_grid(lo, hi, min(wanted, MAX_CELLS))
+        origin, spacing, cells = self._mesh(*bounds(x), len(x))
         start, order = partition(x, origin, spacing, cells)
         return [
             *(origin, spacing, cells, start, order),
             *(gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)),
         ]
 
-    def _cloud(self, x: Array, alpha: Array, sigma: Array) -> list[Array]:
-        """What the field grid depends on: bounds, axes without vorticity across, core radii, count."""
+    def _cloud(self, x: Array, alpha: Array, sigma: Array, ranks: Ranks | None = None) -> list[Array]:
+        """What the field grid depends on: bounds, axes without vorticity across, core radii, count.
+
+        The rows are all vortons, or those of this rank.
+        """
         from ecs_fluid.kernels.reduce import bounds
 
         across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
-        cores = [float(sigma.max()), float(sigma.mean(dtype=np.float64))] if len(sigma) else [0.0, 0.0]
-        return [*bounds(x), across, np.array(cores), np.array([len(sigma)])]
+        (lo, hi), widest, count = bounds(x), float(sigma.max(initial=0.0)), len(sigma)
+        if ranks is not None:
+            lo, hi = ranks.enclosing(lo, hi)
+            every = ranks.comm.numbers(np.array([*across, widest, count], np.float64))
+            across = every[:, :3].min(axis=0) > 0.0
+            widest, count = float(every[:, 3].max()), int(every[:, 4].sum())
+        mean = widest
+        if 0.0 < widest < np.inf:
+            # Whole numbers have one sum, whoever holds which rows.
+            some = (sigma[k : k + 2**15].astype(np.float64) for k in range(0, len(sigma), 2**15))
+            units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)
+            mean *= (units if ranks is None else int(ranks.comm.sum(np.array(units)))) / 2.0**32 / count
+        return [lo, hi, across, np.array([widest, mean]), np.array([count])]
 
     def _enclose(self, grid: Grid, lo: Array, hi: Array, across: Array, cores: Array, count: Array) -> None:
         from ecs_fluid.kernels.grid import flat_axes, uniform_grid

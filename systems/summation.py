@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.blocks import Blocks
     from ecs_fluid.kernels.fmm import Plan
     from ecs_fluid.kernels.supervortons import Tree
+    from ecs_fluid.ranks.parts import Parts
     from ecs_fluid.ranks.ranks import Ranks
-    from ecs_fluid.ranks.sums import Keep
+    from ecs_fluid.ranks.sums import Fetch, Keep
 
 SOLVERS = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
 """Ways to get the velocity, in words that `VelocitySystem` takes."""
@@ -87,6 +89,7 @@ class Summation:
             the ticks in which it measures; None if it is to measure each time.
         due: whether this is such a tick.
         ranks: processes that share out the sums, all of which ask for the same.
+        parts: the sources, where each machine has its part of them only; for the solver ``tree``.
     """
 
     def __init__(
@@ -98,8 +101,9 @@ class Summation:
         angles: Array | None = None,
         due: bool = True,
         ranks: Ranks | None = None,
+        parts: Parts | None = None,
     ) -> None:
-        self.ranks = ranks
+        self.ranks, self.parts = ranks, parts
         self._keep: Keep | None = None
         self.kept = False
         """Whether the last sum at the vortons went to `Keep.store` instead of u and du."""
@@ -143,6 +147,12 @@ class Summation:
         """
         from ecs_fluid.kernels import symmetric
 
+        if self.parts is not None and self.ranks is not None:
+            evaluate, how = self._tree_sum(self.how.criterion, self.how.opening, self.how.originals)
+            fetch = partial(self.parts.fetch, **how)
+            self.ranks.at_vortons("tree, at vortons", self.parts, du is not None, evaluate, keep, fetch)
+            self.kept = True
+            return
         self._vortons, self._keep, self.kept = x, keep, False
         if solver == "direct" and du is None and symmetric.applies(self.sigma):
             symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
@@ -177,24 +187,36 @@ class Summation:
         opening: float,
         originals: bool,
     ) -> None:
+        evaluate, how = self._tree_sum(criterion, opening, originals)
+        fetch = None if self.parts is None else partial(self.parts.fetch, **how)
+        self._on_all("tree", targets, u, du, blocks, evaluate, fetch)
+
+    def _tree_sum(self, criterion: int, opening: float, originals: bool) -> tuple[Evaluate, dict[str, Any]]:
+        """The sum by the tree, and how its walks open nodes."""
         from ecs_fluid.kernels import tree
 
         if self._tree is None:
             self._tree = self._grown()
         grown = self._tree
-        how: dict[str, Any] = {"criterion": criterion, "opening": opening, "originals": originals}
+        how: dict[str, Any] = {
+            "criterion": criterion,
+            "opening": opening,
+            "originals": tree.at_leaves(grown, originals),
+        }
 
         def evaluate(targets: Array, u: Array, du: Array | None, blocks: Blocks | None) -> int:
             if du is None:
                 return tree.velocity(self.how.code, targets, grown, u, blocks=blocks, **how)
             return tree.velocity_gradient(self.how.code, targets, grown, u, du, blocks=blocks, **how)
 
-        self._on_all("tree", targets, u, du, blocks, evaluate)
+        return evaluate, how
 
     def _grown(self) -> Tree:
         """The influence tree; the ranks of a machine have its nodes in common."""
         from ecs_fluid.kernels import supervortons
 
+        if self.parts is not None:
+            return self.parts.tree
         s = self.sources
 
         def grow() -> Tree:
@@ -228,15 +250,20 @@ class Summation:
         du: Array | None,
         blocks: Blocks | None,
         evaluate: Evaluate,
+        fetch: Fetch | None = None,
     ) -> None:
         """Evaluate the sum at the targets, each rank some blocks of them."""
         if self.ranks is None or not self._shared(targets):
+            if fetch is not None and blocks is not None:
+                from ecs_fluid.ranks.parts import boxes_of
+
+                fetch(*boxes_of(targets[blocks[0]], blocks[1]))
             evaluate(targets, u, du, blocks)
         else:
             work = f"{solver}, at {self._place(targets)}"
             keep = self._keep if targets is self._vortons else None
             self.kept = keep is not None
-            self.ranks.on_all(work, targets, u, du, blocks, evaluate, keep)
+            self.ranks.on_all(work, targets, u, du, blocks, evaluate, keep, fetch)
 
     def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
         """Whether the tolerance was kept on the solver's own sample (float32 has its limits)."""

@@ -143,6 +143,11 @@ class VelocitySystem(System):
         return HYBRID_PER_CORE if self.solver == "hybrid" else PER_CORE
 
     @property
+    def needs_all_sources(self) -> bool:
+        """Whether sums look at more of the Sources than trees of parts hold."""
+        return self.solver != "tree" or self.mollify > 0.0
+
+    @property
     def _on_grid(self) -> bool:
         """Whether Poisson's equation is solved on the field grid."""
         return self.solver in ON_GRID and not self.field(Grid).flat.any()
@@ -179,6 +184,9 @@ class VelocitySystem(System):
         ranks = self.world.ranks
         if ranks is None:
             x, keep = np.ascontiguousarray(sources.x.T), None
+        elif summation.parts is not None:
+            x = np.empty_like(sources.x.T)  # never looked at
+            keep = ranks.keep(order, [entity.name for entity, *_ in tables], partial(self._store, tables))
         else:
             (x,) = ranks.machine.once("vortons", lambda: [sources.x.T])
             keep = ranks.keep(order, [entity.name for entity, *_ in tables], partial(self._store, tables))
@@ -305,8 +313,9 @@ class VelocitySystem(System):
         fluid = self.world.fluid
         angles = fluid[SolverTimes].angle if within_tick and SolverTimes in fluid else None
         due = self.world.tick % MEASURED_EVERY == 0
-        cores = sources.sigma if sigma is None else sigma
-        return Summation(sources, cores, grid, how, angles, due, self.world.ranks)
+        cores, ranks = sources.sigma if sigma is None else sigma, self.world.ranks
+        parts = ranks.parts if within_tick and ranks is not None else None
+        return Summation(sources, cores, grid, how, angles, due, ranks, parts)
 
     def _times(self) -> Array:
         fluid = self.world.fluid

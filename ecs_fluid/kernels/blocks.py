@@ -16,7 +16,8 @@ Blocks = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _EDGE = 4
 _BITS = 10
-_POINTS = 32
+POINTS = 32
+"""Scattered points of a block."""
 
 
 def grid_blocks(points: Any) -> Blocks:
@@ -40,15 +41,20 @@ def grid_blocks(points: Any) -> Blocks:
 def point_blocks(targets: NDArray[Any]) -> Blocks:
     """Blocks for scattered points ``targets (m, 3)``: neighbours along the Z-order (Morton) curve."""
     m = targets.shape[0]
-    starts = np.append(np.arange(0, m, _POINTS, dtype=np.int64), m)
+    starts = np.append(np.arange(0, m, POINTS, dtype=np.int64), m)
     if m == 0:
         return np.empty(0, np.int64), starts
-    low = targets.min(axis=0)
-    extent = float((targets.max(axis=0) - low).max())
+    key = morton_keys(targets, targets.min(axis=0), targets.max(axis=0))
+    return np.argsort(key, kind="stable").astype(np.int64), starts
+
+
+def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.uint32]:
+    """Place (m,) along the Z-order curve through the box from ``low`` to ``high``, below 2^30."""
+    extent = float((high - low).max())
     cells = ((targets - low) * ((2**_BITS - 1) / extent if extent > 0.0 else 0.0)).astype(np.uint32)
     # Two zero bits between each two of the ten bits, by table; then the axes interleave.
     spread = np.zeros(2**_BITS, np.uint32)
     for bit in range(_BITS):
         spread |= ((np.arange(2**_BITS, dtype=np.uint32) >> bit) & 1) << (3 * bit)
-    key = (spread[cells[:, 0]] << 2) | (spread[cells[:, 1]] << 1) | spread[cells[:, 2]]
-    return np.argsort(key, kind="stable").astype(np.int64), starts
+    key: NDArray[np.uint32] = (spread[cells[:, 0]] << 2) | (spread[cells[:, 1]] << 1) | spread[cells[:, 2]]
+    return key

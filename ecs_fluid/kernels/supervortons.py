@@ -65,12 +65,14 @@ def _magnitude(alpha: Any, i: Any) -> float:
 
 
 @njit(**_OPTIONS)
-def _fill_leaves(
-    start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, sigma: Any, count: Any, weight: Any
-) -> None:
-    leaves = start.size - 1
+def fill_leaves(
+    begin: int, end: int, start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, sigma: Any,
+    count: Any, weight: Any,
+) -> None:  # fmt: skip
+    """Nodes of the cells begin to end, from their vortons; ``weight`` (nodes,) is the sum of |alpha|."""
+    leaves = end - begin
     for chunk in prange(CHUNKS):
-        for c in range(chunk * leaves // CHUNKS, (chunk + 1) * leaves // CHUNKS):
+        for c in range(begin + chunk * leaves // CHUNKS, begin + (chunk + 1) * leaves // CHUNKS):
             first, last = start[c], start[c + 1]
             count[c] = last - first
             total_weight = 0.0
@@ -107,15 +109,17 @@ def _fill_leaves(
 
 
 @njit(**_OPTIONS)
-def _fill_parents(
-    below: int, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any, weight: Any
-) -> None:
+def fill_parents(
+    below: int, begin: int, end: int, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any,
+    weight: Any,
+) -> None:  # fmt: skip
+    """Nodes begin to end of the layer over ``below``, from their children."""
     nx, ny, nz = cells[below]
-    mx, my, mz = cells[below + 1]
-    parents = mx * my * mz
+    _, my, mz = cells[below + 1]
+    parents = end - begin
     chunks = min(CHUNKS, parents)
     for chunk in prange(chunks):
-        for p in range(chunk * parents // chunks, (chunk + 1) * parents // chunks):
+        for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
             node = first[below + 1] + p
             i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
             total = 0
@@ -160,16 +164,17 @@ def _fill_parents(
 
 
 @njit(**_OPTIONS)
-def _fill_radii(
-    layer: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any, radius: Any
-) -> None:
+def fill_radii(
+    layer: int, begin: int, end: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any,
+    radius: Any,
+) -> None:  # fmt: skip
     """Distance from the centre to the farthest corner of the cell (where it lies in the grid)."""
-    nodes = cells[layer, 0] * cells[layer, 1] * cells[layer, 2]
+    nodes = end - begin
     ny, nz = cells[layer, 1], cells[layer, 2]
     size = np.int64(1) << np.int64(layer)
     chunks = min(CHUNKS, nodes)
     for chunk in prange(chunks):
-        for n in range(chunk * nodes // chunks, (chunk + 1) * nodes // chunks):
+        for n in range(begin + chunk * nodes // chunks, begin + (chunk + 1) * nodes // chunks):
             node = first[layer] + n
             r2 = 0.0
             if count[node] > 1:
@@ -180,6 +185,17 @@ def _fill_radii(
                     centre = np.float64(x[a, node])
                     r2 += max(centre - low, high - centre) ** 2
             radius[node] = np.sqrt(r2)
+
+
+def layers_of(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Fields ``cells`` and ``first`` of the tree over a grid of that many cells (3,)."""
+    layers = [np.asarray(cells, np.int64)]
+    while layers[-1].max() > 1:
+        layers.append((layers[-1] + 1) // 2)
+    counts = np.array(layers)
+    first = np.zeros(len(layers) + 1, np.int64)
+    np.cumsum(counts.prod(axis=1), out=first[1:])
+    return counts, first
 
 
 def build(
@@ -197,22 +213,18 @@ def build(
     start[c] : start[c + 1], which lie in the cell. Node arrays have the dtype of the sources; sums run in
     float64.
     """
-    layers = [np.asarray(cells, np.int64)]
-    while layers[-1].max() > 1:
-        layers.append((layers[-1] + 1) // 2)
-    counts = np.array(layers)
-    first = np.zeros(len(layers) + 1, np.int64)
-    np.cumsum(counts.prod(axis=1), out=first[1:])
+    counts, first = layers_of(cells)
     nodes, real = int(first[-1]), sx.dtype
     x, alpha = np.empty((3, nodes), real), np.empty((3, nodes), real)
     sigma, radius = np.empty(nodes, real), np.empty(nodes, real)
     count, weight = np.empty(nodes, np.int64), np.empty(nodes)
-    _fill_leaves(start, sx, sa, ssigma, x, alpha, sigma, count, weight)
-    for below in range(len(layers) - 1):
-        _fill_parents(below, counts, first, x, alpha, sigma, count, weight)
+    ends = np.diff(first).tolist()
+    fill_leaves(0, ends[0], start, sx, sa, ssigma, x, alpha, sigma, count, weight)
+    for below, end in enumerate(ends[1:]):
+        fill_parents(below, 0, end, counts, first, x, alpha, sigma, count, weight)
     corner, size = np.asarray(origin, np.float64), np.asarray(spacing, np.float64)
-    for layer in range(len(layers)):
-        _fill_radii(layer, counts, first, corner, size, x, count, radius)
+    for layer, end in enumerate(ends):
+        fill_radii(layer, 0, end, counts, first, corner, size, x, count, radius)
     return Tree(
         corner, size, counts, first, x, alpha, sigma, radius, count, start, sx, sa, ssigma,
     )  # fmt: skip

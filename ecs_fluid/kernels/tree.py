@@ -50,7 +50,7 @@ _STACK = (
 
 
 @njit(**_PART)
-def _touches(tree: Any, layer: int, index: Any, low: Any, high: Any, margin: float) -> bool:
+def touches(tree: Any, layer: int, index: Any, low: Any, high: Any, margin: float) -> bool:
     """Does the block low..high touch the cell of this layer, grown by margin x its size?"""
     nz, ny = tree.cells[layer, 2], tree.cells[layer, 1]
     scale = float(np.int64(1) << np.int64(layer))
@@ -64,7 +64,7 @@ def _touches(tree: Any, layer: int, index: Any, low: Any, high: Any, margin: flo
 
 
 @njit(**_PART)
-def _far(tree: Any, node: Any, low: Any, high: Any, theta: float) -> bool:
+def is_far(tree: Any, node: Any, low: Any, high: Any, theta: float) -> bool:
     """Is the radius of the node smaller than theta x the distance of its centre from the block?"""
     if tree.vortons[node] == 1:
         return True
@@ -121,9 +121,9 @@ def _walk(
             far = True
         elif criterion == BOX:
             root = layer == tree.cells.shape[0] - 1
-            far = not root and not _touches(tree, layer, index, low, high, opening)
+            far = not root and not touches(tree, layer, index, low, high, opening)
         else:
-            far = _far(tree, node, low, high, opening)
+            far = is_far(tree, node, low, high, opening)
         if far:
             if filled == width:
                 break
@@ -219,7 +219,8 @@ def _velocity_gradient(
     return pairs
 
 
-def _at_leaves(tree: Tree, originals: bool) -> bool:
+def at_leaves(tree: Tree, originals: bool) -> bool:
+    """Whether vortons stand at the leaves."""
     # One supervorton for everything would be no answer: a tree of one cell is summed directly.
     return bool(originals) or len(tree.cells) == 1
 
@@ -242,7 +243,7 @@ def velocity(
     of a target and a vorton or supervorton.
     """
     order, starts = point_blocks(targets) if blocks is None else blocks
-    leaves = _at_leaves(tree, originals)
+    leaves = at_leaves(tree, originals)
     return int(_velocity(code, targets, order, starts, tree, criterion, float(opening), leaves, u))
 
 
@@ -261,6 +262,6 @@ def velocity_gradient(
     """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
     order, starts = point_blocks(targets) if blocks is None else blocks
     rows = du.reshape(targets.shape[0], 9)
-    leaves = _at_leaves(tree, originals)
+    leaves = at_leaves(tree, originals)
     how = criterion, float(opening), leaves
     return int(_velocity_gradient(code, targets, order, starts, tree, *how, u, rows))

@@ -29,13 +29,14 @@ class Comm:
 
     Args:
         comm: an mpi4py communicator.
+        traffic: where bytes are counted, if somebody else counts there too.
     """
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: Any, traffic: dict[str, Traffic] | None = None) -> None:
         self.handle = comm
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
-        self.traffic: dict[str, Traffic] = {}
+        self.traffic: dict[str, Traffic] = {} if traffic is None else traffic
 
     def count(self, purpose: str, started: float, sent: int, received: int) -> None:
         """Note a call that began at `started` s of the clock, and its bytes."""
@@ -140,6 +141,33 @@ class Comm:
         ends = np.cumsum([0, *counts])
         return [came[a:b] for a, b in pairwise(ends)]
 
+    def exchange_counts(self, counts: Sequence[int], purpose: str = "rows") -> list[int]:
+        """What every rank has for this one, from what this one has for each of them."""
+        started = time.perf_counter()
+        mine, came = np.array(counts, np.int64), np.empty(self.size, np.int64)
+        self.handle.Alltoall(mine, came)
+        self.count(purpose, started, 8 * (self.size - 1), 8 * (self.size - 1))
+        return [int(count) for count in came]
+
+    def route(self, to: Array, columns: Sequence[Array], purpose: str = "rows") -> list[Array]:
+        """Send row i of all columns to rank ``to[i]``; returns what came, in the order of the ranks."""
+        by_rank = np.argsort(to.astype(np.uint16), kind="stable")  # NumPy counts 16 bits, and compares more
+        counts = np.bincount(to, minlength=self.size)
+        rows = np.split(as_bytes([column[by_rank] for column in columns]), np.cumsum(counts)[:-1])
+        came = self.exchange(rows, self.exchange_counts(counts.tolist(), purpose), purpose)
+        return from_bytes(np.concatenate(came), columns)
+
+    def sum(self, values: Array, purpose: str = "control") -> Array:
+        """The sum over the ranks of whole numbers."""
+        started = time.perf_counter()
+        mine = np.asarray(values, np.int64, order="C")
+        whole = np.empty_like(mine)
+        self.handle.Allreduce(mine, whole)
+        # By halves and doublings, as libraries do for many numbers.
+        passed = 2 * mine.nbytes * (self.size - 1) // self.size
+        self.count(purpose, started, passed, passed)
+        return whole
+
     def abort(self, code: int) -> None:
         """End all ranks at once: for what must not happen and would leave the others waiting."""
         self.handle.Abort(code)
@@ -153,3 +181,22 @@ def width(array: Array) -> int:
 def starts(lengths: Sequence[int]) -> list[int]:
     """Where each of the lengths begins."""
     return [0, *np.cumsum(lengths[:-1]).tolist()] if len(lengths) > 1 else [0]
+
+
+def as_bytes(columns: Sequence[Array]) -> Array:
+    """Columns (n, ...) side by side as rows of bytes (n, width)."""
+    parts = [
+        np.ascontiguousarray(column).reshape(len(column), width(column) // column.itemsize)
+        for column in columns
+    ]
+    return np.concatenate([part.view(np.uint8) for part in parts], axis=1)
+
+
+def from_bytes(rows: Array, like: Sequence[Array]) -> list[Array]:
+    """Columns out of rows of bytes (n, width), with the dtypes and the shapes of rows that `like` has."""
+    ends = np.cumsum([width(column) for column in like])[:-1]
+    parts = [np.ascontiguousarray(part) for part in np.split(rows, ends, axis=1)]
+    return [
+        part.view(column.dtype).reshape(len(rows), *column.shape[1:])
+        for part, column in zip(parts, like, strict=True)
+    ]

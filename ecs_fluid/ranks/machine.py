@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -36,11 +38,23 @@ class Machine:
             self._comm = comm.handle.Split(comm.rank // int(each), comm.rank)
         self.leads: bool = self._comm.Get_rank() == 0
         machines = comm.numbers(np.int64(self._comm.bcast(comm.rank)))
-        self._leaders = comm.handle.Split(0 if self.leads else MPI.UNDEFINED, comm.rank)
-        self._members = [np.flatnonzero(machines == first) for first in np.unique(machines)]
-        self._here = int(np.searchsorted(np.unique(machines), machines[comm.rank]))
+        between = comm.handle.Split(0 if self.leads else MPI.UNDEFINED, comm.rank)
+        self._between = Comm(between, comm.traffic) if self.leads else None
+        self.leaders: Array = np.unique(machines)
+        """The rank that leads each machine"""
+        self.count: int = len(self.leaders)
+        """Machines"""
+        self.here = int(np.searchsorted(self.leaders, machines[comm.rank]))
+        """Number of this machine"""
+        self._members = [np.flatnonzero(machines == first) for first in self.leaders]
         self._windows: dict[str, tuple[Any, Array]] = {}
         self._retired: dict[str, Any] = {}
+
+    @property
+    def among_leaders(self) -> Comm:
+        """Messages between the leaders of the machines, for them alone."""
+        assert self._between is not None
+        return self._between
 
     def barrier(self) -> None:
         """Wait until all ranks of the machine are here."""
@@ -71,6 +85,19 @@ class Machine:
         found: Array = self._windows[name][1][:size].view(kind).reshape(shape)
         return found
 
+    def sparse(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Like `array`, but only what is written takes memory; that of the last call is given back."""
+        found = self.array(name, shape, dtype)
+        if self.leads:
+            give_back(self._windows[name][1])
+        self.barrier()
+        return found
+
+    def together(self, part: Array) -> Array:
+        """The rows of this machine's ranks one after the other, for its leader; the others have their own."""
+        every = self._comm.gather(part)
+        return part if every is None else np.concatenate(every)
+
     def once(self, name: str, make: Callable[[], Sequence[Array]]) -> list[Array]:
         """What `make` returns where this machine's leader calls it, for all its ranks to read."""
         made = [np.ascontiguousarray(array) for array in make()] if self.leads else []
@@ -92,8 +119,8 @@ class Machine:
             self._comm.Gatherv([part, part.nbytes, MPI.BYTE], None)
             self._all.count(purpose, started, part.nbytes, 0)
             return None
-        here = np.empty((sum(shapes[self._here]), *part.shape[1:]), part.dtype)
-        lengths = [count * row for count in shapes[self._here]]
+        here = np.empty((sum(shapes[self.here]), *part.shape[1:]), part.dtype)
+        lengths = [count * row for count in shapes[self.here]]
         self._comm.Gatherv([part, part.nbytes, MPI.BYTE], [here, lengths, starts(lengths), MPI.BYTE])
         if len(self._members) == 1:
             self._all.count(purpose, started, 0, here.nbytes - part.nbytes)
@@ -101,7 +128,9 @@ class Machine:
         groups = [sum(group) for group in shapes]
         lengths = [count * row for count in groups]
         every = np.empty((sum(groups), *part.shape[1:]), part.dtype)
-        self._leaders.Allgatherv([here, here.nbytes, MPI.BYTE], [every, lengths, starts(lengths), MPI.BYTE])
+        self.among_leaders.handle.Allgatherv(
+            [here, here.nbytes, MPI.BYTE], [every, lengths, starts(lengths), MPI.BYTE]
+        )
         self._all.count(purpose, started, here.nbytes * (len(lengths) - 1), every.nbytes - part.nbytes)
         order = np.concatenate(self._members)
         if (np.diff(order) > 0).all():
@@ -109,3 +138,19 @@ class Machine:
         ends = np.cumsum([count for group in shapes for count in group])
         pieces = np.split(every, ends[:-1])
         return np.concatenate([pieces[k] for k in np.argsort(order).tolist()])
+
+
+def give_back(array: Array) -> None:
+    """Return the whole pages of memory under an array to the system; what they held is lost.
+
+    Where the system cannot do that, they stay.
+    """
+    page = mmap.PAGESIZE
+    first = -(-array.ctypes.data // page) * page
+    length = (array.ctypes.data + array.nbytes - first) // page * page
+    if length > 0:
+        advise = getattr(ctypes.CDLL(None, use_errno=True), "madvise", None)
+        for advice in (getattr(mmap, "MADV_REMOVE", None), getattr(mmap, "MADV_DONTNEED", None)):
+            # Shared memory is a file, of which the first makes a hole; private memory knows the second only.
+            if advise and advice and advise(ctypes.c_void_p(first), ctypes.c_size_t(length), advice) == 0:
+                return

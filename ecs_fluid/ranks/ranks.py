@@ -20,6 +20,7 @@ from ecs_fluid.ranks import sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.machine import Machine
+from ecs_fluid.ranks.parts import Parts, Rows
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -98,6 +99,8 @@ class Ranks:
         self.local = False
         """Whether the running system sees this rank's rows only."""
         self.machine = Machine(comm)
+        self.parts: Parts | None = None
+        """The vortons of the running stage, where each machine has its part of them only"""
         self._balances: dict[str, Balance] = {}
 
     # ------------------------------------------------------------------ rows
@@ -214,6 +217,16 @@ class Ranks:
         if first is not None:
             raise first
 
+    def own_vortons(self, world: World) -> Rows:
+        """The vortons that this rank holds; for a system that spans ranks."""
+        first, found = 0, []
+        for entity, tables in world.entities_with(Position, Strength, CoreRadius):
+            own = self.own(entity.name)
+            x, alpha, sigma = (next(iter(table.items()))[1] for table in tables)
+            found.append(Rows(x, alpha, sigma, np.arange(first + own.start, first + own.stop)))
+            first += self.total(entity.name)
+        return found[0] if len(found) == 1 else Rows(*map(np.concatenate, zip(*found, strict=True)))
+
     def gathered_vortons(self, world: World) -> tuple[Array, Array, Array]:
         """Positions, strengths, core radii of all vortons, for a machine's leader; else of this rank's."""
         parts: list[list[Array]] = [[], [], []]
@@ -255,9 +268,18 @@ class Ranks:
         blocks: tuple[Array, Array] | None,
         evaluate: Any,
         keep: Any = None,
+        fetch: Any = None,
     ) -> None:
         """Share a sum out among the ranks, see `ecs_fluid.ranks.sums.on_all`."""
-        sums.on_all(self.comm, self.machine, self.balance(work), targets, u, du, blocks, evaluate, keep)
+        sums.on_all(
+            self.comm, self.machine, self.balance(work), targets, u, du, blocks, evaluate, keep, fetch
+        )
+
+    def at_vortons(
+        self, work: str, parts: Parts, gradient: bool, evaluate: Any, keep: Any, fetch: Any
+    ) -> None:
+        """The same at all vortons, see `ecs_fluid.ranks.sums.at_vortons`."""
+        sums.at_vortons(self.comm, self.balance(work), parts, gradient, evaluate, keep, fetch)
 
     def split(self, work: str) -> sums.Split:
         """What shares out the pieces of a fast multipole sum."""

@@ -43,12 +43,12 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
         raise FluidError(
             f"a world on many ranks needs mpi4py and an MPI library: pip install 'ecs-fluid[mpi]' ({error})"
         ) from None
+    beside = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED).Get_size()
+    _use_threads(threads or max(1, (os.cpu_count() or 1) // beside))
     from ecs_fluid.plugins import searching
     from ecs_fluid.ranks.comm import Comm
     from ecs_fluid.ranks.team import follow, leading
 
-    beside = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED).Get_size()
-    _use_threads(threads or max(1, (os.cpu_count() or 1) // beside))
     comm = Comm(MPI.COMM_WORLD)
     if comm.rank:
         with searching(code):

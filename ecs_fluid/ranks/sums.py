@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.kernels.blocks import POINTS
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.machine import Machine
+from ecs_fluid.ranks.parts import Parts, boxes_of
 
 BLOCK = 256
 """Targets of a block where the solver needs none of its own."""
@@ -30,6 +32,10 @@ class Keep(NamedTuple):
     """takes rows (r,), velocities (r, 3) and gradients (r, 3, 3) of rows that this rank holds"""
 
 
+Fetch = Callable[[Array, Array], None]
+"""Gets what the sums read for blocks of targets between these low and high corners (b, 3); collective."""
+
+
 def on_all(
     comm: Comm,
     machine: Machine,
@@ -40,6 +46,7 @@ def on_all(
     blocks: tuple[Array, Array] | None,
     evaluate: Any,
     keep: Keep | None = None,
+    fetch: Fetch | None = None,
 ) -> None:
     """Fill u (m, 3) and, unless None, du (m, 3, 3) at targets (m, 3), which are the same on all ranks.
 
@@ -51,13 +58,15 @@ def on_all(
     starts = np.append(np.arange(0, len(targets), BLOCK), len(targets)) if blocks is None else blocks[1]
     edges = starts[balance.pieces(len(starts) - 1)]
     first, last = int(edges[comm.rank]), int(edges[comm.rank + 1])
-    begun = time.perf_counter()
     own = None
     if blocks is None:
         some = targets[first:last]
     else:
         some = np.ascontiguousarray(targets[blocks[0][first:last]])
         own = np.arange(last - first, dtype=np.int64), starts[(starts >= first) & (starts <= last)] - first
+    if fetch is not None:
+        fetch(*boxes_of(some, starts[(starts >= first) & (starts <= last)] - first))
+    begun = time.perf_counter()
     velocity = np.empty_like(some)
     gradient = None if du is None else np.empty((len(some), 3, 3), du.dtype)
     pairs = evaluate(some, velocity, gradient, own) if len(some) else 0
@@ -79,16 +88,38 @@ def on_all(
         du[every] = comm.join(gradient, counts, "velocity")
 
 
+def at_vortons(
+    comm: Comm,
+    balance: Balance,
+    parts: Parts,
+    gradient: bool,
+    evaluate: Any,
+    keep: Keep,
+    fetch: Fetch,
+) -> None:
+    """Sums at all vortons, of which each machine has its part; the results go where `keep` says.
+
+    Bits are those of `on_all` with the blocks of `point_blocks`.
+    """
+    blocks = -(-parts.total // POINTS)
+    targets, rows = parts.targets(balance.pieces(blocks))
+    starts = np.append(np.arange(0, len(targets), POINTS), len(targets))
+    fetch(*boxes_of(targets, starts))
+    begun = time.perf_counter()
+    velocity = np.empty_like(targets)
+    jacobian = np.empty((len(targets), 3, 3), targets.dtype) if gradient else None
+    own = np.arange(len(targets), dtype=np.int64), starts
+    pairs = evaluate(targets, velocity, jacobian, own) if len(targets) else 0
+    balance.took(time.perf_counter() - begun, pairs)
+    _send_home(comm, keep, rows, velocity, jacobian)
+
+
 def _send_home(comm: Comm, keep: Keep, rows: Array, velocity: Array, gradient: Array | None) -> None:
     """Send each row's results to the rank that holds it."""
     holder = keep.holder[np.searchsorted(keep.first, rows, side="right") - 1]
-    chosen = [np.flatnonzero(holder == rank) for rank in range(comm.size)]
-    counts = comm.numbers(np.array([len(part) for part in chosen]), "velocity")[:, comm.rank].tolist()
-
-    def home(array: Array) -> Array:
-        return np.concatenate(comm.exchange([array[part] for part in chosen], counts, "velocity"))
-
-    keep.store(home(rows), home(velocity), None if gradient is None else home(gradient))
+    found = [rows, velocity] if gradient is None else [rows, velocity, gradient]
+    row, u, *du = comm.route(holder, found, "velocity")
+    keep.store(row, u, du[0] if du else None)
 
 
 class Split:

@@ -43,12 +43,14 @@ def outcomes(ranks: int, ticks: dict[str, int], machine: int = 8) -> dict[str, A
         "-m",
         "tests.ranks.worker",
         *(f"{name}={count}" for name, count in ticks.items()),
+        machine=machine,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
+CLOUDS = {"clouds:vortons": 2, "clouds:solver": 2, "clouds:grid": 2, "clouds:cubic": 2}
 QUICK = {"ring:tree": 2, "ring:fmm": 2, "ring:direct": 2, "fire_and_balloon": 4, "cloud": 12, "few": 6}
 SLOW = {
     "ring:auto": 9,
@@ -72,6 +74,12 @@ def check(ranks: int, ticks: dict[str, int], machine: int = 8) -> None:
             counts = [rows[population] for rows in held]
             assert sum(counts) == alone["rows"][population]
             assert max(counts) <= 1.2 * sum(counts) / ranks + 2
+
+
+@pytest.mark.parametrize(("ranks", "machine"), [(4, 1), (3, 2)])
+def test_machines_have_parts_of_the_tree(ranks: int, machine: int) -> None:
+    """Each machine has some of the vortons and nodes, and gets what its targets look at: the same bits."""
+    check(ranks, CLOUDS, machine)
 
 
 @pytest.mark.parametrize(("ranks", "machine"), [(2, 8), (3, 2)])

@@ -64,8 +64,32 @@ class Breaks(ef.System):
                 raise ef.FluidError("this rank does not like what it sees")
 
 
+TREES = {
+    "vortons": {"solver": "tree"},
+    "solver": {"solver": "tree", "tracers": "solver", "angle": 0.8},
+    "grid": {"solver": "tree", "at": "grid", "leaf": "supervortons", "opening": "box"},
+    "cubic": {"solver": "tree", "opening": "box", "margin": 0.5, "interpolation": "cubic"},
+}
+
+
+def two_clouds(how: str) -> ef.World:
+    """Two populations of vortons of uneven density that overlap, and tracers; the sums by a tree."""
+    world = ef.World(dt=1e-3, integrator="rk2", seed=1)
+    draw = np.random.default_rng(1)
+    for name, rows, shift in (("first", 2500, 0.0), ("second", 801, 0.5)):
+        x, core = draw.random((rows, 3)) ** 2 + shift, 0.02 + 0.02 * draw.random(rows)
+        alpha, volume = 1e-3 * draw.standard_normal((rows, 3)), np.full(rows, 1e-6)
+        world.spawn(name, ef.Position(x), ef.Strength(alpha), ef.CoreRadius(core), ef.Volume(volume))
+    world.spawn("tracers", ef.Position(draw.random((1000, 3))))
+    world.add_system(ef.VelocitySystem(**TREES[how]))
+    world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
+    return world
+
+
 def made(name: str) -> ef.World:
-    """A shipped world, one of those above (cloud, few, nan, error), or a ring with a solver (ring:fmm)."""
+    """A shipped world, one of those above (cloud, few, nan, error), or one with a solver (ring:, clouds:)."""
+    if name.startswith("clouds:"):
+        return two_clouds(name[7:])
     if name.startswith("ring:"):
         world = ef.load("vortex_ring")
         velocity = world.system(ef.VelocitySystem)

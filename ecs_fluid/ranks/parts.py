@@ -1,0 +1,317 @@
+"""Vortons and influence tree of which each machine has its part, and what its targets need of the rest.
+
+Sorted vortons, cells and nodes keep the numbers that they have in one process, and arrays their lengths; a
+machine fills in the places of its part (one run of cells, and the nodes whose first child is its own) and
+those that others send. Memory that nobody writes to is never taken. So the kernels are those of one process,
+and the bits too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.kernels import essential, supervortons
+from ecs_fluid.kernels.blocks import POINTS, morton_keys, point_blocks
+from ecs_fluid.kernels.partition import cell_index, gather_sorted, sort_by_cell
+from ecs_fluid.ranks.comm import Comm, as_bytes, from_bytes
+from ecs_fluid.ranks.machine import Machine
+
+BINS = 256
+"""Bins per machine, of cells or of places along the Z-order curve, by which rows are shared out evenly."""
+
+MOST_BOXES = 256
+"""Boxes by which a rank tells the others where its targets are; more send less, but are slower to look at."""
+
+GROUP = 8
+"""Boxes that are merged into one while they are too many."""
+
+
+class Rows(NamedTuple):
+    """Vortons that this rank holds."""
+
+    x: Array
+    """(m, 3) m"""
+    alpha: Array
+    """(m, 3) m^3/s"""
+    sigma: Array
+    """(m,) m"""
+    row: Array
+    """(m,) number among the rows of all populations of vortons, laid end to end"""
+
+
+class Parts:
+    """All vortons of the world, sorted by the cells of a grid, in parts.
+
+    Args:
+        rows: those of this rank.
+        total: vortons on all ranks, at least one.
+        grid: origin (3,) m, spacing (3,) m and number (3,) of cells.
+    """
+
+    def __init__(
+        self, comm: Comm, machine: Machine, rows: Rows, total: int, grid: tuple[Array, Array, Array]
+    ) -> None:
+        self._comm, self._machine, self._rows, self.total = comm, machine, rows, total
+        self.grid = grid
+        self._cell = cell_index(rows.x, *grid)
+        self._low, self._high = _all_bounds(comm, rows.x)
+        self._share_cells()
+        self._send_rows()
+        self._tree: supervortons.Tree | None = None
+
+    # ------------------------------------------------------------------ sorted vortons
+
+    def _share_cells(self) -> None:
+        """Cells, and with them sorted vortons, of each machine: edges (machines + 1,)."""
+        count, machines = int(np.prod(self.grid[2])), self._machine.count
+        width = max(1, count // (BINS * machines))
+        bins = -(-count // width)
+        before = np.zeros(bins + 1, np.int64)
+        np.cumsum(self._comm.sum(np.bincount(self._cell // width, minlength=bins), "vortons"), out=before[1:])
+        edge = np.searchsorted(before, np.arange(machines + 1) * self.total / machines)
+        edge[-1] = bins
+        self._cells, self._sorted = np.minimum(edge * width, count), before[edge]
+
+    def _send_rows(self) -> None:
+        """Bring every row to the machine whose cell it is in, where it is sorted."""
+        rows, machine, real = self._rows, self._machine, self._rows.x.dtype
+        to = machine.leaders[np.searchsorted(self._cells, self._cell, side="right") - 1]
+        values = np.column_stack([rows.x, rows.alpha, rows.sigma])
+        row, values = self._comm.route(to, [rows.row, values], "vortons")
+        cells, total = int(self._cells[-1]), self.total
+        self.start = machine.sparse("part start", (cells + 1,), np.int64)
+        self.order = machine.sparse("part order", (total,), np.int64)
+        self.x = machine.sparse("part x", (3, total), real)
+        self.alpha = machine.sparse("part alpha", (3, total), real)
+        self.sigma = machine.sparse("part sigma", (total,), real)
+        if machine.leads:
+            if (np.diff(row) < 0).any():  # several populations: those of one rank come behind one another
+                ascending = np.argsort(row)
+                row, values = row[ascending], values[ascending]
+            low, high = (int(edge) for edge in self._cells[machine.here : machine.here + 2])
+            first, last = (int(edge) for edge in self._sorted[machine.here : machine.here + 2])
+            start, order = sort_by_cell(
+                cell_index(np.ascontiguousarray(values[:, :3]), *self.grid) - low, max(high - low, 1)
+            )
+            self.start[low : high + 1] = first + start[: high - low + 1]
+            self.order[first:last] = row[order]
+            columns = gather_sorted(values, order)
+            self.x[:, first:last], self.alpha[:, first:last] = columns[:3], columns[3:6]
+            self.sigma[first:last] = columns[6]
+        machine.barrier()
+
+    # ------------------------------------------------------------------ tree
+
+    @property
+    def tree(self) -> supervortons.Tree:
+        """The tree, filled in where it is this machine's or was fetched; collective when first asked for."""
+        if self._tree is None:
+            self._tree = self._grown()
+        return self._tree
+
+    def _grown(self) -> supervortons.Tree:
+        machine, real = self._machine, self.x.dtype
+        cells, first = supervortons.layers_of(self.grid[2])
+        nodes = int(first[-1])
+        tree = supervortons.Tree(
+            np.asarray(self.grid[0], np.float64), np.asarray(self.grid[1], np.float64), cells, first,
+            machine.sparse("part node x", (3, nodes), real),
+            machine.sparse("part node alpha", (3, nodes), real),
+            machine.sparse("part node sigma", (nodes,), real),
+            machine.sparse("part node radius", (nodes,), real),
+            machine.sparse("part node vortons", (nodes,), np.int64),
+            self.start, self.x, self.alpha, self.sigma,
+        )  # fmt: skip
+        self._ranges = [self._cells]
+        for layer in range(1, len(cells)):
+            edges = [essential.first_parent(cells, layer, int(node)) for node in self._ranges[-1]]
+            self._ranges.append(np.array(edges, np.int64))
+        if machine.leads:
+            self._fill(tree)
+        machine.barrier()
+        return tree
+
+    def _fill(self, tree: supervortons.Tree) -> None:
+        """Nodes of this machine, layer after layer; children that are others' are fetched before."""
+        here, cells, first = self._machine.here, tree.cells, tree.first
+        columns = tree.x, tree.alpha, tree.sigma, tree.vortons, np.empty(int(first[-1]))
+        a, b = (int(edge) for edge in self._ranges[0][here : here + 2])
+        supervortons.fill_leaves(a, b, tree.start, tree.sx, tree.sa, tree.ssigma, *columns)
+        for layer in range(len(cells)):
+            a, behind = int(self._ranges[layer][here]), int(self._ranges[layer][here + 1])
+            if layer + 1 < len(cells):
+                behind = max(behind, self._fetch_ahead(layer, cells, int(first[layer]), columns))
+            supervortons.fill_radii(
+                layer, a, behind, cells, first, tree.origin, tree.spacing, tree.x, tree.vortons, tree.radius
+            )
+            if layer + 1 < len(cells):
+                a, b = (int(edge) for edge in self._ranges[layer + 1][here : here + 2])
+                supervortons.fill_parents(layer, a, b, cells, first, *columns)
+        # The root, which is the first machine's, is read by every walk.
+        read = *columns[:4], tree.radius
+        root = self._machine.among_leaders.tell(_packed([column[..., -1:] for column in read]), "nodes")
+        _unpack(root, read, np.array([-1]))
+
+    def _fetch_ahead(self, layer: int, cells: Array, first: int, columns: Sequence[Array]) -> int:
+        """Get the children of this machine's next layer that are behind its own; returns where they end."""
+        edges, above, here = self._ranges[layer], self._ranges[layer + 1], self._machine.here
+        behind = [essential.behind_children(cells, layer + 1, int(edge)) for edge in above[1:]]
+        ends = np.where(above[1:] > above[:-1], np.maximum(behind, edges[1:]), edges[1:])
+        low, high = int(edges[here]), int(edges[here + 1])
+        sent = [(max(low, int(a)), min(high, int(b))) for a, b in zip(edges[1:], ends, strict=True)]
+        mine = int(ends[here])
+        came = [(max(int(a), high), min(int(b), mine)) for a, b in pairwise(edges)]
+        parts = [_packed([column[..., first + a : first + max(a, b)] for column in columns]) for a, b in sent]
+        counts = [max(b - a, 0) for a, b in came]
+        found = np.concatenate(self._machine.among_leaders.exchange(parts, counts, "nodes"))
+        places = np.concatenate([np.arange(a, max(a, b)) for a, b in came]) + first
+        _unpack(found, columns, places)
+        return mine
+
+    # ------------------------------------------------------------------ what targets need
+
+    def fetch(self, low: Array, high: Array, criterion: int, opening: float, originals: bool) -> None:
+        """Get what walks for this rank's blocks of targets read, boxes low, high (b, 3) m; collective."""
+        machine, tree = self._machine, self.tree
+        boxes = machine.together(_merged(low, high))
+        if machine.leads:
+            comm = machine.among_leaders
+            counts = comm.numbers(np.int64(len(boxes)), "nodes").tolist()
+            every = np.split(comm.join(boxes, counts, "nodes"), np.cumsum(counts)[:-1])
+            ranges = np.array([edges[machine.here : machine.here + 2] for edges in self._ranges])
+            nodes, leaves = [], []
+            for other, there in enumerate(every):
+                if other == machine.here:
+                    there = there[:0]
+                opened = essential.opened_nodes(
+                    tree, ranges, there[:, 0], there[:, 1],
+                    criterion=criterion, opening=opening, originals=originals,
+                )  # fmt: skip
+                nodes.append([tree.first[layer] + found for layer, found in enumerate(opened) if layer])
+                leaves.append(opened[0])
+            self._exchange_nodes([np.concatenate(found) if found else leaves[0][:0] for found in nodes])
+            self._exchange_leaves(leaves)
+        machine.barrier()
+
+    def _exchange_nodes(self, parents: list[Array]) -> None:
+        """Send each machine the children of the nodes that it may open."""
+        comm, tree = self._machine.among_leaders, self.tree
+        counts = comm.exchange_counts([len(found) for found in parents], "nodes")
+        names = [found.astype(np.uint32) for found in parents]
+        opened = np.concatenate(comm.exchange(names, counts, "nodes"))
+        sent = [self._children(found) for found in parents]
+        came = [self._children(found) for found in np.split(opened.astype(np.int64), np.cumsum(counts)[:-1])]
+        vortons = [tree.vortons[found].astype(np.uint32) for found in sent]
+        number = comm.exchange(vortons, [len(found) for found in came], "nodes")
+        for places, found in zip(came, number, strict=True):
+            tree.vortons[places] = found
+        columns = tree.x, tree.alpha, tree.sigma, tree.radius
+        full = [found[count > 0] for found, count in zip(sent, vortons, strict=True)]
+        filled = [found[count > 0] for found, count in zip(came, number, strict=True)]
+        parts = [_packed([column[..., found] for column in columns]) for found in full]
+        got = comm.exchange(parts, [len(found) for found in filled], "nodes")
+        _unpack(np.concatenate(got), columns, np.concatenate(filled))
+
+    def _children(self, nodes: Array) -> Array:
+        """Nodes below some nodes, which ascend."""
+        cells, first = self.tree.cells, self.tree.first
+        found = [np.empty(0, np.int64)]
+        for layer in range(len(cells) - 1, 0, -1):
+            some = nodes[(nodes >= first[layer]) & (nodes < first[layer + 1])] - first[layer]
+            found.append(first[layer - 1] + essential.children_of(cells, layer, some))
+        return np.concatenate(found)
+
+    def _exchange_leaves(self, leaves: list[Array]) -> None:
+        """Send each machine the vortons of the leaves that it may open."""
+        comm, tree = self._machine.among_leaders, self.tree
+        counts = comm.exchange_counts([len(found) for found in leaves], "leaves")
+        where = [
+            np.column_stack([found, tree.start[found], tree.vortons[found]]).astype(np.uint32)
+            for found in leaves
+        ]
+        came = np.concatenate(comm.exchange(where, counts, "leaves")).astype(np.int64)
+        tree.start[came[:, 0]] = came[:, 1]
+        tree.start[came[:, 0] + 1] = came[:, 1] + came[:, 2]
+        sent = [essential.runs(part[:, 1].astype(np.int64), part[:, 2].astype(np.int64)) for part in where]
+        columns = tree.sx, tree.sa, tree.ssigma
+        ends = np.cumsum(counts)[:-1]
+        number = [int(part.sum()) for part in np.split(came[:, 2], ends)]
+        parts = [_packed([column[..., found] for column in columns]) for found in sent]
+        got = comm.exchange(parts, number, "leaves")
+        _unpack(np.concatenate(got), columns, essential.runs(came[:, 1], came[:, 2]))
+
+    # ------------------------------------------------------------------ the vortons as targets
+
+    def targets(self, edges: Array) -> tuple[Array, Array]:
+        """Positions (m, 3) m and rows (m,) of the vortons that are this rank's targets, in Z order.
+
+        `edges` (ranks + 1,) are the ranks' parts of the blocks of all, which are those of `point_blocks`.
+        """
+        comm, rows, real = self._comm, self._rows, self.x.dtype
+        low, high = self._low.astype(real), self._high.astype(real)
+        key = morton_keys(rows.x, low, high).astype(np.int64)
+        bits = min(30, max(1, int(BINS * comm.size).bit_length()))
+        bins = key >> (30 - bits)
+        before = np.zeros(2**bits + 1, np.int64)
+        np.cumsum(comm.sum(np.bincount(bins, minlength=2**bits), "vortons"), out=before[1:])
+        places = np.minimum(edges * POINTS, self.total)
+        # Whole bins go to all whose places they touch.
+        ends = np.searchsorted(before, places[1:], side="left")
+        begins = np.searchsorted(before, places[:-1], side="right") - 1
+        begins = np.where(places[1:] > places[:-1], begins, ends)
+        by_bin = np.argsort(bins, kind="stable")
+        bound = np.searchsorted(bins[by_bin], [begins, ends])
+        chosen = [by_bin[a:b] for a, b in zip(*bound, strict=True)]
+        to = np.repeat(np.arange(comm.size), [len(part) for part in chosen])
+        every = np.concatenate(chosen)
+        values = [key[every], self._cell[every], rows.row[every], rows.x[every]]
+        key, cell, row, x = comm.route(to, values, "vortons")
+        order = np.lexsort((row, cell, key))
+        rank = comm.rank
+        skipped = int(places[rank] - before[begins[rank]]) if places[rank + 1] > places[rank] else 0
+        mine = order[skipped : skipped + int(places[rank + 1] - places[rank])]
+        return np.ascontiguousarray(x[mine]), row[mine]
+
+
+def _all_bounds(comm: Comm, x: Array) -> tuple[Array, Array]:
+    """The box around the rows (m, 3) of all ranks."""
+    from ecs_fluid.kernels.reduce import bounds
+
+    boxes = comm.numbers(np.stack(bounds(x)), "vortons")
+    return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
+
+
+def boxes_of(targets: Array, starts: Array) -> tuple[Array, Array]:
+    """Low and high corners (b, 3) of the blocks ``targets[starts[b] : starts[b + 1]]``, none empty."""
+    if len(starts) < 2:
+        return np.empty((0, 3)), np.empty((0, 3))
+    low = np.minimum.reduceat(targets, starts[:-1], axis=0)
+    high = np.maximum.reduceat(targets, starts[:-1], axis=0)
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _merged(low: Array, high: Array) -> Array:
+    """At most `MOST_BOXES` boxes (b, 2, 3) around the given ones, neighbours together."""
+    while len(low) > MOST_BOXES:
+        order = point_blocks(0.5 * (low + high))[0]
+        starts = np.arange(0, len(order), GROUP)
+        low = np.minimum.reduceat(low[order], starts, axis=0)
+        high = np.maximum.reduceat(high[order], starts, axis=0)
+    return np.stack([low, high], axis=1)
+
+
+def _packed(columns: Sequence[Array]) -> Array:
+    """Columns (n,) and (k, n) as rows of bytes (n, width)."""
+    return as_bytes([column.T for column in columns])
+
+
+def _unpack(rows: Array, columns: Sequence[Array], places: Array) -> None:
+    """Write rows of bytes (n, width) to these places of the columns."""
+    like = [np.empty((0, *column.shape[:-1]), column.dtype) for column in columns]
+    for column, values in zip(columns, from_bytes(rows, like), strict=True):
+        column[..., places] = values.T
