@@ -92,12 +92,11 @@ class PartitionSystem(System):
     def _fill_parts(self, sources: Sources, grid: Grid, ranks: Ranks) -> None:
         """Sources of which each machine holds its part; see `ecs_fluid.ranks.parts`."""
         from ecs_fluid.kernels.reduce import bounds
-        from ecs_fluid.ranks.parts import Parts
 
         rows = ranks.own_vortons(self.world)
         total = self._total(ranks)
         mesh = self._mesh(*ranks.enclosing(*bounds(rows.x)), total)
-        parts = ranks.parts = Parts(ranks.comm, ranks.machine, rows, total, mesh)
+        parts = ranks.take_parts(rows, total, mesh)
         sources.origin, sources.spacing, sources.cells = mesh
         sources.start, sources.order = parts.start, parts.order
         sources.x, sources.alpha, sources.sigma = parts.x, parts.alpha, parts.sigma

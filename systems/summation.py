@@ -255,9 +255,9 @@ class Summation:
         """Evaluate the sum at the targets, each rank some blocks of them."""
         if self.ranks is None or not self._shared(targets):
             if fetch is not None and blocks is not None:
-                from ecs_fluid.ranks.parts import boxes_of
+                from ecs_fluid.kernels.blocks import block_boxes
 
-                fetch(*boxes_of(targets[blocks[0]], blocks[1]))
+                fetch(*block_boxes(targets[blocks[0]], blocks[1]))
             evaluate(targets, u, du, blocks)
         else:
             work = f"{solver}, at {self._place(targets)}"

@@ -82,7 +82,7 @@ ALLOWED = {
     # The engine reaches kernels (the integrator), what ships (resume registers it) and files lazily.
     "engine": {"engine", "components", "systems", "kernels", "io"},
     "io": {"engine", "io", "components"},
-    "ranks": {"engine", "components", "ranks"},
+    "ranks": {"engine", "components", "kernels", "ranks"},
     "sweeps": {"engine", "io", "worlds", "sweeps"},
     "cli": {"engine", "components", "systems", "kernels", "io", "ranks", "worlds", "viz", "sweeps", "cli"},
 }

@@ -58,3 +58,14 @@ def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) ->
         spread |= ((np.arange(2**_BITS, dtype=np.uint32) >> bit) & 1) << (3 * bit)
     key: NDArray[np.uint32] = (spread[cells[:, 0]] << 2) | (spread[cells[:, 1]] << 1) | spread[cells[:, 2]]
     return key
+
+
+def block_boxes(
+    targets: NDArray[Any], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Low and high corners (b, 3) of the blocks ``targets[starts[b] : starts[b + 1]]``, none empty."""
+    if len(starts) < 2:
+        return np.empty((0, 3)), np.empty((0, 3))
+    low = np.minimum.reduceat(targets, starts[:-1], axis=0)
+    high = np.maximum.reduceat(targets, starts[:-1], axis=0)
+    return low.astype(np.float64), high.astype(np.float64)

@@ -286,15 +286,6 @@ def _all_bounds(comm: Comm, x: Array) -> tuple[Array, Array]:
     return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
 
-def boxes_of(targets: Array, starts: Array) -> tuple[Array, Array]:
-    """Low and high corners (b, 3) of the blocks ``targets[starts[b] : starts[b + 1]]``, none empty."""
-    if len(starts) < 2:
-        return np.empty((0, 3)), np.empty((0, 3))
-    low = np.minimum.reduceat(targets, starts[:-1], axis=0)
-    high = np.maximum.reduceat(targets, starts[:-1], axis=0)
-    return low.astype(np.float64), high.astype(np.float64)
-
-
 def _merged(low: Array, high: Array) -> Array:
     """At most `MOST_BOXES` boxes (b, 2, 3) around the given ones, neighbours together."""
     while len(low) > MOST_BOXES:

@@ -227,6 +227,11 @@ class Ranks:
             first += self.total(entity.name)
         return found[0] if len(found) == 1 else Rows(*map(np.concatenate, zip(*found, strict=True)))
 
+    def take_parts(self, rows: Rows, total: int, grid: tuple[Array, Array, Array]) -> Parts:
+        """Sort all vortons, a part on each machine, see `ecs_fluid.ranks.parts`."""
+        self.parts = Parts(self.comm, self.machine, rows, total, grid)
+        return self.parts
+
     def gathered_vortons(self, world: World) -> tuple[Array, Array, Array]:
         """Positions, strengths, core radii of all vortons, for a machine's leader; else of this rank's."""
         parts: list[list[Array]] = [[], [], []]

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.blocks import POINTS
+from ecs_fluid.kernels.blocks import POINTS, block_boxes
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.machine import Machine
-from ecs_fluid.ranks.parts import Parts, boxes_of
+from ecs_fluid.ranks.parts import Parts
 
 BLOCK = 256
 """Targets of a block where the solver needs none of its own."""
@@ -65,7 +65,7 @@ def on_all(
         some = np.ascontiguousarray(targets[blocks[0][first:last]])
         own = np.arange(last - first, dtype=np.int64), starts[(starts >= first) & (starts <= last)] - first
     if fetch is not None:
-        fetch(*boxes_of(some, starts[(starts >= first) & (starts <= last)] - first))
+        fetch(*block_boxes(some, starts[(starts >= first) & (starts <= last)] - first))
     begun = time.perf_counter()
     velocity = np.empty_like(some)
     gradient = None if du is None else np.empty((len(some), 3, 3), du.dtype)
@@ -104,7 +104,7 @@ def at_vortons(
     blocks = -(-parts.total // POINTS)
     targets, rows = parts.targets(balance.pieces(blocks))
     starts = np.append(np.arange(0, len(targets), POINTS), len(targets))
-    fetch(*boxes_of(targets, starts))
+    fetch(*block_boxes(targets, starts))
     begun = time.perf_counter()
     velocity = np.empty_like(targets)
     jacobian = np.empty((len(targets), 3, 3), targets.dtype) if gradient else None
