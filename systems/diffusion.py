@@ -12,6 +12,7 @@ from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, 
 from ecs_fluid.components.bodies import Bound
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
+from ecs_fluid.systems.exchanging import exchanged
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.populations import add_spread, joined
 from ecs_fluid.world import World
@@ -35,6 +36,7 @@ class DiffusionSystem(System):
     reads = (Position, Strength, CoreRadius, Volume, Sources)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
+    spans = "ranks"
 
     viscosity: float = Field(ge=0, description="kinematic viscosity, m^2/s (1/s with index_space)")
     method: Literal["pse", "core_spreading", "index_space"] = Field("pse", description="how to diffuse")
@@ -68,17 +70,18 @@ class DiffusionSystem(System):
             self._exchange_in_index_space(dt)
 
     def _exchange(self, dt: float) -> None:
-        from ecs_fluid.kernels.exchange import exchange_rows, stable_step
-
-        tables = list(self.query(Position, Strength, CoreRadius, Volume, StrengthRate))
+        found = list(self.entities(Position, Strength, CoreRadius, Volume, StrengthRate))
+        tables = [tables for _, tables in found]
         number = self.world.dtype
         x = joined([position.x for position, *_ in tables], (3,), number)
         alpha = joined([strength.alpha for _, strength, *_ in tables], (3,), number)
         sigma = joined([core.sigma for _, _, core, *_ in tables], (), number)
         volume = joined([table.volume for *_, table, _ in tables], (), number)
         eps = sigma if self.radius == 1.0 else sigma * number(self.radius)
-        rate, loss = exchange_rows(x, alpha, eps, volume, self.viscosity, self.order, self.dimension)
-        limit = stable_step(loss)
+        names = [entity.name for entity, _ in found]
+        rate, limit = exchanged(
+            self.world, names, x, alpha, eps, volume, self.viscosity, self.order, self.dimension
+        )
         if dt > limit:
             raise FluidError(
                 f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {self.viscosity:g} m^2/s; "
@@ -109,8 +112,11 @@ class DiffusionSystem(System):
         )
         rows = np.empty((rate.shape[1], 3), rate.dtype)
         rows[sources.order] = rate.T
-        tables = self.query(Position, Strength, CoreRadius, StrengthRate)
-        add_spread(rows, [table.dalpha for *_, table in tables])
+        first = 0
+        for entity, (*_, table) in self.entities(Position, Strength, CoreRadius, StrengthRate):
+            start, stop, total = self.placed(entity)
+            table.dalpha += rows[first + start : first + stop]
+            first += total
 
     def lint(self, world: World) -> list[str]:
         """Populations that exchange cannot see, or in which it has nowhere to go."""

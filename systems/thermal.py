@@ -24,6 +24,7 @@ from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_temperature, density_of, key_values
+from ecs_fluid.systems.exchanging import exchanged
 from ecs_fluid.systems.populations import add_spread, joined
 from ecs_fluid.systems.properties import attach_ambient
 from ecs_fluid.systems.transfer import STEFAN_BOLTZMANN
@@ -49,6 +50,7 @@ class ThermalSystem(System):
     reads = (Position, Temperature, Species, CoreRadius, Volume)
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
+    spans = "ranks"
 
     diffusivity: float = Field(0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
     species_diffusivity: float = Field(0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s")
@@ -76,41 +78,45 @@ class ThermalSystem(System):
         if not self.every_stage and self.world.time == self.world.tick * self.world.dt:
             self._rates.clear()
         if self.diffusivity:
-            tables = list(self.query(Position, CoreRadius, Volume, Temperature, TemperatureRate))
+            found = list(self.entities(Position, CoreRadius, Volume, Temperature, TemperatureRate))
+            tables = [some for _, some in found]
             values = [table.T[:, None] for _, _, _, table, _ in tables]
-            rate = self._rate(dt, tables, values, self.diffusivity, "diffusivity")
+            rate = self._rate(dt, found, values, self.diffusivity, "diffusivity")
             add_spread(rate[:, 0], [table.dT for *_, table in tables])
         if self.species_diffusivity:
-            tables = list(self.query(Position, CoreRadius, Volume, Species, SpeciesRate))
+            found = list(self.entities(Position, CoreRadius, Volume, Species, SpeciesRate))
+            tables = [some for _, some in found]
             values = [np.stack([s.fuel, s.flame, s.smoke], axis=1) for _, _, _, s, _ in tables]
-            rate = self._rate(dt, tables, values, self.species_diffusivity, "species_diffusivity")
+            rate = self._rate(dt, found, values, self.species_diffusivity, "species_diffusivity")
             for k, name in enumerate(("dfuel", "dflame", "dsmoke")):
                 add_spread(rate[:, k], [getattr(table, name) for *_, table in tables])
 
-    def _rate(self, dt: float, tables: list, values: list[Array], kappa: float, name: str) -> Array:
+    def _rate(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
         """Rates (n, k), taken anew or (in later stages of a tick) those of its first stage."""
         if self.every_stage:
-            return self._exchanged(dt, tables, values, kappa, name)
+            return self._exchanged(dt, found, values, kappa, name)
         if name not in self._rates:
-            self._rates[name] = self._exchanged(dt, tables, values, kappa, name)
+            self._rates[name] = self._exchanged(dt, found, values, kappa, name)
         return self._rates[name]
 
-    def _exchanged(self, dt: float, tables: list, values: list[Array], kappa: float, name: str) -> Array:
+    def _exchanged(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
         """Rates (n, k) of intensive values by exchange."""
-        from ecs_fluid.kernels.exchange import exchange_rows, stable_step
-
+        tables = [some for _, some in found]
         number = self.world.dtype
         x = joined([table.x for table, *_ in tables], (3,), number)
         eps = joined([table.sigma for _, table, *_ in tables], (), number) * number(self.radius)
         volume = joined([table.volume for _, _, table, *_ in tables], (), number)
         value = joined(values, (values[0].shape[1] if values else 1,), number)
-        if len(x) == 0:
+        low, high = value.min(axis=0, initial=np.inf), value.max(axis=0, initial=-np.inf)
+        if self.world.ranks is not None:
+            low, high = self.world.ranks.enclosing(low, high)
+        if (low > high).all():  # no rows
             return value
         # Differences alone matter; taken from a value in the middle they lose fewer digits.
-        value = value - np.array([column.mean(dtype=np.float64) for column in value.T], number)
+        value = value - (low + number(0.5) * (high - low))
         amounts = np.ascontiguousarray(value * volume[:, None])
-        rate, loss = exchange_rows(x, amounts, eps, volume, kappa, self.order, self.dimension)
-        limit = stable_step(loss)
+        names = [entity.name for entity, _ in found]
+        rate, limit = exchanged(self.world, names, x, amounts, eps, volume, kappa, self.order, self.dimension)
         if dt > limit:
             raise FluidError(
                 f"ThermalSystem: dt = {dt:g} s is unstable with {name} = {kappa:g} m^2/s; "

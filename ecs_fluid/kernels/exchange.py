@@ -35,6 +35,7 @@ Precondition: eps / h >= 1.5 for particles h apart. At eps = h the quadrature er
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -174,17 +175,18 @@ def _meet(
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _exchange(
     data: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    reach: float, limit: float, a: float, b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple,
-    rate: np.ndarray, loss: np.ndarray,
+    first: int, n: int, begin: int, behind: int, reach: float, limit: float, a: float, b: float,
+    smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
     """Sum over all sources within ``reach`` [m] of the columns ``data``: x, y, z, eps^2, volume and values.
 
-    The diffusivity is part of a and b.
+    The diffusivity is part of a and b; ``first`` to ``behind`` are those of `Part`.
     """
-    n, k = loss.shape[0], data.shape[0]
+    k = data.shape[0]
     for chunk in prange(CHUNKS):
-        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if p == last:
+        p = max(chunk * n // CHUNKS - first, begin)
+        last = min((chunk + 1) * n // CHUNKS - first, behind)
+        if p >= last:
             continue
         near, w = np.empty(k * WIDTH, data.dtype), np.empty(WIDTH, data.dtype)
         runs = np.empty((cells[0] * cells[1], 2), np.int64)
@@ -214,6 +216,23 @@ def _check(order: int, dimension: int) -> None:
         raise ValueError(f"exchange: dimension must be 2 or 3, but it is {dimension}")
 
 
+class Part(NamedTuple):
+    """Which of all cell-sorted particles the rows at hand are, where other processes have the rest."""
+
+    first: int
+    """place of the first row among all"""
+    total: int
+    """number of all"""
+    begin: int
+    """first of the rows that get a rate, where a cell begins; the others are only sources"""
+    behind: int
+    """the row behind them, where a cell begins too"""
+    widest: float
+    """largest eps of all, m"""
+    uniform: bool
+    """whether all have that one"""
+
+
 def exchange(
     sx: np.ndarray,
     values: np.ndarray,
@@ -226,6 +245,7 @@ def exchange(
     loss: np.ndarray,
     order: int = 2,
     dimension: int = 3,
+    part: Part | None = None,
 ) -> None:
     """Rate of change of extensive quantities by diffusion between cell-sorted particles.
 
@@ -235,22 +255,34 @@ def exchange(
     fastest. ``viscosity`` nu in m^2/s (or any diffusivity), ``order`` 2 or 4.
 
     Overwrites ``rate`` (k, n), in the unit of values per second, and ``loss`` (n,) 1/s, the rate
-    nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own: see ``stable_step``.
+    nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own: see ``stable_step``. With
+    ``part`` the rows are those of a few cells, the others of ``start`` being empty, and only its rows get
+    a rate, with the bits that it has among all.
     """
     _check(order, dimension)
-    if sx.shape[1] == 0:
+    n = sx.shape[1]
+    if n == 0:
         return
     kind = sx.dtype.type
     a, b = _factors(order, dimension)
     e2 = eps * eps
+    if part is None:
+        part = Part(0, n, 0, n, float(eps.max()), bool(e2.min() == e2.max()))
     data = columns(sx, e2, volume, values)
-    # A little further than the cutoff, so that a pair at the cutoff is met from both sides or from neither.
-    reach = cutoff(order, dimension) * math.sqrt(float(e2.max())) * (1.0 + 1e-5)
     _exchange(
-        data, start, *grid, reach, kind(cutoff(order, dimension) ** (-2 if order == 2 else 2)),
-        kind(a * viscosity), kind(b * viscosity), order == 4, dimension == 2, bool(e2.min() == e2.max()),
-        _exponential_constants(sx.dtype), rate, loss,
+        data, start, *grid, *part[:4], reach_of(kind(part.widest), order, dimension),
+        kind(cutoff(order, dimension) ** (-2 if order == 2 else 2)), kind(a * viscosity),
+        kind(b * viscosity), order == 4, dimension == 2, part.uniform, _exponential_constants(sx.dtype),
+        rate, loss,
     )  # fmt: skip
+
+
+def reach_of(widest: np.floating, order: int, dimension: int) -> float:
+    """Distance [m] within which pairs are looked at, for the largest ``eps`` [m].
+
+    A little further than the cutoff, so that a pair at the cutoff is met from both sides or from neither.
+    """
+    return cutoff(order, dimension) * math.sqrt(float(widest * widest)) * (1.0 + 1e-5)
 
 
 def exchange_rows(
@@ -271,9 +303,7 @@ def exchange_rows(
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    grid = grid_for_radius(
-        *bounds(x), cutoff(order, dimension) * float(eps.max()) / 2, max_cells=max(len(x), 64)
-    )
+    grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
     start, order_of_rows = partition(x, *grid)
     amounts = gather_sorted(values.reshape(len(x), -1), order_of_rows)
     sorted_rate, sorted_loss = np.empty_like(amounts), np.empty_like(eps)
@@ -283,6 +313,13 @@ def exchange_rows(
         order, dimension,
     )  # fmt: skip
     return scatter_sorted(sorted_rate, order_of_rows, rate), scatter_sorted(sorted_loss, order_of_rows, loss)
+
+
+def exchange_grid(
+    lo: np.ndarray, hi: np.ndarray, widest: float, count: int, order: int = 2, dimension: int = 3
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Grid with cells of half the cutoff for that many particles, ``widest`` the largest eps [m]."""
+    return grid_for_radius(lo, hi, cutoff(order, dimension) * widest / 2, max_cells=max(count, 64))
 
 
 def stability_limit(viscosity: float, eps: float, order: int = 2, dimension: int = 3) -> float:

@@ -149,14 +149,6 @@ class Comm:
         self.count(purpose, started, 8 * (self.size - 1), 8 * (self.size - 1))
         return [int(count) for count in came]
 
-    def route(self, to: Array, columns: Sequence[Array], purpose: str = "rows") -> list[Array]:
-        """Send row i of all columns to rank ``to[i]``; returns what came, in the order of the ranks."""
-        by_rank = np.argsort(to.astype(np.uint16), kind="stable")  # NumPy counts 16 bits, and compares more
-        counts = np.bincount(to, minlength=self.size)
-        rows = np.split(as_bytes([column[by_rank] for column in columns]), np.cumsum(counts)[:-1])
-        came = self.exchange(rows, self.exchange_counts(counts.tolist(), purpose), purpose)
-        return from_bytes(np.concatenate(came), columns)
-
     def sum(self, values: Array, purpose: str = "control") -> Array:
         """The sum over the ranks of whole numbers."""
         started = time.perf_counter()
@@ -171,6 +163,38 @@ class Comm:
     def abort(self, code: int) -> None:
         """End all ranks at once: for what must not happen and would leave the others waiting."""
         self.handle.Abort(code)
+
+
+class Route:
+    """Rows that go to the ranks ``to`` (n,), and what comes of them, which may go back; collective.
+
+    Args:
+        comm: what passes messages.
+        to: rank of each row.
+        purpose: for which bytes are counted.
+    """
+
+    def __init__(self, comm: Comm, to: Array, purpose: str) -> None:
+        self._comm, self._purpose = comm, purpose
+        self._by_rank = np.argsort(
+            to.astype(np.uint16), kind="stable"
+        )  # NumPy counts 16 bits; it compares more
+        self._sent = np.bincount(to, minlength=comm.size).tolist()
+        self._came = comm.exchange_counts(self._sent, purpose)
+
+    def send(self, columns: Sequence[Array]) -> list[Array]:
+        """Columns (n, ...) of rows; returns those that came, in the order of the ranks."""
+        rows = np.split(as_bytes([column[self._by_rank] for column in columns]), np.cumsum(self._sent)[:-1])
+        came = self._comm.exchange(rows, self._came, self._purpose)
+        return from_bytes(np.concatenate(came), columns)
+
+    def back(self, columns: Sequence[Array]) -> list[Array]:
+        """Columns of the rows that came; returns them on the ranks that sent these, in their order."""
+        rows = np.split(as_bytes(columns), np.cumsum(self._came)[:-1])
+        came = np.concatenate(self._comm.exchange(rows, self._sent, self._purpose))
+        home = np.empty_like(came)
+        home[self._by_rank] = came
+        return from_bytes(home, columns)
 
 
 def width(array: Array) -> int:

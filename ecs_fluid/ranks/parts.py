@@ -17,12 +17,10 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.kernels import essential, supervortons
 from ecs_fluid.kernels.blocks import POINTS, morton_keys, point_blocks
-from ecs_fluid.kernels.partition import cell_index, gather_sorted, sort_by_cell
-from ecs_fluid.ranks.comm import Comm, as_bytes, from_bytes
+from ecs_fluid.kernels.partition import cell_index, gather_sorted
+from ecs_fluid.ranks.cells import BINS, Grid, all_bounds, share_cells, sorted_run
+from ecs_fluid.ranks.comm import Comm, Route, as_bytes, from_bytes
 from ecs_fluid.ranks.machine import Machine
-
-BINS = 256
-"""Bins per machine, of cells or of places along the Z-order curve, by which rows are shared out evenly."""
 
 MOST_BOXES = 256
 """Boxes by which a rank tells the others where its targets are; more send less, but are slower to look at."""
@@ -53,13 +51,11 @@ class Parts:
         grid: origin (3,) m, spacing (3,) m and number (3,) of cells.
     """
 
-    def __init__(
-        self, comm: Comm, machine: Machine, rows: Rows, total: int, grid: tuple[Array, Array, Array]
-    ) -> None:
+    def __init__(self, comm: Comm, machine: Machine, rows: Rows, total: int, grid: Grid) -> None:
         self._comm, self._machine, self._rows, self.total = comm, machine, rows, total
         self.grid = grid
         self._cell = cell_index(rows.x, *grid)
-        self._low, self._high = _all_bounds(comm, rows.x)
+        self._low, self._high = all_bounds(comm, rows.x, "vortons")
         self._share_cells()
         self._send_rows()
         self._tree: supervortons.Tree | None = None
@@ -68,21 +64,15 @@ class Parts:
 
     def _share_cells(self) -> None:
         """Cells, and with them sorted vortons, of each machine: edges (machines + 1,)."""
-        count, machines = int(np.prod(self.grid[2])), self._machine.count
-        width = max(1, count // (BINS * machines))
-        bins = -(-count // width)
-        before = np.zeros(bins + 1, np.int64)
-        np.cumsum(self._comm.sum(np.bincount(self._cell // width, minlength=bins), "vortons"), out=before[1:])
-        edge = np.searchsorted(before, np.arange(machines + 1) * self.total / machines)
-        edge[-1] = bins
-        self._cells, self._sorted = np.minimum(edge * width, count), before[edge]
+        cells, count = int(np.prod(self.grid[2])), self._machine.count
+        self._cells, self._sorted = share_cells(self._comm, self._cell, cells, count, "vortons")
 
     def _send_rows(self) -> None:
         """Bring every row to the machine whose cell it is in, where it is sorted."""
         rows, machine, real = self._rows, self._machine, self._rows.x.dtype
         to = machine.leaders[np.searchsorted(self._cells, self._cell, side="right") - 1]
         values = np.column_stack([rows.x, rows.alpha, rows.sigma])
-        row, values = self._comm.route(to, [rows.row, values], "vortons")
+        row, values = Route(self._comm, to, "vortons").send([rows.row, values])
         cells, total = int(self._cells[-1]), self.total
         self.start = machine.sparse("part start", (cells + 1,), np.int64)
         self.order = machine.sparse("part order", (total,), np.int64)
@@ -90,15 +80,10 @@ class Parts:
         self.alpha = machine.sparse("part alpha", (3, total), real)
         self.sigma = machine.sparse("part sigma", (total,), real)
         if machine.leads:
-            if (np.diff(row) < 0).any():  # several populations: those of one rank come behind one another
-                ascending = np.argsort(row)
-                row, values = row[ascending], values[ascending]
             low, high = (int(edge) for edge in self._cells[machine.here : machine.here + 2])
             first, last = (int(edge) for edge in self._sorted[machine.here : machine.here + 2])
-            start, order = sort_by_cell(
-                cell_index(np.ascontiguousarray(values[:, :3]), *self.grid) - low, max(high - low, 1)
-            )
-            self.start[low : high + 1] = first + start[: high - low + 1]
+            start, order = sorted_run(values, row, self.grid, low, high)
+            self.start[low : high + 1] = first + start
             self.order[first:last] = row[order]
             columns = gather_sorted(values, order)
             self.x[:, first:last], self.alpha[:, first:last] = columns[:3], columns[3:6]
@@ -270,20 +255,12 @@ class Parts:
         to = np.repeat(np.arange(comm.size), [len(part) for part in chosen])
         every = np.concatenate(chosen)
         values = [key[every], self._cell[every], rows.row[every], rows.x[every]]
-        key, cell, row, x = comm.route(to, values, "vortons")
+        key, cell, row, x = Route(comm, to, "vortons").send(values)
         order = np.lexsort((row, cell, key))
         rank = comm.rank
         skipped = int(places[rank] - before[begins[rank]]) if places[rank + 1] > places[rank] else 0
         mine = order[skipped : skipped + int(places[rank + 1] - places[rank])]
         return np.ascontiguousarray(x[mine]), row[mine]
-
-
-def _all_bounds(comm: Comm, x: Array) -> tuple[Array, Array]:
-    """The box around the rows (m, 3) of all ranks."""
-    from ecs_fluid.kernels.reduce import bounds
-
-    boxes = comm.numbers(np.stack(bounds(x)), "vortons")
-    return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
 
 def _merged(low: Array, high: Array) -> Array:

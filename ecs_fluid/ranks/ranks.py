@@ -16,7 +16,7 @@ from ecs_fluid.component import Array, Column, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.errors import FluidError
 from ecs_fluid.integrator import Tables
-from ecs_fluid.ranks import sums
+from ecs_fluid.ranks import near, sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.machine import Machine
@@ -219,13 +219,19 @@ class Ranks:
 
     def own_vortons(self, world: World) -> Rows:
         """The vortons that this rank holds; for a system that spans ranks."""
-        first, found = 0, []
-        for entity, tables in world.entities_with(Position, Strength, CoreRadius):
-            own = self.own(entity.name)
-            x, alpha, sigma = (next(iter(table.items()))[1] for table in tables)
-            found.append(Rows(x, alpha, sigma, np.arange(first + own.start, first + own.stop)))
-            first += self.total(entity.name)
-        return found[0] if len(found) == 1 else Rows(*map(np.concatenate, zip(*found, strict=True)))
+        names, tables = [], []
+        for entity, found in world.entities_with(Position, Strength, CoreRadius):
+            names.append(entity.name)
+            tables.append([next(iter(table.items()))[1] for table in found])
+        x, alpha, sigma = (
+            columns[0] if len(columns) == 1 else np.concatenate(columns)
+            for columns in zip(*tables, strict=True)
+        )
+        return Rows(x, alpha, sigma, self.numbers(names))
+
+    def exchanged(self, names: list[str], *what: Any) -> tuple[Array, float]:
+        """Exchange between neighbours among these populations, see `ecs_fluid.ranks.near.exchanged`."""
+        return near.exchanged(self.comm, self.numbers(names), *what)
 
     def take_parts(self, rows: Rows, total: int, grid: tuple[Array, Array, Array]) -> Parts:
         """Sort all vortons, a part on each machine, see `ecs_fluid.ranks.parts`."""
@@ -289,6 +295,15 @@ class Ranks:
     def split(self, work: str) -> sums.Split:
         """What shares out the pieces of a fast multipole sum."""
         return sums.Split(self.comm, self.balance(work))
+
+    def numbers(self, names: list[str]) -> Array:
+        """This rank's rows of some populations, numbered through all rows of these, laid end to end."""
+        first, found = 0, [np.empty(0, np.int64)]
+        for name in names:
+            own = self.own(name)
+            found.append(np.arange(first + own.start, first + own.stop))
+            first += self.total(name)
+        return np.concatenate(found)
 
     def enclosing(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The box around the boxes of all ranks."""

@@ -11,7 +11,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.blocks import POINTS, block_boxes
 from ecs_fluid.ranks.balance import Balance
-from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.comm import Comm, Route
 from ecs_fluid.ranks.machine import Machine
 from ecs_fluid.ranks.parts import Parts
 
@@ -118,7 +118,7 @@ def _send_home(comm: Comm, keep: Keep, rows: Array, velocity: Array, gradient: A
     """Send each row's results to the rank that holds it."""
     holder = keep.holder[np.searchsorted(keep.first, rows, side="right") - 1]
     found = [rows, velocity] if gradient is None else [rows, velocity, gradient]
-    row, u, *du = comm.route(holder, found, "velocity")
+    row, u, *du = Route(comm, holder, "velocity").send(found)
     keep.store(row, u, du[0] if du else None)
 
 

@@ -72,6 +72,13 @@ TREES = {
 }
 
 
+DIFFUSION: dict[str, Any] = {
+    "vortons": {"order": 4},
+    "grid": {"radius": 1.5},
+    "cubic": {"method": "index_space"},
+}
+
+
 def two_clouds(how: str) -> ef.World:
     """Two populations of vortons of uneven density that overlap, and tracers; the sums by a tree."""
     world = ef.World(dt=1e-3, integrator="rk2", seed=1)
@@ -83,6 +90,10 @@ def two_clouds(how: str) -> ef.World:
     world.spawn("tracers", ef.Position(draw.random((1000, 3))))
     world.add_system(ef.VelocitySystem(**TREES[how]))
     world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
+    if how in DIFFUSION:
+        world.attach("first", ef.Temperature(300.0 + np.arange(2500) % 7))
+        world.add_system(ef.DiffusionSystem(viscosity=1e-4, **DIFFUSION[how]))
+        world.add_systems([ef.AmbientSystem(law="ideal_gas"), ef.ThermalSystem(diffusivity=1e-4)])
     return world
 
 

@@ -1,0 +1,56 @@
+"""Particles shared out by runs of the cells that they are in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.kernels.partition import cell_index, sort_by_cell
+from ecs_fluid.kernels.reduce import bounds
+from ecs_fluid.ranks.comm import Comm
+
+BINS = 256
+"""Bins per part, of cells or of places along the Z-order curve, by which rows are shared out evenly."""
+
+Grid = tuple[Array, Array, Array]
+"""Origin (3,) m, spacing (3,) m and number (3,) of cells."""
+
+
+def all_bounds(comm: Comm, x: Array, purpose: str) -> tuple[Array, Array]:
+    """The box around the rows (m, 3) of all ranks."""
+    boxes = comm.numbers(np.stack(bounds(x)), purpose)
+    return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
+
+
+def share_cells(comm: Comm, cell: Array, count: int, parts: int, purpose: str) -> tuple[Array, Array]:
+    """Edges (parts + 1,) of runs of cells, and of the rows in them once these are sorted.
+
+    Args:
+        cell: cells of this rank's rows, of `count`.
+        parts: into how many parts all rows are shared out, as evenly as bins of cells allow.
+    """
+    width = max(1, count // (BINS * parts))
+    bins = -(-count // width)
+    before = np.zeros(bins + 1, np.int64)
+    np.cumsum(comm.sum(np.bincount(cell // width, minlength=bins), purpose), out=before[1:])
+    edge = np.searchsorted(before, np.arange(parts + 1) * before[-1] / parts)
+    edge[-1] = bins
+    return np.minimum(edge * width, count), before[edge]
+
+
+def sorted_run(values: Array, row: Array, grid: Grid, low: int, high: int) -> tuple[Array, Array]:
+    """Sort the rows of the cells `low` to `high`: (start (high - low + 1,), order (n,)).
+
+    Args:
+        values: their columns (n, k), positions first.
+        row: their numbers among the rows of all ranks; rows of one cell are sorted by them.
+    """
+    x = np.ascontiguousarray(values[:, :3])
+    cell = cell_index(x, *grid) - low
+    if not (np.diff(row) < 0).any():
+        start, order = sort_by_cell(cell, max(high - low, 1))
+    else:  # several populations: those of one rank come behind one another
+        ascending = np.argsort(row)
+        start, order = sort_by_cell(cell[ascending], max(high - low, 1))
+        order = ascending[order]
+    return start[: high - low + 1], order

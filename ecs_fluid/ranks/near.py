@@ -1,0 +1,113 @@
+"""Sums over neighbours, of which each rank takes those of its cells; it gets a halo of the cells around."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.kernels.exchange import Part, exchange, exchange_grid, reach_of
+from ecs_fluid.kernels.partition import cell_index
+from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
+from ecs_fluid.ranks.comm import Comm, Route
+
+PURPOSE = "neighbours"
+
+
+def exchanged(
+    comm: Comm,
+    row: Array,
+    x: Array,
+    values: Array,
+    eps: Array,
+    volume: Array,
+    viscosity: float,
+    order: int,
+    dimension: int,
+) -> tuple[Array, float]:
+    """Like `kernels.exchange.exchange_rows` of all ranks' rows: (rates of this rank's, largest loss of all).
+
+    `row` (n,) are their numbers among all, by which those of one cell are sorted. The bits are those of one
+    process.
+    """
+    every = comm.numbers(np.array([len(x), eps.min(initial=np.inf), eps.max(initial=0.0)]), PURPOSE)
+    total, least, widest = int(every[:, 0].sum()), eps.dtype.type(every[:, 1].min()), float(every[:, 2].max())
+    if total == 0:
+        return np.empty_like(values), 0.0
+    grid = exchange_grid(*all_bounds(comm, x, PURPOSE), widest, total, order, dimension)
+    cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
+    edges, places = share_cells(comm, cell, cells, comm.size, PURPOSE)
+    route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)
+    columns = np.column_stack([x, eps, volume, values.reshape(len(x), -1)])
+    came, columns = route.send([row, columns])
+    own = slice(int(edges[comm.rank]), int(edges[comm.rank + 1]))
+    start, by_cell = sorted_run(columns, came, grid, own.start, own.stop)
+    most = eps.dtype.type(widest)
+    near, begin, count = _with_halo(
+        comm, columns[by_cell], np.diff(start), edges, _margin(grid, reach_of(most, order, dimension)), cells
+    )
+    behind = begin + len(by_cell)
+    part = Part(
+        int(places[comm.rank]) - begin, total, begin, behind, widest, bool(least * least == most * most)
+    )
+    columns = np.ascontiguousarray(near.T)
+    amounts = columns[5:]
+    rate, loss = np.empty_like(amounts), np.zeros_like(columns[3])
+    exchange(
+        columns[:3],
+        amounts,
+        columns[3],
+        columns[4],
+        count,
+        grid,
+        viscosity,
+        rate,
+        loss,
+        order,
+        dimension,
+        part,
+    )
+    found = np.empty((len(by_cell), len(amounts)), x.dtype)
+    found[by_cell] = rate[:, begin:behind].T
+    (home,) = route.back([found])
+    largest = comm.numbers(np.float64(loss[begin:behind].max(initial=0.0)), PURPOSE).max()
+    return home.reshape(values.shape), float(largest)
+
+
+def _margin(grid: Grid, reach: float) -> int:
+    """How far, in cells one after the other, cells within `reach` m of a cell are before or behind it."""
+    along = [min(math.floor(reach / float(h)) + 1, int(n)) for h, n in zip(grid[1], grid[2], strict=True)]
+    return (along[0] * int(grid[2][1]) + along[1]) * int(grid[2][2]) + along[2]
+
+
+def _with_halo(
+    comm: Comm, rows: Array, count: Array, edges: Array, margin: int, cells: int
+) -> tuple[Array, int, Array]:
+    """Rows of this rank's cells and of those at most `margin` before and behind them.
+
+    Args:
+        rows: the rows (n, k) of its cells, in their order.
+        count: rows in each of its cells.
+        edges: the cells of the ranks.
+
+    Returns the rows, where its own begin, and start (cells + 1,).
+    """
+    low, high = edges[:-1], edges[1:]
+    wanted = np.where(high > low, [np.maximum(low - margin, 0), np.minimum(high + margin, cells)], [low, low])
+    here = comm.rank
+    start = np.concatenate([[0], np.cumsum(count)])
+    # To each rank those of my cells that it wants, from each those of its cells that I want.
+    sent = np.clip(wanted, low[here], high[here]) - low[here]
+    came = np.clip(wanted[:, here][:, None], low, high) - low
+    counts = comm.exchange(
+        [count[a:b].astype(np.uint32) for a, b in sent.T], np.diff(came, axis=0)[0].tolist(), PURPOSE
+    )
+    found = comm.exchange(
+        [rows[start[a] : start[b]] for a, b in sent.T], [int(part.sum()) for part in counts], PURPOSE
+    )
+    whole = np.zeros(cells + 1, np.int64)
+    first, last = wanted[:, here]
+    np.cumsum(np.concatenate(counts), out=whole[first + 1 : last + 1])
+    whole[last + 1 :] = whole[last]
+    return np.concatenate(found), int(whole[low[here]]), whole
