@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import ecs_fluid as ef
+from ecs_fluid.ranks.machine import PER_MACHINE
 from ecs_fluid.ranks.start import on_ranks
 
 RANKS = (1, 2, 4)
@@ -93,7 +94,8 @@ def on_the_wire(count: int, vortons: int, tracers: int) -> tuple[float, float]:
     meter = Path("/sys/class/net/lo/statistics/rx_bytes")
     before = int(meter.read_text())
     # For MPICH over UCX, as its wheels have it: no shared memory, everything by TCP.
-    found = run(count, vortons, tracers, MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", UCX_NET_DEVICES="all")
+    by_tcp = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "all"}
+    found = run(count, vortons, tracers, **by_tcp, **{PER_MACHINE: "1"})
     passed = int(meter.read_text()) - before
     told = [traffic["received"] for rank in found["ranks"] for traffic in rank["traffic"].values()]
     return passed, sum(told)
@@ -102,19 +104,19 @@ def on_the_wire(count: int, vortons: int, tracers: int) -> tuple[float, float]:
 def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
     """Print one row for each number of ranks, then counted bytes against those on the wire."""
     print(f"{vortons:,} vortons, {tracers:,} tracers; of the ranks: mean and most")
-    print("ranks  s/tick    MB grown   MB received a tick  million pairs a tick  hash")
-    for count in RANKS:
-        found = run(count, vortons, tracers)
+    print("ranks machines  s/tick    MB grown   MB received a tick  million pairs a tick  hash")
+    for count, machines in [(1, 1), *((ranks, k) for ranks in RANKS[1:] for k in (1, ranks))]:
+        found = run(count, vortons, tracers, **{PER_MACHINE: str(count // machines)})
         grown = [rank["grown"] / 1e6 for rank in found["ranks"]]
         came = [rank["passed"][1] / 1e6 / (TICKS + 1) for rank in found["ranks"]]
         pairs = [
             sum(w["pairs"] for w in rank["work"].values()) / 1e6 / (TICKS + 1) for rank in found["ranks"]
         ]
         columns = [f"{np.mean(values):7.1f} {max(values):7.1f}" for values in (grown, came, pairs)]
-        print(f"{count:5d}  {found['seconds']:6.2f}  {'   '.join(columns)}     {found['hash']}")
+        print(f"{count:5d} {machines:8d}  {found['seconds']:6.2f}  {'   '.join(columns)}     {found['hash']}")
     for count in RANKS[1:]:
         passed, counted = on_the_wire(count, vortons // 10, tracers // 10)
-        print(f"{count} ranks, a tenth: {counted / 1e6:.2f} MB counted, {passed / 1e6:.2f} MB on the wire")
+        print(f"{count} machines, a tenth: {counted / 1e6:.2f} MB counted, {passed / 1e6:.2f} MB on the wire")
 
 
 if __name__ == "__main__":

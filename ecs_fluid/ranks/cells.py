@@ -47,7 +47,7 @@ def sorted_run(values: Array, row: Array, grid: Grid, low: int, high: int) -> tu
     """
     x = np.ascontiguousarray(values[:, :3])
     cell = cell_index(x, *grid) - low
-    if not (np.diff(row) < 0).any():
+    if (row[1:] >= row[:-1]).all():
         start, order = sort_by_cell(cell, max(high - low, 1))
     else:  # several populations: those of one rank come behind one another
         ascending = np.argsort(row)

@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     sigma: Array
     """(m,) m"""
     row: Array
-    """(m,) number among the rows of all populations of vortons, laid end to end"""
+    """(m,) unsigned, number among the rows of all populations of vortons, laid end to end"""
 
 
 class Parts:
@@ -191,7 +191,8 @@ class Parts:
         opened = np.concatenate(comm.exchange(names, counts, "nodes"))
         sent = [self._children(found) for found in parents]
         came = [self._children(found) for found in np.split(opened.astype(np.int64), np.cumsum(counts)[:-1])]
-        vortons = [tree.vortons[found].astype(np.uint32) for found in sent]
+        # A walk asks whether there are none, one or more.
+        vortons = [np.minimum(tree.vortons[found], 2).astype(np.uint8) for found in sent]
         number = comm.exchange(vortons, [len(found) for found in came], "nodes")
         for places, found in zip(came, number, strict=True):
             tree.vortons[places] = found
@@ -215,17 +216,17 @@ class Parts:
         """Send each machine the vortons of the leaves that it may open."""
         comm, tree = self._machine.among_leaders, self.tree
         counts = comm.exchange_counts([len(found) for found in leaves], "leaves")
+        ends = [(tree.start[found], tree.start[found + 1]) for found in leaves]
         where = [
-            np.column_stack([found, tree.start[found], tree.vortons[found]]).astype(np.uint32)
-            for found in leaves
+            np.column_stack([found, first, last - first]).astype(np.uint32)
+            for found, (first, last) in zip(leaves, ends, strict=True)
         ]
         came = np.concatenate(comm.exchange(where, counts, "leaves")).astype(np.int64)
         tree.start[came[:, 0]] = came[:, 1]
         tree.start[came[:, 0] + 1] = came[:, 1] + came[:, 2]
         sent = [essential.runs(part[:, 1].astype(np.int64), part[:, 2].astype(np.int64)) for part in where]
         columns = tree.sx, tree.sa, tree.ssigma
-        ends = np.cumsum(counts)[:-1]
-        number = [int(part.sum()) for part in np.split(came[:, 2], ends)]
+        number = [int(part.sum()) for part in np.split(came[:, 2], np.cumsum(counts)[:-1])]
         parts = [_packed([column[..., found] for column in columns]) for found in sent]
         got = comm.exchange(parts, number, "leaves")
         _unpack(np.concatenate(got), columns, essential.runs(came[:, 1], came[:, 2]))
@@ -239,7 +240,7 @@ class Parts:
         """
         comm, rows, real = self._comm, self._rows, self.x.dtype
         low, high = self._low.astype(real), self._high.astype(real)
-        key = morton_keys(rows.x, low, high).astype(np.int64)
+        key = morton_keys(rows.x, low, high)
         bits = min(30, max(1, int(BINS * comm.size).bit_length()))
         bins = key >> (30 - bits)
         before = np.zeros(2**bits + 1, np.int64)
@@ -254,7 +255,7 @@ class Parts:
         chosen = [by_bin[a:b] for a, b in zip(*bound, strict=True)]
         to = np.repeat(np.arange(comm.size), [len(part) for part in chosen])
         every = np.concatenate(chosen)
-        values = [key[every], self._cell[every], rows.row[every], rows.x[every]]
+        values = [key[every], self._cell[every].astype(np.uint32), rows.row[every], rows.x[every]]
         key, cell, row, x = Route(comm, to, "vortons").send(values)
         order = np.lexsort((row, cell, key))
         rank = comm.rank

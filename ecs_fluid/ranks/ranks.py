@@ -298,10 +298,10 @@ class Ranks:
 
     def numbers(self, names: list[str]) -> Array:
         """This rank's rows of some populations, numbered through all rows of these, laid end to end."""
-        first, found = 0, [np.empty(0, np.int64)]
+        first, found = 0, [np.empty(0, np.uint32)]
         for name in names:
             own = self.own(name)
-            found.append(np.arange(first + own.start, first + own.stop))
+            found.append(np.arange(first + own.start, first + own.stop, dtype=np.uint32))
             first += self.total(name)
         return np.concatenate(found)
 
