@@ -24,9 +24,10 @@ angular momentum are kept to rounding, and energy to the accuracy of the time st
 rest. The viscous force, of kinematic viscosity n, is (Monaghan, Rep. Prog. Phys. 68, 2005; 10 = 2 (d + 2) in
 3-D)
 
-    F_i = - sum_j 10 n (m_i + m_j) / 2 (u_ij . r_ij) / (r_ij^2 + (R/20)^2) w_0 20 (1 - q)^3 r_ij / R^2
+    F_i = - sum_j 10 n (m_i + m_j) / 2 (u_ij . r_ij) / r_ij^2 w_0 20 (1 - q)^3 r_ij / R^2
 
-with the same symmetry; it only ever takes energy.
+with the same symmetry; it only ever takes energy. Monaghan adds a small square to r_ij^2 against a
+singularity that is none: a pair's force is bounded by its relative velocity, however close it is.
 
 Each particle sums over all others, in an order that depends on places alone: the bits are the same for any
 number of threads. Both partners compute the same force from the same numbers.
@@ -50,10 +51,6 @@ FAR = 8.0
 
 FINE = 4
 """Cells of the neighbour search that are stacked along z where one would do: runs of rows end sooner."""
-
-SOFT = 1.0 / 400.0
-"""(R/20)^2 over R^2: keeps the viscous force of nearly coincident particles finite."""
-
 
 NEAREST = 1e-14
 """Added to q^2, whose inverse root is a quarter of the cost of the processor's own root and quotient."""
@@ -144,9 +141,9 @@ def tait(
 @njit(fastmath=FAST, error_model="numpy")
 def _push(
     near: np.ndarray, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float,
-    load: float, mass: float, drag: float, soft: float,
+    load: float, mass: float, drag: float,
 ) -> tuple[float, float, float, float]:  # fmt: skip
-    """Sums over a list of (1 - q)^3 (load_ij - drag m_ij u.r / (r^2 + soft)) r, and of the viscous loss."""
+    """Sums over a list of (1 - q)^3 (load_ij - drag m_ij u.r / r^2) r, and of the viscous loss."""
     wide_vectors()
     kind = near.dtype.type
     zero, one, half, tiny, quarter = kind(0), kind(1), kind(0.5), kind(NEAREST), kind(0.25) * drag
@@ -154,9 +151,9 @@ def _push(
     for j in range(count):
         dx, dy, dz = px - near[j], py - near[WIDTH + j], pz - near[2 * WIDTH + j]
         r2 = dx * dx + dy * dy + dz * dz + tiny
-        q = one - half * r2 * double_inverse_root(r2)
+        root = double_inverse_root(r2)
+        q = one - half * r2 * root
         q = q if q > zero else zero
-        root = double_inverse_root(r2 + soft)
         w = q * q * q
         meet = (
             (pu - near[3 * WIDTH + j]) * dx
@@ -175,13 +172,13 @@ def _push(
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def forces(
     data: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    scale: float, drag: float, soft: float, force: np.ndarray, loss: np.ndarray,
+    scale: float, drag: float, force: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
     """Overwrite ``force`` (3, n) N with pressure and viscosity of all pairs and ``loss`` (n,) W with what the
     viscosity takes (half of every pair's).
 
     ``data`` (8, n + LANES): coordinates in reaches from FAR on, velocity [m/s], load s P [J], mass [kg].
-    ``scale`` is 20 w_0 / R [1/m], ``drag`` 5 n / R [m/s], ``soft`` SOFT in the dtype of the data.
+    ``scale`` is 20 w_0 / R [1/m], ``drag`` 5 n / R [m/s].
     """
     n = force.shape[1]
     kind = data.dtype.type
@@ -204,7 +201,7 @@ def forces(
                 for t in range(p, end):
                     fx, fy, fz, lost = _push(
                         near, count, data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t],
-                        data[6, t], data[7, t], drag, soft,
+                        data[6, t], data[7, t], drag,
                     )  # fmt: skip
                     force[0, t] += scale * fx
                     force[1, t] += scale * fy

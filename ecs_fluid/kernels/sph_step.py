@@ -18,7 +18,7 @@ from ecs_fluid.kernels.partition import partition, scatter_sorted
 from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
-from ecs_fluid.kernels.sph import FAR, FINE, SOFT, compression, forces, lattice_weight, tait
+from ecs_fluid.kernels.sph import FAR, FINE, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph_walls import TOUCHED, wall_forces, wall_law, walls
 from ecs_fluid.kernels.vectors import LANES
 
@@ -126,8 +126,8 @@ def evaluate(
     tait(crowd, order, wall, size, weight, law.stiffness, law.volume, nu, load, data[6])
     sorted_force, force, loss = np.empty((3, n), x.dtype), np.empty((n, 3), x.dtype), np.empty(n, x.dtype)
     forces(
-        data, start, *grid, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach), kind(SOFT),
-        sorted_force, loss,
+        data, start, *grid, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach), sorted_force,
+        loss,
     )  # fmt: skip
     scatter_sorted(sorted_force, order, force)
     loads = np.zeros((CHUNKS, 0, 6))

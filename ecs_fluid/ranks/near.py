@@ -39,7 +39,7 @@ def exchanged(
     cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
     edges, places = share_cells(comm, cell, cells, comm.size, PURPOSE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)
-    columns = np.column_stack([x, eps, volume, values.reshape(len(x), -1)])
+    columns = np.column_stack([x, eps, volume, values.reshape(len(x), math.prod(values.shape[1:]))])
     came, columns = route.send([row, columns])
     own = slice(int(edges[comm.rank]), int(edges[comm.rank + 1]))
     start, by_cell = sorted_run(columns, came, grid, own.start, own.stop)

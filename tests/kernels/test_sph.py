@@ -39,7 +39,7 @@ def by_double_loop(x: Array, v: Array, mass: Array, size: Array) -> tuple[Array,
     p = np.maximum(LAW.stiffness * (nu**7 - 1), 0)
     load = size**2 * LAW.volume * p / nu**2
     slope = weight * 20 * near**3 / reach**2
-    meet = ((v[:, None] - v) * r).sum(axis=2) / ((q * reach) ** 2 + (reach / 20) ** 2)
+    meet = ((v[:, None] - v) * r).sum(axis=2) / np.maximum(q * reach, 1e-100) ** 2  # the particle itself: 0
     drag = 10 * LAW.viscosity * (mass[:, None] + mass) / 2 * meet * slope
     force = ((load[:, None] + load) * slope - drag)[..., None] * r
     loss = 0.5 * (drag * ((v[:, None] - v) * r).sum(axis=2)).sum()
