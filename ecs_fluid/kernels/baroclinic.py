@@ -29,7 +29,16 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.neighbours import GROUP, WIDTH, columns, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.neighbours import (
+    GROUP,
+    WIDTH,
+    columns,
+    fill_list,
+    first_cell,
+    group_end,
+    runs_around,
+    stacked,
+)
 from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.vectors import wide_vectors
@@ -38,7 +47,7 @@ FLOOR = 0.02
 """Least second moment relative to filled space; in the corner of a block of particles it is still 0.045."""
 
 CELL = 1.0
-"""Edge of the cells in reaches: smaller ones leave out more pairs, but make smaller groups and lists."""
+"""Edge of the stacks of cells in reaches: smaller ones leave out more pairs, but make smaller groups."""
 
 _FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
 """Second moment of w over filled space, int (1 - s^2)^2 s_x^2 over the unit disc or ball, over h^(d+2)."""
@@ -244,7 +253,7 @@ def weighted_gradient(
     if len(x) == 0:
         return out
     far = float(reach.max())
-    grid = grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64))
+    grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
     start, order = partition(x, *grid)
     v = gather_sorted(volume, order)
     data = columns(gather_sorted(x, order), gather_sorted(reach * reach, order), v)

@@ -42,7 +42,16 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.neighbours import WIDTH, columns, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.neighbours import (
+    FINE,
+    WIDTH,
+    columns,
+    fill_list,
+    first_cell,
+    group_end,
+    runs_around,
+    stacked,
+)
 from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.vectors import wide_vectors
@@ -224,9 +233,9 @@ class Part(NamedTuple):
     total: int
     """number of all"""
     begin: int
-    """first of the rows that get a rate, where a cell begins; the others are only sources"""
+    """first of the rows that get a rate, where a stack begins; the others are only sources"""
     behind: int
-    """the row behind them, where a cell begins too"""
+    """the row behind them, where a stack begins too"""
     widest: float
     """largest eps of all, m"""
     uniform: bool
@@ -249,10 +258,10 @@ def exchange(
 ) -> None:
     """Rate of change of extensive quantities by diffusion between cell-sorted particles.
 
-    ``sx`` (3, n) m, ``values`` (k, n) any k extensive quantities (strength; temperature times volume),
+    ``sx`` (3, n) m, ``values`` (k, n) any k extensive quantities (strength, temperature times volume),
     ``eps`` (n,) m exchange length, ``volume`` (n,) m^3, or m^2 if ``dimension`` is 2. ``start`` and ``grid``
-    (origin, spacing, cells) as ``partition`` made them; any cell size is right, about half the cutoff is
-    fastest. ``viscosity`` nu in m^2/s (or any diffusivity), ``order`` 2 or 4.
+    (origin, spacing, cells), which is `stacked`, as ``partition`` made them; any cell size is right, stacks
+    of about half the cutoff are fastest. ``viscosity`` nu in m^2/s (or any diffusivity), ``order`` 2 or 4.
 
     Overwrites ``rate`` (k, n), in the unit of values per second, and ``loss`` (n,) 1/s, the rate
     nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own: see ``stable_step``. With
@@ -260,6 +269,10 @@ def exchange(
     a rate, with the bits that it has among all.
     """
     _check(order, dimension)
+    if int(grid[2][2]) % FINE:
+        raise ValueError(
+            f"exchange: the grid has {int(grid[2][2])} cells along z; multiples of {FINE} are allowed"
+        )
     n = sx.shape[1]
     if n == 0:
         return
@@ -318,8 +331,9 @@ def exchange_rows(
 def exchange_grid(
     lo: np.ndarray, hi: np.ndarray, widest: float, count: int, order: int = 2, dimension: int = 3
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Grid with cells of half the cutoff for that many particles, ``widest`` the largest eps [m]."""
-    return grid_for_radius(lo, hi, cutoff(order, dimension) * widest / 2, max_cells=max(count, 64))
+    """Grid with stacks of half the cutoff for that many particles, ``widest`` the largest eps [m]."""
+    edge = cutoff(order, dimension) * widest / 2
+    return stacked(*grid_for_radius(lo, hi, edge, max_cells=max(count, 64)))
 
 
 def stability_limit(viscosity: float, eps: float, order: int = 2, dimension: int = 3) -> float:

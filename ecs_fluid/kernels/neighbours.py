@@ -30,6 +30,17 @@ WIDTH = MOST + LANES
 GROUP = 32
 """Members of a group at most."""
 
+FINE = 4
+"""Cells of the neighbour search that are stacked along z where one would do: runs of rows end sooner."""
+
+
+def stacked(
+    origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The grid with each of its cells cut into a stack of `FINE`, which holds the members of a group."""
+    stack = np.array([1, 1, FINE])
+    return origin, spacing / stack, cells * stack
+
 
 def columns(*parts: np.ndarray) -> np.ndarray:
     """Sorted columns (k, n) or (n,) below one another, as ``fill_list`` reads them: (k, n + LANES)."""
@@ -43,14 +54,14 @@ def columns(*parts: np.ndarray) -> np.ndarray:
 
 
 @njit(**INLINE)
-def group_end(p: int, last: int, start: np.ndarray, cell: int, fine: int = 1) -> tuple[int, int]:
+def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int]:
     """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there.
 
-    Groups lie in one stack of ``fine`` cells, which must divide the number of cells along the third axis.
+    Groups lie in one stack of a `stacked` grid.
     """
     while start[cell + 1] <= p:
         cell += 1
-    return cell, min(min(start[(cell // fine + 1) * fine], p + GROUP), last)
+    return cell, min(min(start[(cell // FINE + 1) * FINE], p + GROUP), last)
 
 
 @njit(**INLINE)

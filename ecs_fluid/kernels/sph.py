@@ -49,9 +49,6 @@ from ecs_fluid.kernels.vectors import double_inverse_root, wide_vectors
 FAR = 8.0
 """Where sorted coordinates begin, in reaches: the lists' padding lies at 0, out of everybody's reach."""
 
-FINE = 4
-"""Cells of the neighbour search that are stacked along z where one would do: runs of rows end sooner."""
-
 NEAREST = 1e-14
 """Added to q^2, whose inverse root is a quarter of the cost of the processor's own root and quotient."""
 
@@ -91,7 +88,7 @@ def compression(
     """Overwrite ``crowd`` (n,) with sum_j phi(q_ij), j = i included.
 
     ``place`` (3, n + LANES) sorted coordinates in reaches, from FAR on; ``start`` and the grid (origin,
-    spacing, cells) in the same units as ``partition`` made them, the number along z a multiple of FINE.
+    spacing, cells), which is `stacked`, in the same units as ``partition`` made them.
     """
     n = crowd.shape[0]
     for chunk in prange(CHUNKS):
@@ -102,7 +99,7 @@ def compression(
         runs = np.empty((cells[0] * cells[1], 2), np.int64)
         cell = first_cell(p, start)
         while p < last:
-            cell, end = group_end(p, last, start, cell, FINE)
+            cell, end = group_end(p, last, start, cell)
             crowd[p:end] = 0.0
             number = runs_around(place, p, end, start, origin, spacing, cells, 1.0, runs)
             run = 0
@@ -191,7 +188,7 @@ def forces(
         runs = np.empty((cells[0] * cells[1], 2), np.int64)
         cell = first_cell(p, start)
         while p < last:
-            cell, end = group_end(p, last, start, cell, FINE)
+            cell, end = group_end(p, last, start, cell)
             force[:, p:end] = 0.0
             loss[p:end] = 0.0
             number = runs_around(data, p, end, start, origin, spacing, cells, 1.0, runs)

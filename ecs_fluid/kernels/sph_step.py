@@ -13,12 +13,13 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.grid import grid_for_radius
+from ecs_fluid.kernels.neighbours import stacked
 from ecs_fluid.kernels.obstacles import Obstacles
 from ecs_fluid.kernels.partition import partition, scatter_sorted
 from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
-from ecs_fluid.kernels.sph import FAR, FINE, compression, forces, lattice_weight, tait
+from ecs_fluid.kernels.sph import FAR, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph_walls import TOUCHED, wall_forces, wall_law, walls
 from ecs_fluid.kernels.vectors import LANES
 
@@ -110,9 +111,7 @@ def evaluate(
     low, high = bounds(x)
     units = ((x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
     extent = (high - low) / law.reach
-    origin, spacing, cells = grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * n + 64)
-    stack = np.array([1, 1, FINE])
-    grid = origin, spacing / stack, cells * stack
+    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * n + 64))
     start, order = partition(units, *grid)
     data, crowd = np.zeros((8, n + LANES), x.dtype), np.empty(n, x.dtype)
     sorted_columns(units, v, mass, order, data)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.exchange import Part, exchange, exchange_grid, reach_of
+from ecs_fluid.kernels.neighbours import FINE
 from ecs_fluid.kernels.partition import cell_index
 from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
@@ -37,7 +38,7 @@ def exchanged(
         return np.empty_like(values), 0.0
     grid = exchange_grid(*all_bounds(comm, x, PURPOSE), widest, total, order, dimension)
     cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
-    edges, places = share_cells(comm, cell, cells, comm.size, PURPOSE)
+    edges, places = share_cells(comm, cell, cells, comm.size, PURPOSE, FINE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)
     columns = np.column_stack([x, eps, volume, values.reshape(len(x), math.prod(values.shape[1:]))])
     came, columns = route.send([row, columns])

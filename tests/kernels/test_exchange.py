@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.special import gammaincc
 
 from ecs_fluid.kernels import exchange, grid, partition, reduce
+from ecs_fluid.kernels.neighbours import stacked
 
 
 def lattice(dimension: int, h: float, half: float) -> np.ndarray:
@@ -218,7 +219,7 @@ def test_any_grid_gives_the_sum_over_all_pairs(order: int, dimension: int, cells
     """Cells far larger and far smaller than the cutoff. 1e-8: the polynomial exponential is good to 3e-9."""
     x, values, eps, volume = cloud(400, dimension)
     count = np.array(cells)
-    box = (np.zeros(3), np.array([1.0, 0.7, 0.5]) / count, count)
+    box = stacked(np.zeros(3), np.array([1.0, 0.7, 0.5]) / count, count)
     start, rows = partition.partition(x, *box)
     sx, columns, e, v = (partition.gather_sorted(a, rows) for a in (x, values, eps, volume))
     rate, loss = np.empty_like(columns), np.empty_like(e)
