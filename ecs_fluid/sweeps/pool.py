@@ -161,11 +161,14 @@ class DaskPool:
     def _outcome(self, future: Any, job: Job) -> Outcome:
         from distributed import KilledWorker
 
-        if future.status == "finished":
-            outcome: Outcome = future.result()
+        try:
+            outcome = future.result() if future.status == "finished" else None
+            error = future.exception() if future.status == "error" else None
+        except OSError:  # it went just now: what a member runs into comes as its error
+            raise self._gone() from None
+        if isinstance(outcome, Outcome):
             return outcome
-        if future.status == "error":
-            error = future.exception()
+        if error is not None:
             if isinstance(error, KilledWorker):
                 where = f"; see {self.folder / 'logs'}" if self._local else ""
                 text = f"every worker that ran it died (killed, out of memory, or crashed){where}"
