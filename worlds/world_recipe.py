@@ -103,6 +103,9 @@ class OutputTable(Settings):
     checkpoint_seconds: float = Field(
         60.0, ge=0, description="wall-clock time between checkpoints, s; 0 writes one after every tick"
     )
+    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] = Field(
+        "smoke", description="how pictures look unless another look is asked for"
+    )
 
 
 class WorldRecipe(Settings):

@@ -16,6 +16,7 @@ from ecs_fluid.cli.stored import (
     chosen_frames,
     frame_of_run,
     hulls_of_run,
+    look_of_run,
     real_time,
     recording,
 )
@@ -24,7 +25,7 @@ from ecs_fluid.errors import FluidError, RecipeError, StorageError
 
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 SURFACES = ("sdf", "sdf_slice")
-LOOK = "smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid"
+LOOK = "smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's"
 
 
 @app.command
@@ -45,7 +46,7 @@ def show(
     orbit: Annotated[
         float, Parameter(help="turn the camera: degrees per second of the movie", allow_leading_hyphen=True)
     ] = 0.0,
-    look: Annotated[str, Parameter(help=LOOK)] = "smoke",
+    look: Annotated[str | None, Parameter(help=LOOK)] = None,
     only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
     normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
     level: Annotated[float, Parameter(help="sdf: distance of the drawn surface from the liquid's, m")] = 0.0,
@@ -70,7 +71,6 @@ def show(
         "what": what,
         "color_by": color_by,
         "camera": _camera(camera),
-        "look": look,
         "populations": list(only) or None,
         "normal": normal,
         "size": size,
@@ -82,6 +82,7 @@ def show(
                 f"--ticks and --set are for worlds, and {source} is a run; --frame chooses its time"
             )
         run = Path(source)
+        options["look"] = look or look_of_run(run)
         surface = {"level": level, "clip": clip}
         if movie is None:
             _still(run, frame, options, surface, save)
@@ -102,7 +103,9 @@ def show(
 
     if what in SURFACES:
         raise FluidError(f"--what {what} is for run folders; run the world first: ecs-fluid run {source}")
-    world = read(source, set_, allow_code).build()
+    recipe = read(source, set_, allow_code)
+    options["look"] = look or recipe.output.look
+    world = recipe.build()
     world.step(ticks)
     world.evaluate()
     from ecs_fluid.viz.bodies import hulls_in
@@ -147,7 +150,7 @@ def check_pictures(movie: Path | None, save: Path | None, option: str = "--save"
 
 def render_run(folder: Path, *, movie: Path | None = None, save: Path | None = None) -> None:
     """Picture of the last stored frame and movie of all of them."""
-    options: dict[str, Any] = {"what": "particles"}
+    options: dict[str, Any] = {"what": "particles", "look": look_of_run(folder)}
     if save is not None:
         _still(folder, -1, options, {}, save)
     if movie is not None:

@@ -8,6 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ecs_fluid.cli import Frames, app, err, out
+from ecs_fluid.cli.look import LOOK
+from ecs_fluid.cli.stored import look_of_run
 
 
 @app.command
@@ -29,7 +31,7 @@ def page(
     color_by: Annotated[
         str | None, Parameter(help="the field to begin with; default the colours of show")
     ] = None,
-    look: Annotated[str, Parameter(help="smoke (dark), paper (light), dye, temperature, fire")] = "smoke",
+    look: Annotated[str | None, Parameter(help=LOOK)] = None,
     title: Annotated[str | None, Parameter(help="heading; default the name of the run")] = None,
     replace: Annotated[bool, Parameter(help="take the place of an earlier page")] = False,
 ) -> None:
@@ -44,7 +46,7 @@ def page(
             only=only,
             fields=field,
             color_by=color_by,
-            look=look,
+            look=look or look_of_run(Path(run)),
             title=title,
             replace=replace,
             progress=lambda done: status.update(f"writing a page, {done} frames done"),

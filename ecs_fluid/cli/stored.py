@@ -33,6 +33,18 @@ def hulls_of_run(folder: Path) -> dict[str, dict[str, Array]]:
         return {}  # a trajectory can be looked at without its checkpoints
 
 
+def look_of_run(folder: Path) -> str:
+    """The look that the world of a run names; a damaged recipe does not hide the particles."""
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.viz.look import LOOKS
+
+    try:
+        found = tomllib.loads(RunFolder.open(folder).recipe)["output"]["look"]
+    except (StorageError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        return "smoke"
+    return found if found in LOOKS else "smoke"
+
+
 def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
     """Time [s], columns and velocity function of a stored frame."""
     stored = _trajectory(folder)

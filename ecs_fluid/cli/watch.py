@@ -31,7 +31,7 @@ def watch(
         str | None, Parameter(help="colour: speed, vorticity, or a column such as CoreRadius.sigma")
     ] = None,
     camera: Annotated[str, Parameter(help="where it begins: auto, or a side: x, -x, y, -y, z, -z")] = "auto",
-    look: Annotated[str, Parameter(help=LOOK)] = "smoke",
+    look: Annotated[str | None, Parameter(help=LOOK)] = None,
     only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
     normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
     size: Annotated[tuple[int, int], Parameter(help="width and height in pixels")] = (1280, 720),
@@ -66,14 +66,15 @@ def watch(
     from ecs_fluid.viz.live import Live, live_options
     from ecs_fluid.worlds.world_recipe import read
 
-    made = read(world, set_, allow_code).build()
+    recipe = read(world, set_, allow_code)
+    made = recipe.build()
     sliders = sliders_of(made, slide)
     options = live_options(
         made,
         what=what,
         color_by=color_by,
         camera=camera,
-        look=look,
+        look=look or recipe.output.look,
         populations=list(only) or None,
         normal=normal,
         size=size,

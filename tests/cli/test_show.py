@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from ecs_fluid.cli import main
 from ecs_fluid.cli.stored import frame_of_run
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
+from ecs_fluid.viz.look import LOOKS
+from ecs_fluid.worlds.world_recipe import OutputTable
 
 WORLD = """
 [world]
@@ -92,6 +95,26 @@ def test_picture_has_the_size_asked_for_and_the_ring_a_hole(folder: Path, tmp_pa
     # The camera is close: smoke within a tenth of the edges above and below, none beyond the picture.
     rows = np.flatnonzero((grey[:, 65:95] > 90.0).any(axis=1))  # beside the clock
     assert 4 < rows[0] < 20 and 100 < rows[-1] < 117
+
+
+def test_a_world_names_its_look(folder: Path, tmp_path: Path) -> None:
+    """Its pictures and those of its runs are light, unless a dark look is asked for; others are dark."""
+    allowed = get_args(OutputTable.model_fields["look"].annotation)
+    assert set(allowed) == set(LOOKS)
+    world, run = tmp_path / "light.toml", tmp_path / "run"
+    world.write_text(WORLD.replace("[output]", '[output]\nlook = "paper"'), encoding="utf-8")
+    assert (
+        main(["run", str(world), "--frames", "1", "--out", str(run), "--save", str(tmp_path / "0.png")]) == 0
+    )
+    corner = {}
+    for number, source in enumerate(
+        ([str(world)], [str(run)], [str(run), "--look", "smoke"], [str(folder)]), 1
+    ):
+        target = tmp_path / f"{number}.png"
+        assert main(["show", *source, "--size", "64", "36", "--save", str(target)]) == 0
+        corner[number] = picture(target)[-1, -1].mean()
+    corner[0] = picture(tmp_path / "0.png")[-1, -1].mean()
+    assert [corner[number] > 200.0 for number in range(5)] == [True, True, True, False, False]
 
 
 def test_clouds_of_two_names_have_two_colours(tmp_path: Path) -> None:
