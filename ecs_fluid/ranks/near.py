@@ -56,7 +56,8 @@ def exchanged(
     amounts = columns[5:]
     rate, loss = np.empty_like(amounts), np.zeros_like(columns[3])
     exchange(
-        columns[:3], amounts, columns[3], columns[4], count, grid, viscosity, rate, loss, order, dimension, part
+        columns[:3], amounts, columns[3], columns[4], count, grid, viscosity, rate, loss, order, dimension,
+        part,
     )  # fmt: skip
     found = np.empty((len(by_cell), len(amounts)), x.dtype)
     found[by_cell] = rate[:, begin:behind].T
