@@ -251,7 +251,7 @@ def test_a_really_full_disk(tiny_disk: Path) -> None:
 
 
 def test_an_interrupt_inside_append_lets_the_frame_finish(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Ctrl-C during the k-th write, inside HDF5: the frame is whole, then KeyboardInterrupt arrives."""
 
@@ -262,6 +262,9 @@ def test_an_interrupt_inside_append_lets_the_frame_finish(
                 signal.raise_signal(signal.SIGINT)
             return os.write(handle, data)
 
+    # A shell ignores Ctrl-C for what it starts in the background, and so would this test.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, former))
     with TrajectoryWriter(tmp_path) as writer:
         for tick in range(12):
             monkeypatch.setattr(transaction, "os", Interrupting(5 * tick))
