@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.contacts import BALL
 from ecs_fluid.kernels.rotation import matrix_of
 
 SETTLED = 1e-13
@@ -21,9 +22,6 @@ SETTLED = 1e-13
 
 TURNS = 64
 """Contacts between two in a sweep that stand side by side in the table."""
-
-STRAIGHT = 1e-12
-"""Arm of an impulse, as a part of the radius, that is rounding."""
 
 LIKE_A_BALL = 1e-12
 """Relative difference of the moments of inertia below which a free spin keeps its axis."""
@@ -128,19 +126,40 @@ def contact_rows(
     """Rows J (3, c, 12) that take both bodies' velocities to the contact's, and M^-1 J (3, c, 12).
 
     Directions 0, 1, 2 are the normal and two tangents; contacts without friction have the normal only.
-    Columns 0 to 5 belong to the first body (v, spin), 6 to 11 to the second.
+    Columns 0 to 5 belong to the first body (v, spin), 6 to 11 to the second. An impulse along the normal
+    turns no ball. That of two balls acts along the line of their centres as they are now: along the normal of
+    a touch to come, through the centres, it would change the angular momentum. It never adds energy.
     """
     inverse = _inverse_inertia(bodies, who)
     rows, weighted = np.empty((3, len(who), 12)), np.empty((3, len(who), 12))
     for c in range(len(who)):
         nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
         _row(bodies, inverse, who, points, c, 0, nx, ny, nz, rows, weighted)
+        if bodies.shape[who[c, 0]] == BALL and bodies.shape[who[c, 1]] == BALL:
+            _between_centres(bodies, who[c, 0], who[c, 1], weighted[0, c])
         if friction[c] != 0.0:
             tx, ty, tz = _across(nx, ny, nz)
             _row(bodies, inverse, who, points, c, 1, tx, ty, tz, rows, weighted)
             ux, uy, uz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
             _row(bodies, inverse, who, points, c, 2, ux, uy, uz, rows, weighted)
     return rows, weighted
+
+
+@njit(cache=True)
+def _between_centres(bodies: Bodies, a: int, b: int, weighted: np.ndarray) -> None:
+    """Turn the changes of velocity in a weighted row (12,) of two balls to the line of their centres."""
+    dx, dy, dz = (
+        bodies.x[b, 0] - bodies.x[a, 0],
+        bodies.x[b, 1] - bodies.x[a, 1],
+        bodies.x[b, 2] - bodies.x[a, 2],
+    )
+    size = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if size == 0.0:
+        return
+    light_a = 1.0 / bodies.mass[a] if bodies.motion[a] == 2 else 0.0
+    light_b = 1.0 / bodies.mass[b] if bodies.motion[b] == 2 else 0.0
+    for k, way in enumerate((dx / size, dy / size, dz / size)):
+        weighted[k], weighted[6 + k] = -light_a * way, light_b * way
 
 
 @njit(cache=True)
@@ -166,6 +185,8 @@ def _row(
             points[c, 2] - bodies.x[i, 2],
         )
         ax, ay, az = sign * (ry * z - rz * y), sign * (rz * x - rx * z), sign * (rx * y - ry * x)
+        if d == 0 and bodies.shape[i] == BALL:
+            ax, ay, az = 0.0, 0.0, 0.0
         rows[d, c, k], rows[d, c, k + 1], rows[d, c, k + 2] = sign * x, sign * y, sign * z
         rows[d, c, k + 3], rows[d, c, k + 4], rows[d, c, k + 5] = ax, ay, az
         if bodies.motion[i] != 2:
@@ -236,24 +257,20 @@ def solve(
     """
     turn = _in_turn(target, gained)
     count = len(turn)
-    ease, central, line = np.empty((len(who), 3)), np.zeros(count, np.bool_), np.empty((count, 5))
+    ease, central, line = np.empty((len(who), 3)), np.zeros(count, np.bool_), np.empty((count, 9))
     for k in range(count):
         c = turn[k]
         a, b = who[c, 0], who[c, 1]
         for j in range(3):
             line[k, j] = rows[0, c, 6 + j]
-        line[k, 3] = 1.0 / bodies.mass[a] if bodies.motion[a] == 2 else 0.0
-        line[k, 4] = 1.0 / bodies.mass[b] if bodies.motion[b] == 2 else 0.0
+            line[k, 3 + j], line[k, 6 + j] = weighted[0, c, j], weighted[0, c, 6 + j]
         for d in range(1 if friction[c] == 0.0 else 3):
             soft = 0.0
             for j in range(12):
                 soft += rows[d, c, j] * weighted[d, c, j]
             ease[c, d] = 1.0 / soft
         # An impulse along the normal turns neither of two touching balls.
-        arm = 0.0
-        for j in range(3):
-            arm = max(arm, abs(rows[0, c, 3 + j]), abs(rows[0, c, 9 + j]))
-        central[k] = arm <= STRAIGHT * min(bodies.radius[a], bodies.radius[b])
+        central[k] = bodies.shape[a] == BALL and bodies.shape[b] == BALL
     v = bodies.v
     for sweep in range(sweeps):
         largest = 0.0
@@ -270,9 +287,9 @@ def solve(
             change = total - gained[c, 0]
             gained[c, 0] = total
             if central[k]:
-                back, on = change * line[k, 3], change * line[k, 4]
-                v[a, 0], v[a, 1], v[a, 2] = v[a, 0] - back * x, v[a, 1] - back * y, v[a, 2] - back * z
-                v[b, 0], v[b, 1], v[b, 2] = v[b, 0] + on * x, v[b, 1] + on * y, v[b, 2] + on * z
+                for j in range(3):
+                    v[a, j] += change * line[k, 3 + j]
+                    v[b, j] += change * line[k, 6 + j]
             else:
                 _push(weighted[0, c], bodies, a, b, change)
             largest = max(largest, abs(change) / ease[c, 0])

@@ -151,6 +151,9 @@ def _hull_ball(
     gap = ((start - place) * normal).sum() - radius
     if found[0] < 0.0:
         gap = found[0] - radius
+    else:
+        # Below the centre as it is now, not where the ball will touch: a push along the normal has no arm.
+        place = start - (radius + gap) * normal
     _put(out, 0, x + times(turn, place), sign * times(turn, normal), gap)
     return 1
 

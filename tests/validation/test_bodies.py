@@ -250,6 +250,28 @@ def test_crowd_keeps_momentum() -> None:
     assert after[2] < 0.9 * energy  # they did collide
 
 
+def test_smooth_balls_are_never_turned() -> None:
+    """Case 87 without friction: 54 balls that collide, six boxes among them; the balls keep their spin of 0.
+
+    A force along the normal acts through the centre of a ball, so not a bit of spin comes from it, of touches
+    to come neither; and it is one line for both bodies, so both momenta stay as in a crowd with friction.
+    """
+    world = body_world(dt=1 / 60, gravity=(0.0, 0.0, 0.0))
+    draw = np.random.default_rng(2)
+    x = np.stack(np.meshgrid(*[np.arange(-1.5, 2)] * 3), axis=-1).reshape(-1, 3)[:54] * 0.4
+    crowd = balls(world, "crowd", x, v=-2 * x + draw.standard_normal(x.shape), restitution=0.5)
+    for k in range(6):
+        solid(world, f"box{k}", box(0.2, 0.3, 0.25), center=(2 + 0.3 * k, 0.05 * k, 0.02 * k), mass=2.0,
+              velocity=(-4.0, 0.0, 0.0), spin=tuple(draw.standard_normal(3)), friction=0.0)  # fmt: skip
+    linear, angular, energy = momenta(world)
+    world.step(60)
+    after = momenta(world)
+    assert not crowd[ef.RigidMotion].spin.any()
+    assert np.abs(after[0] - linear).max() < 1e-11 * 100
+    assert np.abs(after[1] - angular).max() < 1e-11 * 100
+    assert after[2] < 0.9 * energy
+
+
 def test_a_thin_fast_plate_does_not_tunnel() -> None:
     """A plate 1 cm thick at 30 m/s, 50 thicknesses a tick, is stopped by another one."""
     world = body_world(dt=1 / 60, gravity=(0.0, 0.0, 0.0))
