@@ -181,6 +181,14 @@ class Bound(Component):
     """Tag of vortons that stand for the vorticity of bodies: they stay on these, whatever moves others."""
 
 
+class Layer(Component):
+    """Tag of vortons that a BoundarySystem keeps on a lattice, inside of bodies too: nothing else moves,
+    joins or remeshes them. within: part of their volume that is inside, where the fluid turns with the body.
+    """
+
+    within: Array = column("1", default=0.0)
+
+
 class ShedSpin(Component):
     """Angular velocity of a body for which vorticity has been shed: the fluid knows of this much spin."""
 

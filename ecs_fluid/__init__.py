@@ -24,7 +24,7 @@ _HOMES = {
         "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad Bound BoundaryExchange "
         "CollisionCount ContactMemory CoreRadius CoreRadiusRate Density DensityField Emission "
         "FireField FluidReaction FormerPose FormerPosition Grid HullShape HullTable "
-        "InertialVelocity Liquid LiquidBooks LiquidModel LiquidState Pose Position RigidMotion "
+        "InertialVelocity Layer Liquid LiquidBooks LiquidModel LiquidState Pose Position RigidMotion "
         "ShedSpin SignedDistance SolverTimes Sources Species SpeciesField SpeciesRate Strength "
         "StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Temperature TemperatureField "
         "TemperatureRate Touch TransferGrid Velocity VelocityField VelocityGradient "

@@ -30,6 +30,7 @@ from ecs_fluid.components import (
     HullShape as HullShape,
     HullTable as HullTable,
     InertialVelocity as InertialVelocity,
+    Layer as Layer,
     Liquid as Liquid,
     LiquidBooks as LiquidBooks,
     LiquidModel as LiquidModel,

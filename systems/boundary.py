@@ -13,6 +13,7 @@ from ecs_fluid.components.bodies import (
     BoundaryExchange,
     HullShape,
     HullTable,
+    Layer,
     Pose,
     RigidMotion,
     ShedSpin,
@@ -22,6 +23,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_tables import body_entities
 from ecs_fluid.systems.boundary_article import reassign_vortons
+from ecs_fluid.systems.boundary_layer import LayerBoundary
 from ecs_fluid.systems.boundary_panels import PanelBoundary
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.stretch import StretchSystem
@@ -47,17 +49,23 @@ class BoundarySystem(System):
     vorticity of bodies that spin is in the entity `wake`-bound; the total of both is zero. Containers act on
     the fluid in them; one that moves slips along it, but lets none through.
 
+    layer: the sheet of `panels` and all of the wake are vortons on a lattice, whose spacing resolves the
+    boundary layer, and are put back on it at every tick by M4'. With a DiffusionSystem, drag, torque and lift
+    then follow from the vorticity, see `systems.boundary_layer`. For solids, with a `lattice` of at most a
+    third of the layer, which is about sqrt(4 nu R/U) thick, and dt of at most lattice/U. Fluid that fills a
+    moving body counts as fluid, so a free body acts as if it were heavier by what it displaces.
+
     Runs after collisions, on the state at the end of the tick. What each body gave to the vortons is in its
     BoundaryExchange. Source: Fluid Simulation for Video Games, parts 4 and 7; Ploumhans, Winckelmans,
     Salmon, Leonard and Warren, J. Comput. Phys. 178 (2002); Katz and Plotkin, Low-Speed Aerodynamics (2001).
     """
 
     reads = (Pose, Body, BallShape, HullShape, HullTable, Velocity)
-    writes = (Position, Strength, CoreRadius, Volume, RigidMotion, BoundaryExchange, ShedSpin)
+    writes = (Position, Strength, CoreRadius, Volume, RigidMotion, BoundaryExchange, ShedSpin, Layer)
     phase = "constrain"
     after = ("CollisionSystem",)
 
-    boundary: Literal["article", "panels"] = Field("article", description="how the condition is met")
+    boundary: Literal["article", "panels", "layer"] = Field("article", description="how the condition is met")
     reach: float = Field(1.2, gt=0, le=10, description="article: reach of a surface, core radii")
     gain: float = Field(0.1, gt=0, le=1, description="article: largest part of the correction per tick, 1")
     sample: Literal["surface", "vorton"] = Field(
@@ -73,16 +81,19 @@ class BoundarySystem(System):
     density: float = Field(1.0, gt=0, le=1e6, description="article: density of the fluid, kg/m^3")
     on: tuple[Name, ...] = Field((), description="article: entities of vortons it changes; default all")
     panels_across: int = Field(
-        8, ge=1, le=64, description="panels: edges of triangles along the longest extent of a body"
+        8, ge=1, le=64, description="panels, layer: edges of triangles along the longest extent of a body"
     )
     spacing: float | None = Field(
-        None, gt=0, le=1e6, description="panels: edge of the triangles, m; default by panels_across"
+        None, gt=0, le=1e6, description="panels, layer: edge of the triangles, m; default by panels_across"
     )
     offset: float = Field(
         1.0, ge=0, le=4, description="panels: distance of shed vortons, 1; over the root of its area"
     )
     overlap: float = Field(
-        1.5, gt=0, le=8, description="panels: core radius of shed vortons, 1; over the root of its area"
+        1.5,
+        gt=0,
+        le=8,
+        description="panels, layer: core radius of shed vortons, 1; over root of area, or lattice",
     )
     tolerance: float = Field(
         5e-3, gt=0, le=1, description="panels: rms normal velocity left at the centres, over the rms slip, 1"
@@ -91,12 +102,18 @@ class BoundarySystem(System):
     merge: float = Field(
         0.5, gt=0, le=4, description="panels: cells in which shed vortons are joined, core radii"
     )
+    lattice: float | None = Field(
+        None, gt=0, le=1e6, description="layer: spacing of the lattice, m; default: smallest body's extent/20"
+    )
+    loss: float = Field(
+        1e-4, ge=0, le=0.1, description="layer: largest part of sum |alpha| in points left out per tick, 1"
+    )
     most: int = Field(20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
-    wake: Name = Field("wake", description="panels: entity that gets the vortons")
+    wake: Name = Field("wake", description="panels, layer: entity that gets the vortons")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
-        self._sheets = PanelBoundary(self)
+        self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
 
     def added(self, world: World) -> None:
         """The velocity must be known, and bodies must move."""
@@ -104,7 +121,7 @@ class BoundarySystem(System):
             world[name][Strength]
         world.require(VelocitySystem)
         world.require(BodySystem)
-        if self.boundary == "panels":
+        if self.boundary != "article":
             self._sheets.added(world)
 
     def process(self, dt: float) -> None:
@@ -112,7 +129,7 @@ class BoundarySystem(System):
         entities = body_entities(self.world)
         if not entities:
             return
-        if self.boundary == "panels":
+        if self.boundary != "article":
             self._sheets.process(entities)
         else:
             reassign_vortons(self, entities)
@@ -131,5 +148,5 @@ class BoundarySystem(System):
 
     @property
     def residual(self) -> float:
-        """panels: rms normal velocity left at the centres in the last tick, over the rms slip."""
+        """Rms normal velocity over rms slip at the centres: panels what was left, layer what was found."""
         return self._sheets.residual

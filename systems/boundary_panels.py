@@ -157,9 +157,9 @@ class PanelBoundary:
         """All panels in the world."""
         who = np.concatenate([np.full(len(s.panels.area), i) for i, s in enumerate(surfaces)])
         center = np.concatenate(
-            [_turned(s.turn, s.panels.center) + x for s, x in zip(surfaces, bodies.x, strict=True)]
+            [turned(s.turn, s.panels.center) + x for s, x in zip(surfaces, bodies.x, strict=True)]
         )
-        normal = np.concatenate([s.outward * _turned(s.turn, s.panels.normal) for s in surfaces])
+        normal = np.concatenate([s.outward * turned(s.turn, s.panels.normal) for s in surfaces])
         area = np.concatenate([s.panels.area for s in surfaces])
         # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
         size = np.concatenate([np.full(len(s.panels.area), _size(s.panels)) for s in surfaces])
@@ -218,12 +218,12 @@ class PanelBoundary:
         """
         from ecs_fluid.kernels.panel_flow import ring_circulations, sheet_strengths
 
-        scale = max(_rms(missing, sheet.area), 1e-300)
+        scale = max(rms(missing, sheet.area), 1e-300)
         left, best = self._through(sheet, missing, given), np.inf
         mu = [np.zeros(len(s.panels.area)) for s in surfaces]
         strengths = kept = np.zeros_like(missing)
         for _ in range(self.system.sweeps + 1):
-            size = _rms(left[:, None], sheet.area) / scale
+            size = rms(left[:, None], sheet.area) / scale
             if size >= best:
                 break
             best, kept = size, strengths
@@ -231,7 +231,7 @@ class PanelBoundary:
                 break
             for k, s in enumerate(surfaces):
                 mu[k] = mu[k] + ring_circulations(s.panels, s.factors, s.outward * left[s.rows])
-            parts = [_turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
+            parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
             strengths = np.concatenate(parts)
             left = self._through(sheet, missing, given + strengths)
         self.residual = float(best)
@@ -319,12 +319,12 @@ def _size(panels: Panels) -> float:
     return float(np.sqrt((panels.area**2).sum() / panels.area.sum()))
 
 
-def _turned(turn: Array, vectors: Array) -> Array:
+def turned(turn: Array, vectors: Array) -> Array:
     """Vectors (n, 3) turned by a matrix, without a library whose sums depend on its threads."""
     return np.asarray(np.einsum("ij,nj->ni", turn, vectors))
 
 
-def _rms(values: Array, area: Array) -> float:
+def rms(values: Array, area: Array) -> float:
     """Root of the mean square over the surface."""
     return float(np.sqrt(((values**2).sum(axis=1) * area).sum() / area.sum()))
 

@@ -18,6 +18,7 @@ from ecs_fluid.components.bodies import (
     FormerPosition,
     HullShape,
     HullTable,
+    Layer,
     Pose,
     RigidMotion,
     Touch,
@@ -95,7 +96,7 @@ class CollisionSystem(System):
         counts = np.zeros((CHUNKS, 3), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
         for entity, (position, former) in self.entities(Position, FormerPosition):
-            if (self.on and entity.name not in self.on) or Bound in entity:
+            if (self.on and entity.name not in self.on) or Bound in entity or Layer in entity:
                 continue
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution

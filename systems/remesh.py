@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength
-from ecs_fluid.components.bodies import Bound
+from ecs_fluid.components.bodies import Bound, Layer
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import Name
@@ -61,7 +61,9 @@ class RemeshSystem(System):
     overlap: float = Field(1.5, ge=0.5, le=10, description="core radius of the new vortons, spacings")
     weights: Literal["m4_prime", "linear"] = Field("m4_prime", description="how strengths are shared")
     loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1")
-    on: tuple[Name, ...] = Field((), description="entities it works on; default all vortons not bound")
+    on: tuple[Name, ...] = Field(
+        (), description="entities it works on; default all vortons but those of bodies"
+    )
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
@@ -77,7 +79,8 @@ class RemeshSystem(System):
         if self.world.tick % self.every:
             return
         for entity, _ in self.entities(Position, Strength, CoreRadius):
-            if len(entity) and (entity.name in self.on if self.on else Bound not in entity):
+            of_bodies = Bound in entity or Layer in entity
+            if len(entity) and (entity.name in self.on if self.on else not of_bodies):
                 self._remesh(entity)
 
     def _remesh(self, entity: Entity) -> None:
