@@ -87,4 +87,4 @@ def test_vorticity_look_shows_more_of_the_vortons(frame: dict, look: str) -> Non
 def test_looks_are_known_by_their_names() -> None:
     from ecs_fluid.cli.look import LOOK
 
-    assert [name.partition(" ")[0] for name in LOOK.split(", ")] == list(LOOKS)
+    assert [name.partition(" ")[0] for name in LOOK.partition(";")[0].split(", ")] == list(LOOKS)
