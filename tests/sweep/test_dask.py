@@ -74,7 +74,10 @@ class Killer(Watcher):
             and self.tick_ <= tick < last
         ):
             lock = self.study.folder / "members" / name / "writer.lock"
-            owner = json.loads(lock.read_text(encoding="utf-8"))["pid"]
+            told = lock.read_text(encoding="utf-8")
+            if not told:
+                return  # this word came late: the member has ended since
+            owner = json.loads(told)["pid"]
             environment = Path(f"/proc/{owner}/environ")
             if environment.exists():  # on Linux
                 self.environment = dict(
