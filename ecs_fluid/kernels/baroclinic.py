@@ -23,25 +23,18 @@ it gives less."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.neighbours import (
-    GROUP,
-    WIDTH,
-    columns,
-    fill_list,
-    first_cell,
-    group_end,
-    runs_around,
-    stacked,
-)
-from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
+from ecs_fluid.kernels.lanes import lanes_of, load, positive, spread, store
+from ecs_fluid.kernels.neighbours import box_of, first_cell, lane_group, packed, runs_around, stacked
+from ecs_fluid.kernels.partition import partition
 from ecs_fluid.kernels.reduce import bounds
-from ecs_fluid.kernels.vectors import wide_vectors
+from ecs_fluid.kernels.vectors import INLINE, wide_vectors
 
 FLOOR = 0.02
 """Least second moment relative to filled space; in the corner of a block of particles it is still 0.045."""
@@ -76,94 +69,102 @@ def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: 
     return a > 0.0 and minor > 0.0 and c * minor - a * f * f - b * e * e + 2.0 * d * e * f > 0.0
 
 
-@njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _closeness(dx: float, dy: float, dz: float, inverse: float, one: float, zero: float) -> float:
+@njit(**INLINE)
+def _fill_lanes(rows: np.ndarray, p: int, end: int, targets: np.ndarray) -> None:
+    """Columns x, y, z, h^2 of the rows p:end side by side; the last one also in the lanes behind it."""
+    width = lanes_of(rows)
+    for t in range(width):
+        row = min(p + t, end - 1)
+        for c in range(4):
+            targets[c * width + t] = rows[row, c]
+
+
+@njit(**INLINE)
+def _closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any) -> Any:
     """(1 - d^2 / h_pq^2)^2, 0 beyond; ``inverse`` is 1 / h_pq^2."""
-    t = one - (dx * dx + dy * dy + dz * dz) * inverse
-    t = t if t > zero else zero
+    t = positive(one - (dx * dx + dy * dy + dz * dz) * inverse)
     return t * t
 
 
 @njit(fastmath=FAST, error_model="numpy")
 def _add_moments(
-    near: np.ndarray, count: int, data: np.ndarray, p: int, end: int, uniform: bool, sums: np.ndarray
+    rows: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
 ) -> None:
-    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the particles p:end, into ``sums`` (., 10).
+    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the targets, a target in every lane.
 
     ``uniform``: all reaches are equal, which saves a division per pair.
     """
     wide_vectors()
-    kind = near.dtype.type
-    zero, one, two = kind(0), kind(1), kind(2)
-    for t in range(p, end):
-        px, py, pz, hp = data[0, t], data[1, t], data[2, t], data[3, t]
-        same = one / hp
-        s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
-        for q in range(count):
-            dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
-            inverse = same if uniform else two / (hp + near[3 * WIDTH + q])
-            w = _closeness(dx, dy, dz, inverse, one, zero) * near[4 * WIDTH + q]
+    kind, width = rows.dtype.type, lanes_of(rows)
+    zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
+    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
+    hp = load(targets, 3 * width)
+    inverse = one / hp
+    s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
+    for run in range(number):
+        for q in range(runs[run, 0], runs[run, 1]):
+            dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
+            if not uniform:
+                inverse = two / (hp + spread(rows[q, 3]))
+            w = _closeness(dx, dy, dz, inverse, one) * spread(rows[q, 4])
             wx, wy, wz = w * dx, w * dy, w * dz
-            s += w
-            cx += wx
-            cy += wy
-            cz += wz
-            xx += wx * dx
-            yy += wy * dy
-            zz += wz * dz
-            xy += wx * dy
-            xz += wx * dz
-            yz += wy * dz
-        for c, more in enumerate((s, cx, cy, cz, xx, yy, zz, xy, xz, yz)):
-            sums[t - p, c] += more
+            s, cx, cy, cz = s + w, cx + wx, cy + wy, cz + wz
+            xx, yy, zz = xx + wx * dx, yy + wy * dy, zz + wz * dz
+            xy, xz, yz = xy + wx * dy, xz + wx * dz, yz + wy * dz
+    for c, value in enumerate((s, cx, cy, cz, xx, yy, zz, xy, xz, yz)):
+        store(sums, c * width, value)
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _neighbour_moments(
-    data: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    rows: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     cells: np.ndarray, reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
 ) -> None:  # fmt: skip
-    """From the columns ``data`` x, y, z, h^2, V and the values m: ``moments`` (13, n), that is x, y, z, h^2,
-    m_p B_p c_p (3 rows, c_p relative to the particle) and the six entries of m_p B_p."""
-    n = values.shape[0]
+    """From the rows x, y, z, h^2, V and the values m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
+    (3 columns, c_p relative to the particle) and the six entries of m_p B_p."""
+    n, width = values.shape[0], lanes_of(rows)
     for chunk in prange(CHUNKS):
         p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if p == last:
             continue
-        near, runs = np.empty(5 * WIDTH, data.dtype), np.empty((cells[0] * cells[1], 2), np.int64)
-        sums = np.empty((GROUP, 10), data.dtype)
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+        targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
         inverse = np.empty(9, np.float64)
         cell = first_cell(p, start)
         while p < last:
-            cell, end = group_end(p, last, start, cell)
-            number = runs_around(data, p, end, start, origin, spacing, cells, reach, runs)
-            sums[:] = 0.0
-            run = 0
-            while run < number:
-                count, run = fill_list(data, runs, number, run, near)
-                _add_moments(near, count, data, p, end, uniform, sums)
+            cell, end = lane_group(p, last, start, cell, cells[2], width)
+            box_of(rows, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, reach, runs)
+            _fill_lanes(rows, p, end, targets)
+            _add_moments(rows, runs, number, targets, uniform, sums)
             for t in range(p, end):
-                _inverse_moments(sums[t - p], np.float64(data[3, t]), filled, flat, inverse)
+                _inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
                 for c in range(4):
-                    moments[c, t] = data[c, t]
+                    moments[t, c] = rows[t, c]
                 for c in range(9):
-                    moments[4 + c, t] = values[t] * inverse[c]
+                    moments[t, 4 + c] = values[t] * inverse[c]
             p = end
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _inverse_moments(sums: np.ndarray, hp: float, filled: float, flat: int, out: np.ndarray) -> None:
-    """B c and B from sums about the particle itself, into out (9,); in float64, for B may be large."""
+def _inverse_moments(
+    sums: np.ndarray, lane: int, hp: float, filled: float, flat: int, out: np.ndarray
+) -> None:
+    """B c and B from a lane's sums about the particle itself, into out (9,); in float64: B may be large."""
+    width = lanes_of(sums)
     xx: float
     yy: float
     zz: float
     xy: float
     xz: float
     yz: float
-    s, cx, cy, cz = np.float64(sums[0]), np.float64(sums[1]), np.float64(sums[2]), np.float64(sums[3])
-    xx, yy, zz = np.float64(sums[4]), np.float64(sums[5]), np.float64(sums[6])
-    xy, xz, yz = np.float64(sums[7]), np.float64(sums[8]), np.float64(sums[9])
-    cx, cy, cz = cx / s, cy / s, cz / s
+    s = np.float64(sums[lane])
+    cx = np.float64(sums[width + lane]) / s
+    cy = np.float64(sums[2 * width + lane]) / s
+    cz = np.float64(sums[3 * width + lane]) / s
+    xx, xy = np.float64(sums[4 * width + lane]), np.float64(sums[7 * width + lane])
+    yy, xz = np.float64(sums[5 * width + lane]), np.float64(sums[8 * width + lane])
+    zz, yz = np.float64(sums[6 * width + lane]), np.float64(sums[9 * width + lane])
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
     xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
     full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))
@@ -189,54 +190,55 @@ def _inverse_moments(sums: np.ndarray, hp: float, filled: float, flat: int, out:
 
 @njit(fastmath=FAST, error_model="numpy")
 def _add_gradient(
-    near: np.ndarray, count: int, data: np.ndarray, q: int, end: int, uniform: bool, sums: np.ndarray
+    moments: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
 ) -> None:
-    """What the particles q:end get from a list, G / V, added to ``sums`` (., 3)."""
+    """What the targets get from their neighbours, G / V, a target in every lane."""
     wide_vectors()
-    kind = near.dtype.type
-    zero, one, two = kind(0), kind(1), kind(2)
-    for t in range(q, end):
-        px, py, pz, hq = data[0, t], data[1, t], data[2, t], data[3, t]
-        same = one / hq
-        gx = gy = gz = zero
-        for p in range(count):
-            dx, dy, dz = px - near[p], py - near[WIDTH + p], pz - near[2 * WIDTH + p]
-            inverse = same if uniform else two / (hq + near[3 * WIDTH + p])
-            w = _closeness(dx, dy, dz, inverse, one, zero)
-            xy, xz, yz = near[10 * WIDTH + p], near[11 * WIDTH + p], near[12 * WIDTH + p]
-            gx += w * (near[4 * WIDTH + p] - near[7 * WIDTH + p] * dx - xy * dy - xz * dz)
-            gy += w * (near[5 * WIDTH + p] - xy * dx - near[8 * WIDTH + p] * dy - yz * dz)
-            gz += w * (near[6 * WIDTH + p] - xz * dx - yz * dy - near[9 * WIDTH + p] * dz)
-        sums[t - q, 0] += gx
-        sums[t - q, 1] += gy
-        sums[t - q, 2] += gz
+    kind, width = moments.dtype.type, lanes_of(moments)
+    one, two = spread(kind(1)), spread(kind(2))
+    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
+    hq = load(targets, 3 * width)
+    inverse = one / hq
+    gx = gy = gz = spread(kind(0))
+    for run in range(number):
+        for p in range(runs[run, 0], runs[run, 1]):
+            dx, dy, dz = px - spread(moments[p, 0]), py - spread(moments[p, 1]), pz - spread(moments[p, 2])
+            if not uniform:
+                inverse = two / (hq + spread(moments[p, 3]))
+            w = _closeness(dx, dy, dz, inverse, one)
+            xy, xz, yz = spread(moments[p, 10]), spread(moments[p, 11]), spread(moments[p, 12])
+            gx += w * (spread(moments[p, 4]) - spread(moments[p, 7]) * dx - xy * dy - xz * dz)
+            gy += w * (spread(moments[p, 5]) - xy * dx - spread(moments[p, 8]) * dy - yz * dz)
+            gz += w * (spread(moments[p, 6]) - xz * dx - yz * dy - spread(moments[p, 9]) * dz)
+    store(sums, 0, gx)
+    store(sums, width, gy)
+    store(sums, 2 * width, gz)
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _weighted_gradient(
     moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    cells: np.ndarray, reach: float, uniform: bool, out: np.ndarray,
+    cells: np.ndarray, reach: float, uniform: bool, order: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """G (3, n) from the ``moments`` of ``_neighbour_moments``, in which it is linear."""
-    n = volume.shape[0]
+    """G (n, 3) of the rows ``order`` from their ``moments`` (n, 13), in which it is linear."""
+    n, width = order.shape[0], lanes_of(moments)
     for chunk in prange(CHUNKS):
         p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if p == last:
             continue
-        near, runs = np.empty(13 * WIDTH, moments.dtype), np.empty((cells[0] * cells[1], 2), np.int64)
-        sums = np.empty((GROUP, 3), moments.dtype)
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), moments.dtype)
+        targets, sums = np.empty(4 * width, moments.dtype), np.empty(3 * width, moments.dtype)
         cell = first_cell(p, start)
         while p < last:
-            cell, end = group_end(p, last, start, cell)
-            number = runs_around(moments, p, end, start, origin, spacing, cells, reach, runs)
-            sums[:] = 0.0
-            run = 0
-            while run < number:
-                count, run = fill_list(moments, runs, number, run, near)
-                _add_gradient(near, count, moments, p, end, uniform, sums)
+            cell, end = lane_group(p, last, start, cell, cells[2], width)
+            box_of(moments, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, reach, runs)
+            _fill_lanes(moments, p, end, targets)
+            _add_gradient(moments, runs, number, targets, uniform, sums)
             for t in range(p, end):
+                row = order[t]
                 for c in range(3):
-                    out[c, t] = volume[t] * sums[t - p, c]
+                    out[row, c] = volume[row] * sums[c * width + t - p]
             p = end
 
 
@@ -255,13 +257,11 @@ def weighted_gradient(
     far = float(reach.max())
     grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
     start, order = partition(x, *grid)
-    v = gather_sorted(volume, order)
-    data = columns(gather_sorted(x, order), gather_sorted(reach * reach, order), v)
-    moments = np.zeros((13, data.shape[1]), x.dtype)
+    rows = np.take(packed(x, reach * reach, volume), order, axis=0)
+    moments = np.empty((len(x), 13), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
     filled, uniform = _FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
-    _neighbour_moments(data, gather_sorted(values, order), start, *grid, far, filled, flat, uniform, moments)
-    result = np.empty((3, len(x)), x.dtype)
-    _weighted_gradient(moments, v, start, *grid, far, uniform, result)
-    return scatter_sorted(result, order, out)
+    _neighbour_moments(rows, np.take(values, order), start, *grid, far, filled, flat, uniform, moments)
+    _weighted_gradient(moments, volume, start, *grid, far, uniform, order, out)
+    return out

@@ -35,26 +35,18 @@ Precondition: eps / h >= 1.5 for particles h apart. At eps = h the quadrature er
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
-from ecs_fluid.kernels.neighbours import (
-    FINE,
-    WIDTH,
-    columns,
-    fill_list,
-    first_cell,
-    group_end,
-    runs_around,
-    stacked,
-)
-from ecs_fluid.kernels.partition import gather_sorted, partition, scatter_sorted
+from ecs_fluid.kernels.lanes import lanes_of, least, load, positive, spread, square_root, store, up_to
+from ecs_fluid.kernels.neighbours import box_of, first_cell, lane_group, packed, runs_around, stacked
+from ecs_fluid.kernels.partition import partition
 from ecs_fluid.kernels.reduce import bounds
-from ecs_fluid.kernels.vectors import wide_vectors
+from ecs_fluid.kernels.vectors import INLINE, wide_vectors
 
 SHORT_WAVES = 1.003
 """s: the fastest decay of any wave over the kernel integral."""
@@ -74,8 +66,8 @@ def _exponential_constants(dtype: np.dtype) -> tuple[float, ...]:
 
 
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _exp_minus(t: float, e: tuple[float, ...]) -> float:
-    """exp(-t) for 0 <= t <= 20.48."""
+def _exp_minus(t: Any, e: tuple[Any, ...]) -> Any:
+    """exp(-t) for 0 <= t <= 20.48, of a number or of lanes."""
     y = t * e[9] - e[10]
     p = e[8] * y + e[7]
     p = p * y + e[6]
@@ -112,103 +104,118 @@ def _factors(order: int, dimension: int) -> tuple[float, float]:
     return kernel_integral(2, d) / (ball * cutoff(2, d) ** d), 0.0
 
 
-@njit(fastmath=FAST, error_model="numpy", forceinline=True)
-def _eta(t: float, limit: float, a: float, b: float, smooth: bool, one: float, exp: tuple) -> float:
-    """Kernel at rho^2 = t; ``limit`` is the square of its reach, or at order 2 the inverse of that."""
-    if smooth:
-        value = (a + b * t) * _exp_minus(limit if t > limit else t, exp)
-        return one - one if t > limit else value
-    u = one - t * limit
-    u = u if u > one - one else one - one
-    u2 = u * u
-    return a * (u2 * u2) * (u2 * u)
-
-
 @njit(fastmath=FAST, error_model="numpy")
 def _meet(
-    near: np.ndarray, count: int, w: np.ndarray, data: np.ndarray, p: int, end: int, limit: float, a: float,
-    b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
+    rows: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, column: int, three: bool,
+    limit: float, a: float, b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, sums: np.ndarray,
 ) -> None:  # fmt: skip
-    """The particles p:end meet a list, with the weights w_q = eta(rho) / eps_pq^(d+2) or a part of them."""
+    """Loss and gain of a target in every lane from all rows of the runs, with w_q = eta(rho) / eps_pq^(d+2).
+
+    The gain is that of the value in ``column``, or of those in this and the next two. ``limit`` is the square
+    of the kernel's reach in eps, or at order 2 the inverse of that.
+    """
     wide_vectors()
-    kind = near.dtype.type
-    half, zero, one = kind(0.5), kind(0), kind(1)
-    volume, first = near[4 * WIDTH : 5 * WIDTH], near[5 * WIDTH : 6 * WIDTH]
-    for t in range(p, end):
-        px, py, pz, pe, pv, own = data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t]
-        lost = gain = zero
-        inv = one / pe
-        factor = inv * inv if planar else inv * inv * np.sqrt(inv)
-        # Differences, not two sums: a uniform field then stays exactly as it is.
-        if uniform and not smooth:
-            # What all pairs have in common is left out of the loop.
-            fall, factor = inv * limit, factor * a
-            for q in range(count):
-                dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
-                u = one - (dx * dx + dy * dy + dz * dz) * fall
-                u = u if u > zero else zero
+    kind, width = rows.dtype.type, lanes_of(rows)
+    zero, half, one = spread(kind(0)), spread(kind(0.5)), spread(kind(1))
+    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
+    pe, pv, first = load(targets, 3 * width), load(targets, 4 * width), load(targets, 5 * width)
+    second, third = load(targets, 6 * width), load(targets, 7 * width)
+    end, height, slope = spread(limit), spread(a), spread(b)
+    e = (
+        spread(exp[0]), spread(exp[1]), spread(exp[2]), spread(exp[3]), spread(exp[4]), spread(exp[5]),
+        spread(exp[6]), spread(exp[7]), spread(exp[8]), spread(exp[9]), spread(exp[10]),
+    )  # fmt: skip
+    inverse = one / pe
+    fall = inverse * end
+    lost = gain = gain_2 = gain_3 = zero
+    for run in range(number):
+        for q in range(runs[run, 0], runs[run, 1]):
+            dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
+            r2 = dx * dx + dy * dy + dz * dz
+            if not uniform:
+                size = spread(rows[q, 3])
+                inverse = one / (half * (pe + size * size))
+                fall = inverse * end
+            if smooth:
+                t = r2 * inverse
+                w = up_to(t, end, (height + slope * t) * _exp_minus(least(t, end), e))
+            else:
+                u = positive(one - r2 * fall)
                 u2 = u * u
-                value = (u2 * u2) * (u2 * u)
-                w[q] = value
-                lost += value * volume[q]
-                gain += value * (pv * first[q] - volume[q] * own)
-        elif uniform:
-            for q in range(count):
-                dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
-                rho2 = (dx * dx + dy * dy + dz * dz) * inv
-                value = _eta(rho2, limit, a, b, smooth, one, exp)
-                w[q] = value
-                lost += value * volume[q]
-                gain += value * (pv * first[q] - volume[q] * own)
-        else:
-            factor = one
-            for q in range(count):
-                dx, dy, dz = near[q] - px, near[WIDTH + q] - py, near[2 * WIDTH + q] - pz
-                inv = one / (half * (pe + near[3 * WIDTH + q]))
-                scale = inv * inv if planar else inv * inv * np.sqrt(inv)
-                rho2 = (dx * dx + dy * dy + dz * dz) * inv
-                value = scale * _eta(rho2, limit, a, b, smooth, one, exp)
-                w[q] = value
-                lost += value * volume[q]
-                gain += value * (pv * first[q] - volume[q] * own)
-        loss[t] += factor * lost
-        rate[0, t] += factor * gain
-        for c in range(1, rate.shape[0]):
-            own, gain = data[5 + c, t], zero
-            values = near[(5 + c) * WIDTH : (6 + c) * WIDTH]
-            for q in range(count):
-                gain += w[q] * (pv * values[q] - volume[q] * own)
-            rate[c, t] += factor * gain
+                w = (u2 * u2) * (u2 * u)
+            if not uniform:
+                w = w * inverse * inverse
+                if not planar:
+                    w = w * square_root(inverse)
+            # Differences, not two sums: a uniform field then stays exactly as it is.
+            volume = spread(rows[q, 4])
+            lost += w * volume
+            gain += w * (pv * spread(rows[q, column]) - volume * first)
+            if three:
+                gain_2 += w * (pv * spread(rows[q, column + 1]) - volume * second)
+                gain_3 += w * (pv * spread(rows[q, column + 2]) - volume * third)
+    # What all pairs of a target have in common is left out of the loop.
+    common = one
+    if not smooth:
+        common = height
+    if uniform:
+        common = common * inverse * inverse
+        if not planar:
+            common = common * square_root(inverse)
+    store(sums, 0, common * lost)
+    store(sums, width, common * gain)
+    store(sums, 2 * width, common * gain_2)
+    store(sums, 3 * width, common * gain_3)
+
+
+@njit(**INLINE)
+def _fill_lanes(rows: np.ndarray, p: int, end: int, column: int, values: int, targets: np.ndarray) -> None:
+    """x, y, z, eps^2, volume and values of the rows p:end side by side; the last also in the lanes behind."""
+    width = lanes_of(rows)
+    for t in range(width):
+        row = min(p + t, end - 1)
+        for c in range(5):
+            targets[c * width + t] = rows[row, c]
+        targets[3 * width + t] = rows[row, 3] * rows[row, 3]
+        for c in range(values):
+            targets[(5 + c) * width + t] = rows[row, column + c]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _exchange(
-    data: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    first: int, n: int, begin: int, behind: int, reach: float, limit: float, a: float, b: float,
-    smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
+    rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    begin: int, behind: int, reach: float, limit: float, a: float, b: float, smooth: bool, planar: bool,
+    uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Sum over all sources within ``reach`` [m] of the columns ``data``: x, y, z, eps^2, volume and values.
+    """Sum over all sources within ``reach`` [m] of the ``rows`` x, y, z, eps, volume and values.
 
-    The diffusivity is part of a and b; ``first`` to ``behind`` are those of `Part`.
+    The diffusivity is part of a and b; ``begin`` and ``behind`` are those of `Part`.
     """
-    k = data.shape[0]
+    n, last_column, width = behind - begin, rows.shape[1], lanes_of(rows)
     for chunk in prange(CHUNKS):
-        p = max(chunk * n // CHUNKS - first, begin)
-        last = min((chunk + 1) * n // CHUNKS - first, behind)
+        p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
         if p >= last:
             continue
-        near, w = np.empty(k * WIDTH, data.dtype), np.empty(WIDTH, data.dtype)
-        runs = np.empty((cells[0] * cells[1], 2), np.int64)
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+        targets, sums = np.zeros(8 * width, rows.dtype), np.empty(4 * width, rows.dtype)
         cell = first_cell(p, start)
         while p < last:
-            cell, end = group_end(p, last, start, cell)
-            rate[:, p:end] = 0.0
-            loss[p:end] = 0.0
-            number = runs_around(data, p, end, start, origin, spacing, cells, reach, runs)
-            run = 0
-            while run < number:
-                count, run = fill_list(data, runs, number, run, near)
-                _meet(near, count, w, data, p, end, limit, a, b, smooth, planar, uniform, exp, rate, loss)
+            cell, end = lane_group(p, last, start, cell, cells[2], width)
+            box_of(rows, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, reach, runs)
+            column = 5
+            while column < last_column:
+                values = 3 if column + 3 <= last_column else 1
+                _fill_lanes(rows, p, end, column, values, targets)
+                _meet(
+                    rows, runs, number, targets, column, values == 3, limit, a, b, smooth, planar, uniform,
+                    exp, sums,
+                )  # fmt: skip
+                for t in range(p, end):
+                    loss[t] = sums[t - p]
+                    for c in range(values):
+                        rate[t, column - 5 + c] = sums[(1 + c) * width + t - p]
+                column += values
             p = end
 
 
@@ -226,16 +233,12 @@ def _check(order: int, dimension: int) -> None:
 
 
 class Part(NamedTuple):
-    """Which of all cell-sorted particles the rows at hand are, where other processes have the rest."""
+    """Which of the cell-sorted rows at hand get a rate, where other processes have the rest."""
 
-    first: int
-    """place of the first row among all"""
-    total: int
-    """number of all"""
     begin: int
-    """first of the rows that get a rate, where a stack begins; the others are only sources"""
+    """first of them; those before are only sources"""
     behind: int
-    """the row behind them, where a stack begins too"""
+    """the row behind them"""
     widest: float
     """largest eps of all, m"""
     uniform: bool
@@ -243,10 +246,7 @@ class Part(NamedTuple):
 
 
 def exchange(
-    sx: np.ndarray,
-    values: np.ndarray,
-    eps: np.ndarray,
-    volume: np.ndarray,
+    rows: np.ndarray,
     start: np.ndarray,
     grid: tuple[np.ndarray, np.ndarray, np.ndarray],
     viscosity: float,
@@ -258,34 +258,29 @@ def exchange(
 ) -> None:
     """Rate of change of extensive quantities by diffusion between cell-sorted particles.
 
-    ``sx`` (3, n) m, ``values`` (k, n) any k extensive quantities (strength, temperature times volume),
-    ``eps`` (n,) m exchange length, ``volume`` (n,) m^3, or m^2 if ``dimension`` is 2. ``start`` and ``grid``
-    (origin, spacing, cells), which is `stacked`, as ``partition`` made them; any cell size is right, stacks
-    of about half the cutoff are fastest. ``viscosity`` nu in m^2/s (or any diffusivity), ``order`` 2 or 4.
+    ``rows`` (n, 5 + k): positions [m], exchange length eps [m], volume [m^3, or m^2 if ``dimension`` is 2]
+    and any k extensive quantities (strength, temperature times volume), as ``packed`` makes them. ``start``
+    and ``grid`` (origin, spacing, cells) as ``partition`` made them; any cell size is right, a `stacked` grid
+    with cells of about half the cutoff is fastest. ``viscosity`` nu in m^2/s (or any diffusivity), ``order``
+    2 or 4.
 
-    Overwrites ``rate`` (k, n), in the unit of values per second, and ``loss`` (n,) 1/s, the rate
+    Overwrites ``rate`` (n, k), in the unit of values per second, and ``loss`` (n,) 1/s, the rate
     nu sum_q V_q eta_eps / eps_pq^2 at which a particle gives away its own: see ``stable_step``. With
     ``part`` the rows are those of a few cells, the others of ``start`` being empty, and only its rows get
-    a rate, with the bits that it has among all.
+    a rate, with the bits that it has among all: a sum goes through its sources in their order.
     """
     _check(order, dimension)
-    if int(grid[2][2]) % FINE:
-        raise ValueError(
-            f"exchange: the grid has {int(grid[2][2])} cells along z; multiples of {FINE} are allowed"
-        )
-    n = sx.shape[1]
-    if n == 0:
+    if len(rows) == 0:
         return
-    kind = sx.dtype.type
+    kind = rows.dtype.type
     a, b = _factors(order, dimension)
-    e2 = eps * eps
     if part is None:
-        part = Part(0, n, 0, n, float(eps.max()), bool(e2.min() == e2.max()))
-    data = columns(sx, e2, volume, values)
+        e2 = rows[:, 3] * rows[:, 3]
+        part = Part(0, len(rows), float(rows[:, 3].max()), bool(e2.min() == e2.max()))
     _exchange(
-        data, start, *grid, *part[:4], reach_of(kind(part.widest), order, dimension),
+        rows, start, *grid, part.begin, part.behind, reach_of(kind(part.widest), order, dimension),
         kind(cutoff(order, dimension) ** (-2 if order == 2 else 2)), kind(a * viscosity),
-        kind(b * viscosity), order == 4, dimension == 2, part.uniform, _exponential_constants(sx.dtype),
+        kind(b * viscosity), order == 4, dimension == 2, part.uniform, _exponential_constants(rows.dtype),
         rate, loss,
     )  # fmt: skip
 
@@ -317,15 +312,12 @@ def exchange_rows(
     if len(x) == 0:
         return rate, loss
     grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
-    start, order_of_rows = partition(x, *grid)
-    amounts = gather_sorted(values.reshape(len(x), -1), order_of_rows)
-    sorted_rate, sorted_loss = np.empty_like(amounts), np.empty_like(eps)
-    exchange(
-        gather_sorted(x, order_of_rows), amounts, gather_sorted(eps, order_of_rows),
-        gather_sorted(volume, order_of_rows), start, grid, viscosity, sorted_rate, sorted_loss,
-        order, dimension,
-    )  # fmt: skip
-    return scatter_sorted(sorted_rate, order_of_rows, rate), scatter_sorted(sorted_loss, order_of_rows, loss)
+    start, place = partition(x, *grid)
+    rows = np.take(packed(x, eps, volume, values), place, axis=0)
+    amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
+    exchange(rows, start, grid, viscosity, amounts, lost, order, dimension)
+    rate.reshape(amounts.shape)[place], loss[place] = amounts, lost
+    return rate, loss
 
 
 def exchange_grid(

@@ -1,13 +1,15 @@
-"""Neighbours of groups of cell-sorted particles, copied side by side: pair loops run over full vectors.
+"""Neighbours of groups of cell-sorted particles.
 
-A group is a few consecutive sorted rows, at most those of one cell. All rows that may lie within a reach of
-any of its members are some runs of rows, one for each row of cells (fixed i, j) nearby. Their columns are
-copied into a list that stays in the first-level cache, and every member of the group meets the whole list:
-one long loop in place of many short ones, most of whose time goes into what does not fill a vector.
+A group is a few consecutive sorted rows. All rows that may lie within a reach of any of its members are some
+runs of rows, one for each row of cells (fixed i, j) nearby, and every member meets all of them.
 
-A list is one flat array; column c lies at c WIDTH. It holds up to MOST rows, and the rows after the last up
-to a multiple of PADDING are zero, so a pair loop must give nothing for a source whose columns are all zero.
-Longer neighbourhoods are met in several lists.
+`lane_group` makes groups whose members are the lanes of a vector (``lanes``): they meet one row after the
+other, read where it lies.
+
+`group_end` makes groups whose members meet a list one after the other: columns of the runs, copied side by
+side, such that pair loops run over full vectors. A list is one flat array; column c lies at c WIDTH. It holds
+up to MOST rows, and the rows after the last up to a multiple of PADDING are zero, so a pair loop must give
+nothing for a source whose columns are all zero. Longer neighbourhoods are met in several lists.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ GROUP = 32
 FINE = 4
 """Cells of the neighbour search that are stacked along z where one would do: runs of rows end sooner."""
 
+SPAN = 2 * FINE
+"""Most cells along z that the lanes of one vector come from."""
+
 
 def stacked(
     origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
@@ -53,6 +58,17 @@ def columns(*parts: np.ndarray) -> np.ndarray:
     return out
 
 
+def packed(*parts: np.ndarray) -> np.ndarray:
+    """Columns (n,) and groups of them (n, k) side by side in rows: what a pair needs lies together."""
+    columns = [part.reshape(len(part), -1) for part in parts]
+    out = np.empty((len(columns[0]), sum(part.shape[1] for part in columns)), columns[0].dtype)
+    first = 0
+    for part in columns:
+        out[:, first : first + part.shape[1]] = part
+        first += part.shape[1]
+    return out
+
+
 @njit(**INLINE)
 def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int]:
     """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there.
@@ -62,6 +78,18 @@ def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int
     while start[cell + 1] <= p:
         cell += 1
     return cell, min(min(start[(cell // FINE + 1) * FINE], p + GROUP), last)
+
+
+@njit(**INLINE)
+def lane_group(p: int, last: int, start: np.ndarray, cell: int, nz: int, width: int) -> tuple[int, int]:
+    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the ``width`` rows from there.
+
+    There are fewer where the row of cells along z, ``nz`` of them, ends before, or `SPAN` cells do.
+    """
+    while start[cell + 1] <= p:
+        cell += 1
+    behind = min(cell + SPAN, (cell // nz + 1) * nz)
+    return cell, min(min(start[behind], p + width), last)
 
 
 @njit(**INLINE)
@@ -82,22 +110,27 @@ def _between(lo: float, hi: float, origin: float, spacing: float, cell: int, cel
     return 0.0
 
 
+@njit(**INLINE)
+def box_of(places: np.ndarray, p0: int, p1: int, box: np.ndarray) -> None:
+    """Least and largest coordinates of ``places[p0:p1]`` (n, 3 or more), into ``box`` (2, 3)."""
+    for c in range(3):
+        box[0, c] = box[1, c] = places[p0, c]
+    for p in range(p0 + 1, p1):
+        for c in range(3):
+            box[0, c], box[1, c] = min(box[0, c], places[p, c]), max(box[1, c], places[p, c])
+
+
 @njit(error_model="numpy")
 def runs_around(
-    sx: np.ndarray, p0: int, p1: int, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    cells: np.ndarray, reach: float, runs: np.ndarray,
+    box: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    reach: float, runs: np.ndarray,
 ) -> int:  # fmt: skip
-    """First and last + 1 of every run of rows that may lie within ``reach`` of the rows p0:p1; their number.
+    """First and last + 1 of every run of rows that may lie within ``reach`` of the ``box``; their number.
 
     ``runs`` (nx ny, 2) at least.
     """
-    lo0 = hi0 = sx[0, p0]
-    lo1 = hi1 = sx[1, p0]
-    lo2 = hi2 = sx[2, p0]
-    for p in range(p0 + 1, p1):
-        lo0, hi0 = min(lo0, sx[0, p]), max(hi0, sx[0, p])
-        lo1, hi1 = min(lo1, sx[1, p]), max(hi1, sx[1, p])
-        lo2, hi2 = min(lo2, sx[2, p]), max(hi2, sx[2, p])
+    lo0, lo1, lo2 = box[0, 0], box[0, 1], box[0, 2]
+    hi0, hi1, hi2 = box[1, 0], box[1, 1], box[1, 2]
     nx, ny, nz = cells[0], cells[1], cells[2]
     inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     j0, j1 = axis_cell(lo1 - reach, origin[1], inv1, ny), axis_cell(hi1 + reach, origin[1], inv1, ny)

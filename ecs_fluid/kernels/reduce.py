@@ -14,20 +14,36 @@ from numba import njit, prange
 from ecs_fluid.kernels import CHUNKS, FAST
 
 
+_ABREAST = 48
+"""Numbers of 16 rows of three, whose bounds are taken side by side in vectors."""
+
+
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _chunk_bounds(x: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
-    """Bounds of every chunk of rows into lo, hi (CHUNKS, 3)."""
-    n = x.shape[0]
+def _bounds(x: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
+    """Bounds of the rows ``x`` (3 n,) into lo, hi (3,)."""
+    n = x.shape[0] // 3
+    least, most = np.empty((CHUNKS, 3)), np.empty((CHUNKS, 3))
     for c in prange(CHUNKS):
-        x0 = y0 = z0 = np.inf
-        x1 = y1 = z1 = -np.inf
-        for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            a, b, d = np.float64(x[i, 0]), np.float64(x[i, 1]), np.float64(x[i, 2])
-            x0, x1 = a if a < x0 else x0, a if a > x1 else x1
-            y0, y1 = b if b < y0 else y0, b if b > y1 else y1
-            z0, z1 = d if d < z0 else z0, d if d > z1 else z1
-        lo[c, 0], lo[c, 1], lo[c, 2] = x0, y0, z0
-        hi[c, 0], hi[c, 1], hi[c, 2] = x1, y1, z1
+        first, last = 3 * (c * n // CHUNKS), 3 * ((c + 1) * n // CHUNKS)
+        low, high = np.full(_ABREAST, np.inf, x.dtype), np.full(_ABREAST, -np.inf, x.dtype)
+        for start in range(first, last - _ABREAST + 1, _ABREAST):
+            some = x[start : start + _ABREAST]
+            for k in range(_ABREAST):
+                # In this form a NaN is never taken.
+                low[k] = some[k] if some[k] < low[k] else low[k]
+                high[k] = some[k] if some[k] > high[k] else high[k]
+        for i in range(first + (last - first) // _ABREAST * _ABREAST, last):
+            k = i - first
+            low[k % 3] = min(x[i], low[k % 3]) if x[i] == x[i] else low[k % 3]
+            high[k % 3] = max(x[i], high[k % 3]) if x[i] == x[i] else high[k % 3]
+        for a in range(3):
+            least[c, a], most[c, a] = low[a], high[a]
+            for k in range(a + 3, _ABREAST, 3):
+                least[c, a], most[c, a] = min(least[c, a], low[k]), max(most[c, a], high[k])
+    for a in range(3):
+        lo[a], hi[a] = least[0, a], most[0, a]
+        for c in range(1, CHUNKS):
+            lo[a], hi[a] = min(lo[a], least[c, a]), max(hi[a], most[c, a])
 
 
 def bounds(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -37,9 +53,9 @@ def bounds(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     are merged by ``np.minimum(lo_a, lo_b), np.maximum(hi_a, hi_b)``. NaN coordinates are skipped; ask
     ``all_finite`` for them.
     """
-    lo, hi = np.empty((CHUNKS, 3)), np.empty((CHUNKS, 3))
-    _chunk_bounds(x, lo, hi)
-    return lo.min(axis=0), hi.max(axis=0)
+    lo, hi = np.empty(3), np.empty(3)
+    _bounds(x.reshape(-1), lo, hi)
+    return lo, hi
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)

@@ -43,7 +43,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
-from ecs_fluid.kernels.neighbours import WIDTH, fill_list, first_cell, group_end, runs_around
+from ecs_fluid.kernels.neighbours import WIDTH, box_of, fill_list, first_cell, group_end, runs_around
 from ecs_fluid.kernels.vectors import double_inverse_root, wide_vectors
 
 FAR = 8.0
@@ -95,13 +95,14 @@ def compression(
         p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if p == last:
             continue
-        near = np.zeros(3 * WIDTH, place.dtype)
+        near, box = np.zeros(3 * WIDTH, place.dtype), np.empty((2, 3), place.dtype)
         runs = np.empty((cells[0] * cells[1], 2), np.int64)
         cell = first_cell(p, start)
         while p < last:
             cell, end = group_end(p, last, start, cell)
             crowd[p:end] = 0.0
-            number = runs_around(place, p, end, start, origin, spacing, cells, 1.0, runs)
+            box_of(place.T, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
             run = 0
             while run < number:
                 count, run = fill_list(place, runs, number, run, near)
@@ -184,14 +185,15 @@ def forces(
         p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if p == last:
             continue
-        near = np.zeros(8 * WIDTH, data.dtype)
+        near, box = np.zeros(8 * WIDTH, data.dtype), np.empty((2, 3), data.dtype)
         runs = np.empty((cells[0] * cells[1], 2), np.int64)
         cell = first_cell(p, start)
         while p < last:
             cell, end = group_end(p, last, start, cell)
             force[:, p:end] = 0.0
             loss[p:end] = 0.0
-            number = runs_around(data, p, end, start, origin, spacing, cells, 1.0, runs)
+            box_of(data.T, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
             run = 0
             while run < number:
                 count, run = fill_list(data, runs, number, run, near)

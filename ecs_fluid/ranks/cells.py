@@ -22,17 +22,14 @@ def all_bounds(comm: Comm, x: Array, purpose: str) -> tuple[Array, Array]:
     return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
 
-def share_cells(
-    comm: Comm, cell: Array, count: int, parts: int, purpose: str, stack: int = 1
-) -> tuple[Array, Array]:
+def share_cells(comm: Comm, cell: Array, count: int, parts: int, purpose: str) -> tuple[Array, Array]:
     """Edges (parts + 1,) of runs of cells, and of the rows in them once these are sorted.
 
     Args:
         cell: cells of this rank's rows, of `count`.
         parts: into how many parts all rows are shared out, as evenly as bins of cells allow.
-        stack: cells that stay together.
     """
-    width = stack * max(1, count // (stack * BINS * parts))
+    width = max(1, count // (BINS * parts))
     bins = -(-count // width)
     before = np.zeros(bins + 1, np.int64)
     np.cumsum(comm.sum(np.bincount(cell // width, minlength=bins), purpose), out=before[1:])

@@ -8,7 +8,6 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.exchange import Part, exchange, exchange_grid, reach_of
-from ecs_fluid.kernels.neighbours import FINE
 from ecs_fluid.kernels.partition import cell_index
 from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
@@ -38,7 +37,7 @@ def exchanged(
         return np.empty_like(values), 0.0
     grid = exchange_grid(*all_bounds(comm, x, PURPOSE), widest, total, order, dimension)
     cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
-    edges, places = share_cells(comm, cell, cells, comm.size, PURPOSE, FINE)
+    edges, _ = share_cells(comm, cell, cells, comm.size, PURPOSE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)
     columns = np.column_stack([x, eps, volume, values.reshape(len(x), math.prod(values.shape[1:]))])
     came, columns = route.send([row, columns])
@@ -49,18 +48,11 @@ def exchanged(
         comm, columns[by_cell], np.diff(start), edges, _margin(grid, reach_of(most, order, dimension)), cells
     )
     behind = begin + len(by_cell)
-    part = Part(
-        int(places[comm.rank]) - begin, total, begin, behind, widest, bool(least * least == most * most)
-    )
-    columns = np.ascontiguousarray(near.T)
-    amounts = columns[5:]
-    rate, loss = np.empty_like(amounts), np.zeros_like(columns[3])
-    exchange(
-        columns[:3], amounts, columns[3], columns[4], count, grid, viscosity, rate, loss, order, dimension,
-        part,
-    )  # fmt: skip
-    found = np.empty((len(by_cell), len(amounts)), x.dtype)
-    found[by_cell] = rate[:, begin:behind].T
+    part = Part(begin, behind, widest, bool(least * least == most * most))
+    rate, loss = np.empty((len(near), near.shape[1] - 5), x.dtype), np.zeros(len(near), x.dtype)
+    exchange(near, count, grid, viscosity, rate, loss, order, dimension, part)
+    found = np.empty((len(by_cell), rate.shape[1]), x.dtype)
+    found[by_cell] = rate[begin:behind]
     (home,) = route.back([found])
     largest = comm.numbers(np.float64(loss[begin:behind].max(initial=0.0)), PURPOSE).max()
     return home.reshape(values.shape), float(largest)

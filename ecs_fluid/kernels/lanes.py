@@ -1,0 +1,164 @@
+"""Vectors written down: one lane per target, for loops in which every source meets a few targets at once.
+
+A compiler makes vectors of the innermost loop. Where that is the one over the sources, these have to be
+copied side by side first, every target ends with sums across its lanes, and lists that do not fill a vector
+are padded. With a target in every lane a source is a number that all lanes share, read where it lies, and a
+target's sum has the sequence of its sources whatever targets are in the other lanes.
+
+`Lanes` knows ``+``, ``-``, ``*`` and ``/`` with its like; the functions below exist in compiled code only.
+The loop that uses them belongs into a function that begins with ``vectors.wide_vectors()``.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.extending import intrinsic, lower_builtin, register_model, type_callable
+
+BYTES = 64
+"""Of the vectors made here: one of AVX-512, two of AVX2, four of NEON."""
+
+FLAGS = ("reassoc", "contract", "arcp", "nsz", "afn")
+
+
+class Lanes(types.Type):  # type: ignore[misc]
+    """Numba type of ``count`` numbers side by side in registers."""
+
+    def __init__(self, real: Any, count: int) -> None:
+        self.real, self.count = real, count
+        super().__init__(name=f"Lanes({real}, {count})")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        element = ir.FloatType() if kind.real == types.float32 else ir.DoubleType()
+        super().__init__(manager, kind, ir.VectorType(element, kind.count))
+
+
+@njit(forceinline=True)
+def lanes_of(array: np.ndarray) -> int:
+    """Numbers of the array's dtype in a vector."""
+    return BYTES // array.itemsize
+
+
+def _kind(real: Any) -> Lanes:
+    return Lanes(real, 8 * BYTES // real.bitwidth)
+
+
+def _arithmetic(function: Any, name: str) -> None:
+    @type_callable(function)
+    def typed(context: Any) -> Any:
+        def typer(a: Any, b: Any) -> Any:
+            return a if isinstance(a, Lanes) and a == b else None
+
+        return typer
+
+    @lower_builtin(function, Lanes, Lanes)
+    def lowered(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return getattr(builder, name)(*args, flags=FLAGS)
+
+
+for _function, _name in (
+    (operator.add, "fadd"),
+    (operator.iadd, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
+    _arithmetic(_function, _name)
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
+    step = cgutils.gep_inbounds(builder, context.make_array(kind)(context, builder, array).data, at)
+    return builder.bitcast(step, ir.VectorType(step.type.pointee, count).as_pointer())
+
+
+@intrinsic
+def load(typingctx: Any, array: Any, at: Any) -> Any:
+    """The vector that begins at the ``at``-th number (not negative) of a contiguous array."""
+    kind = _kind(array.dtype)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], kind.count)
+        return builder.load(pointer, align=array.dtype.bitwidth // 8)
+
+    return kind(array, types.intp), codegen
+
+
+@intrinsic
+def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+    """Write a vector to the ``at``-th number of a contiguous array and those after it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], value.count)
+        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), codegen
+
+
+@intrinsic
+def spread(typingctx: Any, number: Any) -> Any:
+    """``number`` in every lane."""
+    kind = _kind(number)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(args[0].type, kind.count)
+        nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
+        return builder.shuffle_vector(builder.insert_element(nothing, args[0], first), nothing, mask)
+
+    return kind(number), codegen
+
+
+@intrinsic
+def positive(typingctx: Any, a: Any) -> Any:
+    """The numbers above zero, and zero for the others."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zero = ir.Constant(args[0].type, [0.0] * a.count)
+        return builder.select(builder.fcmp_ordered(">", args[0], zero, flags=FLAGS), args[0], zero)
+
+    return a(a), codegen
+
+
+@intrinsic
+def up_to(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
+    """``value`` where a <= limit, else zero."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zero = ir.Constant(args[2].type, [0.0] * a.count)
+        return builder.select(builder.fcmp_ordered("<=", args[0], args[1], flags=FLAGS), args[2], zero)
+
+    return value(a, limit, value), codegen
+
+
+@intrinsic
+def least(typingctx: Any, a: Any, b: Any) -> Any:
+    """The smaller of each pair."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", args[0], args[1], flags=FLAGS), args[0], args[1])
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def square_root(typingctx: Any, a: Any) -> Any:
+    """Square roots, to full precision."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector, real = args[0].type, "f32" if a.real == types.float32 else "f64"
+        kind = ir.FunctionType(vector, [vector])
+        # Without the flags of fast mathematics: they would allow an estimate.
+        root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{a.count}{real}")
+        return builder.call(root, [args[0]])
+
+    return a(a), codegen
