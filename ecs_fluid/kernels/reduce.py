@@ -13,7 +13,6 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
 
-
 _ABREAST = 48
 """Numbers of 16 rows of three, whose bounds are taken side by side in vectors."""
 
