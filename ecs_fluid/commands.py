@@ -14,12 +14,54 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
+SPARE = 16
+"""Columns that were made longer get room for a further 1/16 of their rows."""
+
+Key = tuple[str, type[Component], str]
+"""Entity, component and column."""
+
+
+class Room:
+    """Memory of columns with room behind the last row, so that new rows move none of the old ones.
+
+    A column that gains rows at its end and loses them at its start, as every emitter's does, is a window
+    that moves along such a piece of memory; at the end of the piece the rows go to a new one. So they do
+    when less than half of the piece is in use, or when the column is no longer the window that was left.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: dict[Key, tuple[Array, Array, int]] = {}
+
+    def moved(self, key: Key, array: Array, keep: Any, new: list[Array]) -> Array:
+        """The rows `keep` (None for all, a slice, or numbers) of a column, and behind them the `new` ones."""
+        start, stop = (keep.start, keep.stop) if isinstance(keep, slice) else (0, len(array))
+        kept = stop - start if keep is None or isinstance(keep, slice) else len(keep)
+        total = kept + sum([len(rows) for rows in new])
+        piece, window, first = self._pieces.get(key, (array, None, 0))
+        first += start
+        if window is not array or kept != stop - start or not first + total <= len(piece) <= 2 * total:
+            first, room = 0, total + (total // SPARE if new else 0)
+            piece = np.empty((room, *array.shape[1:]), array.dtype)
+            if isinstance(keep, np.ndarray):
+                np.take(array, keep, axis=0, out=piece[:kept], mode="clip")
+            else:
+                piece[:kept] = array[start:stop]
+        end = first + kept
+        for rows in new:
+            piece[end : end + len(rows)] = rows
+            end += len(rows)
+        window = piece[first:end]
+        self._pieces[key] = (piece, window, first)
+        return window
+
+
 class Commands:
     """Kills and spawns per entity, in the order of the calls."""
 
     def __init__(self) -> None:
         self._killed: dict[str, Array] = {}
         self._spawned: list[tuple[str, Tables, int]] = []
+        self._room = Room()
 
     def clear(self) -> None:
         """Forget everything queued."""
@@ -53,10 +95,14 @@ class Commands:
                 if count
                 else f"entity {name!r}: row {worst} cannot be killed; the entity has no rows"
             )
-        mask = np.zeros(count, dtype=bool)
-        mask[chosen if chosen.size else slice(0, 0)] = True
+        if chosen.dtype == np.bool_:
+            mask = chosen[own].copy()
+        else:
+            mask = np.zeros(count, dtype=bool)
+            mask[chosen if chosen.size else slice(0, 0)] = True
+            mask = mask[own]
         former = self._killed.get(name)
-        self._killed[name] = mask[own] if former is None else former | mask[own]
+        self._killed[name] = mask if former is None else former | mask
 
     def apply(self, world: World) -> None:
         """Carry out all kills, then all spawns; tables are compacted once."""
@@ -74,19 +120,18 @@ class Commands:
                     ranks.settle(world, name)
         finally:
             self.clear()
-        world._attach_derived()
+        if world._schedule is None or ranks is not None:  # else they are there, and have moved along
+            world._attach_derived()
 
     def _rebuild(self, world: World, name: str, born: list[tuple[Tables, int]]) -> None:
         entity = world[name]
         killed = self._killed.get(name)
-        keep: Any = None if killed is None or not killed.any() else np.flatnonzero(~killed)
+        keep = None if killed is None else _kept(killed)
         if keep is None and not born:
             return
         fresh = [RowId(world._new_ids(rows)) for _, rows in born]
         if world.ranks is not None and not world.ranks.takes_new(name):
             born, fresh = [], []
-        if keep is not None and len(keep) and int(keep[-1]) - int(keep[0]) == len(keep) - 1:
-            keep = slice(int(keep[0]), int(keep[-1]) + 1)  # the oldest die first: one block stays
         for kind, table in entity.tables.items():
             if not kind.per_row:
                 continue
@@ -95,9 +140,20 @@ class Commands:
                 tables[kind] if kind in tables else row_id if kind is RowId else kind.blank(rows, world.dtype)
                 for (tables, rows), row_id in zip(born, fresh, strict=True)
             ]
-            for field, array in table.items():
-                kept = array if keep is None else array[keep]
-                # Always an array of its own: a slice would keep the longer one alive, and alias it.
-                table.__dict__[field.name] = np.concatenate(
-                    [kept, *(part.__dict__[field.name] for part in parts)]
-                )
+            for column in kind.columns:
+                new = [part.__dict__[column] for part in parts]
+                old = table.__dict__[column]
+                table.__dict__[column] = self._room.moved((name, kind, column), old, keep, new)
+
+
+def _kept(killed: Array) -> Any:
+    """Rows that stay: None for all of them, a slice where they are one block, else their numbers."""
+    lost = int(np.count_nonzero(killed))
+    if not lost:
+        return None
+    first, count = int(killed.argmin()), len(killed)
+    if lost < count:
+        last = count - int(killed[::-1].argmin())
+        if last - first == count - lost:  # the oldest die first: one block stays
+            return slice(first, last)
+    return np.flatnonzero(~killed)

@@ -50,30 +50,31 @@ class Threads:
 
     def __init__(self) -> None:
         self._choices: dict[int, _Choice] = {}
-        self._most = 1
+        self._most = self._now = 1
 
     @contextmanager
     def chosen(self) -> Iterator[None]:
         """While active, `before` may lower the number of threads; the caller's comes back after."""
         numba = sys.modules.get("numba")
-        self._most = numba.get_num_threads() if numba else 1
+        self._most = self._now = numba.get_num_threads() if numba else 1
         try:
             yield
         finally:
-            self._use(self._most)
+            if numba and self._most > 1:
+                numba.set_num_threads(self._most)
 
     def before(self, system: System) -> None:
         """Set the number of threads for the run that comes."""
-        choice = self._choices.setdefault(id(system), _Choice())
-        self._use(1 if choice.alone else self._most)
+        if self._most > 1:
+            choice = self._choices.get(id(system))
+            if choice is None:
+                choice = self._choices[id(system)] = _Choice()
+            count = 1 if choice.alone else self._most
+            if count != self._now:
+                sys.modules["numba"].set_num_threads(count)
+                self._now = count
 
     def after(self, system: System, seconds: float) -> None:
         """Take the time of that run."""
         if self._most > 1:
             self._choices[id(system)].add(seconds)
-
-    def _use(self, count: int) -> None:
-        if self._most > 1:
-            numba = sys.modules["numba"]
-            if numba.get_num_threads() != count:
-                numba.set_num_threads(count)

@@ -128,8 +128,8 @@ class Ticker:
         for entity in world.entities:
             for kind, table in entity.tables.items():
                 if kind.rate_of is not None:
-                    for _, array in table.items():
-                        array.fill(0.0)
+                    for name in kind.columns:
+                        table.__dict__[name].fill(0.0)
         self._run(world, schedule.phases["prepare"])
         self._run(world, schedule.phases["rates"])
 
@@ -147,8 +147,10 @@ class Ticker:
 
     def _run(self, world: World, systems: list[System]) -> None:
         for system in systems:
-            timing = self.timings.setdefault(id(system), Timing())
-            watchers = [other for other in world.systems if other.watching]
+            timing = self.timings.get(id(system))
+            if timing is None:
+                timing = self.timings[id(system)] = Timing()
+            watchers = [other for other in world._systems if other.watching]
             for watcher in watchers:
                 watcher.before_system(system)
             self._threads.before(system)
@@ -156,9 +158,11 @@ class Ticker:
             if self.debug:
                 with self._guard.watch(world, system), world.scope(system):
                     system.process(world.dt)
-            else:
+            elif world.ranks is not None:
                 with world.scope(system):
                     system.process(world.dt)
+            else:
+                system.process(world.dt)
             seconds = time.perf_counter() - started
             self._threads.after(system, seconds)
             timing.add(seconds)

@@ -97,6 +97,8 @@ class World:
         self._context = f"ecs_fluid/{uuid.uuid4()}"
         self._entities: dict[str, Entity] = {}
         self._tables_of: dict[int, Tables] = {}
+        # Answers of entities_with, until an entity or a component comes or goes.
+        self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._systems: list[System] = []
         self._schedule: Schedule | None = None
         self._ticker = Ticker(self.options.integrator, self.options.debug)
@@ -134,6 +136,7 @@ class World:
         # A new dict each time: whoever goes through the former one goes on undisturbed.
         tables: tuple[Component, ...] = esper.components_for_entity(number)
         self._tables_of[number] = {type(table): table for table in tables}
+        self._found.clear()
 
     def _put(self, entity: Entity, table: Component) -> None:
         with self.active():
@@ -262,6 +265,14 @@ class World:
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
+        if self.ranks is not None:  # there the tables depend on who asks
+            return self._search(types)
+        found = self._found.get(types)
+        if found is None:
+            found = self._found[types] = tuple(self._search(types))
+        return iter(found)
+
+    def _search(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
         for entity in list(self._entities.values()):
             tables = self._tables_of[entity.number]
             if all(kind in tables for kind in types):
