@@ -7,6 +7,7 @@ never on the number of threads. Compact blocks are fast; any grouping gives a ri
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,13 @@ def grid_blocks(points: Any) -> Blocks:
     """Bricks of at most 4 x 4 x 4 points for the points of a grid, ``points`` = (nx + 1, ny + 1, nz + 1).
 
     Targets are numbered in C order, as ``field.reshape(-1, 3)`` does. Every axis is cut evenly, so no brick
-    is much smaller than the others.
+    is much smaller than the others. The arrays are kept for the next grid of that shape: do not change them.
     """
-    shape = [int(n) for n in points]
+    return _grid_blocks(*(int(n) for n in points))
+
+
+@lru_cache(maxsize=8)
+def _grid_blocks(*shape: int) -> Blocks:
     pieces = [-(-n // _EDGE) for n in shape]
     brick_of = [np.arange(n) * p // n for n, p in zip(shape, pieces, strict=True)]
     brick = (brick_of[0][:, None, None] * pieces[1] + brick_of[1][None, :, None]) * pieces[2] + brick_of[2][

@@ -293,6 +293,26 @@ def reach_of(widest: np.floating, order: int, dimension: int) -> float:
     return cutoff(order, dimension) * math.sqrt(float(widest * widest)) * (1.0 + 1e-5)
 
 
+class Sorting:
+    """How rows were sorted last: what exchanges between the same particles does so by the same cells."""
+
+    def __init__(self) -> None:
+        self._rows, self._kind = np.empty((0, 5)), (0, 0)
+        self._start = self._place = np.empty(0, np.int64)
+        self._grid = (self._rows,) * 3
+
+    def of(
+        self, rows: np.ndarray, order: int, dimension: int
+    ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(start, place, grid) of the rows x, y, z, eps and volume; they must not be changed afterwards."""
+        if self._kind != (order, dimension) or not np.array_equal(self._rows, rows):
+            x = np.ascontiguousarray(rows[:, :3])
+            self._grid = exchange_grid(*bounds(x), float(rows[:, 3].max()), len(x), order, dimension)
+            self._start, self._place = partition(x, *self._grid)
+            self._rows, self._kind = rows, (order, dimension)
+        return self._start, self._place, self._grid
+
+
 def exchange_rows(
     x: np.ndarray,
     values: np.ndarray,
@@ -301,19 +321,20 @@ def exchange_rows(
     viscosity: float,
     order: int = 2,
     dimension: int = 3,
+    sorting: Sorting | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """``exchange`` for rows in table order: (rate with the shape of values, loss (n,) 1/s).
 
     ``x`` (n, 3) m, ``values`` (n, k) or (n,), ``eps`` (n,) m, ``volume`` (n,) m^3 or m^2. Sorts the rows on a
-    grid of its own, with cells of half the cutoff.
+    grid of its own, with cells of half the cutoff, unless ``sorting`` remembers them.
     """
     _check(order, dimension)
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
-    start, place = partition(x, *grid)
-    rows = np.take(packed(x, eps, volume, values), place, axis=0)
+    particles = packed(x, eps, volume)
+    start, place, grid = (sorting or Sorting()).of(particles, order, dimension)
+    rows = np.take(packed(particles, values), place, axis=0)
     amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
     exchange(rows, start, grid, viscosity, amounts, lost, order, dimension)
     rate.reshape(amounts.shape)[place], loss[place] = amounts, lost

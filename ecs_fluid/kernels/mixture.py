@@ -45,13 +45,14 @@ def mix(
     zero, one, least = kind(0), kind(1), kind(TINY)
     for chunk in prange(CHUNKS):
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+            # Ambient alone is what most points around a flame have.
+            for c in range(FIELDS):
+                line = out[c, row]
+                for k in range(points):
+                    line[k] = rest[k] if c == 0 else (warm[k] if c == 2 else zero)
             for k in range(points):
                 filled, mass, heat = shared[row, k, 0], shared[row, k, 1], shared[row, k, 3]
                 if filled == zero and mass == zero:
-                    # Ambient alone, as at most points around a flame.
-                    for c in range(1, FIELDS):
-                        out[c, row, k] = zero
-                    out[0, row, k], out[2, row, k] = rest[k], warm[k]
                     continue
                 if held:
                     filled, mass, heat = max(filled, zero), max(mass, zero), max(heat, zero)
