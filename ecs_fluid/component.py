@@ -115,29 +115,28 @@ class Column:
 
     def check_values(self, array: Array, place: str = "") -> None:
         """Refuse values that are not finite or out of range, naming the first bad row."""
-        if array.size == 0:
+        bounded = self.minimum is not None or self.above is not None or self.maximum is not None
+        if array.size == 0 or (not bounded and finite(array)):
             return
-        if self.minimum is None and self.above is None and self.maximum is None and finite(array):
-            return
-        rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
-        low, high = rows.min(), rows.max()
+        low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
         # A NaN is the least and the largest of its column.
         if not (math.isfinite(low) and math.isfinite(high)):
-            self._refuse(rows, ~np.isfinite(rows), "finite numbers are allowed", place)
+            self._refuse(array, ~np.isfinite(array), "finite numbers are allowed", place)
         if self.minimum is not None and low < self.minimum:
             rule = f"values of at least {self.minimum:g} {self.unit} are allowed"
-            self._refuse(rows, rows < self.minimum, rule, place)
+            self._refuse(array, array < self.minimum, rule, place)
         if self.above is not None and low <= self.above:
             rule = f"values above {self.above:g} {self.unit} are allowed"
-            self._refuse(rows, rows <= self.above, rule, place)
+            self._refuse(array, array <= self.above, rule, place)
         if self.maximum is not None and high > self.maximum:
             rule = f"values of at most {self.maximum:g} {self.unit} are allowed"
-            self._refuse(rows, rows > self.maximum, rule, place)
+            self._refuse(array, array > self.maximum, rule, place)
 
-    def _refuse(self, rows: Array, bad: Array, rule: str, place: str) -> None:
-        row, part = (int(k) for k in np.argwhere(bad)[0])
+    def _refuse(self, array: Array, bad: Array, rule: str, place: str) -> None:
+        part = int(bad.reshape(-1).argmax())
+        row = part // (array.size // len(array)) if array.ndim else 0
         where = f"{place}: {self.label}" if place else self.label
-        raise ComponentError(f"{where} row {row} is {rows[row, part]}; {rule}")
+        raise ComponentError(f"{where} row {row} is {array.reshape(-1)[part]}; {rule}")
 
 
 def column(
@@ -269,6 +268,13 @@ class Component:
             shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
             kind = np.int64 if field.kind == "int" else floating
             setattr(self, name, np.full(cast(Any, shape), field.default, dtype=kind))
+
+    @classmethod
+    def unchecked(cls, **arrays: Array) -> Component:
+        """A table of all its columns, taken as they are; for rows that `spawn` checks in any case."""
+        self = cls.__new__(cls)
+        self.__dict__.update(arrays)
+        return self
 
     @classmethod
     def blank(cls, rows: int, dtype: np.dtype[Any] | type) -> Component:

@@ -54,15 +54,17 @@ def checked_tables(
 
 def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Component:
     """A copy in the world's precision, with its values checked."""
-    place = f"entity {name!r}"
-    table = item.copy()
+    kind, place = type(item), f"entity {name!r}"
+    table = kind.__new__(kind)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        table.cast(dtype)
-    for (field, array), (_, given) in zip(table.items(), item.items(), strict=True):
+        for field, given in item.items():
+            number = dtype if field.kind == "float" else given.dtype
+            table.__dict__[field.name] = np.array(given, number, order="C")
+    for field, array in table.items():
         try:
             field.check_values(array, place)
         except ComponentError as error:
-            field.check_values(given, place)
+            field.check_values(item.__dict__[field.name], place)
             raise ComponentError(
                 f"{error} (rounded to float32; use precision = 'double' for such values)"
             ) from None

@@ -23,6 +23,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
@@ -174,29 +175,34 @@ class EmissionSystem(System):
         )
         draw = np.random.Generator(bits)
         x = self._places(emitter, draw, count, dt)
-        tables: list[Component] = [Position(x)]
-        if Strength in target or InertialVelocity in target:
+        has = target.tables
+        tables: list[Component] = [Position.unchecked(x=x)]
+        if Strength in has or InertialVelocity in has:
             # Both are drawn for either, so that no draw depends on what else the target has.
             swirl, speed = draw.random((count, 3)) - 0.5, draw.random((count, 3)) - 0.5
-            if Strength in target:
-                tables.append(Strength(emitter.strength + np.array(emitter.strength_spread) * swirl))
-            if InertialVelocity in target:
-                own = emitter.velocity + np.array(emitter.velocity_spread) * speed
-                tables.append(InertialVelocity(own))
-        if CoreRadius in target:
-            tables.append(CoreRadius(np.full(count, emitter.core)))
-        if Volume in target:
+            if Strength in has:
+                swirl *= emitter.strength_spread
+                swirl += emitter.strength
+                tables.append(Strength.unchecked(alpha=swirl))
+            if InertialVelocity in has:
+                speed *= emitter.velocity_spread
+                speed += emitter.velocity
+                tables.append(InertialVelocity.unchecked(v=speed))
+        if CoreRadius in has:
+            tables.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
+        if Volume in has:
             volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
-            tables.append(Volume(np.full(count, volume)))
-        return [*tables, *self._carried(emitter, target, x)]
+            tables.append(Volume.unchecked(volume=np.full(count, volume)))
+        return [*tables, *self._carried(emitter, has, x)]
 
-    def _carried(self, emitter: Emitter, target: Entity, x: Array) -> list[Component]:
+    def _carried(self, emitter: Emitter, has: Tables, x: Array) -> list[Component]:
         """Density, temperature and species of the new particles, as far as the target has them."""
         count, tables = len(x), list[Component]()
-        if Species in target:
-            fractions = (emitter.fuel, emitter.flame, emitter.smoke)
-            tables.append(Species(*(np.full(count, fraction) for fraction in fractions)))
-        if Temperature not in target and Density not in target:
+        if Species in has:
+            fractions = {"fuel": emitter.fuel, "flame": emitter.flame, "smoke": emitter.smoke}
+            full = {name: np.full(count, fraction) for name, fraction in fractions.items()}
+            tables.append(Species.unchecked(**full))
+        if Temperature not in has and Density not in has:
             return tables
         ambient = self.world.require(AmbientSystem).present()
         z, now = x[:, 2], self.world.time
@@ -204,25 +210,25 @@ class EmissionSystem(System):
             temperature = ambient_temperature(ambient, z)
         else:
             temperature = np.full(count, value_at(emitter.temperature, now))
-        if Temperature in target:
-            tables.append(Temperature(temperature))
-        if Density in target:
-            if Temperature in target and ambient.law[0] != LAWS["none"]:
+        if Temperature in has:
+            tables.append(Temperature.unchecked(T=temperature))
+        if Density in has:
+            if Temperature in has and ambient.law[0] != LAWS["none"]:
                 rho = density_of(ambient, temperature)
             elif emitter.density is None:
                 rho = ambient_density(ambient, z)
             else:
                 rho = np.full(count, value_at(emitter.density, now))
-            tables.append(Density(rho))
+            tables.append(Density.unchecked(rho=rho))
         return tables
 
     def _places(self, emitter: Emitter, draw: np.random.Generator, count: int, dt: float) -> Array:
         # A moving emitter leaves a streak: each particle is born at its own moment of the tick.
-        moments = self.world.time + dt * draw.random(count)
+        moments = draw.random(count)
         if isinstance(emitter.center, tuple):
-            centers = np.broadcast_to(np.array(emitter.center), (count, 3))
+            centers = np.array(emitter.center)
         else:
-            centers = value_at(emitter.center, moments)
+            centers = value_at(emitter.center, self.world.time + dt * moments)
         if emitter.attached is not None:
             carrier = self.world[emitter.attached][Position].x
             if len(carrier):
@@ -235,6 +241,7 @@ class EmissionSystem(System):
             if emitter.shape == "disc":
                 direction[:, 2] = 0.0
                 power = 1 / 2
-            direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+            direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
             offsets = 0.5 * direction * draw.random((count, 1)) ** power
-        return np.asarray(centers + offsets * np.array(emitter.spread))
+        offsets *= emitter.spread
+        return np.asarray(centers + offsets)
