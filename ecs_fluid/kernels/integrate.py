@@ -2,6 +2,11 @@
 
 A stage of Williamson's low-storage form is q <- a q + dt f(y), y <- y + b q (J. H. Williamson, J. Comput.
 Phys. 35, 1980). Columns come flattened, so that one kernel serves every shape.
+
+Chunks are slices with loops from 0: of an index that starts elsewhere the compiler has to test whether it is
+negative, and then the loop does not become one over vectors (81 in place of 15 us for 150,000 numbers). The
+kernels of squares, which only core radii need, stay scalar: over vectors the last bit of y^2 + b q depends on
+where a row lies.
 """
 
 from __future__ import annotations
@@ -19,11 +24,12 @@ from ecs_fluid.kernels import CHUNKS, FAST
 def advance(y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float) -> None:
     """One stage for all columns: y and q are updated in place; all arrays (n,), one dtype."""
     n = y.size
-    span = (n + CHUNKS - 1) // CHUNKS
     for chunk in prange(CHUNKS):
-        for k in range(chunk * span, min(n, (chunk + 1) * span)):
-            q[k] = a * q[k] + dt * rate[k]
-            y[k] += b * q[k]
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        state, register, slope = y[first:last], q[first:last], rate[first:last]
+        for k in range(state.size):
+            register[k] = a * register[k] + dt * slope[k]
+            state[k] += b * register[k]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
@@ -43,10 +49,11 @@ def advance_square(
 def euler(y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
     """y <- y + dt rate, without a register."""
     n = y.size
-    span = (n + CHUNKS - 1) // CHUNKS
     for chunk in prange(CHUNKS):
-        for k in range(chunk * span, min(n, (chunk + 1) * span)):
-            y[k] += dt * rate[k]
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        state, slope = y[first:last], rate[first:last]
+        for k in range(state.size):
+            state[k] += dt * slope[k]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
@@ -63,8 +70,11 @@ def euler_square(y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
 def shift(rows: NDArray[Any], by: NDArray[Any]) -> None:
     """Add one vector (3,) to all rows (n, 3), in place; numpy takes ten times as long over rows so short."""
     n = rows.shape[0]
+    flat = rows.reshape(rows.size)
+    x, y, z = by[0], by[1], by[2]
     for chunk in prange(CHUNKS):
-        for k in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            rows[k, 0] += by[0]
-            rows[k, 1] += by[1]
-            rows[k, 2] += by[2]
+        part = flat[3 * (chunk * n // CHUNKS) : 3 * ((chunk + 1) * n // CHUNKS)]
+        for k in range(part.size // 3):
+            part[3 * k] += x
+            part[3 * k + 1] += y
+            part[3 * k + 2] += z
