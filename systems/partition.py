@@ -162,7 +162,8 @@ class PartitionSystem(System):
         """
         from ecs_fluid.kernels.reduce import bounds
 
-        across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
+        along = [bool(alpha[:, a].any()) for a in range(3)]
+        across = np.array([not (along[(a + 1) % 3] or along[(a + 2) % 3]) for a in range(3)])
         (lo, hi), widest, count = bounds(x), float(sigma.max(initial=0.0)), len(sigma)
         if ranks is not None:
             lo, hi = ranks.enclosing(lo, hi)
