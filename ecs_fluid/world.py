@@ -225,17 +225,19 @@ class World:
             self._schedule = None
 
     @alone
-    def spawn_rows(self, name: str, *components: Component) -> None:
+    def spawn_rows(self, name: str, *components: Component, ready: Sequence[Component] = ()) -> None:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
         Columns of components that are not given get their default; one without a default must be given.
+        Tables that are `ready`, in the world's precision and checked before, are taken as they are.
         """
         with self.active():
-            self._spawn_rows(name, components)
+            self._spawn_rows(name, components, ready)
 
-    def _spawn_rows(self, name: str, components: tuple[Component, ...]) -> None:
+    def _spawn_rows(self, name: str, components: tuple[Component, ...], ready: Sequence[Component]) -> None:
         entity = self[name]
         tables = checked_tables(name, components, self.dtype)
+        tables.update({type(table): table for table in ready})
         tables.pop(RowId, None)
         rows = next((t.rows or 0 for t in tables.values()), 0)
         full: Tables = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -21,7 +21,6 @@ from ecs_fluid.components import (
     Temperature,
     Volume,
 )
-from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
@@ -35,6 +34,7 @@ from ecs_fluid.systems.ambient import (
     density_of,
     key_values,
 )
+from ecs_fluid.tables import checked_tables
 from ecs_fluid.world import World
 
 MAX_PER_TICK = 10_000_000
@@ -121,6 +121,10 @@ class EmissionSystem(System):
 
     emitters: list[Emitter] = Field(default_factory=list, description="the emitters of the world")
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._same: dict[str, tuple[Emitter, Tables, int, list[Component]]] = {}
+
     def added(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
         systems = [system for system in world.systems if isinstance(system, EmissionSystem)]
@@ -144,8 +148,9 @@ class EmissionSystem(System):
         for emitter in self.emitters:
             count = self._due(emitter, self.world[emitter.name][Emission])
             if count:
-                target = self.world[emitter.into]
-                target.spawn(*self._particles(emitter, target, count, dt))
+                has = self.world[emitter.into].tables
+                rows = self._particles(emitter, has, count, dt)
+                self.world.spawn_rows(emitter.into, *rows, ready=self._constants(emitter, has, count))
 
     def _due(self, emitter: Emitter, state: Emission) -> int:
         tick = self.world.tick
@@ -168,14 +173,34 @@ class EmissionSystem(System):
         # Round-off must not hold back a particle that is due exactly at the end of a tick.
         return math.floor(total * (1 + 1e-12) + 1e-9)
 
-    def _particles(self, emitter: Emitter, target: Entity, count: int, dt: float) -> list[Component]:
+    def _constants(self, emitter: Emitter, has: Tables, count: int) -> list[Component]:
+        """What is the same for all particles of an emitter, made and checked once for the most of a tick."""
+        whose, given, most, made = self._same.get(emitter.name, (None, None, 0, list[Component]()))
+        if whose is not emitter or given is not has or most < count:
+            made, most = [], 2 * count
+            if CoreRadius in has:
+                made.append(CoreRadius.unchecked(sigma=np.full(most, emitter.core)))
+            if Volume in has:
+                volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
+                made.append(Volume.unchecked(volume=np.full(most, volume)))
+            if Species in has:
+                fractions = {"fuel": emitter.fuel, "flame": emitter.flame, "smoke": emitter.smoke}
+                made.append(Species.unchecked(**{name: np.full(most, y) for name, y in fractions.items()}))
+            made = list(checked_tables(emitter.into, tuple(made), self.world.dtype).values())
+            self._same[emitter.name] = emitter, has, most, made
+        return [
+            type(table).unchecked(**{name: array[:count] for name, array in table.__dict__.items()})
+            for table in made
+        ]
+
+    def _particles(self, emitter: Emitter, has: Tables, count: int, dt: float) -> list[Component]:
+        """What differs from particle to particle, or in time."""
         key = [self.world.seed, zlib.crc32(emitter.name.encode())]
         bits = np.random.Philox(
             key=np.array(key, np.uint64), counter=np.array([0, self.world.tick, 0, 0], np.uint64)
         )
         draw = np.random.Generator(bits)
         x = self._places(emitter, draw, count, dt)
-        has = target.tables
         tables: list[Component] = [Position.unchecked(x=x)]
         if Strength in has or InertialVelocity in has:
             # Both are drawn for either, so that no draw depends on what else the target has.
@@ -188,20 +213,11 @@ class EmissionSystem(System):
                 speed *= emitter.velocity_spread
                 speed += emitter.velocity
                 tables.append(InertialVelocity.unchecked(v=speed))
-        if CoreRadius in has:
-            tables.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
-        if Volume in has:
-            volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
-            tables.append(Volume.unchecked(volume=np.full(count, volume)))
         return [*tables, *self._carried(emitter, has, x)]
 
     def _carried(self, emitter: Emitter, has: Tables, x: Array) -> list[Component]:
-        """Density, temperature and species of the new particles, as far as the target has them."""
+        """Density and temperature of the new particles, as far as the target has them."""
         count, tables = len(x), list[Component]()
-        if Species in has:
-            fractions = {"fuel": emitter.fuel, "flame": emitter.flame, "smoke": emitter.smoke}
-            full = {name: np.full(count, fraction) for name, fraction in fractions.items()}
-            tables.append(Species.unchecked(**full))
         if Temperature not in has and Density not in has:
             return tables
         ambient = self.world.require(AmbientSystem).present()

@@ -164,18 +164,29 @@ def cooled(T: Array, around: Array, rate: float, factor: float, dt: float, steps
     """
     number = T.dtype.type
 
-    def coefficient(warm: Array) -> Array:
-        radiated = (warm + around) * (warm * warm + around * around)
-        return np.asarray(number(rate) + number(factor) * radiated)
-
     if not factor:
         return np.asarray(around + (T - around) * number(np.exp(-rate * dt)))
+    square = around * around
+
+    def coefficient(warm: Array) -> Array:
+        """rate + factor (T + T_a) (T^2 + T_a^2), in one array."""
+        k = warm * warm
+        k += square
+        k *= warm + around
+        k *= number(factor)
+        k += number(rate)
+        return k
+
     step = number(dt / steps)
     for _ in range(steps):
-        first = coefficient(T)
+        away, first = T - around, coefficient(T)
         # Over a long step the start alone would take too much: implicit Euler tells what is left at its end.
-        ahead = around + (T - around) / (1 + step * first)
-        T = around + (T - around) * np.exp(-step * number(0.5) * (first + coefficient(ahead)))
+        ahead = away / (1 + step * first)
+        ahead += around
+        first += coefficient(ahead)
+        first *= -step * number(0.5)
+        away *= np.exp(first, out=first)
+        T = np.add(around, away, out=away)
     return T
 
 

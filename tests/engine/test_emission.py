@@ -238,3 +238,31 @@ def test_an_emitter_without_bounds_is_stopped() -> None:
         FluidError, match=r"emitter 'e': .* particles in one tick; at most 10000000 are allowed"
     ):
         world_of({"name": "e", "rate": 9e8}).step()
+
+
+def test_an_emitter_that_is_changed_between_ticks_gives_off_other_particles() -> None:
+    """What was made once for all its particles is made anew, also for components that came later."""
+    world = world_of()
+    first = {"name": "e", "into": "vortons", "rate": 20.0, "core": 0.2, "fuel": 0.25}
+    system = world.add_system(ef.EmissionSystem(emitters=[first]))
+    world.step()
+    system.emitters = [{**first, "core": 0.3}]
+    world.step()
+    world.attach("vortons", ef.Species)
+    world.step()
+    vortons = world["vortons"]
+    assert vortons[ef.CoreRadius].sigma.tolist() == [0.2, 0.2, 0.3, 0.3, 0.3, 0.3]
+    assert vortons[ef.Species].fuel.tolist() == [0.0, 0.0, 0.0, 0.0, 0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("emitter", "column"), [({"volume": 1e-60}, "Volume.volume"), ({"density": 1e-60}, "Density.rho")]
+)
+def test_values_that_the_precision_cannot_hold_are_refused(emitter: dict[str, Any], column: str) -> None:
+    """1e-60 is a number above 0, in single precision it is 0; the particle is refused as it is queued."""
+    world = ef.World(dt=0.1)
+    world.spawn("a", ef.Position, ef.CoreRadius, ef.Volume, ef.Density)
+    world.add_system(ef.EmissionSystem(emitters=[{"name": "e", "into": "a", "rate": 10.0, **emitter}]))
+    with pytest.raises(ComponentError, match=rf"'a': {column} row 0 is 0.0; .* above 0 .*rounded to float32"):
+        world.step()
+    assert len(world["a"]) == 0
