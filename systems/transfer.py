@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -221,6 +221,10 @@ class SamplingSystem(System):
     )
     on: tuple[Name, ...] = Field((), description="entities that take it; default all tracers")
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._rooms: dict[str, Array] = {}
+
     def added(self, world: World) -> None:
         """Give the tracers the components, as the ambient has them."""
         ambient = world.require(AmbientSystem).present()
@@ -252,11 +256,12 @@ class SamplingSystem(System):
         fields, names = self._fields()
         for entity in tracers:
             x = entity[Position].x
-            values = interpolate(x, grid.origin, grid.spacing, fields)
+            room = self._memory(entity.name, (len(names), len(x)))
+            values = interpolate(x, grid.origin, grid.spacing, fields, room, apart=True)
             tables = entity.tables
-            for lane, (kind, name) in enumerate(names):
+            for (kind, name), value in zip(names, values, strict=True):
                 if kind in tables:
-                    tables[kind].__dict__[name][...] = values[:, lane]
+                    tables[kind].__dict__[name][...] = value
             self._outside(entity, x)
 
     def _fields(self) -> tuple[Array, list[tuple[type, str]]]:
@@ -269,8 +274,16 @@ class SamplingSystem(System):
         if "species" in self.take:
             table = self.field(SpeciesField)
             found += [(Species, name, getattr(table, name)) for name in ("fuel", "flame", "smoke")]
-        fields = np.stack([array for *_, array in found], axis=-1)
+        fields = self._memory("", (*found[0][2].shape, len(found)))
+        np.stack([array for *_, array in found], axis=-1, out=fields)
         return fields, [(kind, name) for kind, name, _ in found]
+
+    def _memory(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Room for numbers on their way; the same in every tick, since fresh memory takes time to come by."""
+        room = self._rooms.get(name)
+        if room is None or room.shape != shape:
+            room = self._rooms[name] = np.empty(shape, self.world.dtype)
+        return room
 
     def _outside(self, entity: Entity, x: Array) -> None:
         """Above and below the grid a stratified ambient is not that of the nearest point."""

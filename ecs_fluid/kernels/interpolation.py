@@ -33,10 +33,11 @@ def axis_weight(x: float, origin: float, inverse: float, cell: int) -> float:
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray, apart: bool
 ) -> None:
-    """``field`` (nx+1, ny+1, nz+1, m) at ``x`` (n, 3) into ``out`` (n, m)."""
-    n, m = out.shape
+    """``field`` (nx+1, ny+1, nz+1, m) at ``x`` (n, 3) into the flat ``out``: (n, m), or apart (m, n)."""
+    n, m = x.shape[0], field.shape[3]
+    step, lane = (np.uintp(1), np.uintp(n)) if apart else (np.uintp(m), np.uintp(1))
     kind = field.dtype.type
     one = kind(1)
     nx, ny, nz = field.shape[0] - 1, field.shape[1] - 1, field.shape[2] - 1
@@ -69,34 +70,41 @@ def _interpolate(
                 e = d + np.uintp(row_length)
                 # The lower and the upper z point of a corner pair are m apart, so 2 m values are adjacent.
                 up = np.uintp(m)
-                p = begin + q
+                at_row = np.uintp(begin + q) * step
                 if m == 3:
                     for c in range(np.uintp(3)):
                         lower = w0 * flat[a + c] + w1 * flat[b + c] + w2 * flat[d + c] + w3 * flat[e + c]
                         c3 = c + np.uintp(3)
                         upper = w0 * flat[a + c3] + w1 * flat[b + c3] + w2 * flat[d + c3] + w3 * flat[e + c3]
-                        out[p, c] = gz * lower + fz * upper
+                        out[at_row + c * lane] = gz * lower + fz * upper
                 else:
                     for c in range(up):
                         lower = w0 * flat[a + c] + w1 * flat[b + c] + w2 * flat[d + c] + w3 * flat[e + c]
                         cm = c + up
                         upper = w0 * flat[a + cm] + w1 * flat[b + cm] + w2 * flat[d + cm] + w3 * flat[e + cm]
-                        out[p, c] = gz * lower + fz * upper
+                        out[at_row + c * lane] = gz * lower + fz * upper
 
 
 def interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray | None = None
+    x: np.ndarray,
+    origin: np.ndarray,
+    spacing: np.ndarray,
+    field: np.ndarray,
+    out: np.ndarray | None = None,
+    apart: bool = False,
 ) -> np.ndarray:
     """Trilinear interpolation of a point field at ``x`` (n, 3) m: (n,) + the field's trailing shape.
 
     Any number of components and any trailing shape: () scalar, (3,) vector, (3, 3) gradient. A position
     outside takes the value of the nearest point of the box. Exact for fields linear in x, y and z each.
-    The result has the dtype and unit of ``field``, which must be C-contiguous; fills ``out`` if given.
+    The result has the dtype and unit of ``field``, which must be C-contiguous; fills ``out`` if given. With
+    ``apart`` each component is an array of its own: the field's trailing shape + (n,).
     """
     if out is None:
-        out = np.empty((len(x), *field.shape[3:]), field.dtype)
+        shape = (*field.shape[3:], len(x)) if apart else (len(x), *field.shape[3:])
+        out = np.empty(shape, field.dtype)
     m = math.prod(field.shape[3:])
-    _interpolate(x, origin, spacing, view_as(field, *field.shape[:3], m), view_as(out, len(x), m))
+    _interpolate(x, origin, spacing, view_as(field, *field.shape[:3], m), view_as(out, out.size), apart)
     return out
 
 

@@ -41,6 +41,18 @@ def test_trailing_shape_is_kept_and_grid_points_give_the_field_itself(shape: tup
     np.testing.assert_allclose(at_points, field.reshape(-1, *shape), atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (5,)])
+def test_components_apart_are_the_same_numbers(shape: tuple) -> None:
+    """Bit for bit those of rows side by side, also into memory that is given."""
+    field = np.random.default_rng(4).random((*POINTS.shape[:3], *shape))
+    x, out = inside(1000), np.empty((*shape, 1000))
+    together = interpolation.interpolate(x, ORIGIN, SPACING, field)
+    apart = interpolation.interpolate(x, ORIGIN, SPACING, field, apart=True)
+    assert interpolation.interpolate(x, ORIGIN, SPACING, field, out, apart=True) is out
+    np.testing.assert_array_equal(apart, np.moveaxis(together, 0, -1))
+    np.testing.assert_array_equal(apart, out)
+
+
 def test_outside_takes_the_value_of_the_nearest_point_of_the_box() -> None:
     field = np.random.default_rng(2).random((*POINTS.shape[:3], 3))
     x = ORIGIN + (np.random.default_rng(3).random((400, 3)) * 3 - 1) * SPACING * CELLS
