@@ -123,6 +123,7 @@ class EmissionSystem(System):
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
+        self._draw = np.random.Generator(np.random.Philox(0))
         self._same: dict[str, tuple[Emitter, Tables, int, list[Component]]] = {}
 
     def added(self, world: World) -> None:
@@ -193,13 +194,24 @@ class EmissionSystem(System):
             for table in made
         ]
 
+    def _stream(self, emitter: Emitter) -> np.random.Generator:
+        """Random numbers of an emitter in this tick: keyed by seed and name, counted by tick."""
+        key = np.array([self.world.seed, zlib.crc32(emitter.name.encode())], np.uint64)
+        counter = np.array([0, self.world.tick, 0, 0], np.uint64)
+        # One generator that is set anew: a new one asks the system for entropy first, even if it has a key.
+        self._draw.bit_generator.state = {
+            "bit_generator": "Philox",
+            "state": {"counter": counter, "key": key},
+            "buffer": np.zeros(4, np.uint64),
+            "buffer_pos": 4,
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        return self._draw
+
     def _particles(self, emitter: Emitter, has: Tables, count: int, dt: float) -> list[Component]:
         """What differs from particle to particle, or in time."""
-        key = [self.world.seed, zlib.crc32(emitter.name.encode())]
-        bits = np.random.Philox(
-            key=np.array(key, np.uint64), counter=np.array([0, self.world.tick, 0, 0], np.uint64)
-        )
-        draw = np.random.Generator(bits)
+        draw = self._stream(emitter)
         x = self._places(emitter, draw, count, dt)
         tables: list[Component] = [Position.unchecked(x=x)]
         if Strength in has or InertialVelocity in has:
