@@ -21,6 +21,8 @@ FORGOTTEN = 512
 """Runs after which the choice is made anew: worlds grow."""
 LONG = 5e-3
 """s; what takes longer on all threads is not tried on one."""
+SWITCH = 1e-5
+"""s; time that all threads have to save. Changing their number, and back, takes about that."""
 
 
 class _Choice:
@@ -39,7 +41,7 @@ class _Choice:
         if self._runs == TRIALS:
             self.alone = self._best[False] < LONG
         elif self._runs == 2 * TRIALS:
-            self.alone = self._best[True] < self._best[False]
+            self.alone = self._best[True] < self._best[False] + SWITCH
         elif self._runs == FORGOTTEN:
             self.alone, self._runs = False, 0
             self._best = {False: math.inf, True: math.inf}
@@ -71,10 +73,19 @@ class Threads:
                 choice = self._choices[id(system)] = _Choice()
             count = 1 if choice.alone else self._most
             if count != self._now:
-                sys.modules["numba"].set_num_threads(count)
+                _set(count)
                 self._now = count
 
     def after(self, system: System, seconds: float) -> None:
         """Take the time of that run."""
         if self._most > 1:
             self._choices[id(system)].add(seconds)
+
+
+def _set(count: int) -> None:
+    """Set the number of threads, of which `chosen` has seen to it that they run.
+
+    numba's own function takes a lock of the process each time, some 10 us; what it calls then takes none.
+    """
+    parallel = sys.modules["numba.np.ufunc.parallel"]
+    getattr(parallel, "_set_num_threads", sys.modules["numba"].set_num_threads)(count)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.threads import FORGOTTEN, LONG, TRIALS, Threads
+from ecs_fluid.threads import FORGOTTEN, LONG, SWITCH, TRIALS, Threads
 
 
 @pytest.fixture
@@ -39,6 +39,12 @@ def test_the_faster_number_stays(two: None) -> None:
     trial = [2] * (TRIALS + 1) + [1] * TRIALS
     assert counts(lambda n: {1: 1e-3, 2: 2e-3}[n], 40) == trial + [1] * (40 - len(trial))
     assert counts(lambda n: {1: 2e-3, 2: 1e-3}[n], 40) == trial + [2] * (40 - len(trial))
+
+
+def test_what_saves_less_than_the_change_of_the_number_stays_alone(two: None) -> None:
+    end = slice(2 * TRIALS + 1, None)
+    assert set(counts(lambda n: {1: 1e-4, 2: 1e-4 - 0.9 * SWITCH}[n], 40)[end]) == {1}
+    assert set(counts(lambda n: {1: 1e-4, 2: 1e-4 - 1.1 * SWITCH}[n], 40)[end]) == {2}
 
 
 def test_long_runs_are_not_tried_alone(two: None) -> None:
