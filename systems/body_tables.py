@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 SHAPES = (BallShape, HullShape)
+
+MOST_SEEN = 8
+"""Sets of polytopes that are remembered, of all worlds of the process."""
+
+_seen: dict[tuple[tuple[str, bytes], ...], Hulls] = {}
+"""Polytopes by all numbers of the tables they come from, so whoever changes a table gets what it says."""
 
 
 def body_entities(world: World) -> list[Entity]:
@@ -46,51 +52,70 @@ def body_entities(world: World) -> list[Entity]:
 
 
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
-    """Copies of all bodies' tables laid end to end, in entity order, and the polytopes they refer to."""
-    from ecs_fluid.kernels.contact_solver import Bodies
-    from ecs_fluid.kernels.contacts import BALL, CONTAINER, SOLID
-    from ecs_fluid.kernels.polytope import joined_hulls
+    """Copies of all bodies' tables laid end to end, in entity order, and the polytopes they refer to.
 
-    parts: list[Hulls] = []
-    columns: dict[str, list[Any]] = {name: [] for name in Bodies._fields}
-    first = 0
+    The polytopes are shared by all who ask and only read.
+    """
+    from ecs_fluid.kernels.contacts import BALL, CONTAINER, SOLID
+
+    bodies = _blank(sum(len(entity[Pose].x) for entity in entities))
+    hulls = _joined([entity[HullTable] for entity in entities if HullShape in entity])
+    first, known = 0, 0
     for entity in entities:
+        tables = entity.tables
         pose, motion, body = entity[Pose], entity[RigidMotion], entity[Body]
+        rows = slice(first, first + len(pose.x))
+        bodies.x[rows], bodies.q[rows] = pose.x, pose.q
         moving = (body.motion != 0)[:, None]
-        rows = len(pose.x)
-        if BallShape in entity:
-            shape, hull = np.full(rows, BALL), np.zeros(rows, np.int64)
-            radius = entity[BallShape].radius
+        np.multiply(motion.v, moving, out=bodies.v[rows])
+        np.multiply(motion.spin, moving, out=bodies.spin[rows])
+        bodies.mass[rows], bodies.inertia[rows], bodies.motion[rows] = body.mass, body.inertia, body.motion
+        bodies.restitution[rows], bodies.friction[rows] = body.restitution, body.friction
+        if BallShape in tables:
+            bodies.shape[rows], bodies.hull[rows] = BALL, 0
+            bodies.radius[rows] = entity[BallShape].radius
         else:
-            hulls = _hulls_of(entity)
-            own = entity[HullShape]
-            if len(own.hull) and own.hull.max() >= len(hulls.radius):
+            own, polytopes = entity[HullShape], len(entity[HullTable].radius)
+            if len(own.hull) and own.hull.max() >= polytopes:
                 raise FluidError(
                     f"entity {entity.name!r}: HullShape.hull is {own.hull.max()}; its HullTable holds "
-                    f"{len(hulls.radius)} polytopes, from 0 on"
+                    f"{polytopes} polytopes, from 0 on"
                 )
-            shape = np.where(own.container == 1, CONTAINER, SOLID)
-            hull, radius = own.hull + first, hulls.radius[own.hull]
-            first += len(hulls.radius)
-            parts.append(hulls)
-        for name, values in {
-            "x": pose.x, "q": pose.q, "v": motion.v * moving, "spin": motion.spin * moving, "mass": body.mass,
-            "inertia": body.inertia, "motion": body.motion, "restitution": body.restitution,
-            "friction": body.friction, "shape": shape, "radius": radius, "hull": hull,
-        }.items():  # fmt: skip
-            columns[name].append(values)
-    whole = {"motion": np.int64, "shape": np.int64, "hull": np.int64}
-    joined = {
-        name: np.ascontiguousarray(np.concatenate(arrays).astype(whole.get(name, np.float64)))
-        for name, arrays in columns.items()
-    }
-    return Bodies(**joined), joined_hulls(parts)
+            bodies.shape[rows] = np.where(own.container == 1, CONTAINER, SOLID)
+            bodies.hull[rows] = own.hull + known
+            bodies.radius[rows] = hulls.radius[bodies.hull[rows]]
+            known += polytopes
+        first = rows.stop
+    return bodies, hulls
 
 
-def _hulls_of(entity: Entity) -> Hulls:
+def _blank(n: int) -> Bodies:
+    """A table of n bodies that is still to be filled."""
+    from ecs_fluid.kernels.contact_solver import Bodies
+
+    return Bodies(
+        x=np.empty((n, 3)), q=np.empty((n, 4)), v=np.empty((n, 3)), spin=np.empty((n, 3)), mass=np.empty(n),
+        inertia=np.empty((n, 3, 3)), motion=np.empty(n, np.int64), restitution=np.empty(n),
+        friction=np.empty(n), shape=np.empty(n, np.int64), radius=np.empty(n), hull=np.empty(n, np.int64),
+    )  # fmt: skip
+
+
+def _joined(tables: list[HullTable]) -> Hulls:
+    """All polytopes of the tables; worked out anew only where a number in them has changed."""
+    from ecs_fluid.kernels.polytope import joined_hulls
+
+    key = tuple((array.dtype.char, array.tobytes()) for table in tables for _, array in table.items())
+    found = _seen.get(key)
+    if found is None:
+        if len(_seen) >= MOST_SEEN:
+            _seen.clear()
+        found = _seen[key] = joined_hulls([_exact(table) for table in tables])
+    return found
+
+
+def _exact(table: HullTable) -> Hulls:
     from ecs_fluid.kernels.polytope import Hulls
 
-    table = entity[HullTable]
     planes = table.planes.astype(np.float64)
     # Normals of a single-precision world are of length 1 to 1e-7 only.
     planes /= np.linalg.norm(planes[:, :3], axis=1, keepdims=True)

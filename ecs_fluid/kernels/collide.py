@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
+from ecs_fluid.kernels.clearing import BLOCK, CLEAR, ROWS, load, look_at, world_planes
 from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.passing import MOST_VISITED, far_from_all, well_inside
@@ -250,16 +251,29 @@ def collide(
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
     inverse = 1.0 / obstacles.edge
+    first_plane, planes = world_planes(obstacles, hulls)
     for chunk in prange(CHUNKS):
+        lanes = np.empty((ROWS, BLOCK))
         start, end, moved = np.empty(3), np.empty(3), np.empty(3)
         own, held = np.zeros(3), np.zeros(boxes, np.bool_)
         stored = np.empty(3, x.dtype)
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        begin, stop = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+        for row in range(begin, stop):
+            if len(first_plane):
+                at = (row - begin) % BLOCK
+                if at == 0:
+                    count = min(BLOCK, stop - row)
+                    load(former, x, row, count, clearance, rounding, widest, lanes)
+                    look_at(obstacles, first_plane, planes, lanes, count)
+                if lanes[CLEAR, at] > 0.0:
+                    if len(touched):
+                        touched[row] = -1
+                    continue
             ax, ay, az = np.float64(former[row, 0]), np.float64(former[row, 1]), np.float64(former[row, 2])
             bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
             size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
             # A position that is not finite is the guard's business.
-            if not size < math.inf:
+            if not abs(ax) + abs(ay) + abs(az) + abs(bx) + abs(by) + abs(bz) < math.inf:
                 continue
             if len(touched):
                 touched[row] = -1

@@ -64,30 +64,45 @@ def cell_of(x: float, origin: float, edge: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def _fill(
-    low: np.ndarray,
-    high: np.ndarray,
-    rows: np.ndarray,
-    origin: np.ndarray,
-    edge: np.ndarray,
-    cells: np.ndarray,
-    start: np.ndarray,
-    near: np.ndarray,
-    counting: bool,
-) -> None:
-    """Count (or list) the bodies of each cell."""
-    first, last = np.empty(3, np.int64), np.empty(3, np.int64)
-    for k in range(len(rows)):
-        for a in range(3):
-            first[a] = min(max(cell_of(low[k, a], origin[a], edge[a]), 0), cells[a] - 1)
-            last[a] = min(max(cell_of(high[k, a], origin[a], edge[a]), 0), cells[a] - 1)
-        for i in range(first[0], last[0] + 1):
-            for j in range(first[1], last[1] + 1):
-                for m in range(first[2], last[2] + 1):
-                    c = (i * cells[1] + j) * cells[2] + m
-                    if not counting:
-                        near[start[c]] = rows[k]
-                    start[c] += 1
+def _grid(low: np.ndarray, high: np.ndarray, rows: np.ndarray, wanted: float) -> tuple[np.ndarray, ...]:
+    """(origin, edge, cells, start, near) of bodies `rows`, whose boxes are low and high (r, 3), m."""
+    origin, edge, cells = np.zeros(3), np.ones(3), np.ones(3, np.int64)
+    span = np.empty((len(rows), 6), np.int64)
+    for a in range(3):
+        if len(rows):
+            top = high[0, a]
+            origin[a] = low[0, a]
+            for k in range(1, len(rows)):
+                origin[a], top = min(origin[a], low[k, a]), max(top, high[k, a])
+            extent = top - origin[a]
+            many = extent / wanted
+            # Also where a place is not finite: the guard tells whose.
+            if many > 1.0:
+                cells[a] = MOST_CELLS if many >= MOST_CELLS else math.ceil(many)
+            edge[a] = extent / cells[a]
+        for k in range(len(rows)):
+            span[k, a] = min(max(cell_of(low[k, a], origin[a], edge[a]), 0), cells[a] - 1)
+            span[k, 3 + a] = min(max(cell_of(high[k, a], origin[a], edge[a]), 0), cells[a] - 1)
+    start = np.zeros(cells[0] * cells[1] * cells[2] + 1, np.int64)
+    near = np.empty(0, np.int64)
+    # First count the bodies of each cell; then list them, where start[c] runs up to what start[c + 1] was.
+    for listing in range(2):
+        for k in range(len(rows)):
+            for i in range(span[k, 0], span[k, 3] + 1):
+                for j in range(span[k, 1], span[k, 4] + 1):
+                    for m in range(span[k, 2], span[k, 5] + 1):
+                        c = (i * cells[1] + j) * cells[2] + m
+                        if listing:
+                            near[start[c]] = rows[k]
+                        start[c] += 1
+        before = 0
+        for c in range(len(start)):
+            count = start[c]
+            start[c] = before
+            before = count if listing else before + count
+        if not listing:
+            near = np.empty(before, np.int64)
+    return origin, edge, cells, start, near
 
 
 def obstacles(
@@ -104,22 +119,14 @@ def obstacles(
     rows = np.flatnonzero(shape != CONTAINER)
     # The stretch covers what rounding to single precision can move a particle by.
     reach = (radius[rows] + clearance)[:, None] * (1 + 1e-5)
-    low = np.minimum(x0[rows], x1[rows]) - reach
-    high = np.maximum(x0[rows], x1[rows]) + reach
-    origin, edge, cells = np.zeros(3), np.ones(3), np.ones(3, np.int64)
-    if len(rows):
-        origin, extent = low.min(axis=0), high.max(axis=0) - low.min(axis=0)
-        wanted = float(np.median(high - low))
-        cells = np.clip(np.ceil(extent / wanted), 1, MOST_CELLS).astype(np.int64)
-        edge = extent / cells
-    count = int(np.prod(cells))
-    start, near = np.zeros(count + 1, np.int64), np.zeros(0, np.int64)
-    _fill(low, high, rows, origin, edge, cells, start[1:], near, True)
-    start = np.cumsum(start)
-    near = np.empty(start[-1], np.int64)
-    _fill(low, high, rows, origin, edge, cells, start[:-1].copy(), near, False)
-    containers = np.flatnonzero(shape == CONTAINER)
+    here, there = x0[rows], x1[rows]
+    low, high = np.minimum(here, there) - reach, np.maximum(here, there) + reach
+    sizes = np.sort((high - low).ravel())
+    middle = 0.5 * (sizes[(sizes.size - 1) // 2] + sizes[sizes.size // 2]) if sizes.size else 1.0
+    origin, edge, cells, start, near = _grid(low, high, rows, float(middle))
+    turn1 = _matrices(q1)
+    turn0 = turn1 if q0 is q1 else _matrices(q0)
     return Obstacles(
-        x0, q0, x1, q1, v, spin, shape, radius, hull, containers, origin, edge, cells, start, near,
-        _matrices(q0), _matrices(q1),
+        x0, q0, x1, q1, v, spin, shape, radius, hull, np.flatnonzero(shape == CONTAINER),
+        origin, edge, cells, start, near, turn0, turn1,
     )  # fmt: skip

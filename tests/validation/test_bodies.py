@@ -193,6 +193,26 @@ def test_pile_of_shapes_comes_to_rest() -> None:
     assert touching >= 9
 
 
+def test_polytopes_are_those_of_the_tables_now() -> None:
+    """What is remembered of polytopes is found by their numbers: one changed in place shows at once."""
+    from ecs_fluid.systems.body_tables import body_entities, gathered
+
+    world = body_world()
+    block = solid(world, "block", box(1, 2, 3))
+    _, before = gathered(body_entities(world))
+    _, again = gathered(body_entities(world))
+    assert before is again
+    block[ef.HullTable].planes[:, 3] *= 2
+    bodies, after = gathered(body_entities(world))
+    assert np.array_equal(after.planes[:, 3], 2 * before.planes[:, 3])
+    block[ef.HullTable].radius[0] = 7.0
+    bodies, after = gathered(body_entities(world))
+    assert bodies.radius[0] == after.radius[0] == 7.0
+    with pytest.raises(ef.FluidError, match=r"'block': HullShape\.hull is 1; its HullTable holds 1"):
+        block[ef.HullShape].hull[0] = 1
+        gathered(body_entities(world))
+
+
 @pytest.mark.parametrize(("friction", "slides"), [(0.4, True), (0.6, False)])
 def test_block_on_a_slope(friction: float, slides: bool) -> None:
     """Coulomb: at 0.5 the slope holds a block if mu > 0.5; else it slides at g (sin - mu cos), to 1 %.

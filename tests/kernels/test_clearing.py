@@ -1,0 +1,108 @@
+"""Paths told in bulk to meet nothing: never one that meets a body, and nearly all of those that do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecs_fluid.kernels import CHUNKS
+from ecs_fluid.kernels.clearing import BLOCK, CLEAR, FEW_BODIES, ROWS, load, look_at, world_planes
+from ecs_fluid.kernels.collide import collide
+from ecs_fluid.kernels.obstacles import Obstacles, obstacles
+from ecs_fluid.kernels.polytope import Hulls, joined_hulls
+from ecs_fluid.kernels.rotation import quaternion_of
+from ecs_fluid.worlds.shapes import BoxShape
+
+Array = np.ndarray
+
+
+def bodies(shape: list[int], radius: list[float], x: Array, shift: Array, turn: float) -> tuple[Any, Hulls]:
+    """Balls (0), boxes of edges 1, 2, 3 (1), containers of edges 8 (2), moving and turning in the tick."""
+    hulls = joined_hulls(
+        [BoxShape(size=(1.0, 2.0, 3.0)).hull().table, BoxShape(size=(8.0, 8, 8)).hull().table]
+    )
+    q = [np.array([quaternion_of(angle * np.array([0.3, -0.5, 0.9])) for _ in shape]) for angle in (0, turn)]
+    number = np.array([1 if one == 2 else 0 for one in shape])
+    poses = (x, q[0]), (x + shift, q[1])
+    return obstacles(*poses, (shift, shift), np.array(shape), np.array(radius), number, 0.0), hulls
+
+
+def looked_at(found: tuple[Obstacles, Hulls], former: Array, x: Array, clearance: float = 0.0) -> Array:
+    """Mask of the paths that are told to be clear."""
+    first, planes = world_planes(*found)
+    assert len(first)
+    lanes, out = np.empty((ROWS, BLOCK)), np.empty(len(x), bool)
+    for start in range(0, len(x), BLOCK):
+        count = min(BLOCK, len(x) - start)
+        load(former, x, start, count, clearance, float(np.finfo(x.dtype).eps), 1.0, lanes)
+        look_at(found[0], first, planes, lanes, count)
+        out[start : start + count] = lanes[CLEAR, :count] > 0
+    return out
+
+
+def met(found: tuple[Obstacles, Hulls], former: Array, x: Array) -> tuple[Array, Array]:
+    """(Ends of the paths, body met first) by the whole of `collide`."""
+    ends, touched = x.copy(), np.full(len(x), 9)
+    counts, own = np.zeros((CHUNKS, 3), np.int64), np.zeros((0, 3), x.dtype)
+    collide(*found, former, ends, own, 0.0, 0.0, float(np.finfo(x.dtype).eps), counts, touched)
+    return ends, touched
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("container", [False, True])
+def test_looking_in_bulk_changes_nothing(precision: type, container: bool) -> None:
+    """With bodies far away that make them too many for it, every path ends at the same bits."""
+    draw = np.random.default_rng(7)
+    shape, radius = [1, 0, 0] + [2] * container, [np.sqrt(14) / 2, 0.7, 0.2] + [np.sqrt(48)] * container
+    x = np.array([[0.0, 0, 0], [2.0, 0, 0], [0, 3, 0], [0, 0, 0]])[: len(shape)]
+    shift = 0.1 * draw.standard_normal((len(shape), 3))
+    few = bodies(shape, radius, x, shift, 0.3)
+    more = FEW_BODIES
+    away = np.concatenate([x, [[100.0 + 9 * k, 0, 0] for k in range(more)]])
+    many = bodies(
+        shape + [0] * more, radius + [1.0] * more, away, np.concatenate([shift, np.zeros((more, 3))]), 0.3
+    )
+    assert len(world_planes(*many)[0]) == 0
+    former = draw.uniform(-4, 4, (40_000, 3)).astype(precision)
+    ends = (former + 0.3 * draw.standard_normal(former.shape)).astype(precision)
+    ends[::1000, 1] = np.nan
+    (there, first), (wanted, who) = met(few, former, ends), met(many, former, ends)
+    assert np.array_equal(there, wanted, equal_nan=True) and np.array_equal(first, who)
+    assert (first >= 0).sum() > 500
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_past_a_ball_and_a_box(precision: type) -> None:
+    """A path is clear where its distance from the ball's centre is more than R, or one face lies between.
+
+    Both bodies stand. Distances of segments by their formula; the corners of the box leave paths that meet
+    nothing and yet have both ends beyond no single plane, so these may be told either way.
+    """
+    draw = np.random.default_rng(8)
+    still = np.zeros((1, 3))
+    former = draw.uniform(-3, 3, (20_000, 3)).astype(precision)
+    ends = (former + draw.standard_normal(former.shape)).astype(precision)
+    a, b = former.astype(np.float64), ends.astype(np.float64)
+    ball = looked_at(bodies([0], [0.7], np.array([[0.5, 0, 0]]), still, 0.0), former, ends)
+    d, w = a - [0.5, 0, 0], b - a
+    s = np.clip(-(d * w).sum(axis=1) / (w * w).sum(axis=1), 0, 1)
+    gap = np.linalg.norm(d + s[:, None] * w, axis=1) - 0.7
+    # 1e-4 is what is kept free for rounding to single precision: 16 eps of 4 m is 8e-6 m.
+    assert ball[gap > 1e-4].all() and not ball[gap < 0].any()
+    box = looked_at(bodies([1], [np.sqrt(14) / 2], np.zeros((1, 3)), still, 0.0), former, ends)
+    half = np.array([0.5, 1.0, 1.5])
+    parted = ((a > half + 1e-4) & (b > half + 1e-4) | (a < -half - 1e-4) & (b < -half - 1e-4)).any(axis=1)
+    inside = (np.abs(a) < half).all(axis=1) | (np.abs(b) < half).all(axis=1)
+    assert box[parted].all() and not box[inside].any()
+
+
+def test_clearance_and_numbers_that_are_not_finite() -> None:
+    """What stands 0.1 m off a ball is clear of it by 0.09 m and not by 0.11 m; NaN and inf never are."""
+    found = bodies([0], [0.7], np.zeros((1, 3)), np.zeros((1, 3)), 0.0)
+    x = np.array([[0.8, 0, 0], [np.nan, 0, 0], [5.0, np.inf, 0], [5.0, 0, -np.inf]])
+    assert looked_at(found, x, x, 0.09).tolist() == [True, False, False, False]
+    assert not looked_at(found, x, x, 0.11).any()
+    box = bodies([2], [np.sqrt(48)], np.zeros((1, 3)), np.zeros((1, 3)), 0.0)
+    assert looked_at(box, x, x).tolist() == [True, False, False, False]
