@@ -24,8 +24,22 @@ from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.passing import MOST_VISITED, far_from_all, well_inside
 from ecs_fluid.kernels.polytope import Hulls
-from ecs_fluid.kernels.rotation import cross
-from ecs_fluid.kernels.surfaces import holds, local, meets, missing, outward, overlap, passes_by, shrunk
+from ecs_fluid.kernels.surfaces import (
+    Vector,
+    center_at,
+    dot,
+    holds,
+    local,
+    meets,
+    minus,
+    missing,
+    outward,
+    overlap,
+    passes_by,
+    plus,
+    row_of,
+    shrunk,
+)
 
 MOST_NEAR = 64
 """Bodies near one path that are told apart; where there are more, all bodies are looked at."""
@@ -37,23 +51,27 @@ ROUNDS = 16
 
 
 @njit(cache=True, error_model="numpy")
-def _nearby(obstacles: Obstacles, a: np.ndarray, b: np.ndarray, pad: float, out: np.ndarray) -> int:
+def _cells(obstacles: Obstacles, a: Vector, b: Vector, pad: float, k: int) -> tuple[int, int]:
+    """First and last cell along axis k that the path from a to b reaches into."""
+    first = cell_of(min(a[k], b[k]) - pad, obstacles.origin[k], obstacles.edge[k])
+    last = cell_of(max(a[k], b[k]) + pad, obstacles.origin[k], obstacles.edge[k])
+    return max(first, 0), min(last, obstacles.cells[k] - 1)
+
+
+@njit(cache=True, error_model="numpy")
+def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: np.ndarray) -> int:
     """Bodies whose swept balls may meet the path from a to b: fills out (64,); -1 says all of them."""
-    first, last = np.empty(3, np.int64), np.empty(3, np.int64)
-    visited = 1
-    for k in range(3):
-        first[k] = max(cell_of(min(a[k], b[k]) - pad, obstacles.origin[k], obstacles.edge[k]), 0)
-        last[k] = cell_of(max(a[k], b[k]) + pad, obstacles.origin[k], obstacles.edge[k])
-        last[k] = min(last[k], obstacles.cells[k] - 1)
-        if last[k] < first[k]:
-            return 0
-        visited *= last[k] - first[k] + 1
-    if visited > MOST_VISITED:
+    i0, i1 = _cells(obstacles, a, b, pad, 0)
+    j0, j1 = _cells(obstacles, a, b, pad, 1)
+    k0, k1 = _cells(obstacles, a, b, pad, 2)
+    if i1 < i0 or j1 < j0 or k1 < k0:
+        return 0
+    if (i1 - i0 + 1) * (j1 - j0 + 1) * (k1 - k0 + 1) > MOST_VISITED:
         return -1
     count = 0
-    for i in range(first[0], last[0] + 1):
-        for j in range(first[1], last[1] + 1):
-            for k in range(first[2], last[2] + 1):
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            for k in range(k0, k1 + 1):
                 c = (i * obstacles.cells[1] + j) * obstacles.cells[2] + k
                 for s in range(obstacles.start[c], obstacles.start[c + 1]):
                     body = obstacles.near[s]
@@ -70,13 +88,13 @@ def _nearby(obstacles: Obstacles, a: np.ndarray, b: np.ndarray, pad: float, out:
 
 
 @njit(cache=True, error_model="numpy")
-def _fits(obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, pad: float) -> bool:
+def _fits(obstacles: Obstacles, hulls: Hulls, p: Vector, held: np.ndarray, pad: float) -> bool:
     """Whether p keeps `pad` from all solids and from the walls of the containers that hold it."""
     for i in range(len(obstacles.shape)):
         if obstacles.shape[i] == CONTAINER:
             continue
-        d = p - obstacles.x1[i]
-        near = (d * d).sum() <= (obstacles.radius[i] + pad) ** 2
+        d = minus(p, row_of(obstacles.x1, i))
+        near = dot(d, d) <= (obstacles.radius[i] + pad) ** 2
         if near and overlap(obstacles, hulls, i, p) > -pad:
             return False
     for k in range(len(held)):
@@ -87,11 +105,18 @@ def _fits(obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, p
 
 @njit(cache=True, error_model="numpy")
 def _push_out(
-    obstacles: Obstacles, hulls: Hulls, p: np.ndarray, held: np.ndarray, pad: float, margin: float
-) -> bool:
-    """Move p out of all that it is in at the end of the tick, each the nearest way; whether it fits."""
-    n = np.empty(3)
-    near = np.empty(MOST_NEAR, np.int64)
+    obstacles: Obstacles,
+    hulls: Hulls,
+    p: Vector,
+    held: np.ndarray,
+    pad: float,
+    margin: float,
+    near: np.ndarray,
+) -> tuple[bool, Vector]:
+    """Move p out of all that it is in at the end of the tick, each the nearest way: (whether it fits, p).
+
+    near (MOST_NEAR,) int64 is scratch.
+    """
     for turn in range(ROUNDS):
         moved = False
         count = _nearby(obstacles, p, p, pad, near)
@@ -110,61 +135,58 @@ def _push_out(
             grown = pad + margin
             if obstacles.shape[i] == CONTAINER and turn >= 2:
                 # A sharp edge takes many turns from wall to wall; towards the centre it takes one.
-                p[:] = outward(obstacles, i, 1.0, shrunk(hulls, obstacles.hull[i], r, grown))[0]
+                p = outward(obstacles, i, 1.0, shrunk(hulls, obstacles.hull[i], r, grown))[0]
                 moved = True
-            elif meets(obstacles, hulls, i, r, r, grown, n) <= 1.0:
-                r = r + missing(obstacles, hulls, i, r, n, grown) * n
-                p[:] = outward(obstacles, i, 1.0, r)[0]
+                continue
+            s, n = meets(obstacles, hulls, i, r, r, grown)
+            if s <= 1.0:
+                r = plus(r, missing(obstacles, hulls, i, r, n, grown), n)
+                p = outward(obstacles, i, 1.0, r)[0]
                 moved = True
         if not moved:
-            return True
-    return _fits(obstacles, hulls, p, held, pad)
+            return True, p
+    return _fits(obstacles, hulls, p, held, pad), p
 
 
 @njit(cache=True, error_model="numpy")
 def _search(
-    obstacles: Obstacles, hulls: Hulls, p: np.ndarray, start: np.ndarray, held: np.ndarray, pad: float
-) -> bool:
-    """Look for a place that fits ever farther around p, in 26 directions; p gets it."""
+    obstacles: Obstacles, hulls: Hulls, p: Vector, start: Vector, held: np.ndarray, pad: float
+) -> tuple[bool, Vector]:
+    """Look for a place that fits ever farther around p, in 26 directions: (whether one fits, the place)."""
     if _fits(obstacles, hulls, start, held, pad):
-        p[:] = start
-        return True
+        return True, start
     size = 0.0
     for i in range(len(obstacles.radius)):
         size = max(size, obstacles.radius[i])
     step = 1e-3 * size
-    spot = np.empty(3)
     while step < 4.0 * size:
         for c in range(27):
-            spot[0] = p[0] + step * (c // 9 - 1)
-            spot[1] = p[1] + step * (c // 3 % 3 - 1)
-            spot[2] = p[2] + step * (c % 3 - 1)
+            spot = (p[0] + step * (c // 9 - 1), p[1] + step * (c // 3 % 3 - 1), p[2] + step * (c % 3 - 1))
             if c != 13 and _fits(obstacles, hulls, spot, held, pad):
-                p[:] = spot
-                return True
+                return True, spot
         step *= 1.25
-    return False
+    return False, p
 
 
 @njit(cache=True, error_model="numpy")
 def _follow(
     obstacles: Obstacles,
     hulls: Hulls,
-    start: np.ndarray,
-    end: np.ndarray,
-    velocity: np.ndarray,
+    start: Vector,
+    end: Vector,
+    velocity: Vector,
     held: np.ndarray,
     pad: float,
     margin: float,
     bounce: float,
-) -> int:
-    """Take a particle along its path, from surface to surface; changes `end` and `velocity`.
+    near: np.ndarray,
+) -> tuple[int, Vector, Vector]:
+    """Take a particle along its path, from surface to surface: (body it met first or -1, end, velocity).
 
-    Returns the body it met first, -1 if it met none.
+    near (MOST_NEAR,) int64 is scratch.
     """
-    n, best_n = np.empty(3), np.empty(3)
-    near = np.empty(MOST_NEAR, np.int64)
-    p, t, met = start.copy(), 0.0, -1
+    best_n = start
+    p, t, met = start, 0.0, -1
     for _ in range(PIECES):
         count = _nearby(obstacles, p, end, pad + margin, near)
         number = count if count >= 0 else len(obstacles.shape)
@@ -175,50 +197,44 @@ def _follow(
                 i = obstacles.containers[k - number]
                 if not held[k - number]:
                     continue
-                d = end - obstacles.x1[i]
+                d = minus(end, row_of(obstacles.x1, i))
                 room = hulls.inner[obstacles.hull[i]] - pad - margin
-                if room > 0.0 and (d * d).sum() < room * room:
+                if room > 0.0 and dot(d, d) < room * room:
                     continue
             elif obstacles.shape[i] == CONTAINER or passes_by(
                 obstacles, i, t, p, end, obstacles.radius[i] + pad + margin
             ):
                 continue
             a, b = local(obstacles, i, t, p), local(obstacles, i, 1.0, end)
-            s = meets(obstacles, hulls, i, a, b, pad, n)
+            s, n = meets(obstacles, hulls, i, a, b, pad)
             if s < first:
-                first, who = s, i
-                best_n[:] = n
+                first, who, best_n = s, i, n
         if who < 0:
             break
         if met < 0:
             met = who
         a, b = local(obstacles, who, t, p), local(obstacles, who, 1.0, end)
-        place = a + first * (b - a)
+        place = plus(a, first, minus(b, a))
         t += first * (1.0 - t)
         lack = max(missing(obstacles, hulls, who, b, best_n, pad), 0.0)
-        b = b + ((1.0 + bounce) * lack + margin) * best_n
+        b = plus(b, (1.0 + bounce) * lack + margin, best_n)
         p = outward(obstacles, who, t, place)[0]
-        end[:] = outward(obstacles, who, 1.0, b)[0]
-        _rebound(obstacles, who, t, p, outward(obstacles, who, t, best_n)[1], velocity, bounce)
-    return met
+        end = outward(obstacles, who, 1.0, b)[0]
+        velocity = _rebound(obstacles, who, t, p, outward(obstacles, who, t, best_n)[1], velocity, bounce)
+    return met, end, velocity
 
 
 @njit(cache=True, error_model="numpy")
 def _rebound(
-    obstacles: Obstacles,
-    i: int,
-    t: float,
-    p: np.ndarray,
-    n: np.ndarray,
-    velocity: np.ndarray,
-    bounce: float,
-) -> None:
-    """Turn back what of a particle's own velocity points into body i, relative to the body's surface."""
-    center = (1.0 - t) * obstacles.x0[i] + t * obstacles.x1[i]
-    surface = obstacles.v[i] + cross(obstacles.spin[i], p - center)
-    into = ((velocity - surface) * n).sum()
+    obstacles: Obstacles, i: int, t: float, p: Vector, n: Vector, velocity: Vector, bounce: float
+) -> Vector:
+    """A particle's own velocity without what points into body i, relative to the body's surface."""
+    r, w, v = minus(p, center_at(obstacles, i, t)), row_of(obstacles.spin, i), row_of(obstacles.v, i)
+    turning = (w[1] * r[2] - w[2] * r[1], w[2] * r[0] - w[0] * r[2], w[0] * r[1] - w[1] * r[0])
+    into = dot(minus(velocity, plus(v, 1.0, turning)), n)
     if into < 0.0:
-        velocity[:] = velocity - ((1.0 + bounce) * into) * n
+        return plus(velocity, -((1.0 + bounce) * into), n)
+    return velocity
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
@@ -252,12 +268,12 @@ def collide(
         widest = max(widest, obstacles.radius[i])
     inverse = 1.0 / obstacles.edge
     first_plane, planes = world_planes(obstacles, hulls)
-    for chunk in prange(CHUNKS):
+    chunks = min(CHUNKS, rows // BLOCK + 1)
+    for chunk in prange(chunks):
         lanes = np.empty((ROWS, BLOCK))
-        start, end, moved = np.empty(3), np.empty(3), np.empty(3)
-        own, held = np.zeros(3), np.zeros(boxes, np.bool_)
+        held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
         stored = np.empty(3, x.dtype)
-        begin, stop = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+        begin, stop = chunk * rows // chunks, (chunk + 1) * rows // chunks
         for row in range(begin, stop):
             if len(first_plane):
                 at = (row - begin) % BLOCK
@@ -283,24 +299,29 @@ def collide(
                 obstacles, hulls, bx, by, bz, pad
             ):
                 continue
-            start[0], start[1], start[2] = ax, ay, az
-            end[0], end[1], end[2] = bx, by, bz
+            start, end, own = (ax, ay, az), (bx, by, bz), (0.0, 0.0, 0.0)
             for k in range(boxes):
                 held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
             if len(velocity):
-                for k in range(3):
-                    own[k] = velocity[row, k]
-            moved[:] = end
-            first = _follow(obstacles, hulls, start, moved, own, held, clearance, margin, bounce)
+                own = (
+                    np.float64(velocity[row, 0]),
+                    np.float64(velocity[row, 1]),
+                    np.float64(velocity[row, 2]),
+                )
+            first, moved, own = _follow(
+                obstacles, hulls, start, end, own, held, clearance, margin, bounce, near
+            )
             if len(touched):
                 touched[row] = first
             met = first >= 0
             for k in range(3):
                 stored[k] = moved[k]
-                end[k] = stored[k]
-            if not _push_out(obstacles, hulls, end, held, 0.25 * margin, margin):
+            end = (np.float64(stored[0]), np.float64(stored[1]), np.float64(stored[2]))
+            fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
+            if not fits:
                 counts[chunk, 1] += 1
-                if not _search(obstacles, hulls, end, start, held, margin):
+                fits, end = _search(obstacles, hulls, end, start, held, margin)
+                if not fits:
                     counts[chunk, 2] += 1
                 met = True
             for k in range(3):
@@ -323,10 +344,9 @@ def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray
     """
     rows, boxes = x.shape[0], len(obstacles.containers)
     for chunk in prange(CHUNKS):
-        p, near = np.empty(3), np.empty(MOST_NEAR, np.int64)
+        near = np.empty(MOST_NEAR, np.int64)
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            for k in range(3):
-                p[k] = x[row, k]
+            p = (np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2]))
             worst = -math.inf
             count = _nearby(obstacles, p, p, 0.0, near)
             for k in range(count if count >= 0 else len(obstacles.shape)):

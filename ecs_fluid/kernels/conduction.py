@@ -30,7 +30,7 @@ def surface_gap(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray) -> fl
     if obstacles.shape[i] == BALL:
         d = p - obstacles.x1[i]
         return math.sqrt((d * d).sum()) - obstacles.radius[i]
-    r = local(obstacles, i, 1.0, p)
+    r = local(obstacles, i, 1.0, (p[0], p[1], p[2]))
     gap = closest(hulls, obstacles.hull[i], r[0], r[1], r[2])[0]
     return -gap if obstacles.shape[i] == CONTAINER else gap
 

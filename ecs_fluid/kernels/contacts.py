@@ -82,12 +82,6 @@ def touch_of(dx: float, dy: float, dz: float, wx: float, wy: float, wz: float, r
     return max(spare, 0.0) / (-dw + math.sqrt(root))
 
 
-@njit(cache=True, error_model="numpy")
-def first_touch(d: np.ndarray, way: np.ndarray, radius: float) -> float:
-    """`touch_of` of two vectors (3,)."""
-    return touch_of(d[0], d[1], d[2], way[0], way[1], way[2], radius)
-
-
 @njit(cache=True, error_model="numpy", forceinline=True)
 def ball_ball(x: np.ndarray, radius: np.ndarray, shift: np.ndarray, a: int, b: int, out: np.ndarray) -> int:
     """Fill out[0] with the contact of balls a and b; returns 1, or 0 if they do not meet."""
