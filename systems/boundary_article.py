@@ -29,7 +29,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
     radius, free bodies get back what their vortons gain.
     """
-    from ecs_fluid.kernels.rotation import crosses
+    from ecs_fluid.kernels.slip import changes, parts_to_go, slip_at
 
     world = system.world
     tables = [
@@ -44,39 +44,39 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     strengths = joined([strength.alpha for _, _, strength, *_ in tables], (3,), number).copy()
     sigma = joined([core.sigma for *_, core, _ in tables], (), number)
     bodies, hulls = gathered(entities)
-    rows, who, gap, normal = near_bodies(bodies, hulls, x, sigma * number(system.reach))
+    reach = sigma * number(system.reach)
+    around = standing(bodies, float(reach.max()) if len(x) else 0.0)
+    rows, who, gap, normal = _near(around, hulls, x, reach)
     old_x, old, core = (array[rows].astype(np.float64) for array in (x, strengths, sigma))
     point = old_x - gap[:, None] * normal
     if system.sample == "surface":
         flow = flow_at(world, point)
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[rows].astype(np.float64)
-    turning = crosses(bodies.spin[who], point - bodies.x[who])
-    slip = flow - bodies.v[who] - turning
-    followed = _followed(flow - bodies.v[who], turning, who, len(bodies.x))
-    # What turns with the body is right, and what is missing there is the next line's affair.
-    rest = slip + (1 - followed) * turning
-    wanted = _targets(system, bodies, (old_x, old, core), (point, normal, rest), who)
-    volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)
-    missing = (1 - followed) * (bodies.spin[who] * normal).sum(axis=1, keepdims=True)
-    spun = old + 2.0 * missing * normal * volume[rows].astype(np.float64)[:, None]
-    parts = _parts(system, len(bodies.x), (old_x, old, core), (wanted, (old_x, spun)), (point, slip), who)
-    to_wanted, to_spun = parts[who, 0, None], parts[who, 1, None]
-    change = to_wanted * (wanted[1] - old) + to_spun * (spun - old)
+    volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)[rows]
+    # What turns with the body is right, and what is missing there is the affair of `spun`.
+    slip, rest, spun = slip_at(bodies, who, point, normal, flow, old, volume.astype(np.float64))
+    wanted_x, wanted = _targets(system, bodies, (old_x, old, core), (point, normal, rest), who)
+    ways = _ways(system, point, core, (old_x, old), (wanted_x, wanted), spun)
+    parts = parts_to_go(who, slip, *ways, system.gain, len(bodies.x))
+    change = changes(who, parts, old, wanted, spun)
     momentum = (0.2 * system.density * core**2)[:, None]
-    if system.reaction == "spin":
+    reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
+    to_wanted = parts[who, 0, None]
+    if reacts:
         bearable = _bearable(system, bodies, who, momentum * change, slip)[who, None]
         change, to_wanted = bearable * change, bearable * to_wanted
-    x[rows] = old_x + to_wanted * (wanted[0] - old_x)
+    x[rows] = old_x + to_wanted * (wanted_x - old_x)
     strengths[rows] = old + change
-    lost = astray(bodies, hulls, x[rows])
-    x[rows[lost]] = old_x[lost]
+    lost = _inside(around, hulls, x[rows])
+    if lost.any():
+        x[rows[lost]] = old_x[lost]
     spread(x, [position.x for _, position, *_ in tables])
     spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
     # The books are kept on what the tables hold in their own precision.
     new_x, new = x[rows].astype(np.float64), strengths[rows].astype(np.float64)
     record_exchange(entities, bodies.x, who, (old_x, old), (new_x, new), slip)
-    if system.reaction == "spin":
+    if reacts:
         _take_spin(entities, bodies, who, momentum * (new - old))
 
 
@@ -104,49 +104,31 @@ def _code(system: BoundarySystem) -> int:
     return CODES[system.world.require(VelocitySystem).kernel]
 
 
-def _followed(flow: Array, turning: Array, who: Array, count: int) -> Array:
-    """Part (n, 1) of its body's rotation that the flow at each point takes part in, from 0 to 1."""
-    same = np.bincount(who, (flow * turning).sum(axis=1), count)
-    size = np.bincount(who, (turning**2).sum(axis=1), count)
-    return np.clip(same / np.where(size > 0.0, size, 1.0), 0.0, 1.0)[who, None]
-
-
-def _parts(
+def _ways(
     system: BoundarySystem,
-    count: int,
-    vortons: tuple[Array, Array, Array],
-    ways: tuple[tuple[Array, Array], ...],
-    looked: tuple[Array, Array],
-    who: Array,
-) -> Array:
-    """Parts (count, 2) to go of the two ways, one row per body.
+    point: Array,
+    core: Array,
+    old: tuple[Array, Array],
+    wanted: tuple[Array, Array],
+    spun: Array,
+) -> tuple[Array, Array]:
+    """Changes (c, 3) m/s of the flow at the points if all vortons went to `wanted`, or all got `spun`."""
 
-    With the slip w and its changes d_k if all vortons of a body went one of the ways to its end, the parts
-    p_k that leave the least sum |w + p_1 d_1 + p_2 d_2|^2 are the most that may be gone: `gain` of the first
-    way where that is less, and `gain` times p_2 of the second.
-    """
-    from ecs_fluid.kernels.direct import velocity
+    def made(x: Array, alpha: Array, sigma: Array) -> Array:
+        from ecs_fluid.kernels.direct import velocity
 
-    (x, alpha, core), (point, slip) = vortons, looked
-    flows = []
-    for place, strength in ((x, alpha), *ways):
-        out = np.empty_like(point)
-        rows = np.ascontiguousarray(place.T), np.ascontiguousarray(strength.T)
-        velocity(_code(system), np.ascontiguousarray(point), *rows, core, out)
-        flows.append(out)
-    changes = [flow - flows[0] for flow in flows[1:]]
+        out = np.zeros_like(point)
+        if len(sigma):
+            velocity(
+                _code(system), point, np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T), sigma, out
+            )
+        return out
 
-    def total(a: Array, b: Array) -> Array:
-        return np.bincount(who, (a * b).sum(axis=1), count)
-
-    matrix = np.empty((count, 2, 2))
-    right = np.empty((count, 2))
-    for i, one in enumerate(changes):
-        right[:, i] = -total(slip, one)
-        for j, two in enumerate(changes):
-            matrix[:, i, j] = total(one, two)
-    best = np.maximum((np.linalg.pinv(matrix) @ right[..., None])[..., 0], 0.0)
-    return np.stack([np.minimum(best[:, 0], system.gain), system.gain * best[:, 1]], axis=1)
+    # What goes away acts with the opposite strength.
+    there = [np.concatenate(pair) for pair in ((wanted[0], old[0]), (wanted[1], -old[1]), (core, core))]
+    more = spun - old[1]
+    rows = np.flatnonzero(more.any(axis=1))
+    return made(*there), made(old[0][rows], more[rows], core[rows])
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:
@@ -158,7 +140,7 @@ def _volumes(entity: Entity, sigma: Array) -> Array:
 
 def flow_at(world: World, points: Array) -> Array:
     """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with a wind on all."""
-    flow = world.require(VelocitySystem).velocity_at(points).astype(np.float64)
+    flow = world.require(VelocitySystem).velocity_at_few(points).astype(np.float64)
     return flow + wind_at(world, world.time + world.dt)
 
 
@@ -172,22 +154,29 @@ def standing(bodies: Bodies, clearance: float) -> Obstacles:
 
 def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
     """(row, body, distance m, normal) of the vortons within reach of a surface."""
+    return _near(standing(bodies, float(reach.max()) if len(x) else 0.0), hulls, x, reach)
+
+
+def _near(around: Obstacles, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
     from ecs_fluid.kernels.near import near_surfaces
 
     n = len(x)
     who, gap, normal = np.empty(n, np.int64), np.zeros(n), np.zeros((n, 3))
-    obstacles = standing(bodies, float(reach.max()) if n else 0.0)
-    near_surfaces(obstacles, hulls, x, reach, who, gap, normal)
+    near_surfaces(around, hulls, x, reach, who, gap, normal)
     rows = np.flatnonzero(who >= 0)
     return rows, who[rows], gap[rows], normal[rows]
 
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     """Mask of places inside a body, or outside all containers."""
+    return _inside(standing(bodies, 0.0), hulls, x)
+
+
+def _inside(around: Obstacles, hulls: Hulls, x: Array) -> Array:
     from ecs_fluid.kernels.collide import misplaced
 
     depth = np.empty(len(x))
-    misplaced(standing(bodies, 0.0), hulls, x, depth)
+    misplaced(around, hulls, x, depth)
     return depth > 0.0
 
 
@@ -200,16 +189,9 @@ def record_exchange(
     slip: Array,
 ) -> None:
     """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
-    from ecs_fluid.kernels.rotation import crosses
+    from ecs_fluid.kernels.slip import exchanged
 
-    count = len(centers)
-    impulse, moment = np.zeros((count, 3)), np.zeros((count, 3))
-    for sign, (x, alpha) in ((-1.0, before), (1.0, after)):
-        arm = x - centers[who]
-        impulse += _summed(0.5 * sign * crosses(x, alpha), who, count)
-        moment += _summed(sign / 3 * crosses(arm, crosses(arm, alpha)), who, count)
-    number, square = np.bincount(who, minlength=count), np.bincount(who, (slip**2).sum(axis=1), count)
-    rms = np.sqrt(square / np.maximum(number, 1))
+    impulse, moment, rms = exchanged(centers, who, *before, *after, slip)
     spread(impulse, [entity[BoundaryExchange].impulse for entity in entities])
     spread(moment, [entity[BoundaryExchange].moment for entity in entities])
     spread(rms, [entity[BoundaryExchange].slip for entity in entities])

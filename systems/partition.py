@@ -112,6 +112,24 @@ class PartitionSystem(System):
         self._fill(sources, grid, "present ")
         return sources, grid
 
+    def unsorted(self, most: int) -> list[Array] | None:
+        """x (3, n), alpha (3, n) and sigma (n,) of the vortons as they are now; None if n is above `most`."""
+        ranks = self.world.ranks
+        if ranks is None:
+            total = sum(len(core.sigma) for _, _, core in self.query(Position, Strength, CoreRadius))
+        else:
+            total = self._total(ranks)
+        if total > most:
+            return None
+
+        def columns(x: Array, alpha: Array, sigma: Array) -> list[Array]:
+            return [np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T), sigma]
+
+        if ranks is None:
+            return columns(*self._vortons())
+        vortons = ranks.gathered_vortons(self.world)
+        return ranks.machine.once("unsorted vortons", lambda: columns(*vortons))
+
     def _fill(self, sources: Sources, grid: Grid, purpose: str) -> None:
         ranks = self.world.ranks
         if ranks is None:

@@ -28,7 +28,7 @@ from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import PER_CORE, PartitionSystem
 from ecs_fluid.systems.potential_grid import CLEARANCE
 from ecs_fluid.systems.solver_times import stored
-from ecs_fluid.systems.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
+from ecs_fluid.systems.summation import FEW_PAIRS, MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
 from ecs_fluid.world import World
 
 HYBRID_PER_CORE = 3.0
@@ -329,6 +329,19 @@ class VelocitySystem(System):
         u = np.empty_like(x)
         summation = self._summation(*self.world.require(PartitionSystem).present())
         summation.velocity(solver or self.solver, x, u)
+        return u
+
+    def velocity_at_few(self, points: Array) -> Array:
+        """Like `velocity_at`; up to FEW_PAIRS pairs by the direct sum, done before a tree would be grown."""
+        from ecs_fluid.kernels import direct, regularisation
+
+        most = FEW_PAIRS // max(len(points), 1)
+        vortons = None if self.solver in ON_GRID else self.world.require(PartitionSystem).unsorted(most)
+        if vortons is None:
+            return self.velocity_at(points)
+        x = points.astype(self.world.dtype)
+        u = np.empty_like(x)
+        direct.velocity(regularisation.CODES[self.kernel], x, *vortons, u)
         return u
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:

@@ -75,6 +75,16 @@ def test_errors(
     assert rms(found[2], exact[2]) < u
 
 
+def test_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At few points the sum over all pairs, equal to rounding in any order; at more what the solver gives."""
+    world = thick_ring(solver="tree", angle=0.3)
+    velocity = world.require(ef.VelocitySystem)
+    few, exact = velocity.velocity_at_few(POINTS), velocity.velocity_at(POINTS, "direct")
+    assert rms(few, exact) < 1e-5 * rms(velocity.velocity_at(POINTS), exact)
+    monkeypatch.setattr("ecs_fluid.systems.velocity.FEW_PAIRS", 3000 * len(POINTS) - 1)
+    assert np.array_equal(velocity.velocity_at_few(POINTS), velocity.velocity_at(POINTS))
+
+
 @pytest.mark.parametrize(("spread", "cells"), [(0.0, 60_000), (0.3, 60_000), (0.0, 9_000)])
 def test_potential_on_the_faces(spread: float, cells: int) -> None:
     """Summed over strengths gathered on a coarser grid, it moves vortons as if summed over them.

@@ -1,0 +1,178 @@
+"""What vortons near bodies find there, how far they may go, and what that gives to them. All is float64.
+
+Rows are vortons near a surface, each with its body `who`; sums run over them in their order.
+Source: Fluid Simulation for Video Games, part 4; the parts to go are least squares.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.contact_solver import Bodies
+
+SINGULAR = 1e-15
+"""Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
+
+
+@njit(cache=True, error_model="numpy")
+def slip_at(
+    bodies: Bodies,
+    who: np.ndarray,
+    point: np.ndarray,
+    normal: np.ndarray,
+    flow: np.ndarray,
+    alpha: np.ndarray,
+    volume: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(slip, rest, spun) (c, 3) at surface points of bodies that the fluid passes with the velocity `flow`.
+
+    slip: flow - v - spin x r, m/s. The flow takes part in the rotation of its body by
+
+        f = sum (flow - v) . (spin x r) / sum |spin x r|^2, kept within 0 and 1.
+
+    rest: the slip without what the fluid still lacks of the rotation, slip + (1 - f) spin x r, m/s.
+    spun: strengths alpha + 2 (1 - f) (spin . n) n volume, m^3/s: what turns with a surface has the vorticity
+    2 spin . n along its normal.
+    """
+    count, n = len(bodies.x), len(who)
+    same, size = np.zeros(count), np.zeros(count)
+    slip, rest, spun = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    for c in range(n):
+        i = who[c]
+        r0, r1, r2 = point[c, 0] - bodies.x[i, 0], point[c, 1] - bodies.x[i, 1], point[c, 2] - bodies.x[i, 2]
+        s0, s1, s2 = bodies.spin[i, 0], bodies.spin[i, 1], bodies.spin[i, 2]
+        # The rotation waits in `rest` until its body's f is known.
+        rest[c, 0], rest[c, 1], rest[c, 2] = s1 * r2 - s2 * r1, s2 * r0 - s0 * r2, s0 * r1 - s1 * r0
+        both, square = 0.0, 0.0
+        for k in range(3):
+            through = flow[c, k] - bodies.v[i, k]
+            slip[c, k] = through - rest[c, k]
+            both += through * rest[c, k]
+            square += rest[c, k] * rest[c, k]
+        same[i] += both
+        size[i] += square
+    for c in range(n):
+        i = who[c]
+        followed = min(max(same[i] / size[i], 0.0), 1.0) if size[i] > 0.0 else 0.0
+        along = 0.0
+        for k in range(3):
+            along += bodies.spin[i, k] * normal[c, k]
+        for k in range(3):
+            rest[c, k] = slip[c, k] + (1.0 - followed) * rest[c, k]
+            spun[c, k] = alpha[c, k] + 2.0 * ((1.0 - followed) * along) * normal[c, k] * volume[c]
+    return slip, rest, spun
+
+
+@njit(cache=True, error_model="numpy")
+def parts_to_go(
+    who: np.ndarray, slip: np.ndarray, one: np.ndarray, two: np.ndarray, gain: float, count: int
+) -> np.ndarray:
+    """Parts (count, 2) to go of two ways, a row for each body.
+
+    With the slip w and its changes d_1, d_2 (all (c, 3), m/s) if all vortons of a body went one of the ways
+    to its end, the parts p_k >= 0 that leave the least sum |w + p_1 d_1 + p_2 d_2|^2 are the most that may be
+    gone: `gain` of the first way where that is less, and `gain` times p_2 of the second.
+    """
+    sums = np.zeros((count, 5))
+    for c in range(len(who)):
+        total = sums[who[c]]
+        for k in range(3):
+            w, a, b = slip[c, k], one[c, k], two[c, k]
+            total[0] += a * a
+            total[1] += a * b
+            total[2] += b * b
+            total[3] -= w * a
+            total[4] -= w * b
+    out = np.empty((count, 2))
+    for i in range(count):
+        first, second = least_squares(sums[i])
+        out[i, 0], out[i, 1] = min(max(first, 0.0), gain), gain * max(second, 0.0)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def least_squares(sums: np.ndarray) -> tuple[float, float]:
+    """The shortest p with [[a, b], [b, c]] p = (d, e) as well as can be, from sums = (a, b, c, d, e).
+
+    The matrix has no negative eigenvalues; where one of them is zero, M+ = M / trace(M)^2.
+    """
+    a, b, c, d, e = sums[0], sums[1], sums[2], sums[3], sums[4]
+    largest = 0.5 * (a + c) + math.sqrt(0.25 * (a - c) * (a - c) + b * b)
+    if not largest > 0.0:
+        return 0.0, 0.0
+    product = a * c - b * b
+    if product > SINGULAR * largest * largest:
+        return (c * d - b * e) / product, (a * e - b * d) / product
+    return (a * d + b * e) / (largest * largest), (b * d + c * e) / (largest * largest)
+
+
+@njit(cache=True, error_model="numpy")
+def changes(
+    who: np.ndarray,
+    parts: np.ndarray,
+    alpha: np.ndarray,
+    wanted: np.ndarray,
+    spun: np.ndarray,
+) -> np.ndarray:
+    """Change (c, 3) of the strengths that go these parts of the ways to `wanted` and `spun`, m^3/s."""
+    out = np.empty_like(alpha)
+    for c in range(len(who)):
+        one, two = parts[who[c], 0], parts[who[c], 1]
+        for k in range(3):
+            out[c, k] = one * (wanted[c, k] - alpha[c, k]) + two * (spun[c, k] - alpha[c, k])
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def exchanged(
+    centers: np.ndarray,
+    who: np.ndarray,
+    x0: np.ndarray,
+    alpha0: np.ndarray,
+    x1: np.ndarray,
+    alpha1: np.ndarray,
+    slip: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(impulse, moment, slip) of the bodies at `centers` (count, 3), from vortons before and after.
+
+    impulse (count, 3): change of 1/2 sum x cross alpha, m^4/s. moment (count, 3): of 1/3 sum r cross
+    (r cross alpha), r from the centre, m^5/s. slip (count,): root of the mean |slip|^2, m/s.
+    """
+    count = len(centers)
+    before, after = np.zeros((count, 6)), np.zeros((count, 6))
+    number, square = np.zeros(count), np.zeros(count)
+    for c in range(len(who)):
+        i = who[c]
+        _add_moments(before[i], centers[i], x0[c], alpha0[c], -1.0)
+        _add_moments(after[i], centers[i], x1[c], alpha1[c], 1.0)
+        number[i] += 1.0
+        size = 0.0
+        for k in range(slip.shape[1]):
+            size += slip[c, k] * slip[c, k]
+        square[i] += size
+    both, rms = before + after, np.empty(count)
+    for i in range(count):
+        rms[i] = math.sqrt(square[i] / max(number[i], 1.0))
+    return both[:, :3].copy(), both[:, 3:].copy(), rms
+
+
+@njit(cache=True, error_model="numpy")
+def _add_moments(
+    total: np.ndarray, center: np.ndarray, x: np.ndarray, alpha: np.ndarray, sign: float
+) -> None:
+    """Add sign times 1/2 x cross alpha, and 1/3 r cross (r cross alpha), to total (6,)."""
+    a0, a1, a2 = alpha[0], alpha[1], alpha[2]
+    total[0] += 0.5 * sign * (x[1] * a2 - x[2] * a1)
+    total[1] += 0.5 * sign * (x[2] * a0 - x[0] * a2)
+    total[2] += 0.5 * sign * (x[0] * a1 - x[1] * a0)
+    r0, r1, r2 = x[0] - center[0], x[1] - center[1], x[2] - center[2]
+    b0, b1, b2 = r1 * a2 - r2 * a1, r2 * a0 - r0 * a2, r0 * a1 - r1 * a0
+    third = sign / 3.0
+    total[3] += third * (r1 * b2 - r2 * b1)
+    total[4] += third * (r2 * b0 - r0 * b2)
+    total[5] += third * (r0 * b1 - r1 * b0)
