@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 Blocks = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-_EDGE = 4
+_EDGE = 5
 _BITS = 10
 POINTS = 32
 """Scattered points of a block."""
 
 
 def grid_blocks(points: Any) -> Blocks:
-    """Bricks of at most 4 x 4 x 4 points for the points of a grid, ``points`` = (nx + 1, ny + 1, nz + 1).
+    """Bricks of at most 5 x 5 x 5 points for the points of a grid, ``points`` = (nx + 1, ny + 1, nz + 1).
 
     Targets are numbered in C order, as ``field.reshape(-1, 3)`` does. Every axis is cut evenly, so no brick
     is much smaller than the others. The arrays are kept for the next grid of that shape: do not change them.

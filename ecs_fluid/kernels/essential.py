@@ -25,10 +25,17 @@ _SLACK = 1e-6
 
 @njit(fastmath=FAST, error_model="numpy")
 def _opens(tree: Any, layer: int, index: Any, criterion: int, opening: float, low: Any, high: Any) -> bool:
+    box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
     if criterion == BOX:
         root = layer == tree.cells.shape[0] - 1
-        return bool(root or touches(tree, layer, index, low, high, opening + _SLACK))
-    return bool(not is_far(tree, tree.first[layer] + index, low, high, opening * (1.0 - _SLACK)))
+        ny, nz = tree.cells[layer, 1], tree.cells[layer, 2]
+        cell = index // (ny * nz), index // nz % ny, index % nz
+        origin = tree.origin[0], tree.origin[1], tree.origin[2]
+        spacing = tree.spacing[0], tree.spacing[1], tree.spacing[2]
+        return bool(root or touches(layer, cell, origin, spacing, *box, opening + _SLACK))
+    node = tree.first[layer] + index
+    place = tree.x[0, node], tree.x[1, node], tree.x[2, node]
+    return not is_far(tree.vortons[node], *place, tree.radius[node], *box, opening * (1.0 - _SLACK))
 
 
 @njit(**_OPTIONS)

@@ -39,6 +39,7 @@ from ecs_fluid.kernels.pairwise import (
 )
 from ecs_fluid.kernels.regularisation import core_constant
 from ecs_fluid.kernels.supervortons import Tree
+from ecs_fluid.kernels.vectors import INLINE
 
 BOX, ANGLE = 0, 1
 
@@ -49,33 +50,36 @@ _STACK = (
 )
 
 
-@njit(**_PART)
-def touches(tree: Any, layer: int, index: Any, low: Any, high: Any, margin: float) -> bool:
-    """Does the block low..high touch the cell of this layer, grown by margin x its size?"""
-    nz, ny = tree.cells[layer, 2], tree.cells[layer, 1]
+# What is called for each node gets numbers: a tuple of arrays that is passed on costs two counts of
+# references for each of them, more than all the rest.
+
+
+@njit(**INLINE)
+def touches(layer: int, cell: Any, origin: Any, spacing: Any, low: Any, high: Any, margin: float) -> bool:
+    """Does the block low..high touch the ``cell`` (i, j, k) of this layer, grown by margin x its size?
+
+    All but ``layer`` and ``margin`` are tuples of three.
+    """
     scale = float(np.int64(1) << np.int64(layer))
     for a in range(3):
-        i = index // (ny * nz) if a == 0 else ((index // nz) % ny if a == 1 else index % nz)
-        size = tree.spacing[a] * scale
-        left = tree.origin[a] + size * i
+        size = spacing[a] * scale
+        left = origin[a] + size * cell[a]
         if high[a] < left - margin * size or low[a] > left + size + margin * size:
             return False
     return True
 
 
-@njit(**_PART)
-def is_far(tree: Any, node: Any, low: Any, high: Any, theta: float) -> bool:
-    """Is the radius of the node smaller than theta x the distance of its centre from the block?"""
-    if tree.vortons[node] == 1:
-        return True
-    d2 = 0.0
-    for a in range(3):
-        x = np.float64(tree.x[a, node])
-        d2 += max(low[a] - x, x - high[a], 0.0) ** 2
-    return bool(np.float64(tree.radius[node]) ** 2 < theta * theta * d2)
+@njit(**INLINE)
+def is_far(vortons: Any, x: Any, y: Any, z: Any, radius: Any, low: Any, high: Any, theta: float) -> bool:
+    """Is the radius of a node smaller than theta x the distance of its centre from the block low..high?"""
+    dx = max(low[0] - np.float64(x), np.float64(x) - high[0], 0.0)
+    dy = max(low[1] - np.float64(y), np.float64(y) - high[1], 0.0)
+    dz = max(low[2] - np.float64(z), np.float64(z) - high[2], 0.0)
+    r = np.float64(radius)
+    return bool(vortons == 1 or r * r < theta * theta * (dx * dx + dy * dy + dz * dz))
 
 
-@njit(**_PART)
+@njit(**INLINE)
 def _append(code: int, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: Any) -> None:
     for a in range(3):
         pack[a, at] = x[a, row]
@@ -86,63 +90,81 @@ def _append(code: int, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: 
 
 
 @njit(**_PART)
-def _push_children(tree: Any, layer: int, index: Any, stack: Any, depth: int) -> int:
-    """Put the children of a node that hold vortons on the stack; the first child will be taken first."""
-    ny, nz = tree.cells[layer, 1], tree.cells[layer, 2]
-    cx, cy, cz = tree.cells[layer - 1]
-    i0, j0, k0 = 2 * (index // (ny * nz)), 2 * ((index // nz) % ny), 2 * (index % nz)
-    for i in range(min(i0 + 1, cx - 1), i0 - 1, -1):
-        for j in range(min(j0 + 1, cy - 1), j0 - 1, -1):
-            for k in range(min(k0 + 1, cz - 1), k0 - 1, -1):
-                child = (i * cy + j) * cz + k
-                if tree.vortons[tree.first[layer - 1] + child] > 0:
-                    stack[depth, 0] = layer - 1
-                    stack[depth, 1] = child
-                    depth += 1
-    return depth
+def _begin(
+    code: int, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any, stack: Any,
+    pack: Any,
+) -> Any:  # fmt: skip
+    """The root, on the stack or in the pack: the depth of the one and the filled length of the other."""
+    layer = tree.cells.shape[0] - 1
+    root = tree.first[layer]
+    if tree.vortons[root] == 0:
+        return 0, 0
+    x, y, z, radius = tree.x[0, root], tree.x[1, root], tree.x[2, root], tree.radius[root]
+    box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
+    alone = layer == 0 and not originals
+    if alone or (criterion == ANGLE and is_far(tree.vortons[root], x, y, z, radius, *box, opening)):
+        _append(code, pack, 0, tree.x, tree.alpha, tree.sigma, root)
+        return 0, 1
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = layer, 0, 0, 0
+    return 1, 0
 
 
 @njit(**_PART)
 def _walk(
     code: int, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any,
-    stack: Any, depth: int, resume: int, pack: Any,
+    stack: Any, depth: int, resume: int, pack: Any, filled: int,
 ) -> Any:  # fmt: skip
-    """Go on with a walk until the pack is full or the stack is empty.
+    """Go on with a walk until the pack is full or the stack, of nodes to be opened, is empty.
 
     Returns the filled length, the depth of the stack, and how many vortons of the leaf on its top are
     already in an earlier pack.
     """
     width = pack.shape[1]
-    filled = 0
-    while depth > 0:
-        layer, index = stack[depth - 1, 0], stack[depth - 1, 1]
-        node = tree.first[layer] + index
-        if layer == 0 and not originals:
-            far = True
-        elif criterion == BOX:
-            root = layer == tree.cells.shape[0] - 1
-            far = not root and not touches(tree, layer, index, low, high, opening)
-        else:
-            far = is_far(tree, node, low, high, opening)
-        if far:
-            if filled == width:
-                break
-            _append(code, pack, filled, tree.x, tree.alpha, tree.sigma, node)
-            filled += 1
-            depth -= 1
-        elif layer > 0:
-            depth = _push_children(tree, layer, index, stack, depth - 1)
-        else:
-            first = tree.start[index] + resume
-            last = min(tree.start[index + 1], first + width - filled)
-            for row in range(first, last):
-                _append(code, pack, filled, tree.sx, tree.sa, tree.ssigma, row)
+    cells, first, vortons, radius, start = tree.cells, tree.first, tree.vortons, tree.radius, tree.start
+    x, alpha, sigma, sx, sa, ssigma = tree.x, tree.alpha, tree.sigma, tree.sx, tree.sa, tree.ssigma
+    box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
+    origin = tree.origin[0], tree.origin[1], tree.origin[2]
+    spacing = tree.spacing[0], tree.spacing[1], tree.spacing[2]
+    while depth > 0 and filled + 8 <= width:
+        depth -= 1
+        layer, i, j, k = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+        if layer == 0:
+            cell = (i * cells[0, 1] + j) * cells[0, 2] + k
+            begin = start[cell] + resume
+            end = min(start[cell + 1], begin + width - filled)
+            for row in range(begin, end):
+                _append(code, pack, filled, sx, sa, ssigma, row)
                 filled += 1
-            if last < tree.start[index + 1]:
-                resume += last - first
-                break
             resume = 0
-            depth -= 1
+            if end < start[cell + 1]:
+                resume = end - start[cell]
+                depth += 1
+            continue
+        below = layer - 1
+        nx, ny, nz = cells[below, 0], cells[below, 1], cells[below, 2]
+        for ci in range(2 * i, min(2 * i + 2, nx)):
+            for cj in range(2 * j, min(2 * j + 2, ny)):
+                row = first[below] + (ci * ny + cj) * nz
+                for ck in range(2 * k, min(2 * k + 2, nz)):
+                    node = row + ck
+                    count = vortons[node]
+                    if count == 0:
+                        continue
+                    if below == 0 and not originals:
+                        whole = True
+                    elif criterion == BOX:
+                        whole = not touches(below, (ci, cj, ck), origin, spacing, *box, opening)
+                    else:
+                        whole = is_far(
+                            count, x[0, node], x[1, node], x[2, node], radius[node], *box, opening
+                        )  # fmt: skip
+                    if whole:
+                        _append(code, pack, filled, x, alpha, sigma, node)
+                        filled += 1
+                    else:
+                        stack[depth, 0], stack[depth, 1] = below, ci
+                        stack[depth, 2], stack[depth, 3] = cj, ck
+                        depth += 1
     return filled, depth, resume
 
 
@@ -172,20 +194,21 @@ def _velocity(
     chunks = min(blocks, 4 * CHUNKS)
     for chunk in prange(chunks):
         pack, points, sums = block_arrays(tree.ssigma, VELOCITY_SUMS)
-        stack, low, high = np.empty((_STACK, 2), np.int64), np.empty(3), np.empty(3)
+        stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
         for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
             first, count = starts[b], starts[b + 1] - starts[b]
             load_block(targets, order, first, count, points)
             _bounds(points, count, low, high)
             sums[:] = 0.0
-            stack[0, 0], stack[0, 1] = tree.cells.shape[0] - 1, 0
-            depth, resume = 1, 0
-            while depth > 0:
+            depth, filled = _begin(code, tree, criterion, opening, originals, low, high, stack, pack)
+            resume = 0
+            while depth + filled > 0:
                 filled, depth, resume = _walk(
-                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack
+                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
                 )
                 add_velocity(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs += filled * count
+                filled = 0
             store_block(sums, 0, VELOCITY_SCALE, order, first, count, u)
     return pairs
 
@@ -200,20 +223,21 @@ def _velocity_gradient(
     chunks = min(blocks, 4 * CHUNKS)
     for chunk in prange(chunks):
         pack, points, sums = block_arrays(tree.ssigma, GRADIENT_SUMS)
-        stack, low, high = np.empty((_STACK, 2), np.int64), np.empty(3), np.empty(3)
+        stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
         for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
             first, count = starts[b], starts[b + 1] - starts[b]
             load_block(targets, order, first, count, points)
             _bounds(points, count, low, high)
             sums[:] = 0.0
-            stack[0, 0], stack[0, 1] = tree.cells.shape[0] - 1, 0
-            depth, resume = 1, 0
-            while depth > 0:
+            depth, filled = _begin(code, tree, criterion, opening, originals, low, high, stack, pack)
+            resume = 0
+            while depth + filled > 0:
                 filled, depth, resume = _walk(
-                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack
+                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
                 )
                 add_gradient(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs += filled * count
+                filled = 0
             store_block(sums, 0, SCALE, order, first, count, u)
             store_block(sums, 3, SCALE, order, first, count, du)
     return pairs

@@ -229,6 +229,25 @@ def test_any_grid_gives_the_sum_over_all_pairs(order: int, dimension: int, cells
     np.testing.assert_allclose(loss, known_loss[rows], rtol=1e-8)
 
 
+@pytest.mark.parametrize("order", [2, 4])
+def test_a_part_of_the_rows_gets_the_bits_it_has_among_all(order: int) -> None:
+    """Wherever the part begins: who is in the other lanes does not matter."""
+    x, values, eps, volume = cloud(400, 3)
+    box = exchange.exchange_grid(x.min(axis=0), x.max(axis=0), float(eps.max()), len(x), order)
+    start, rows = partition.partition(x, *box)
+    sorted_rows = packed(x, eps, volume, values)[rows]
+    whole, loss = np.empty_like(values), np.empty_like(eps)
+    exchange.exchange(sorted_rows, start, box, 0.2, whole, loss, order)
+    for begin, behind in ((0, 1), (7, 100), (101, 400), (399, 400)):
+        part = exchange.Part(begin, behind, float(eps.max()), False)
+        rate, lost = np.zeros_like(values), np.zeros_like(eps)
+        exchange.exchange(sorted_rows, start, box, 0.2, rate, lost, order, part=part)
+        np.testing.assert_array_equal(rate[begin:behind], whole[begin:behind])
+        np.testing.assert_array_equal(lost[begin:behind], loss[begin:behind])
+        assert not rate[:begin].any()
+        assert not rate[behind:].any()
+
+
 @pytest.mark.parametrize("uniform", [True, False])
 def test_single_precision_agrees_with_double(uniform: bool) -> None:
     """Five squarings of the exponential turn a rounding of 6e-8 into 2e-6, and a few more add to it: 1e-5."""

@@ -11,11 +11,14 @@ from ecs_fluid.kernels.neighbours import (
     GROUP,
     MOST,
     PADDING,
+    SPAN,
     WIDTH,
+    box_of,
     columns,
     fill_list,
     first_cell,
     group_end,
+    lane_group,
     runs_around,
     stacked,
 )
@@ -26,10 +29,12 @@ from ecs_fluid.kernels.partition import gather_sorted, partition
 def members_and_lists(data, n, start, origin, spacing, cells, reach, first, ends, found, used):
     """Groups from the row ``first`` on: their ends, and how often their lists name each row (column 4)."""
     runs, near = np.empty((cells[0] * cells[1], 2), np.int64), np.ones(data.shape[0] * WIDTH)
+    box = np.empty((2, 3))
     p, groups, cell, longest = first, 0, first_cell(first, start), 0
     while p < n:
         cell, end = group_end(p, n, start, cell)
-        number, run = runs_around(data, p, end, start, origin, spacing, cells, reach, runs), 0
+        box_of(data.T, p, end, box)
+        number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
         while run < number:
             count, run = fill_list(data, runs, number, run, near)
             used[groups] += 1
@@ -77,3 +82,40 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
         assert found[group, (apart <= 0.25).any(axis=0)].all()
         begin = ends[group]
     assert begin == n
+
+
+@njit
+def lane_groups(rows, start, origin, spacing, cells, reach, width, ends, found):
+    """Groups for lanes: their ends, and how often their runs name each row."""
+    runs, box, p, groups = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3)), 0, 0
+    cell = first_cell(0, start)
+    while p < len(rows):
+        cell, end = lane_group(p, len(rows), start, cell, cells[2], width)
+        box_of(rows, p, end, box)
+        for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
+            found[groups, runs[run, 0] : runs[run, 1]] += 1
+        ends[groups] = end
+        p, groups = end, groups + 1
+    return groups
+
+
+@pytest.mark.parametrize(("n", "count"), CASES)
+def test_lanes_hold_rows_of_one_column_and_their_runs_all_neighbours_once(
+    n: int, count: tuple[int, int, int]
+) -> None:
+    """At most 16 rows, of at most SPAN cells of one column; nobody within reach is left out or met twice."""
+    x = np.random.default_rng(3).random((n, 3)) * 1.2 - 0.1
+    grid = stacked(np.zeros(3), 1 / np.array(count), np.array(count))
+    start, order = partition(x, *grid)
+    rows, reach, width = x[order], 0.21, 16
+    ends, found = np.zeros(n, np.int64), np.zeros((n, n), np.int64)
+    groups = lane_groups(rows, start, *grid, reach, width, ends, found)
+    assert ends[groups - 1] == n
+    cell = np.searchsorted(start, np.arange(n), side="right") - 1
+    for group, (first, last) in enumerate(zip([0, *ends[: groups - 1]], ends[:groups], strict=True)):
+        assert 0 < last - first <= width
+        assert cell[last - 1] - cell[first] < SPAN
+        assert cell[last - 1] // grid[2][2] == cell[first] // grid[2][2]
+        near = (np.linalg.norm(rows[first:last, None] - rows[None], axis=2) <= reach).any(axis=0)
+        assert found[group].max() == 1
+        assert (found[group][near] == 1).all()

@@ -47,15 +47,14 @@ def pairs(x: np.ndarray, criterion: int, opening: float, blocks: int = 150) -> f
     found, targets = 0, 0
     for block in np.unique(np.linspace(0, len(starts) - 2, blocks).astype(int)):
         points = sx[:, rows[starts[block] : starts[block + 1]]]
-        stack = np.zeros((512, 2), np.int64)
-        stack[0, 0] = len(nodes.cells) - 1
-        box = points.min(axis=1), points.max(axis=1)
-        depth, resume = 1, 0
-        while depth:
-            length, depth, resume = tree._walk(
-                0, nodes, criterion, opening, True, *box, stack, depth, resume, pack
-            )
+        stack = np.zeros((512, 4), np.int64)
+        how = 0, nodes, criterion, opening, True, points.min(axis=1), points.max(axis=1), stack
+        depth, length = tree._begin(*how, pack)
+        resume = 0
+        while depth + length:
+            length, depth, resume = tree._walk(*how, depth, resume, pack, length)
             found += length * points.shape[1]
+            length = 0
         targets += points.shape[1]
     return n * found / targets
 
