@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.component import Array, Column, Component, RowId
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.integrator import Tables
 
@@ -32,11 +32,14 @@ class Room:
     def __init__(self) -> None:
         self._pieces: dict[Key, tuple[Array, Array, int]] = {}
 
-    def moved(self, key: Key, array: Array, keep: Any, new: list[Array]) -> Array:
-        """The rows `keep` (None for all, a slice, or numbers) of a column, and behind them the `new` ones."""
+    def moved(self, key: Key, array: Array, keep: Any, new: list[Any], counts: list[int]) -> Array:
+        """The rows `keep` (None for all, a slice, or numbers) of a column, and behind them the `new` ones.
+
+        Those are `counts` rows each, as an array or as one value for all of them.
+        """
         start, stop = (keep.start, keep.stop) if isinstance(keep, slice) else (0, len(array))
         kept = stop - start if keep is None or isinstance(keep, slice) else len(keep)
-        total = kept + sum([len(rows) for rows in new])
+        total = kept + sum(counts)
         piece, window, first = self._pieces.get(key, (array, None, 0))
         first += start
         if window is not array or kept != stop - start or not first + total <= len(piece) <= 2 * total:
@@ -47,9 +50,9 @@ class Room:
             else:
                 piece[:kept] = array[start:stop]
         end = first + kept
-        for rows in new:
-            piece[end : end + len(rows)] = rows
-            end += len(rows)
+        for rows, count in zip(new, counts, strict=True):
+            piece[end : end + count] = rows
+            end += count
         window = piece[first:end]
         self._pieces[key] = (piece, window, first)
         return window
@@ -129,21 +132,23 @@ class Commands:
         keep = None if killed is None else _kept(killed)
         if keep is None and not born:
             return
-        fresh = [RowId(world._new_ids(rows)) for _, rows in born]
+        counts = [rows for _, rows in born]
+        fresh: list[Any] = [world._new_ids(rows) for rows in counts]
         if world.ranks is not None and not world.ranks.takes_new(name):
-            born, fresh = [], []
+            born, counts, fresh = [], [], []
         for kind, table in entity.tables.items():
             if not kind.per_row:
                 continue
-            # Derived tables go along, so that observers see what belongs to the rows; it is 0 for new rows.
-            parts: list[Component] = [
-                tables[kind] if kind in tables else row_id if kind is RowId else kind.blank(rows, world.dtype)
-                for (tables, rows), row_id in zip(born, fresh, strict=True)
-            ]
-            for column in kind.columns:
-                new = [part.__dict__[column] for part in parts]
+            for column, field in kind.columns.items():
+                # Derived tables go along, so that observers see what belongs to the rows; new rows have none.
+                new = fresh if kind is RowId else [_given(tables, kind, field) for tables, _ in born]
                 old = table.__dict__[column]
-                table.__dict__[column] = self._room.moved((name, kind, column), old, keep, new)
+                table.__dict__[column] = self._room.moved((name, kind, column), old, keep, new, counts)
+
+
+def _given(tables: Tables, kind: type[Component], field: Column) -> Any:
+    """New rows of a column, or the one value of all of them where they come without that component."""
+    return tables[kind].__dict__[field.name] if kind in tables else field.default or 0
 
 
 def _kept(killed: Array) -> Any:
