@@ -47,6 +47,7 @@ class Column:
         self.unit, self.shape, self.kind, self.default = unit, shape, kind, default
         self.minimum, self.above, self.maximum = minimum, above, maximum
         self.component = self.name = ""
+        self.per_row = True
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.component, self.name = owner.__name__, name
@@ -81,6 +82,9 @@ class Column:
 
     def check(self, value: object) -> Array:
         """Return `value` as a C-contiguous array of this column's kind, or raise ComponentError."""
+        if type(value) is np.ndarray and value.dtype in _PLAIN[self.kind] and value.flags.c_contiguous:
+            self._check_shape(value)
+            return value
         try:
             array = np.asarray(value)
         except (ValueError, TypeError) as error:
@@ -101,7 +105,7 @@ class Column:
         return np.asarray(array, order="C")
 
     def _check_shape(self, array: Array) -> None:
-        per_row = _per_row.get(self.component, True)
+        per_row = self.per_row
         trailing = array.shape[1:] if per_row else array.shape
         if trailing == self.shape and (array.ndim > 0 or not per_row):
             return
@@ -162,7 +166,11 @@ def column(
     return Column(unit, shape, kind, default, minimum, above, maximum)
 
 
-_per_row: dict[str, bool] = {}
+_PLAIN = {
+    "float": (np.dtype(np.float32), np.dtype(np.float64)),
+    "int": (np.dtype(np.int64),),
+}
+"""What needs no conversion, by kind of column."""
 
 
 def _closed(shape: tuple[int | None, ...]) -> tuple[int, ...]:
@@ -238,7 +246,8 @@ class Component:
                 f"two components are called {cls.__name__} (in {other.__module__} and {cls.__module__}); "
                 "their columns share names in files, so rename one"
             )
-        _per_row[cls.__name__] = cls.per_row
+        for field in cls.columns.values():
+            field.per_row = cls.per_row
         Component.registry[cls.__name__] = cls
 
     def __init__(self, *arrays: object, **named: object) -> None:

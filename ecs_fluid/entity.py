@@ -38,15 +38,16 @@ class Entity:
     @property
     def tables(self) -> Tables:
         """All component tables by type, to read; `World.attach` adds one."""
-        return self.world._tables_of[self.number]
+        world = self._world() or self.world
+        return world._tables_of[self.number]
 
     def __getitem__(self, kind: type[C]) -> C:
         tables = self.tables
-        if kind not in tables:
-            names = (other.__name__ for other in tables)
-            wanted = getattr(kind, "__name__", repr(kind))
-            raise ComponentError(f"entity {self.name!r} has no {wanted}; it has {', '.join(names)}")
-        return tables[kind]  # type: ignore[return-value]
+        if kind in tables:
+            return tables[kind]  # type: ignore[return-value]
+        names = (other.__name__ for other in tables)
+        wanted = getattr(kind, "__name__", repr(kind))
+        raise ComponentError(f"entity {self.name!r} has no {wanted}; it has {', '.join(names)}")
 
     def __contains__(self, kind: type[Component]) -> bool:
         return kind in self.tables
