@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
-from ecs_fluid.kernels.clearing import BLOCK, CLEAR, ROWS, load, look_at, world_planes
+from ecs_fluid.kernels.clearing import BLOCK, CLEAR, ROWS, few_bodies, load, look_at
 from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.passing import MOST_VISITED, far_from_all, well_inside
@@ -267,10 +267,10 @@ def collide(
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
     inverse = 1.0 / obstacles.edge
-    first_plane, planes = world_planes(obstacles, hulls)
+    first_plane, balls, planes, reach = few_bodies(obstacles, hulls)
     chunks = min(CHUNKS, rows // BLOCK + 1)
     for chunk in prange(chunks):
-        lanes = np.empty((ROWS, BLOCK))
+        lanes = np.empty((ROWS, BLOCK), np.float32)
         held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
         stored = np.empty(3, x.dtype)
         begin, stop = chunk * rows // chunks, (chunk + 1) * rows // chunks
@@ -279,8 +279,10 @@ def collide(
                 at = (row - begin) % BLOCK
                 if at == 0:
                     count = min(BLOCK, stop - row)
-                    load(former, x, row, count, clearance, rounding, widest, lanes)
-                    look_at(obstacles, first_plane, planes, lanes, count)
+                    load(former, x, row, count, lanes)
+                    look_at(
+                        obstacles.shape, first_plane, balls, planes, reach, clearance, rounding, lanes, count
+                    )
                 if lanes[CLEAR, at] > 0.0:
                     if len(touched):
                         touched[row] = -1
