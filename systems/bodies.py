@@ -101,14 +101,15 @@ class BodySystem(System):
         """Move all bodies by one tick."""
         entities = body_entities(self.world)
         for entity in entities:
-            entity[FormerPose].x, entity[FormerPose].q = entity[Pose].x, entity[Pose].q
+            pose, former = entity[Pose], entity[FormerPose]
+            former.x[...], former.q[...] = pose.x, pose.q
         if not entities:
             return
         ends = self._follow_scripts(entities, dt)
         bodies, hulls = gathered(entities)
         bodies, push, torque = self._loaded(entities, bodies)
         steps = self._substeps(bodies, hulls, dt)
-        fastest = float(np.linalg.norm(push, axis=1).max())
+        fastest = _largest(push)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, (push, torque), dt, steps, least)
         for entity, x, q in ends:
@@ -121,6 +122,8 @@ class BodySystem(System):
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with their added mass, accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
         n, free = len(bodies.x), bodies.motion == FREE
+        if not free.any():
+            return bodies, np.zeros((n, 3)), np.zeros((n, 3))
         push, torque = np.where(free[:, None], self.gravity_now(), 0.0), np.zeros((n, 3))
         first = 0
         for entity in entities:
@@ -153,12 +156,17 @@ class BodySystem(System):
         from ecs_fluid.kernels.impacts import advance
         from ecs_fluid.kernels.isolation import alone, drift
 
-        table, ids = self.field(ContactMemory), row_ids(entities)
-        push, torque = loads
+        table, (push, torque) = self.field(ContactMemory), loads
         apart = alone(bodies, hulls, push, dt)
         drift(bodies, apart, push, torque, dt, steps)
         rest = np.flatnonzero(~apart)
+        if not len(rest):
+            write_back(entities, bodies)
+            nothing = np.zeros((0, 3), self.world.dtype)
+            table.ids, table.place, table.force = np.zeros((0, 2), np.int64), nothing, nothing.copy()
+            return
         some = Bodies(*(column[rest] for column in bodies))
+        ids = row_ids(entities)
         memory = advance(
             some, hulls, _recalled(table, ids[rest]), push[rest], torque[rest], dt, steps, self.sweeps, least
         )
@@ -201,11 +209,15 @@ class BodySystem(System):
         uneven = bodies.shape == SOLID
         if not uneven.any():
             return self.substeps
-        inner = float(hulls.inner[bodies.hull[uneven]].min())
-        speed = float(np.linalg.norm(bodies.v, axis=1).max())
-        spin = float(np.linalg.norm(bodies.spin[bodies.shape > 0], axis=1).max())
-        wanted = max(dt * speed / (0.5 * inner), dt * spin / 0.5)
+        inner = hulls.inner[bodies.hull[uneven]].min()
+        speed, spin = _largest(bodies.v), _largest(bodies.spin[bodies.shape > 0])
+        wanted = max(dt * speed / (0.5 * float(inner)), dt * spin / 0.5)
         return int(min(max(self.substeps, math.ceil(wanted)), MOST_SUBSTEPS))
+
+
+def _largest(vectors: Array) -> float:
+    """Length of the longest of vectors (n, 3)."""
+    return math.sqrt((vectors * vectors).sum(axis=1).max())
 
 
 def _recalled(table: ContactMemory, ids: Array) -> Memory:

@@ -131,12 +131,13 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
     """Write poses and velocities of moving bodies into their tables; free bodies get theirs from impulses."""
     first = 0
     for entity in entities:
-        last = first + len(entity)
-        moved = entity[Body].motion != 0
-        free = entity[Body].motion == FREE
+        rows = slice(first, first + len(entity[Pose].x))
+        first = rows.stop
+        kinds = entity[Body].motion
+        moved = kinds != 0
+        if not moved.any():
+            continue
+        free = kinds == FREE
         pose, motion = entity[Pose], entity[RigidMotion]
-        pose.x[moved] = bodies.x[first:last][moved]
-        pose.q[moved] = bodies.q[first:last][moved]
-        motion.v[free] = bodies.v[first:last][free]
-        motion.spin[free] = bodies.spin[first:last][free]
-        first = last
+        pose.x[moved], pose.q[moved] = bodies.x[rows][moved], bodies.q[rows][moved]
+        motion.v[free], motion.spin[free] = bodies.v[rows][free], bodies.spin[rows][free]

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
-from ecs_fluid.kernels.contacts import BALL, CONTAINER
+from ecs_fluid.kernels.contacts import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.polytope import Hulls, closest, plane_bound
 
@@ -51,6 +51,23 @@ def _surface(
         t[i, 1, 0] * nx + t[i, 1, 1] * ny + t[i, 1, 2] * nz,
         t[i, 2, 0] * nx + t[i, 2, 1] * ny + t[i, 2, 2] * nz,
     )
+
+
+@njit(forceinline=True, error_model="numpy")
+def _beyond_a_plane(
+    obstacles: Obstacles, hulls: Hulls, i: int, x: float, y: float, z: float, distance: float
+) -> bool:
+    """Whether a place is beyond one plane of polytope i by more than a distance, and so farther from it."""
+    t, planes, h = obstacles.turn1, hulls.planes, obstacles.hull[i]
+    dx, dy, dz = x - obstacles.x1[i, 0], y - obstacles.x1[i, 1], z - obstacles.x1[i, 2]
+    rx = t[i, 0, 0] * dx + t[i, 1, 0] * dy + t[i, 2, 0] * dz
+    ry = t[i, 0, 1] * dx + t[i, 1, 1] * dy + t[i, 2, 1] * dz
+    rz = t[i, 0, 2] * dx + t[i, 1, 2] * dy + t[i, 2, 2] * dz
+    for k in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
+        gap = planes[k, 0] * rx + planes[k, 1] * ry + planes[k, 2] * rz - planes[k, 3]
+        if gap > 0.0 and SURELY * gap >= distance:
+            return True
+    return False
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
@@ -100,6 +117,8 @@ def near_surfaces(
                     dx, dy, dz = px - obstacles.x1[i, 0], py - obstacles.x1[i, 1], pz - obstacles.x1[i, 2]
                     out = SURELY * math.sqrt(dx * dx + dy * dy + dz * dz) - obstacles.radius[i]
                     if out >= best:
+                        continue
+                    if obstacles.shape[i] == SOLID and _beyond_a_plane(obstacles, hulls, i, px, py, pz, best):
                         continue
                 distance, nx, ny, nz = _surface(obstacles, hulls, i, px, py, pz)
                 if distance >= best or (s >= count and distance < 0.0):
