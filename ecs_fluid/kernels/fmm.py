@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels import fmm_tree
 from ecs_fluid.kernels.fmm_accuracy import DIRECT_BELOW, Settings, settings
+from ecs_fluid.kernels.fmm_lanes import zero_rows
 from ecs_fluid.kernels.fmm_near import sort_sources
 from ecs_fluid.kernels.fmm_orders import orders
 from ecs_fluid.kernels.fmm_passes import whole, with_order
@@ -81,8 +82,8 @@ def plan(
     tree = fmm_tree.build(sx, chosen.leaf)
     alpha, sigma, packed = sort_sources(code, tree, np.ascontiguousarray(sa), np.ascontiguousarray(ssigma))
     moments = np.empty((0, 0, 3), sigma.dtype)
-    s2 = np.empty((tree.radius.size, 4))
-    sources = Sources(code, chosen, orders(1), tree, alpha, sigma, moments, packed, s2)
+    cards = zero_rows(tree.radius.size, np.float64)
+    sources = Sources(code, chosen, orders(1), tree, alpha, sigma, moments, packed, cards)
     return Plan(with_order(sources, chosen.order), tolerance, few or (how is not None and not check))
 
 

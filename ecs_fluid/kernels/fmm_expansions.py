@@ -10,27 +10,22 @@ R = t - s, x = t + e and x_i = s + d_i,
 source node, so core size and node size are free of each other; the series of 1/sqrt(r^2 + sigma^2) converges
 even faster than that of 1/r, like ((a + b)/sqrt(R^2 + sigma^2))^order for node radii a and b.
 
-D comes from f_k = (1/r d/dr)^k G by the recurrence of McMurchie and Davidson 1978 (their R_tuv), which
-needs a kernel for nothing but f_0 ... f_order. Everything is scaled: M by powers of the source node's
-scale, L by the target node's, D by the distance, so that float32 has room for any size of a flow.
+Everything is scaled: M by powers of the source node's scale, L by the target node's, D by the distance, so
+that float32 has room for any size of a flow. ``fmm_meetings`` has the derivatives and the sums over n.
 
 Source: Dehnen 2002 (J. Comput. Phys. 179, 27) for the truncation by total order and the criterion.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.fmm_lanes import lane_sum, load, multiply, multiply_add, same, store
+from ecs_fluid.kernels.fmm_lanes import load, multiply, multiply_add, same, store
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART
-from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE, WINCKELMANS
 from ecs_fluid.kernels.vectors import wide_vectors
-
-_ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
 
 @njit(**PART)
@@ -44,8 +39,8 @@ def monomials(o: Any, order: int, x: float, y: float, z: float, out: Any) -> Non
 
 
 @njit(**PART)
-def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, s2: Any, powers: Any) -> None:
-    """Moments of leaf k; s2[node, 3] is its sum of |alpha|."""
+def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, cards: Any, powers: Any) -> None:
+    """Moments of leaf k."""
     node, n = (np.int64(1) << np.int64(tree.depth)) - 1 + k, sigma.size
     first, last = (k * n) >> tree.depth, ((k + 1) * n) >> tree.depth
     for j in range(m.shape[1]):
@@ -71,46 +66,51 @@ def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, s2:
         plain += square
         least = square if square < least else least
         largest = square if square > largest else largest
-    s2[node, 0] = mean / total if total > 0.0 else plain / (last - first)
-    s2[node, 1] = least
-    s2[node, 2] = largest
-    s2[node, 3] = total
+    cards[node, 0] = mean / total if total > 0.0 else plain / (last - first)
+    cards[node, 1] = least
+    cards[node, 2] = largest
+    cards[node, 3] = total
 
 
 @njit(**KERNEL)
 def fill_moments(
-    o: Any, tree: Any, alpha: Any, sigma: Any, top: int, first: int, last: int, deepest: int, m: Any, s2: Any
-) -> None:
+    o: Any, tree: Any, alpha: Any, sigma: Any, top: int, first: int, last: int, deepest: int, m: Any,
+    cards: Any,
+) -> None:  # fmt: skip
     """Moments ``m (nodes, c, 3)`` of the nodes first:last of level ``top`` and of all below them.
 
-    Those deeper than ``deepest`` have theirs already. Also ``s2 (nodes, 4)``: mean, least and largest sigma^2
-    [m^2] and the sum of |alpha|. The mean is weighted by |alpha|: it makes the error of one common core
-    radius second order.
+    Those deeper than ``deepest`` have theirs already. Also ``cards (nodes, 8)``: mean, least and largest
+    sigma^2 [m^2], the sum of |alpha| [m^3/s], centre and radius [m]. The mean is weighted by |alpha|: it
+    makes the error of one common core radius second order.
     """
     powers = np.empty(m.shape[1])
     shift, moved = np.empty(3), np.empty((m.shape[1], 3), m.dtype)
     for level in range(deepest, top - 1, -1):
         for k in range(first << (level - top), last << (level - top)):
+            node = (np.int64(1) << np.int64(level)) - 1 + k
             if level == tree.depth:
-                _leaf_moments(o, tree, k, alpha, sigma, m, s2, powers)
+                _leaf_moments(o, tree, k, alpha, sigma, m, cards, powers)
             else:
-                _join_moments(o, tree, (np.int64(1) << np.int64(level)) - 1 + k, m, s2, shift, moved)
+                _join_moments(o, tree, node, m, cards, shift, moved)
+            for a in range(3):
+                cards[node, 4 + a] = tree.centre[node, a]
+            cards[node, 7] = tree.radius[node]
 
 
 @njit(**PART)
-def _join_moments(o: Any, tree: Any, node: Any, m: Any, s2: Any, shift: Any, moved: Any) -> None:
+def _join_moments(o: Any, tree: Any, node: Any, m: Any, cards: Any, shift: Any, moved: Any) -> None:
     """Moments of a node from those of its two children."""
     left, right = 2 * node + 1, 2 * node + 2
     for j in range(m.shape[1]):
         m[node, j, 0] = m[node, j, 1] = m[node, j, 2] = 0.0
     for child in range(left, right + 1):
         _moments_up(o, child, node, tree.centre, tree.scale, m, shift, moved)
-    total = s2[left, 3] + s2[right, 3]
-    share = s2[left, 3] / total if total > 0.0 else 0.5
-    s2[node, 0] = share * s2[left, 0] + (1.0 - share) * s2[right, 0]
-    s2[node, 1] = s2[left, 1] if s2[left, 1] < s2[right, 1] else s2[right, 1]
-    s2[node, 2] = s2[left, 2] if s2[left, 2] > s2[right, 2] else s2[right, 2]
-    s2[node, 3] = total
+    total = cards[left, 3] + cards[right, 3]
+    share = cards[left, 3] / total if total > 0.0 else 0.5
+    cards[node, 0] = share * cards[left, 0] + (1.0 - share) * cards[right, 0]
+    cards[node, 1] = cards[left, 1] if cards[left, 1] < cards[right, 1] else cards[right, 1]
+    cards[node, 2] = cards[left, 2] if cards[left, 2] > cards[right, 2] else cards[right, 2]
+    cards[node, 3] = total
 
 
 @njit(**PART)
@@ -175,130 +175,6 @@ def local_down(o: Any, shift: Any, above: Any, scale_above: float, scale: float,
             for a in range(3):
                 below[k, a] *= factor
         factor *= ratio
-
-
-@njit(**PART)
-def _radial_derivatives(code: int, order: int, distance: float, s2: float, f: Any, lane: int) -> None:
-    """f[k, lane] = (1/r d/dr)^k G in units of the distance: sqrt(r^2 + s2) for algebraic blobs, else r."""
-    w = s2 / (distance * distance)
-    if code == GAUSSIAN:
-        v = 1.0 / np.sqrt(w)
-        if v < 12.0:
-            value = math.erf(v * math.sqrt(0.5))
-            tail = _ROOT_2_OVER_PI * v * np.exp(-0.5 * v * v)
-            for k in range(order + 1):
-                f[k, lane] = value
-                # Differences lose digits at small v, but only such that the singular kernel does not need.
-                value = tail - (2 * k + 1) * value
-                tail *= -v * v
-            return
-    value = 1.0
-    for k in range(order + 1):
-        following = -(2 * k + 1) * value
-        f[k, lane] = value - 0.5 * w * following if code == WINCKELMANS else value
-        value = following
-
-
-@njit(**PART)
-def prepare_lanes(
-    s: Any, order: int, target: Any, t: Any, nodes: Any, first: int, count: int, w: Any
-) -> None:
-    """Directions, radial derivatives and scale factors of source nodes first:first + count, one per lane."""
-    centre, algebraic = s.tree.centre, s.code not in (GAUSSIAN, RANKINE)
-    for lane in range(w.d.shape[1]):
-        if lane >= count:
-            for a in range(3):
-                w.direction[a, lane] = 0.0
-            for k in range(order + 1):
-                w.f[k, lane] = 0.0
-                w.powers[k, lane] = 0.0
-            continue
-        node = nodes[first + lane]
-        x, y = target.centre[t, 0] - centre[node, 0], target.centre[t, 1] - centre[node, 1]
-        z = target.centre[t, 2] - centre[node, 2]
-        square = x * x + y * y + z * z
-        if algebraic:
-            square += s.s2[node, 0]
-        inverse = 1.0 / np.sqrt(square)
-        w.direction[0, lane] = x * inverse
-        w.direction[1, lane] = y * inverse
-        w.direction[2, lane] = z * inverse
-        _radial_derivatives(s.code, order, 1.0 / inverse, s.s2[node, 0], w.f, lane)
-        power, ratio = inverse, 1.0
-        for k in range(order + 1):
-            w.ratios[k, lane] = ratio
-            w.powers[k, lane] = power
-            ratio *= s.tree.scale[node] * inverse
-            power *= target.scale[t] * inverse
-
-
-@njit(**PART)
-def gather_moments(
-    o: Any, order: int, m: Any, nodes: Any, first: int, count: int, ratios: Any, gathered: Any
-) -> None:
-    """Moments of those nodes, one per lane, times ratios[|n|, lane] (to units of the distance).
-
-    One total order at a time, so that the rows being filled stay in the first-level cache.
-    """
-    for q in range(order + 1):
-        for lane in range(count):
-            node, factor = nodes[first + lane], ratios[q, lane]
-            for n in range(o.size[q], o.size[q + 1]):
-                gathered[3 * n, lane] = m[node, n, 0] * factor
-                gathered[3 * n + 1, lane] = m[node, n, 1] * factor
-                gathered[3 * n + 2, lane] = m[node, n, 2] * factor
-
-
-@njit(**PART)
-def add_local(
-    o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any
-) -> None:
-    """local[m] += powers[|m|] sum_n D_(m+n) M_n over |m| + |n| <= order, one source node per lane.
-
-    Rows of lanes: ``direction (3,)`` is R in units of the distance, ``f (order + 1,)``, ``gathered (3 c,)``
-    and ``local (3 c,)`` (index and axis), ``powers (order + 1,)``, ``d (c,)`` scratch.
-    """
-    wide_vectors()
-    x, y, z = load(direction, 0), load(direction, 1), load(direction, 2)
-    store(d, 0, load(f, order))
-    for k in range(order - 1, -1, -1):
-        # In place from the top: an entry needs only lower orders, which are still those of k + 1.
-        for m in range(o.size[order - k + 1] - 1, 0, -1):
-            a = o.axis[m]
-            below = load(d, o.first[m])
-            if a == 0:
-                value = multiply(x, below)
-            elif a == 1:
-                value = multiply(y, below)
-            else:
-                value = multiply(z, below)
-            if o.second[m] >= 0:
-                value = multiply_add(same(d.dtype.type(o.entry[m] - 1), d), load(d, o.second[m]), value)
-            store(d, m, value)
-        store(d, 0, load(f, k))
-    for m in range(o.size[order + 1]):
-        base = o.start[m]
-        u = v = w = same(d.dtype.type(0.0), d)
-        for n in range(o.size[order - o.degree[m] + 1]):
-            derivative = load(d, o.sums[base + n])
-            u = multiply_add(derivative, load(gathered, 3 * n), u)
-            v = multiply_add(derivative, load(gathered, 3 * n + 1), v)
-            w = multiply_add(derivative, load(gathered, 3 * n + 2), w)
-        power = load(powers, o.degree[m])
-        store(local, 3 * m, multiply_add(u, power, load(local, 3 * m)))
-        store(local, 3 * m + 1, multiply_add(v, power, load(local, 3 * m + 1)))
-        store(local, 3 * m + 2, multiply_add(w, power, load(local, 3 * m + 2)))
-
-
-@njit(**PART)
-def collect_lanes(lanes_local: Any, local: Any) -> None:
-    """local[m, a] += sum over lanes, and empty the lanes."""
-    wide_vectors()
-    zero = same(local.dtype.type(0.0), lanes_local)
-    for m in range(local.shape[0]):
-        for a in range(3):
-            local[m, a] += lane_sum(load(lanes_local, 3 * m + a))
-            store(lanes_local, 3 * m + a, zero)
 
 
 @njit(**PART)

@@ -1,9 +1,9 @@
-"""A vector of lanes for compiled code: 32 float32 or 16 float64 numbers that are neighbours in memory.
+"""A vector of lanes for compiled code: 16 float32 or 8 float64 numbers that are neighbours in memory.
 
 The loops of the fast multipole method are short sums of products whose operands lie in rows picked by a
 table, and no compiler finds the vectors in them. Here the vectors are written down: a row of an array
-``(rows, lanes(dtype))`` is loaded, multiplied and stored as a whole. 128 bytes are two vectors of AVX-512,
-four of AVX2 and eight of NEON, so three running sums hide the latency of the multiply-adds.
+``(rows, lanes(dtype))`` is loaded, multiplied and stored as a whole. 64 bytes are one vector of AVX-512, two
+of AVX2 and four of NEON; nine running sums hide the latency of the multiply-adds.
 
 All functions but ``lanes`` and ``zero_rows`` exist in compiled code only.
 """
@@ -20,7 +20,7 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 from numpy.typing import NDArray
 
-ROW_BYTES = 128
+ROW_BYTES = 64
 """Bytes in a row of lanes."""
 
 _FLAGS = ("reassoc", "contract", "arcp", "nsz", "afn")
@@ -126,6 +126,76 @@ def multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fadd(builder.fmul(args[0], args[1], flags=_FLAGS), args[2], flags=_FLAGS)
 
     return a(a, b, c), codegen
+
+
+@intrinsic
+def turn(typingctx: Any, rows: Any, numbers: Any, places: Any, factors: Any, grades: Any, first: Any) -> Any:
+    """Rows first ... first + 7 of ``rows``: lane i of row e is numbers[places[i] + e] factors[grades[e], i].
+
+    ``numbers`` is contiguous and read as one row. Pieces of 16 bytes are loaded and transposed in registers:
+    number by number, this took ten times as long.
+    """
+    kind = Lanes(rows.dtype)
+    across = 128 // rows.dtype.bitwidth  # numbers of a piece
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        given = dict(zip(("rows", "numbers", "places", "factors", "grades"), signature.args, strict=False))
+        arrays = {
+            name: context.make_array(of)(context, builder, value).data
+            for (name, of), value in zip(given.items(), args, strict=False)
+        }
+        element, align, at = arrays["rows"].type.pointee, rows.dtype.bitwidth // 8, args[5]
+
+        def vector(data: Any, place: Any, count: int) -> Any:
+            step = cgutils.gep_inbounds(builder, data, place)
+            return builder.bitcast(step, ir.VectorType(element, count).as_pointer())
+
+        def picked(a: Any, b: Any, places: list[int]) -> Any:
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+            return builder.shuffle_vector(a, b, mask)
+
+        def interleaved(a: Any, b: Any, size: int, half: int) -> Any:
+            """Groups of ``size`` of a and b in turn, from one half of every piece."""
+            places = []
+            for start in range(half * across // 2, kind.count, across):
+                for low in range(start, start + across // 2, size):
+                    places += [low + i for i in range(size)] + [kind.count + low + i for i in range(size)]
+            return picked(a, b, places)
+
+        starts = [
+            builder.add(
+                builder.load(cgutils.gep_inbounds(builder, arrays["places"], ir.Constant(at.type, i))), at
+            )
+            for i in range(kind.count)
+        ]
+        for low in range(0, 8, across):
+            columns = []
+            for i in range(across):
+                pieces = []
+                for j in range(i, kind.count, across):
+                    place = builder.add(starts[j], ir.Constant(at.type, low))
+                    pieces.append(builder.load(vector(arrays["numbers"], place, across), align=align))
+                while len(pieces) > 1:
+                    wide = list(range(2 * pieces[0].type.count))
+                    pieces = [picked(a, b, wide) for a, b in zip(pieces[::2], pieces[1::2], strict=True)]
+                columns.append(pieces[0])
+            if across == 4:
+                a, b, c, d = columns
+                pairs = [(interleaved(a, b, 1, half), interleaved(c, d, 1, half)) for half in (0, 1)]
+                columns = [interleaved(x, y, 2, half) for x, y in pairs for half in (0, 1)]
+            else:
+                columns = [interleaved(columns[0], columns[1], 1, half) for half in (0, 1)]
+            for i, column in enumerate(columns):
+                row = builder.add(at, ir.Constant(at.type, low + i))
+                grade = builder.load(cgutils.gep_inbounds(builder, arrays["grades"], row))
+                place = builder.mul(grade, ir.Constant(at.type, kind.count))
+                factor = builder.load(vector(arrays["factors"], place, kind.count), align=align)
+                place = builder.mul(row, ir.Constant(at.type, kind.count))
+                value = builder.fmul(column, factor, flags=_FLAGS)
+                builder.store(value, vector(arrays["rows"], place, kind.count), align=align)
+        return context.get_dummy_value()
+
+    return types.void(rows, numbers, places, factors, grades, types.intp), codegen
 
 
 @intrinsic

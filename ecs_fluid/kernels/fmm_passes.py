@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,15 +47,17 @@ def some(target: PointTree, leaves: NDArray[np.int64]) -> Pieces:
 def with_order(s: Sources, order: int) -> Sources:
     """The same sources with moments up to another order."""
     o, tree = orders(order), s.tree
-    moments = np.empty((tree.radius.size, o.degree.size, 3), s.ssigma.dtype)
+    shape = tree.radius.size, o.degree.size, 3
+    # They are read in eights, beyond the last one.
+    moments = np.empty(math.prod(shape) + 8, s.ssigma.dtype)[:-8].reshape(shape)
     top = branch_level(tree.depth, s.ssigma.size)
 
     def branches(first: int, last: int) -> None:
-        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.s2)
+        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.cards)
 
     share(branches, 1 << top)
     if top > 0:
-        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.s2)
+        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.cards)
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 

@@ -17,16 +17,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.fmm_accuracy import Settings
-from ecs_fluid.kernels.fmm_expansions import (
-    add_local,
-    collect_lanes,
-    evaluate,
-    gather_moments,
-    local_curl,
-    local_down,
-    prepare_lanes,
-)
-from ecs_fluid.kernels.fmm_lanes import zero_rows
+from ecs_fluid.kernels.fmm_expansions import evaluate, local_curl, local_down
+from ecs_fluid.kernels.fmm_lanes import lanes, zero_rows
+from ecs_fluid.kernels.fmm_meetings import add_local, collect_lanes, gather_moments, prepare_lanes
 from ecs_fluid.kernels.fmm_orders import Orders
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART
 from ecs_fluid.kernels.fmm_tree import PointTree
@@ -55,8 +48,9 @@ class Sources(NamedTuple):
     """(nodes, c, 3)"""
     packed: NDArray[Any]
     """(8, n and some) the same and more, ready for the pair loops"""
-    s2: NDArray[np.float64]
-    """(nodes, 4) mean, least and largest sigma^2, m^2, and sum of |alpha|, m^3/s"""
+    cards: NDArray[np.float64]
+    """(nodes, 8) what the walk asks of a node, on one cache line: mean, least and largest sigma^2, m^2, sum
+    of |alpha|, m^3/s, centre and radius, m"""
 
 
 class Scratch(NamedTuple):
@@ -77,35 +71,34 @@ class Scratch(NamedTuple):
     """(c, 3) that of the velocity"""
     shift: Any
     """(3,) from centre to centre"""
+    places: Any
+    """(lanes,) where the moments of the nodes begin"""
 
 
 def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
     """Scratch for one ``walk`` over pieces of ``levels`` levels below their node."""
     c = o.degree.size
-    rows = (3, o.order + 1, o.order + 1, 3 * c, o.order + 1, c, 3 * c, 3, 12)
-    # Unused lanes are multiplied by zero, which is not enough for what memory may hold.
+    rows = (5, o.order + 1, o.order + 2, 3 * c + 8, o.order + 1, c, 3 * c, 3, 12)
     arrays = [zero_rows(count, dtype) for count in rows]
     arrays += [np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3)]
+    arrays.append(np.empty(lanes(dtype), np.int64))
     return Scratch(*arrays)
 
 
-@njit(**PART)
-def _order_needed(s: Any, reach: Any, target: Any, t: Any, node: Any) -> int:
-    """Order of expansion that target node t and a source node need to meet, 0 if they are too close for any.
+@njit(**PART, forceinline=True)
+def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: float, node: Any) -> int:
+    """Order of expansion that a target node there and a source node need to meet, 0 if too close for any.
 
     The series converges like (a + b)/distance to the power of the order, so pairs at less than the opening
     keep the error with fewer terms: ``reach[p]`` is the square of the ratio that order p can do.
     """
-    how, tree = s.settings, s.tree
-    r2 = 0.0
-    for a in range(3):
-        r2 += (target.centre[t, a] - tree.centre[node, a]) ** 2
-    extent = target.radius[t] + tree.radius[node]
-    mean, least, largest = s.s2[node, 0], s.s2[node, 1], s.s2[node, 2]
+    how, cards = s.settings, s.cards
+    x, y, z = x - cards[node, 4], y - cards[node, 5], z - cards[node, 6]
+    r2 = x * x + y * y + z * z
+    extent = radius + cards[node, 7]
+    mean, least, largest = cards[node, 0], cards[node, 1], cards[node, 2]
     singular = s.code == GAUSSIAN or s.code == RANKINE
     square = r2 if singular else r2 + least
-    if extent * extent >= how.opening * how.opening * square:
-        return 0
     if singular:
         clearance = how.clearance if largest - least <= how.spread * largest else how.mixed_clearance
         far = np.sqrt(r2) - extent >= clearance * np.sqrt(largest)
@@ -115,19 +108,16 @@ def _order_needed(s: Any, reach: Any, target: Any, t: Any, node: Any) -> int:
         far = 3.0 * (largest - least) <= how.spread * (r2 + mean)
     else:  # the tail is 15/8 rho^-4
         far = 3.75 * largest * (largest - least) <= how.spread * (r2 + mean) ** 2
-    if not far:
-        return 0
+    # Counted without branches, which nobody could predict.
     order = _LEAST_ORDER
-    while order < how.order and extent * extent > reach[order] * square:
-        order += 1
-    return order
+    for q in range(_LEAST_ORDER, how.order):
+        order += int(extent * extent > reach[q] * square)
+    return order * int(far & (extent * extent < how.opening * how.opening * square))
 
 
 @njit(**PART)
-def _room(rows: Any, used: Any) -> Any:
-    """The list, copied to twice its length if it is full."""
-    if used < rows.size:
-        return rows
+def _longer(rows: Any) -> Any:
+    """The list, copied to one of twice its length."""
     longer = np.empty(2 * rows.size, np.int64)
     for i in range(rows.size):
         longer[i] = rows[i]
@@ -135,50 +125,64 @@ def _room(rows: Any, used: Any) -> Any:
 
 
 @njit(**PART)
-def _sort_out(
-    s: Any,
-    reach: Any,
-    target: Any,
-    t: Any,
-    leaf: bool,
-    pending: Any,
-    first: Any,
-    last: Any,
-    far: Any,
-    stack: Any,
-) -> Any:
-    """Share the inherited source nodes ``pending[first:last]`` between expansion and what is handed down.
+def _share_out(
+    s: Any, reach: Any, target: Any, t: Any, leaf: bool, queue: Any, far: Any, pending: Any, ends: Any
+) -> None:
+    """Share the source nodes of ``queue`` between ``far`` and ``pending`` as long as all three have room.
 
-    Puts nodes with their orders into ``far`` and appends what is left to ``pending``; returns both lists and
-    their ends. Lists are replaced by longer ones where they are too short.
+    ``ends`` are the place in the queue, its end, and those of far and pending.
     """
-    tree = s.tree
+    tree, cards = s.tree, s.cards
     leaves = (np.int64(1) << np.int64(tree.depth)) - 1
     targets = target.order.size >> target.depth
     direct = leaf and (targets + 1) * ((s.ssigma.size >> tree.depth) + 1) <= s.settings.pairs
-    used, count = last, 0
-    for at in range(first, last):
-        stack[0] = pending[at]
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            node = stack[depth]
-            order = 0
-            if not direct or node < leaves:
-                order = _order_needed(s, reach, target, t, node)
-            if order > 0:
-                far = _room(far, count)
-                far[count] = node * _ORDERS + order
-                count += 1
-            elif node < leaves and (leaf or tree.radius[node] > target.radius[t]):
-                stack[depth] = 2 * node + 2
-                stack[depth + 1] = 2 * node + 1
-                depth += 2
-            else:
-                pending = _room(pending, used)
-                pending[used] = node
-                used += 1
-    return far, count, pending, used
+    x, y, z = target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
+    radius = target.radius[t]
+    # A leaf opens every node.
+    opened = -1.0 if leaf else radius
+    head, tail, count, used = ends[0], ends[1], ends[2], ends[3]
+    while head < tail and tail + 2 <= queue.size and count < far.size and used < pending.size:
+        node = queue[head]
+        head += 1
+        order = _order_needed(s, reach, x, y, z, radius, node)
+        inner = node < leaves
+        met = (order > 0) & (inner | (not direct))
+        split = (not met) & inner & (cards[node, 7] > opened)
+        # All three are written, and kept by counting: a branch would be wrong every other time.
+        far[count] = node * _ORDERS + order
+        count += np.int64(met)
+        queue[tail], queue[tail + 1] = 2 * node + 1, 2 * node + 2
+        tail += 2 * np.int64(split)
+        pending[used] = node
+        used += np.int64(not (met or split))
+    ends[0], ends[1], ends[2], ends[3] = head, tail, count, used
+
+
+@njit(**PART)
+def _sort_out(
+    s: Any, reach: Any, target: Any, t: Any, leaf: bool, pending: Any, first: Any, last: Any, far: Any,
+    queue: Any, ends: Any,
+) -> Any:  # fmt: skip
+    """Share the inherited source nodes ``pending[first:last]`` between expansion and what is handed down.
+
+    Puts nodes with their orders into ``far`` and appends what is left to ``pending``, whose ends go to
+    ``ends[2:]``. Returns the three lists, replaced by longer ones where they were too short.
+    """
+    while queue.size < last - first + 2:
+        queue = _longer(queue)
+    for at in range(last - first):
+        queue[at] = pending[first + at]
+    ends[0], ends[1], ends[2], ends[3] = 0, last - first, 0, last
+    while True:
+        _share_out(s, reach, target, t, leaf, queue, far, pending, ends)
+        if ends[0] == ends[1]:
+            return far, pending, queue
+        if ends[1] + 2 > queue.size:
+            queue = _longer(queue)
+        if ends[2] == far.size:
+            far = _longer(far)
+        if ends[3] == pending.size:
+            pending = _longer(pending)
 
 
 @njit(**PART)
@@ -212,7 +216,7 @@ def _add_expansions(
         while place[order] < low + met:
             order += 1
         prepare_lanes(s, order, target, t, ranked, low, met, w)
-        gather_moments(s.orders, order, s.moments, ranked, low, met, w.ratios, w.gathered)
+        gather_moments(s.orders, order, s.moments, w.places, w.ratios, w.gathered)
         add_local(s.orders, order, w.direction, w.f, w.gathered, w.powers, w.d, w.lanes_local)
     collect_lanes(w.lanes_local, local)
 
@@ -261,9 +265,10 @@ def walk(
     reach = np.empty(how.order + 1)
     for q in range(1, how.order + 1):
         reach[q] = how.opening ** (2.0 * how.order / q)
-    local, shift, stack = w.local, w.shift, np.empty(2 * s.tree.depth + 8, np.int64)
+    local, shift, queue = w.local, w.shift, np.empty(1024, np.int64)
     far, pending, ranked = np.empty(512, np.int64), np.empty(1024, np.int64), np.empty(512, np.int64)
     place = np.empty(how.order + 2, np.int64)
+    ends = np.empty(4, np.int64)
     near, leaves, met = np.empty(1024, np.int64), np.int64(0), np.int64(0)
     start = np.empty(((last - first) << levels) + 1, np.int64)
     start[0] = 0
@@ -286,9 +291,10 @@ def walk(
                 else:
                     for m in range(c):
                         local[0, m, 0] = local[0, m, 1] = local[0, m, 2] = 0.0
-                far, count, pending, used = _sort_out(
-                    s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, stack
+                far, pending, queue = _sort_out(
+                    s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, queue, ends
                 )
+                count, used = ends[2], ends[3]
                 begin[i + 2] = used
                 met += count
                 if count > 0:
@@ -298,7 +304,8 @@ def walk(
             _add_far(mode, o, w.local[levels], target, t, w, u, du)
             start[leaves + 1] = start[leaves]
             for at in range(begin[levels + 1], used):
-                near = _room(near, start[leaves + 1])
+                if start[leaves + 1] == near.size:
+                    near = _longer(near)
                 near[start[leaves + 1]] = pending[at]
                 start[leaves + 1] += 1
             leaves += 1

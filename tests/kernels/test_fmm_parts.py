@@ -89,6 +89,16 @@ def test_tables_of_multi_indices() -> None:
     for m in range(1, 35):
         assert o.entry[m] == index[m, o.axis[m]] > 0
         assert np.array_equal(index[m] - index[o.first[m]], np.eye(3, dtype=int)[o.axis[m]])
+    assert o.block[:, 1].max() == 3 and o.block[:, 1].sum() == 35
+    for q in range(5):
+        assert o.block[o.blocks[q], 0] == o.size[q]
+    for m, width in o.block:
+        for k in range(1, width):
+            assert o.degree[m + k] == o.degree[m]
+            assert all(
+                o.sums[o.start[m + k] + n] == o.sums[o.start[m] + n] + k
+                for n in range(o.start[m + 1] - o.start[m])
+            )
 
 
 # Threads

@@ -1,0 +1,191 @@
+"""Source nodes act on a target node: derivatives of the kernel, and sums of products with the moments.
+
+The sums are those of ``fmm_expansions``, for one target node and as many source nodes as a vector has lanes.
+The derivatives D come from f_k = (1/r d/dr)^k G by the recurrence of McMurchie and Davidson 1978 (their
+R_tuv), which needs a kernel for nothing but f_0 ... f_order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.fmm_lanes import lane_sum, load, multiply, multiply_add, same, store, turn
+from ecs_fluid.kernels.fmm_threads import PART
+from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE, WINCKELMANS
+from ecs_fluid.kernels.vectors import wide_vectors
+
+_ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
+
+
+@njit(**PART)
+def _radial_derivatives(code: int, order: int, direction: Any, f: Any) -> None:
+    """f[k] = (1/r d/dr)^k G of 1/sqrt(r^2 + s2) or 1/r, in units of that length; the tail of 1/r for rankine.
+
+    ``direction[4]`` is s2 in these units.
+    """
+    wide_vectors()
+    core, value, plain = load(direction, 4), 1.0, same(f.dtype.type(1.0), f)
+    for k in range(order + 1):
+        following = -(2 * k + 1) * value
+        plain = same(f.dtype.type(value), f)
+        if code == WINCKELMANS:
+            plain = multiply_add(same(f.dtype.type(-0.5 * following), f), core, plain)
+        store(f, k, plain)
+        value = following
+
+
+@njit(**PART)
+def _gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
+    """f[k, lane] = (1/r d/dr)^k erf(r/sqrt(2 s2))/r in units of r."""
+    v, value = 1.0 / np.sqrt(np.float64(s2)), 1.0
+    if v < 12.0:
+        value = math.erf(v * math.sqrt(0.5))
+        tail = _ROOT_2_OVER_PI * v * np.exp(-0.5 * v * v)
+        for k in range(order + 1):
+            f[k, lane] = value
+            # Differences lose digits at small v, but only such that the singular kernel does not need.
+            value = tail - (2 * k + 1) * value
+            tail *= -v * v
+    else:
+        for k in range(order + 1):
+            f[k, lane] = value
+            value *= -(2 * k + 1)
+
+
+@njit(**PART)
+def prepare_lanes(
+    s: Any, order: int, target: Any, t: Any, nodes: Any, first: int, count: int, w: Any
+) -> None:
+    """Directions, radial derivatives and scale factors of source nodes first:first + count, one per lane.
+
+    Lanes left over repeat the last node, and have zero for powers.
+    """
+    wide_vectors()
+    algebraic = s.code not in (GAUSSIAN, RANKINE)
+    for lane in range(w.d.shape[1]):
+        node = nodes[first + (lane if lane < count else count - 1)]
+        w.places[lane] = node * 3 * s.moments.shape[1]
+        x, y = target.centre[t, 0] - s.cards[node, 4], target.centre[t, 1] - s.cards[node, 5]
+        z = target.centre[t, 2] - s.cards[node, 6]
+        square = x * x + y * y + z * z
+        if algebraic:
+            square += s.cards[node, 0]
+        inverse = 1.0 / np.sqrt(square)
+        w.direction[0, lane] = x * inverse
+        w.direction[1, lane] = y * inverse
+        w.direction[2, lane] = z * inverse
+        w.ratios[0, lane], w.ratios[1, lane] = 1.0, s.tree.scale[node] * inverse
+        w.powers[0, lane] = inverse if lane < count else 0.0
+        w.direction[3, lane] = target.scale[t] * inverse
+        w.direction[4, lane] = s.cards[node, 0] * inverse * inverse
+        if s.code == GAUSSIAN:
+            _gaussian_derivatives(order, w.direction[4, lane], w.f, lane)
+    ratio, power = load(w.ratios, 1), load(w.direction, 3)
+    for k in range(order):
+        store(w.ratios, k + 1, multiply(load(w.ratios, k), ratio))
+        store(w.powers, k + 1, multiply(load(w.powers, k), power))
+    if s.code != GAUSSIAN:
+        _radial_derivatives(s.code, order, w.direction, w.f)
+
+
+@njit(**PART)
+def gather_moments(o: Any, order: int, m: Any, places: Any, ratios: Any, gathered: Any) -> None:
+    """Moments of nodes at ``places``, one per lane, times ratios[|n|, lane]: in units of the distance."""
+    wide_vectors()
+    for first in range(0, 3 * o.size[order + 1], 8):
+        turn(gathered, m, places, ratios, o.grades, first)
+
+
+@njit(**PART)
+def _fill_derivatives(o: Any, order: int, direction: Any, f: Any, d: Any) -> None:
+    """d[m] = D_m for |m| <= order, from the radial derivatives ``f``."""
+    wide_vectors()
+    store(d, 0, load(f, order))
+    for k in range(order - 1, -1, -1):
+        # In place from the top: an entry needs only lower orders, which are still those of k + 1.
+        for m in range(o.size[order - k + 1] - 1, 0, -1):
+            again = multiply(same(d.dtype.type(o.entry[m] - 1), d), load(d, o.second[m]))
+            store(d, m, multiply_add(load(direction, o.axis[m]), load(d, o.first[m]), again))
+        store(d, 0, load(f, k))
+
+
+@njit(**PART)
+def add_local(
+    o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any
+) -> None:
+    """local[m] += powers[|m|] sum_n D_(m+n) M_n over |m| + |n| <= order, one source node per lane.
+
+    Rows of lanes: ``direction (3,)`` is R in units of the distance, ``f (order + 1,)``, ``gathered (3 c,)``
+    and ``local (3 c,)`` (index and axis), ``powers (order + 1,)``, ``d (c,)`` scratch. Three indices m at a
+    time share the moments, or loads would take longer than what is done with them.
+    """
+    wide_vectors()
+    _fill_derivatives(o, order, direction, f, d)
+    zero = same(d.dtype.type(0.0), d)
+    for b in range(o.blocks[order + 1]):
+        m, width = o.block[b, 0], o.block[b, 1]
+        base, stop = o.start[m], o.size[order - o.degree[m] + 1]
+        u = v = w = u1 = v1 = w1 = u2 = v2 = w2 = zero
+        if width == 3:
+            for n in range(stop):
+                at = np.int64(o.sums[base + n])
+                first, second, third = load(d, at), load(d, at + 1), load(d, at + 2)
+                moment = load(gathered, 3 * n)
+                u = multiply_add(first, moment, u)
+                u1 = multiply_add(second, moment, u1)
+                u2 = multiply_add(third, moment, u2)
+                moment = load(gathered, 3 * n + 1)
+                v = multiply_add(first, moment, v)
+                v1 = multiply_add(second, moment, v1)
+                v2 = multiply_add(third, moment, v2)
+                moment = load(gathered, 3 * n + 2)
+                w = multiply_add(first, moment, w)
+                w1 = multiply_add(second, moment, w1)
+                w2 = multiply_add(third, moment, w2)
+        elif width == 2:
+            for n in range(stop):
+                at = np.int64(o.sums[base + n])
+                first, second = load(d, at), load(d, at + 1)
+                moment = load(gathered, 3 * n)
+                u = multiply_add(first, moment, u)
+                u1 = multiply_add(second, moment, u1)
+                moment = load(gathered, 3 * n + 1)
+                v = multiply_add(first, moment, v)
+                v1 = multiply_add(second, moment, v1)
+                moment = load(gathered, 3 * n + 2)
+                w = multiply_add(first, moment, w)
+                w1 = multiply_add(second, moment, w1)
+        else:
+            for n in range(stop):
+                first = load(d, np.int64(o.sums[base + n]))
+                u = multiply_add(first, load(gathered, 3 * n), u)
+                v = multiply_add(first, load(gathered, 3 * n + 1), v)
+                w = multiply_add(first, load(gathered, 3 * n + 2), w)
+        power = load(powers, o.degree[m])
+        _add_row(local, m, u, v, w, power)
+        if width > 1:
+            _add_row(local, m + 1, u1, v1, w1, power)
+        if width > 2:
+            _add_row(local, m + 2, u2, v2, w2, power)
+
+
+@njit(**PART, forceinline=True)
+def _add_row(local: Any, m: Any, u: Any, v: Any, w: Any, power: Any) -> None:
+    store(local, 3 * m, multiply_add(u, power, load(local, 3 * m)))
+    store(local, 3 * m + 1, multiply_add(v, power, load(local, 3 * m + 1)))
+    store(local, 3 * m + 2, multiply_add(w, power, load(local, 3 * m + 2)))
+
+
+@njit(**PART)
+def collect_lanes(lanes_local: Any, local: Any) -> None:
+    """local[m, a] += sum over lanes, and empty the lanes."""
+    wide_vectors()
+    zero = same(local.dtype.type(0.0), lanes_local)
+    for m in range(local.shape[0]):
+        for a in range(3):
+            local[m, a] += lane_sum(load(lanes_local, 3 * m + a))
+            store(lanes_local, 3 * m + a, zero)
