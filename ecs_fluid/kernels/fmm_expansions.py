@@ -190,35 +190,43 @@ def local_curl(o: Any, local: Any, scale: float, curl: Any) -> None:
 
 @njit(**PART)
 def evaluate(
-    o: Any, order: int, local: Any, scale: float, gradient: bool, offsets: Any, powers: Any, out: Any
-) -> None:
-    """out[a] = sum_m local[m, a] e^m / m! over |m| <= order, one target per lane; ``offsets (3,)`` is e.
+    o: Any, order: int, local: Any, scale: float, factor: float, gradient: bool, offsets: Any, powers: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """out[a] = factor sum_m local[m, a] e^m / m! over |m| <= order, a target per lane at ``offsets (3,)`` e.
 
     With ``gradient`` also out[3 + 3 i + j] = d out[i]/dx_j. ``powers`` is scratch for the monomials.
     """
     wide_vectors()
-    x, y, z = load(offsets, 0), load(offsets, 1), load(offsets, 2)
     store(powers, 0, same(offsets.dtype.type(1.0), offsets))
     for m in range(1, o.size[order + 1]):
-        a = o.axis[m]
-        value = multiply(load(powers, o.first[m]), same(offsets.dtype.type(o.inverse[m]), offsets))
-        if a == 0:
-            value = multiply(x, value)
-        elif a == 1:
-            value = multiply(y, value)
-        else:
-            value = multiply(z, value)
-        store(powers, m, value)
-    inverse = local.dtype.type(1.0 / scale)
-    for j in range(-1, 3 if gradient else 0):
-        u = v = w = same(offsets.dtype.type(0.0), offsets)
-        factor = inverse if j >= 0 else local.dtype.type(1.0)
-        for m in range(o.size[order + 1] if j < 0 else o.size[order]):
-            power, row = load(powers, m), o.up[m, j] if j >= 0 else m
-            u = multiply_add(same(local[row, 0] * factor, offsets), power, u)
-            v = multiply_add(same(local[row, 1] * factor, offsets), power, v)
-            w = multiply_add(same(local[row, 2] * factor, offsets), power, w)
-        base, step = (3 + j, 3) if j >= 0 else (0, 1)
-        store(out, base, u)
-        store(out, base + step, v)
-        store(out, base + 2 * step, w)
+        step = multiply(load(offsets, o.axis[m]), same(offsets.dtype.type(o.inverse[m]), offsets))
+        store(powers, m, multiply(load(powers, o.first[m]), step))
+    u = v = w = ux = uy = uz = vx = vy = vz = wx = wy = wz = same(offsets.dtype.type(0.0), offsets)
+    inner = o.size[order] if gradient else 0
+    for m in range(inner):
+        power, x, y, z = load(powers, m), o.up[m, 0], o.up[m, 1], o.up[m, 2]
+        u = multiply_add(same(local[m, 0], offsets), power, u)
+        v = multiply_add(same(local[m, 1], offsets), power, v)
+        w = multiply_add(same(local[m, 2], offsets), power, w)
+        ux = multiply_add(same(local[x, 0], offsets), power, ux)
+        uy = multiply_add(same(local[y, 0], offsets), power, uy)
+        uz = multiply_add(same(local[z, 0], offsets), power, uz)
+        vx = multiply_add(same(local[x, 1], offsets), power, vx)
+        vy = multiply_add(same(local[y, 1], offsets), power, vy)
+        vz = multiply_add(same(local[z, 1], offsets), power, vz)
+        wx = multiply_add(same(local[x, 2], offsets), power, wx)
+        wy = multiply_add(same(local[y, 2], offsets), power, wy)
+        wz = multiply_add(same(local[z, 2], offsets), power, wz)
+    for m in range(inner, o.size[order + 1]):
+        power = load(powers, m)
+        u = multiply_add(same(local[m, 0], offsets), power, u)
+        v = multiply_add(same(local[m, 1], offsets), power, v)
+        w = multiply_add(same(local[m, 2], offsets), power, w)
+    by = same(offsets.dtype.type(factor), offsets)
+    for row, value in enumerate((u, v, w)):
+        store(out, row, multiply(value, by))
+    if gradient:
+        by = same(offsets.dtype.type(factor / scale), offsets)
+        for row, value in enumerate((ux, uy, uz, vx, vy, vz, wx, wy, wz)):
+            store(out, 3 + row, multiply(value, by))

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.fmm_lanes import lane_sum, load, multiply, multiply_add, same, store, turn
+from ecs_fluid.kernels.fmm_lanes import (
+    lane_sum,
+    load,
+    multiply,
+    multiply_add,
+    same,
+    store,
+    turn,
+)
 from ecs_fluid.kernels.fmm_threads import PART
 from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE, WINCKELMANS
 from ecs_fluid.kernels.vectors import wide_vectors
@@ -65,30 +73,31 @@ def prepare_lanes(
     Lanes left over repeat the last node, and have zero for powers.
     """
     wide_vectors()
-    algebraic = s.code not in (GAUSSIAN, RANKINE)
+    cards, tx, ty, tz = s.cards, target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
+    algebraic, unit = s.code != GAUSSIAN and s.code != RANKINE, target.scale[t]
     for lane in range(w.d.shape[1]):
         node = nodes[first + (lane if lane < count else count - 1)]
         w.places[lane] = node * 3 * s.moments.shape[1]
-        x, y = target.centre[t, 0] - s.cards[node, 4], target.centre[t, 1] - s.cards[node, 5]
-        z = target.centre[t, 2] - s.cards[node, 6]
+        x, y, z, core = tx - cards[node, 4], ty - cards[node, 5], tz - cards[node, 6], cards[node, 0]
         square = x * x + y * y + z * z
-        if algebraic:
-            square += s.cards[node, 0]
-        inverse = 1.0 / np.sqrt(square)
+        # In float64: in float32 directions off by a few roundings cost a digit at order 16.
+        inverse = 1.0 / np.sqrt(square + core if algebraic else square)
         w.direction[0, lane] = x * inverse
         w.direction[1, lane] = y * inverse
         w.direction[2, lane] = z * inverse
-        w.ratios[0, lane], w.ratios[1, lane] = 1.0, s.tree.scale[node] * inverse
+        w.direction[3, lane] = unit * inverse
+        w.direction[4, lane] = core * inverse * inverse
+        w.ratios[0, lane] = 1.0
+        w.ratios[1, lane] = s.tree.scale[node] * inverse
         w.powers[0, lane] = inverse if lane < count else 0.0
-        w.direction[3, lane] = target.scale[t] * inverse
-        w.direction[4, lane] = s.cards[node, 0] * inverse * inverse
-        if s.code == GAUSSIAN:
-            _gaussian_derivatives(order, w.direction[4, lane], w.f, lane)
     ratio, power = load(w.ratios, 1), load(w.direction, 3)
     for k in range(order):
         store(w.ratios, k + 1, multiply(load(w.ratios, k), ratio))
         store(w.powers, k + 1, multiply(load(w.powers, k), power))
-    if s.code != GAUSSIAN:
+    if s.code == GAUSSIAN:
+        for lane in range(w.d.shape[1]):
+            _gaussian_derivatives(order, w.direction[4, lane], w.f, lane)
+    else:
         _radial_derivatives(s.code, order, w.direction, w.f)
 
 
@@ -101,32 +110,35 @@ def gather_moments(o: Any, order: int, m: Any, places: Any, ratios: Any, gathere
 
 
 @njit(**PART)
-def _fill_derivatives(o: Any, order: int, direction: Any, f: Any, d: Any) -> None:
-    """d[m] = D_m for |m| <= order, from the radial derivatives ``f``."""
+def fill_derivatives(o: Any, order: int, direction: Any, f: Any, d: Any) -> None:
+    """d[m] = D_m for |m| <= order, from radial derivatives ``f (order + 1,)`` in ``direction (3,)``.
+
+    Row k c + m is the k-th function of r of m, from those k + 1 of lower orders; k = 0 is the derivative.
+    """
     wide_vectors()
-    store(d, 0, load(f, order))
-    for k in range(order - 1, -1, -1):
-        # In place from the top: an entry needs only lower orders, which are still those of k + 1.
-        for m in range(o.size[order - k + 1] - 1, 0, -1):
-            again = multiply(same(d.dtype.type(o.entry[m] - 1), d), load(d, o.second[m]))
-            store(d, m, multiply_add(load(direction, o.axis[m]), load(d, o.first[m]), again))
-        store(d, 0, load(f, k))
+    c = o.degree.size
+    for k in range(order + 1):
+        store(d, k * c, load(f, k))
+    for q in range(1, order + 1):
+        for m in range(o.size[q], o.size[q + 1]):
+            along, times = load(direction, o.axis[m]), same(d.dtype.type(o.entry[m] - 1), d)
+            to, first, second = m, c + o.first[m], c + o.second[m]
+            for _ in range(order - q + 1):
+                store(d, to, multiply_add(along, load(d, first), multiply(times, load(d, second))))
+                to, first, second = to + c, first + c, second + c
 
 
 @njit(**PART)
-def add_local(
-    o: Any, order: int, direction: Any, f: Any, gathered: Any, powers: Any, d: Any, local: Any
-) -> None:
-    """local[m] += powers[|m|] sum_n D_(m+n) M_n over |m| + |n| <= order, one source node per lane.
+def add_local(o: Any, order: int, least: int, gathered: Any, powers: Any, d: Any, local: Any) -> None:
+    """local[m] += powers[|m|] sum_n D_(m+n) M_n over |m| + |n| <= order, least <= |m|, one node per lane.
 
-    Rows of lanes: ``direction (3,)`` is R in units of the distance, ``f (order + 1,)``, ``gathered (3 c,)``
-    and ``local (3 c,)`` (index and axis), ``powers (order + 1,)``, ``d (c,)`` scratch. Three indices m at a
-    time share the moments, or loads would take longer than what is done with them.
+    Rows of lanes: ``gathered (3 c,)`` and ``local (3 c,)`` (index and axis), ``powers (order + 1,)``,
+    ``d (c,)``. Three indices m at a time share the moments, or loads would take longer than what is done with
+    them.
     """
     wide_vectors()
-    _fill_derivatives(o, order, direction, f, d)
     zero = same(d.dtype.type(0.0), d)
-    for b in range(o.blocks[order + 1]):
+    for b in range(o.blocks[least], o.blocks[order + 1]):
         m, width = o.block[b, 0], o.block[b, 1]
         base, stop = o.start[m], o.size[order - o.degree[m] + 1]
         u = v = w = u1 = v1 = w1 = u2 = v2 = w2 = zero

@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.fmm_accuracy import Settings
 from ecs_fluid.kernels.fmm_expansions import evaluate, local_curl, local_down
 from ecs_fluid.kernels.fmm_lanes import lanes, zero_rows
-from ecs_fluid.kernels.fmm_meetings import add_local, collect_lanes, gather_moments, prepare_lanes
+from ecs_fluid.kernels.fmm_meetings import (
+    add_local,
+    collect_lanes,
+    fill_derivatives,
+    gather_moments,
+    prepare_lanes,
+)
 from ecs_fluid.kernels.fmm_orders import Orders
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART
 from ecs_fluid.kernels.fmm_tree import PointTree
@@ -78,7 +84,7 @@ class Scratch(NamedTuple):
 def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
     """Scratch for one ``walk`` over pieces of ``levels`` levels below their node."""
     c = o.degree.size
-    rows = (5, o.order + 1, o.order + 2, 3 * c + 8, o.order + 1, c, 3 * c, 3, 12)
+    rows = (5, o.order + 1, o.order + 2, 3 * c + 8, o.order + 1, (o.order + 1) * c, 3 * c, 3, 12)
     arrays = [zero_rows(count, dtype) for count in rows]
     arrays += [np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3)]
     arrays.append(np.empty(lanes(dtype), np.int64))
@@ -205,7 +211,7 @@ def _by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
 
 @njit(**PART)
 def _add_expansions(
-    s: Any, target: Any, t: Any, far: Any, count: int, ranked: Any, place: Any, w: Any, local: Any
+    mode: int, s: Any, target: Any, t: Any, far: Any, count: int, ranked: Any, place: Any, w: Any, local: Any
 ) -> None:
     """The source nodes ``far[:count]`` act on the local expansion of target node t."""
     _by_order(far, count, ranked, place)
@@ -217,7 +223,10 @@ def _add_expansions(
             order += 1
         prepare_lanes(s, order, target, t, ranked, low, met, w)
         gather_moments(s.orders, order, s.moments, w.places, w.ratios, w.gathered)
-        add_local(s.orders, order, w.direction, w.f, w.gathered, w.powers, w.d, w.lanes_local)
+        fill_derivatives(s.orders, order, w.direction, w.f, w.d)
+        # A constant of the potential is neither velocity nor gradient.
+        least = 0 if mode == POTENTIAL else 1
+        add_local(s.orders, order, least, w.gathered, w.powers, w.d, w.lanes_local)
     collect_lanes(w.lanes_local, local)
 
 
@@ -227,25 +236,25 @@ def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any,
     scale, m = target.scale[t], target.order.size
     k = t - ((np.int64(1) << np.int64(target.depth)) - 1)
     last = ((k + 1) * m) >> target.depth
-    factor = u.dtype.type(SCALE)
-    order, series = o.order, local
+    order, series, inverse = o.order, local, 1.0 / scale
+    x, y, z = target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
     if mode != POTENTIAL:
         local_curl(o, local, scale, w.curl)
         order, series = o.order - 1, w.curl
     for first in range((k * m) >> target.depth, last, w.out.shape[1]):
         count = w.out.shape[1] if w.out.shape[1] < last - first else last - first
-        for lane in range(w.out.shape[1]):
-            at = first + (lane if lane < count else count - 1)
-            for a in range(3):
-                w.offsets[a, lane] = (np.float64(target.x[a, at]) - target.centre[t, a]) / scale
+        for lane in range(count):  # the others keep what was there
+            w.offsets[0, lane] = (np.float64(target.x[0, first + lane]) - x) * inverse
+            w.offsets[1, lane] = (np.float64(target.x[1, first + lane]) - y) * inverse
+            w.offsets[2, lane] = (np.float64(target.x[2, first + lane]) - z) * inverse
         # Rows of the gathered moments serve as scratch for the monomials.
-        evaluate(o, order, series, scale, mode == GRADIENT, w.offsets, w.gathered, w.out)
+        evaluate(o, order, series, scale, SCALE, mode == GRADIENT, w.offsets, w.gathered, w.out)
         for lane in range(count):
             row = target.order[first + lane]
             for a in range(3):
-                u[row, a] = w.out[a, lane] * factor
+                u[row, a] = w.out[a, lane]
             for a in range(du.shape[1]):
-                du[row, a] = w.out[3 + a, lane] * factor
+                du[row, a] = w.out[3 + a, lane]
 
 
 @njit(**KERNEL)
@@ -300,7 +309,7 @@ def walk(
                 if count > 0:
                     if ranked.size < far.size:
                         ranked = np.empty(far.size, np.int64)
-                    _add_expansions(s, target, t, far, count, ranked, place, w, local[i])
+                    _add_expansions(mode, s, target, t, far, count, ranked, place, w, local[i])
             _add_far(mode, o, w.local[levels], target, t, w, u, du)
             start[leaves + 1] = start[leaves]
             for at in range(begin[levels + 1], used):
