@@ -137,6 +137,9 @@ class System(esper.Processor):
         """Do this system's work for a tick (or integrator stage) of `dt` seconds."""
         raise ScheduleError(f"{type(self).__name__} has no process(self, dt) method")
 
+    def spawns(self, world: World) -> None:
+        """Called before `added` of all systems that join together: makes the entities that this one fills."""
+
     def added(self, world: World) -> None:
         """Called once when the system joins a world; may add further systems or entities it needs."""
 

@@ -316,6 +316,8 @@ class World:
             system._world, system._implied = weakref.ref(self), implied
         try:
             for system in systems:
+                system.spawns(self)
+            for system in systems:
                 system.added(self)
         except BaseException:
             # A refused system must not run after all.

@@ -26,9 +26,9 @@ from ecs_fluid.components.bodies import Bound
 from ecs_fluid.entity import Entity
 from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, density_slope
+from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_density, density_slope
 from ecs_fluid.systems.populations import add_spread, joined
-from ecs_fluid.systems.properties import attach_ambient, column, particle_density
+from ecs_fluid.systems.properties import attach_ambient, column, particle_density, shed
 from ecs_fluid.systems.transfer import TransferSystem
 from ecs_fluid.systems.velocity import VelocitySystem
 from ecs_fluid.systems.walls import containers, mirrored, poison
@@ -94,7 +94,7 @@ class BaroclinicSystem(System):
         if self.model == "full":
             world.require(VelocitySystem)
         for entity in self._carriers(world):
-            if Temperature not in entity:
+            if Temperature not in entity or ambient.law[0] == LAWS["none"]:
                 attach_ambient(entity, Density, ambient)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)
@@ -129,7 +129,8 @@ class BaroclinicSystem(System):
         return self.gradient == "grid"
 
     def _carriers(self, world: World) -> list[Entity]:
-        return [entity for entity, _ in world.entities_with(Position, Strength, CoreRadius, Volume)]
+        found, without = world.entities_with(Position, Strength, CoreRadius, Volume), shed(world)
+        return [entity for entity, _ in found if entity.name not in without]
 
     def _gradient(self, clouds: list[Tables], x: Array, rho: Array, volume: Array, flat: int) -> Array:
         """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3)."""

@@ -115,14 +115,22 @@ class BoundarySystem(System):
         super().__init__(**parameters)
         self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
 
+    @property
+    def sheds(self) -> tuple[str, ...]:
+        """Entities whose vortons carry vorticity alone."""
+        return () if self.boundary == "article" else (self.wake,)
+
+    def spawns(self, world: World) -> None:
+        """Entities of what is shed."""
+        if self.boundary != "article":
+            self._sheets.spawns(world)
+
     def added(self, world: World) -> None:
         """The velocity must be known, and bodies must move."""
         for name in self.on:
             world[name][Strength]
         world.require(VelocitySystem)
         world.require(BodySystem)
-        if self.boundary != "article":
-            self._sheets.added(world)
 
     def process(self, dt: float) -> None:
         """Meet the condition at all bodies."""

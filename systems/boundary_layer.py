@@ -62,7 +62,7 @@ class LayerBoundary(PanelBoundary):
     n x (a x r), with one a per body.
     """
 
-    def added(self, world: World) -> None:
+    def spawns(self, world: World) -> None:
         """Make the entity of the vortons, and the memory of the spin that they know of."""
         nothing = np.zeros((0, 3))
         name = self.system.wake

@@ -78,7 +78,7 @@ class PanelBoundary:
         """The world of the system."""
         return self.system.world
 
-    def added(self, world: World) -> None:
+    def spawns(self, world: World) -> None:
         """Make the entities of vortons shed and bound, and the memory of the spin shed."""
         names = [self.system.wake]
         entities = body_entities(world)

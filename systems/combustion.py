@@ -10,7 +10,7 @@ from pydantic import Field
 from ecs_fluid.components import Position, Species, Strength, Temperature, Volume
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem
-from ecs_fluid.systems.properties import attach_ambient, check_species
+from ecs_fluid.systems.properties import attach_ambient, check_species, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
@@ -52,7 +52,8 @@ class CombustionSystem(System):
         for entity in world.entities:
             if Species in entity:
                 check_species(entity.name, entity[Species])
-            if Position in entity and Volume in entity and (Species in entity or Strength in entity):
+            burns = Species in entity or (Strength in entity and entity.name not in shed(world))
+            if Position in entity and Volume in entity and burns:
                 attach_ambient(entity, Species, ambient)
                 attach_ambient(entity, Temperature, ambient)
         world.require(ExpansionSystem)

@@ -22,7 +22,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem, ambient_temperature
 from ecs_fluid.systems.body_tables import body_entities, gathered
 from ecs_fluid.systems.populations import joined, spread
-from ecs_fluid.systems.properties import attach_ambient
+from ecs_fluid.systems.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
@@ -47,7 +47,7 @@ class ConductionSystem(System):
     10 leaves out dt and heats the hot body, part 11 puts the sign right).
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, Position, Strength, Volume)
+    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, Position, Volume)
     writes = (Temperature, BodyHeat)
     phase = "move"
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
@@ -60,7 +60,7 @@ class ConductionSystem(System):
         """Vortons have a temperature, and the density follows it."""
         ambient = world.require(AmbientSystem).present()
         for entity in world.entities:
-            if Strength in entity and Volume in entity and Position in entity:
+            if Strength in entity and Volume in entity and entity.name not in shed(world):
                 attach_ambient(entity, Temperature, ambient)
         world.require(ExpansionSystem)
 

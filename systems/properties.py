@@ -51,6 +51,11 @@ def particle_temperature(tables: Tables, ambient: Ambient) -> Array:
     return ambient_temperature(ambient, column(tables, Position, "x")[:, 2])
 
 
+def shed(world: World) -> set[str]:
+    """Entities whose vortons a system makes anew: vorticity that surfaces shed, without heat of its own."""
+    return {name for system in world.systems for name in getattr(system, "sheds", ())}
+
+
 def attach_ambient(entity: Entity, kind: type, ambient: Ambient) -> None:
     """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one."""
     if kind in entity:

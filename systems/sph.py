@@ -71,7 +71,8 @@ class SphSystem(System):
     writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBooks)
     adds = (BodyLoad,)
     phase = "move"
-    before = (BodySystem,)
+    # What works where particles are waits until the liquid has moved.
+    before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
     viscosity: float = Field(0.0, ge=0, le=1e3, description="kinematic viscosity, m^2/s")
     artificial: float = Field(0.05, ge=0, le=10, description="artificial viscosity over c R / 20, 1")

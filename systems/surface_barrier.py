@@ -32,7 +32,8 @@ class SurfaceBarrierSystem(System):
     reads = (SignedDistance,)
     writes = (Position, InertialVelocity)
     phase = "constrain"
-    after = (CollisionSystem,)
+    # Last, so that whatever the others move or shed ends on its side too.
+    after = (CollisionSystem, "BoundarySystem", "ReactionSystem")
 
     side: Literal["outside", "inside"] = Field("outside", description="side on which particles stay")
     clearance: float = Field(0.0, ge=0, le=1e3, description="distance that particles keep, m")

@@ -65,13 +65,21 @@ class SurfaceTensionSystem(System):
     overlap: float = Field(1.5, ge=1, le=10, description="core radius of its vortons, in spacings")
     loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1")
 
+    @property
+    def sheds(self) -> tuple[str, ...]:
+        """Entities whose vortons carry vorticity alone."""
+        return (self.on,)
+
+    def spawns(self, world: World) -> None:
+        """The entity of the surface's vortons."""
+        if self.on not in world:
+            rows = np.zeros((0, 3))
+            world.spawn(self.on, Position(rows), Strength(rows), CoreRadius(rows[:, 0]), Volume(rows[:, 0]))
+
     def added(self, world: World) -> None:
         """A surface, a flow, and vortons that stand for the sheet between them."""
         world.require(SurfaceSystem, of="flow", carried=True)
         world.require(VelocitySystem)
-        if self.on not in world:
-            rows = np.zeros((0, 3))
-            world.spawn(self.on, Position(rows), Strength(rows), CoreRadius(rows[:, 0]), Volume(rows[:, 0]))
 
     def process(self, dt: float) -> None:
         """Exchange the vortons for new ones on the grid, with what the tick adds."""

@@ -26,7 +26,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_temperature, density_of, key_values
 from ecs_fluid.systems.exchanging import exchanged
 from ecs_fluid.systems.populations import add_spread, joined
-from ecs_fluid.systems.properties import attach_ambient
+from ecs_fluid.systems.properties import attach_ambient, shed
 from ecs_fluid.systems.transfer import STEFAN_BOLTZMANN
 from ecs_fluid.world import World
 
@@ -65,7 +65,7 @@ class ThermalSystem(System):
         """Every vorton has a temperature, and the density follows."""
         ambient = world.require(AmbientSystem).present()
         for entity in world.entities:
-            if Strength in entity and Volume in entity and Position in entity:
+            if Strength in entity and Volume in entity and entity.name not in shed(world):
                 attach_ambient(entity, Temperature, ambient)
         world.require(ExpansionSystem)
 
@@ -133,7 +133,7 @@ class CoolingSystem(System):
     stepped by exponentials, so T never passes T_a whatever dt is; relaxation alone is exact.
     """
 
-    reads = (Position, Strength, Volume)
+    reads = (Position, Volume)
     writes = (Temperature,)
     phase = "move"
     after = ("CombustionSystem", "HeaterSystem")

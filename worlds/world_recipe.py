@@ -260,6 +260,9 @@ class WorldRecipe(Settings):
                 if self.fluid.viscosity == 0.0:
                     continue
                 parameters["viscosity"] = self.fluid.viscosity
+            without = not self.fluid.velocity.get("gradient", True)
+            if key == "stretch" and without and parameters.get("scheme") == "none":
+                continue
             yield kind(**parameters)
         yield AdvectionSystem()
 

@@ -1,0 +1,122 @@
+"""World files that combine what systems do: any pair has an order, and the order in the file is no matter."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.schedule import build
+from ecs_fluid.system import PHASES, System
+from ecs_fluid.worlds.world_recipe import WorldRecipe
+
+NEEDED: dict[str, dict[str, Any]] = {
+    "age_limit": {"seconds": 1.0},
+    "alignment": {"rate": 1.0},
+    "conduction": {"reach": 0.1},
+    "diffusion": {"viscosity": 1e-3},
+    "heater": {"temperature": 400.0},
+    "kill_box": {"low": (0, 0, 0), "high": (1, 1, 1)},
+    "species_limit": {"species": ["fuel"], "below": 0.1},
+    "surface_tension": {"surface_tension": 0.1},
+    "wind": {"velocity": (1, 0, 0)},
+}
+SHIPPED = [kind for kind in System.registry.values() if kind.__module__.startswith("ecs_fluid.systems.")]
+RING = {"kind": "vortex_ring", "name": "ring", "radius": 0.5, "core": 0.2, "spacing": 0.2}
+BLOCK = {"kind": "fluid_block", "name": "air", "sphere": {"radius": 0.4}, "spacing": 0.2}
+BALL = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.3}, "center": [0, 0, 1]}
+
+
+def world_of(*tables: dict[str, Any], **others: Any) -> ef.World:
+    """World of [[entity]] and [[system]] tables; a system's kind is that of no recipe."""
+    entities = [table for table in tables if "name" in table]
+    systems = [table for table in tables if "name" not in table]
+    clock = {"dt": 0.01, "duration": 0.1, "precision": "double"}
+    file = {"world": clock, "entity": entities, "system": systems, **others}
+    return WorldRecipe.from_tables(file).build()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_any_two_shipped_systems_have_an_order(phase: str) -> None:
+    """Nobody can give systems of a file a before or after, so each pair must know who is first, alone too."""
+    members = [kind for kind in SHIPPED if kind.phase == phase]
+    assert len(members) > 2
+    for pair in itertools.combinations(members, 2):
+        systems = [kind(**NEEDED.get(kind.kind, {})) for kind in pair]
+        for system in systems:
+            # Tables of other phases are not the question here.
+            system.reads = tuple(kind for kind in system.reads if not kind.derived)
+        build(systems)
+
+
+def test_a_world_file_may_do_without_gradients() -> None:
+    fluid = {"velocity": {"gradient": False}, "stretch": {"scheme": "none"}}
+    world = world_of(RING, fluid=fluid)
+    world.step()
+    assert ef.VelocityGradient not in world["ring"]
+
+
+HOT = {"kind": "thermal", "diffusivity": 1e-4}
+FLOATS = {"kind": "baroclinic"}
+FULL = {"kind": "baroclinic", "model": "full"}
+FIRE = {"kind": "combustion"}
+TOUCHED = {"kind": "conduction", "reach": 0.1}
+MODEL = {"kind": "subfilter"}
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+@pytest.mark.parametrize("way", ["panels", "layer"])
+@pytest.mark.parametrize("other", [HOT, FLOATS, FULL, FIRE, TOUCHED, MODEL], ids=lambda table: table["kind"])
+def test_what_bodies_shed_goes_together_with_heat(way: str, other: dict[str, Any], tmp_path: Path) -> None:
+    """The wake, made anew in each tick, has no heat to give; the file's order and a resume change no bit.
+
+    Once the wake had heat or not as the order of the file would have it, and on resuming it always had.
+    """
+    shed = {"kind": "boundary", "boundary": way, "panels_across": 2, "lattice": 0.15}
+    moved = {"kind": "wind", "velocity": (1.0, 0.0, 0.0)}
+    warm = {**BLOCK, "temperature": 350.0}
+    ambient = {"kind": "ambient", "law": "ideal_gas"}
+    first, last = (
+        world_of(warm, BALL, *order)
+        for order in ([moved, ambient, shed, other], [other, shed, moved, ambient])
+    )
+    for world in (first, last):
+        world.step(2)
+        assert len(world["wake"]) > 10
+        assert {ef.Temperature, ef.Density, ef.Species}.isdisjoint(world["wake"].tables)
+    assert first.state_hash() == last.state_hash()
+    first.save(tmp_path / "middle.npz")
+    again = ef.resume(tmp_path / "middle.npz")
+    again.step(2)
+    first.step(2)
+    assert again.state_hash() == first.state_hash()
+
+
+def test_systems_find_the_wake_wherever_they_stand_in_the_file() -> None:
+    shed = {"kind": "boundary", "boundary": "panels", "panels_across": 2}
+    limit = {"kind": "age_limit", "seconds": 0.035, "on": ["wake"]}
+    counts = []
+    for order in ([limit, shed], [shed, limit]):
+        world = world_of(RING, BALL, *order, {"kind": "wind", "velocity": (1.0, 0.0, 0.0)})
+        world.step(8)
+        counts.append(len(world["wake"]))
+        assert world["wake"][ef.Age].t.max() < 0.045
+    assert counts[0] == counts[1] > 0
+
+
+def test_density_of_its_own_does_not_hang_on_the_order() -> None:
+    """Without an equation of state density is carried, so vortons of a stratified fluid keep theirs.
+
+    A ring that has both a temperature (by the thermal system) and a density rises through the profile and is
+    then heavier than what is around it: the same whichever system was asked first.
+    """
+    ambient = {"kind": "ambient", "density_profile": [[-5.0, 2.0], [5.0, 1.0]]}
+    worlds = [world_of(RING, ambient, *order) for order in ([HOT, FLOATS], [FLOATS, HOT])]
+    for world in worlds:
+        world.step(3)
+        assert np.ptp(world["ring"][ef.Density].rho) < 1e-12  # flat ring, all of one height
+    assert worlds[0].state_hash() == worlds[1].state_hash()
