@@ -21,6 +21,8 @@ from ecs_fluid.components import (
     Temperature,
     Volume,
 )
+from ecs_fluid.components.bodies import Pose
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
@@ -76,7 +78,8 @@ class Emitter(Settings):
     flame: Fraction = Field(0.0, description="mass fraction of flame, 1")
     smoke: Fraction = Field(0.0, description="mass fraction of smoke, 1")
     attached: Name | None = Field(
-        None, description="entity that carries the emitter along: center counts from its mean position"
+        None,
+        description="entity (particles, bodies) that carries it along: center counts from its mean position",
     )
     start: float = Field(0.0, ge=0, le=1e9, description="time of the first particle, s")
     stop: float | None = Field(None, gt=0, le=1e9, description="time of the last particle, s; default never")
@@ -115,7 +118,7 @@ class EmissionSystem(System):
     Source: Fluid Simulation for Video Games, part 7.
     """
 
-    reads = (Position,)
+    reads = (Position, Pose)
     writes = (Emission,)
     phase = "spawn"
 
@@ -138,7 +141,7 @@ class EmissionSystem(System):
             if Density in target or Temperature in target:
                 world.require(AmbientSystem)
             if emitter.attached is not None:
-                world[emitter.attached][Position]
+                _carrier(world[emitter.attached])
             if emitter.name not in world:
                 world.spawn(emitter.name, Emission)
             elif Emission not in world[emitter.name]:
@@ -258,7 +261,7 @@ class EmissionSystem(System):
         else:
             centers = value_at(emitter.center, self.world.time + dt * moments)
         if emitter.attached is not None:
-            carrier = self.world[emitter.attached][Position].x
+            carrier = _carrier(self.world[emitter.attached])
             if len(carrier):
                 centers = centers + carrier.mean(axis=0, dtype=np.float64)
         if emitter.shape == "box":
@@ -273,3 +276,10 @@ class EmissionSystem(System):
             offsets = 0.5 * direction * draw.random((count, 1)) ** power
         offsets *= emitter.spread
         return np.asarray(centers + offsets)
+
+
+def _carrier(entity: Entity) -> Array:
+    """Places (n, 3) m of what carries an emitter: particles, or the centres of bodies."""
+    if Pose in entity:
+        return entity[Pose].x
+    return entity[Position].x

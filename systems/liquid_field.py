@@ -24,11 +24,21 @@ def filled_part(world: World) -> tuple[Array, Array, Array]:
 
     Every particle shares the volume that it has at rest among the points of a lattice as fine as the
     particles lie, by linear weights and a slight blur; a mean over some ten particles, so that their disorder
-    shows little. One half is where the liquid ends.
+    shows little. One half is where the liquid ends. Where no particle is left, nothing is filled.
+
+    Raises:
+        FluidError: no entity is a liquid, or its particles are too far apart.
     """
     from ecs_fluid.kernels.lattice import lattice_box, to_lattice
 
     tables = list(world.query(Position, Liquid))
+    if not tables:
+        raise FluidError(
+            "SurfaceSystem: of = 'liquid' is the surface of a liquid, but the world has none; add an entity "
+            "of the kind 'liquid', or take another field"
+        )
+    if not has_liquid(world):
+        return np.zeros(3), np.ones(3), np.zeros((5, 5, 5), world.dtype)
     x = joined([position.x for position, _ in tables], (3,), world.dtype).astype(np.float64)
     volume = joined([liquid.volume for _, liquid in tables], (), world.dtype).astype(np.float64)
     spacing = float(volume.mean()) ** (1 / 3)

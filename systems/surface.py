@@ -179,7 +179,7 @@ class SurfaceSystem(System):
     def _of_liquid(self) -> bool:
         """Whether the surface is that of a SphSystem's particles, which bring nothing to the fields."""
         if self.of == "liquid":
-            return has_liquid(self.world)
+            return True
         return self.of == "density" and not carriers(self.world) and has_liquid(self.world)
 
     def _values(self) -> tuple[Any, Array]:

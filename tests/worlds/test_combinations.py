@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.errors import FluidError
 from ecs_fluid.schedule import build
 from ecs_fluid.system import PHASES, System
 from ecs_fluid.worlds.world_recipe import WorldRecipe
@@ -120,3 +121,32 @@ def test_density_of_its_own_does_not_hang_on_the_order() -> None:
         world.step(3)
         assert np.ptp(world["ring"][ef.Density].rho) < 1e-12  # flat ring, all of one height
     assert worlds[0].state_hash() == worlds[1].state_hash()
+
+
+def test_an_emitter_rides_on_a_body() -> None:
+    """Born about the centre of the ball, x = 2 t: in the tick that begins at t, at 2 t + 0.5."""
+    rider = {"kind": "emitter", "name": "tap", "into": "smoke", "rate": 100.0, "attached": "ball"}
+    rider["center"] = [0.5, 0.0, 0.0]
+    ball = {**BALL, "center": [0, 0, 0], "velocity": [2.0, 0.0, 0.0], "motion": "scripted"}
+    world = world_of(ball, rider, {"kind": "collision", "on": ["smoke"]})
+    for tick in range(4):
+        world.step()
+        x = world["smoke"][ef.Position].x
+        assert len(x) == tick + 1
+        assert np.allclose(x[-1], [2 * 0.01 * tick + 0.5, 0, 0], atol=1e-12)
+
+
+def test_the_surface_of_a_liquid_that_is_not_there() -> None:
+    """A world without liquid gets a sentence; one that has lost all of it has no surface."""
+    surface = {"kind": "surface", "of": "liquid"}
+    with pytest.raises(FluidError, match="of = 'liquid' is the surface of a liquid, but the world has none"):
+        world_of(RING, surface).step()
+    water = {"kind": "liquid", "name": "water", "spacing": 0.1, "box": {"low": [0, 0, 0], "high": [0.4] * 3}}
+    world = world_of(water, surface, {"kind": "sph", "gravity": [0, 0, 0], "sound_speed": 10.0})
+    world.step()
+    assert world.fluid[ef.SignedDistance].surface[0] == 1
+    world["water"].kill(np.ones(len(world["water"]), bool))
+    world.step(2)
+    table = world.fluid[ef.SignedDistance]
+    assert len(world["water"]) == 0 and table.surface[0] == 0
+    assert (table.phi > 0).all() and np.isfinite(table.phi).all()
