@@ -35,6 +35,7 @@ from ecs_fluid.systems.ambient import (
     ambient_temperature,
     density_of,
     key_values,
+    temperature_of,
 )
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.world import World
@@ -237,14 +238,17 @@ class EmissionSystem(System):
             return tables
         ambient = self.world.require(AmbientSystem).present()
         z, now = x[:, 2], self.world.time
-        if emitter.temperature is None:
+        law = ambient.law[0] != LAWS["none"]
+        if emitter.temperature is None and emitter.density is not None and law:
+            temperature = temperature_of(ambient, np.full(count, value_at(emitter.density, now)))
+        elif emitter.temperature is None:
             temperature = ambient_temperature(ambient, z)
         else:
             temperature = np.full(count, value_at(emitter.temperature, now))
         if Temperature in has:
             tables.append(Temperature.unchecked(T=temperature))
         if Density in has:
-            if Temperature in has and ambient.law[0] != LAWS["none"]:
+            if Temperature in has and law:
                 rho = density_of(ambient, temperature)
             elif emitter.density is None:
                 rho = ambient_density(ambient, z)

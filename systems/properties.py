@@ -10,7 +10,13 @@ from ecs_fluid.components import Ambient, Density, Position, Species, Temperatur
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.integrator import Tables
-from ecs_fluid.systems.ambient import LAWS, ambient_density, ambient_temperature, density_of
+from ecs_fluid.systems.ambient import (
+    LAWS,
+    ambient_density,
+    ambient_temperature,
+    density_of,
+    temperature_of,
+)
 from ecs_fluid.world import World
 
 CARRIED = (Density, Temperature, Species)
@@ -57,16 +63,35 @@ def shed(world: World) -> set[str]:
 
 
 def attach_ambient(entity: Entity, kind: type, ambient: Ambient) -> None:
-    """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one."""
+    """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one.
+
+    With an equation of state an entity that has a density gets the temperature that belongs to it.
+    """
     if kind in entity:
         return
     z = entity[Position].x[:, 2]
     if kind is Density:
         entity.world.attach(entity.name, Density(particle_density(entity.tables, ambient)))
     elif kind is Temperature:
-        entity.world.attach(entity.name, Temperature(ambient_temperature(ambient, z)))
+        entity.world.attach(entity.name, Temperature(_temperature_to(entity, ambient, z)))
     else:
         entity.world.attach(entity.name, kind)
+
+
+def _temperature_to(entity: Entity, ambient: Ambient, z: Array) -> Array:
+    """Temperature (n,) K that an entity starts with: the ambient's, or that of its own density."""
+    around = ambient_temperature(ambient, z)
+    if Density not in entity or ambient.law[0] == LAWS["none"]:
+        return around
+    rho = entity[Density].rho
+    warm = np.where(rho == ambient_density(ambient, z), around, temperature_of(ambient, rho))
+    if len(warm) and not (warm > 0).all():
+        row = int(warm.argmin())
+        raise ComponentError(
+            f"entity {entity.name!r}: row {row} has a density of {rho[row]:g} kg/m^3, which the ambient's "
+            f"equation of state gives at no temperature above 0 K; give it a temperature"
+        )
+    return warm
 
 
 def check_species(name: str, species: Species) -> None:

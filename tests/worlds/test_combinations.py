@@ -150,3 +150,36 @@ def test_the_surface_of_a_liquid_that_is_not_there() -> None:
     table = world.fluid[ef.SignedDistance]
     assert len(world["water"]) == 0 and table.surface[0] == 0
     assert (table.phi > 0).all() and np.isfinite(table.phi).all()
+
+
+@pytest.mark.parametrize("other", [HOT, FIRE, TOUCHED], ids=lambda table: table["kind"])
+def test_a_light_block_stays_light_when_heat_is_added(other: dict[str, Any]) -> None:
+    """With an equation of state the temperature is that of the density: 300 K times 1.2 over 0.9.
+
+    Once such a block got the temperature around it, and with it the density: nothing rose.
+    """
+    light = {**BLOCK, "density": 0.9}
+    world = world_of(light, {"kind": "ambient", "law": "ideal_gas"}, FLOATS, other)
+    assert np.allclose(world["air"][ef.Temperature].T, 400.0, rtol=1e-12)
+    world.step()
+    assert np.allclose(world["air"][ef.Density].rho, 0.9, rtol=1e-6)
+    assert world["air"][ef.Strength].alpha.any()
+
+
+def test_a_density_without_a_temperature_is_said() -> None:
+    """rho = rho_0 (1 - 2.1e-4/K (T - 300 K)) is 1.3 rho_0 at -1129 K."""
+    heavy = {**BLOCK, "density": 1.56}
+    with pytest.raises(ef.FluidError, match=r"'air': row 0 has a density of 1.56 kg/m\^3, which"):
+        world_of(heavy, {"kind": "ambient", "law": "liquid"}, HOT)
+
+
+def test_an_emitter_of_light_fluid_emits_it_where_heat_counts() -> None:
+    """As for blocks: what is born with a density of 0.9 kg/m^3 has 400 K where the thermal system counts."""
+    tap = {"kind": "emitter", "name": "tap", "into": "gas", "rate": 1000.0, "population": "vortons"}
+    light = {**tap, "density": 0.9, "spread": [0.5] * 3}
+    world = world_of(light, {"kind": "ambient", "law": "ideal_gas"}, FLOATS, HOT)
+    world.step()
+    gas = world["gas"]
+    assert len(gas) == 10
+    assert np.allclose(gas[ef.Temperature].T, 400.0, rtol=1e-12)
+    assert np.allclose(gas[ef.Density].rho, 0.9, rtol=1e-12)
