@@ -88,7 +88,7 @@ class ThermalSystem(System):
             tables = [some for _, some in found]
             values = [np.stack([s.fuel, s.flame, s.smoke], axis=1) for _, _, _, s, _ in tables]
             rate = self._rate(dt, found, values, self.species_diffusivity, "species_diffusivity")
-            for k, name in enumerate(("dfuel", "dflame", "dsmoke")):
+            for k, name in enumerate(("dfuel", "dflame", "dsmoke") if found else ()):
                 add_spread(rate[:, k], [getattr(table, name) for *_, table in tables])
 
     def _rate(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:

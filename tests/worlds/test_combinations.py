@@ -183,3 +183,9 @@ def test_an_emitter_of_light_fluid_emits_it_where_heat_counts() -> None:
     assert len(gas) == 10
     assert np.allclose(gas[ef.Temperature].T, 400.0, rtol=1e-12)
     assert np.allclose(gas[ef.Density].rho, 0.9, rtol=1e-12)
+
+
+def test_species_may_mix_where_there_are_none() -> None:
+    world = world_of(BLOCK, {"kind": "thermal", "diffusivity": 1e-4, "species_diffusivity": 1e-4})
+    world.step()
+    assert ef.Species not in world["air"]
