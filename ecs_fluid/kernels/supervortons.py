@@ -110,81 +110,89 @@ def fill_leaves(
 
 @njit(**_OPTIONS)
 def fill_parents(
-    below: int, begin: int, end: int, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any,
+    lowest: int, spans: Any, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any,
     weight: Any,
 ) -> None:  # fmt: skip
-    """Nodes begin to end of the layer over ``below``, from their children."""
-    nx, ny, nz = cells[below]
-    _, my, mz = cells[below + 1]
-    parents = end - begin
-    chunks = min(CHUNKS, parents)
-    for chunk in prange(chunks):
-        for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
-            node = first[below + 1] + p
-            i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
-            total = 0
-            weights = plain = 0.0
-            occupied = 0
-            only = np.int64(-1)
-            mean = np.zeros((2, 4))
-            strength = np.zeros(3)
-            for i in range(i0, min(i0 + 2, nx)):
-                for j in range(j0, min(j0 + 2, ny)):
-                    for k in range(k0, min(k0 + 2, nz)):
-                        child = first[below] + (i * ny + j) * nz + k
-                        if count[child] == 0:
-                            continue
-                        occupied += 1
-                        only = child
-                        total += count[child]
-                        w = weight[child]
-                        weights += w
-                        plain += count[child]
-                        s2 = np.float64(sigma[child]) ** 2
-                        mean[0, 3] += w * s2
-                        mean[1, 3] += count[child] * s2
-                        for a in range(3):
-                            mean[0, a] += w * x[a, child]
-                            mean[1, a] += count[child] * x[a, child]
-                            strength[a] += alpha[a, child]
-            count[node] = total
-            weight[node] = weights
-            if occupied == 1:
-                sigma[node] = sigma[only]
-                for a in range(3):
-                    x[a, node] = x[a, only]
-                    alpha[a, node] = alpha[a, only]
-            else:
-                by = 0 if weights > 0.0 else 1
-                norm = max(weights if weights > 0.0 else plain, 1e-300)
-                sigma[node] = np.sqrt(mean[by, 3] / norm) if total > 0 else 1.0
-                for a in range(3):
-                    x[a, node] = mean[by, a] / norm
-                    alpha[a, node] = strength[a]
+    """Nodes from their children: of the layers over ``lowest`` and upwards those of each row of ``spans``."""
+    for step in range(spans.shape[0]):
+        below = lowest + step
+        nx, ny, nz = cells[below]
+        _, my, mz = cells[below + 1]
+        begin, parents = spans[step, 0], spans[step, 1] - spans[step, 0]
+        chunks = min(CHUNKS, parents)
+        for chunk in prange(chunks):
+            mean, strength = np.empty((2, 4)), np.empty(3)
+            for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
+                node = first[below + 1] + p
+                i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
+                total = 0
+                weights = plain = 0.0
+                occupied = 0
+                only = np.int64(-1)
+                mean[:] = 0.0
+                strength[:] = 0.0
+                for i in range(i0, min(i0 + 2, nx)):
+                    for j in range(j0, min(j0 + 2, ny)):
+                        for k in range(k0, min(k0 + 2, nz)):
+                            child = first[below] + (i * ny + j) * nz + k
+                            if count[child] == 0:
+                                continue
+                            occupied += 1
+                            only = child
+                            total += count[child]
+                            w = weight[child]
+                            weights += w
+                            plain += count[child]
+                            s2 = np.float64(sigma[child]) ** 2
+                            mean[0, 3] += w * s2
+                            mean[1, 3] += count[child] * s2
+                            for a in range(3):
+                                mean[0, a] += w * x[a, child]
+                                mean[1, a] += count[child] * x[a, child]
+                                strength[a] += alpha[a, child]
+                count[node] = total
+                weight[node] = weights
+                if occupied == 1:
+                    sigma[node] = sigma[only]
+                    for a in range(3):
+                        x[a, node] = x[a, only]
+                        alpha[a, node] = alpha[a, only]
+                else:
+                    by = 0 if weights > 0.0 else 1
+                    norm = max(weights if weights > 0.0 else plain, 1e-300)
+                    sigma[node] = np.sqrt(mean[by, 3] / norm) if total > 0 else 1.0
+                    for a in range(3):
+                        x[a, node] = mean[by, a] / norm
+                        alpha[a, node] = strength[a]
 
 
 @njit(**_OPTIONS)
 def fill_radii(
-    layer: int, begin: int, end: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any,
+    lowest: int, spans: Any, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any,
     radius: Any,
 ) -> None:  # fmt: skip
-    """Distance from the centre to the farthest corner of the cell (where it lies in the grid)."""
-    nodes = end - begin
-    ny, nz = cells[layer, 1], cells[layer, 2]
-    size = np.int64(1) << np.int64(layer)
-    chunks = min(CHUNKS, nodes)
-    for chunk in prange(chunks):
-        for n in range(begin + chunk * nodes // chunks, begin + (chunk + 1) * nodes // chunks):
-            node = first[layer] + n
-            r2 = 0.0
-            if count[node] > 1:
-                for a in range(3):
-                    i = n // (ny * nz) if a == 0 else ((n // nz) % ny if a == 1 else n % nz)
-                    low = origin[a] + spacing[a] * (i * size)
-                    high = origin[a] + spacing[a] * min((i + 1) * size, cells[0, a])
-                    centre = np.float64(x[a, node])
-                    r2 += max(centre - low, high - centre) ** 2
-            radius[node] = np.sqrt(r2)
+    """Distance from the centre to the farthest corner of the cell (where it lies in the grid).
+
+    Of the layers from ``lowest`` upwards, the nodes of each row of ``spans``.
+    """
+    for step in range(spans.shape[0]):
+        layer = lowest + step
+        begin, nodes = spans[step, 0], spans[step, 1] - spans[step, 0]
+        ny, nz = cells[layer, 1], cells[layer, 2]
+        size = np.int64(1) << np.int64(layer)
+        chunks = min(CHUNKS, nodes)
+        for chunk in prange(chunks):
+            for n in range(begin + chunk * nodes // chunks, begin + (chunk + 1) * nodes // chunks):
+                node = first[layer] + n
+                r2 = 0.0
+                if count[node] > 1:
+                    for a in range(3):
+                        i = n // (ny * nz) if a == 0 else ((n // nz) % ny if a == 1 else n % nz)
+                        low = origin[a] + spacing[a] * (i * size)
+                        high = origin[a] + spacing[a] * min((i + 1) * size, cells[0, a])
+                        centre = np.float64(x[a, node])
+                        r2 += max(centre - low, high - centre) ** 2
+                radius[node] = np.sqrt(r2)
 
 
 def layers_of(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -218,13 +226,12 @@ def build(
     x, alpha = np.empty((3, nodes), real), np.empty((3, nodes), real)
     sigma, radius = np.empty(nodes, real), np.empty(nodes, real)
     count, weight = np.empty(nodes, np.int64), np.empty(nodes)
-    ends = np.diff(first).tolist()
-    fill_leaves(0, ends[0], start, sx, sa, ssigma, x, alpha, sigma, count, weight)
-    for below, end in enumerate(ends[1:]):
-        fill_parents(below, 0, end, counts, first, x, alpha, sigma, count, weight)
+    spans = np.zeros((len(counts), 2), np.int64)
+    spans[:, 1] = np.diff(first)
+    fill_leaves(0, int(spans[0, 1]), start, sx, sa, ssigma, x, alpha, sigma, count, weight)
+    fill_parents(0, spans[1:], counts, first, x, alpha, sigma, count, weight)
     corner, size = np.asarray(origin, np.float64), np.asarray(spacing, np.float64)
-    for layer, end in enumerate(ends):
-        fill_radii(layer, 0, end, counts, first, corner, size, x, count, radius)
+    fill_radii(0, spans, counts, first, corner, size, x, count, radius)
     return Tree(
         corner, size, counts, first, x, alpha, sigma, radius, count, start, sx, sa, ssigma,
     )  # fmt: skip

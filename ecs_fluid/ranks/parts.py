@@ -131,12 +131,11 @@ class Parts:
             a, behind = int(self._ranges[layer][here]), int(self._ranges[layer][here + 1])
             if layer + 1 < len(cells):
                 behind = max(behind, self._fetch_ahead(layer, cells, int(first[layer]), columns))
-            supervortons.fill_radii(
-                layer, a, behind, cells, first, tree.origin, tree.spacing, tree.x, tree.vortons, tree.radius
-            )
+            grid = cells, first, tree.origin, tree.spacing
+            supervortons.fill_radii(layer, np.array([[a, behind]]), *grid, tree.x, tree.vortons, tree.radius)
             if layer + 1 < len(cells):
-                a, b = (int(edge) for edge in self._ranges[layer + 1][here : here + 2])
-                supervortons.fill_parents(layer, a, b, cells, first, *columns)
+                span = self._ranges[layer + 1][None, here : here + 2]
+                supervortons.fill_parents(layer, span, cells, first, *columns)
         # The root, which is the first machine's, is read by every walk.
         read = *columns[:4], tree.radius
         root = self._machine.among_leaders.tell(_packed([column[..., -1:] for column in read]), "nodes")
