@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.fmm_lanes import load, multiply, multiply_add, same, store
+from ecs_fluid.kernels.fmm_lanes import load, store
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART
+from ecs_fluid.kernels.lanes import spread
 from ecs_fluid.kernels.vectors import wide_vectors
 
 
@@ -198,35 +199,35 @@ def evaluate(
     With ``gradient`` also out[3 + 3 i + j] = d out[i]/dx_j. ``powers`` is scratch for the monomials.
     """
     wide_vectors()
-    store(powers, 0, same(offsets.dtype.type(1.0), offsets))
+    store(powers, 0, spread(offsets.dtype.type(1.0)))
     for m in range(1, o.size[order + 1]):
-        step = multiply(load(offsets, o.axis[m]), same(offsets.dtype.type(o.inverse[m]), offsets))
-        store(powers, m, multiply(load(powers, o.first[m]), step))
-    u = v = w = ux = uy = uz = vx = vy = vz = wx = wy = wz = same(offsets.dtype.type(0.0), offsets)
+        step = load(offsets, o.axis[m]) * spread(offsets.dtype.type(o.inverse[m]))
+        store(powers, m, load(powers, o.first[m]) * step)
+    u = v = w = ux = uy = uz = vx = vy = vz = wx = wy = wz = spread(offsets.dtype.type(0.0))
     inner = o.size[order] if gradient else 0
     for m in range(inner):
         power, x, y, z = load(powers, m), o.up[m, 0], o.up[m, 1], o.up[m, 2]
-        u = multiply_add(same(local[m, 0], offsets), power, u)
-        v = multiply_add(same(local[m, 1], offsets), power, v)
-        w = multiply_add(same(local[m, 2], offsets), power, w)
-        ux = multiply_add(same(local[x, 0], offsets), power, ux)
-        uy = multiply_add(same(local[y, 0], offsets), power, uy)
-        uz = multiply_add(same(local[z, 0], offsets), power, uz)
-        vx = multiply_add(same(local[x, 1], offsets), power, vx)
-        vy = multiply_add(same(local[y, 1], offsets), power, vy)
-        vz = multiply_add(same(local[z, 1], offsets), power, vz)
-        wx = multiply_add(same(local[x, 2], offsets), power, wx)
-        wy = multiply_add(same(local[y, 2], offsets), power, wy)
-        wz = multiply_add(same(local[z, 2], offsets), power, wz)
+        u += spread(local[m, 0]) * power
+        v += spread(local[m, 1]) * power
+        w += spread(local[m, 2]) * power
+        ux += spread(local[x, 0]) * power
+        uy += spread(local[y, 0]) * power
+        uz += spread(local[z, 0]) * power
+        vx += spread(local[x, 1]) * power
+        vy += spread(local[y, 1]) * power
+        vz += spread(local[z, 1]) * power
+        wx += spread(local[x, 2]) * power
+        wy += spread(local[y, 2]) * power
+        wz += spread(local[z, 2]) * power
     for m in range(inner, o.size[order + 1]):
         power = load(powers, m)
-        u = multiply_add(same(local[m, 0], offsets), power, u)
-        v = multiply_add(same(local[m, 1], offsets), power, v)
-        w = multiply_add(same(local[m, 2], offsets), power, w)
-    by = same(offsets.dtype.type(factor), offsets)
+        u += spread(local[m, 0]) * power
+        v += spread(local[m, 1]) * power
+        w += spread(local[m, 2]) * power
+    by = spread(offsets.dtype.type(factor))
     for row, value in enumerate((u, v, w)):
-        store(out, row, multiply(value, by))
+        store(out, row, value * by)
     if gradient:
-        by = same(offsets.dtype.type(factor / scale), offsets)
+        by = spread(offsets.dtype.type(factor / scale))
         for row, value in enumerate((ux, uy, uz, vx, vy, vz, wx, wy, wz)):
-            store(out, 3 + row, multiply(value, by))
+            store(out, 3 + row, value * by)

@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.fmm_lanes import (
-    lane_sum,
-    load,
-    multiply,
-    multiply_add,
-    same,
-    store,
-    turn,
-)
+from ecs_fluid.kernels.fmm_lanes import load, store, turn
 from ecs_fluid.kernels.fmm_threads import PART
+from ecs_fluid.kernels.lanes import lane_sum, spread
 from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE, WINCKELMANS
 from ecs_fluid.kernels.vectors import wide_vectors
 
@@ -36,12 +29,12 @@ def _radial_derivatives(code: int, order: int, direction: Any, f: Any) -> None:
     ``direction[4]`` is s2 in these units.
     """
     wide_vectors()
-    core, value, plain = load(direction, 4), 1.0, same(f.dtype.type(1.0), f)
+    core, value, plain = load(direction, 4), 1.0, spread(f.dtype.type(1.0))
     for k in range(order + 1):
         following = -(2 * k + 1) * value
-        plain = same(f.dtype.type(value), f)
+        plain = spread(f.dtype.type(value))
         if code == WINCKELMANS:
-            plain = multiply_add(same(f.dtype.type(-0.5 * following), f), core, plain)
+            plain += spread(f.dtype.type(-0.5 * following)) * core
         store(f, k, plain)
         value = following
 
@@ -92,8 +85,8 @@ def prepare_lanes(
         w.powers[0, lane] = inverse if lane < count else 0.0
     ratio, power = load(w.ratios, 1), load(w.direction, 3)
     for k in range(order):
-        store(w.ratios, k + 1, multiply(load(w.ratios, k), ratio))
-        store(w.powers, k + 1, multiply(load(w.powers, k), power))
+        store(w.ratios, k + 1, load(w.ratios, k) * ratio)
+        store(w.powers, k + 1, load(w.powers, k) * power)
     if s.code == GAUSSIAN:
         for lane in range(w.d.shape[1]):
             _gaussian_derivatives(order, w.direction[4, lane], w.f, lane)
@@ -121,10 +114,10 @@ def fill_derivatives(o: Any, order: int, direction: Any, f: Any, d: Any) -> None
         store(d, k * c, load(f, k))
     for q in range(1, order + 1):
         for m in range(o.size[q], o.size[q + 1]):
-            along, times = load(direction, o.axis[m]), same(d.dtype.type(o.entry[m] - 1), d)
+            along, times = load(direction, o.axis[m]), spread(d.dtype.type(o.entry[m] - 1))
             to, first, second = m, c + o.first[m], c + o.second[m]
             for _ in range(order - q + 1):
-                store(d, to, multiply_add(along, load(d, first), multiply(times, load(d, second))))
+                store(d, to, along * load(d, first) + times * load(d, second))
                 to, first, second = to + c, first + c, second + c
 
 
@@ -137,7 +130,7 @@ def add_local(o: Any, order: int, least: int, gathered: Any, powers: Any, d: Any
     them.
     """
     wide_vectors()
-    zero = same(d.dtype.type(0.0), d)
+    zero = spread(d.dtype.type(0.0))
     for b in range(o.blocks[least], o.blocks[order + 1]):
         m, width = o.block[b, 0], o.block[b, 1]
         base, stop = o.start[m], o.size[order - o.degree[m] + 1]
@@ -147,36 +140,36 @@ def add_local(o: Any, order: int, least: int, gathered: Any, powers: Any, d: Any
                 at = np.int64(o.sums[base + n])
                 first, second, third = load(d, at), load(d, at + 1), load(d, at + 2)
                 moment = load(gathered, 3 * n)
-                u = multiply_add(first, moment, u)
-                u1 = multiply_add(second, moment, u1)
-                u2 = multiply_add(third, moment, u2)
+                u += first * moment
+                u1 += second * moment
+                u2 += third * moment
                 moment = load(gathered, 3 * n + 1)
-                v = multiply_add(first, moment, v)
-                v1 = multiply_add(second, moment, v1)
-                v2 = multiply_add(third, moment, v2)
+                v += first * moment
+                v1 += second * moment
+                v2 += third * moment
                 moment = load(gathered, 3 * n + 2)
-                w = multiply_add(first, moment, w)
-                w1 = multiply_add(second, moment, w1)
-                w2 = multiply_add(third, moment, w2)
+                w += first * moment
+                w1 += second * moment
+                w2 += third * moment
         elif width == 2:
             for n in range(stop):
                 at = np.int64(o.sums[base + n])
                 first, second = load(d, at), load(d, at + 1)
                 moment = load(gathered, 3 * n)
-                u = multiply_add(first, moment, u)
-                u1 = multiply_add(second, moment, u1)
+                u += first * moment
+                u1 += second * moment
                 moment = load(gathered, 3 * n + 1)
-                v = multiply_add(first, moment, v)
-                v1 = multiply_add(second, moment, v1)
+                v += first * moment
+                v1 += second * moment
                 moment = load(gathered, 3 * n + 2)
-                w = multiply_add(first, moment, w)
-                w1 = multiply_add(second, moment, w1)
+                w += first * moment
+                w1 += second * moment
         else:
             for n in range(stop):
                 first = load(d, np.int64(o.sums[base + n]))
-                u = multiply_add(first, load(gathered, 3 * n), u)
-                v = multiply_add(first, load(gathered, 3 * n + 1), v)
-                w = multiply_add(first, load(gathered, 3 * n + 2), w)
+                u += first * load(gathered, 3 * n)
+                v += first * load(gathered, 3 * n + 1)
+                w += first * load(gathered, 3 * n + 2)
         power = load(powers, o.degree[m])
         _add_row(local, m, u, v, w, power)
         if width > 1:
@@ -187,16 +180,16 @@ def add_local(o: Any, order: int, least: int, gathered: Any, powers: Any, d: Any
 
 @njit(**PART, forceinline=True)
 def _add_row(local: Any, m: Any, u: Any, v: Any, w: Any, power: Any) -> None:
-    store(local, 3 * m, multiply_add(u, power, load(local, 3 * m)))
-    store(local, 3 * m + 1, multiply_add(v, power, load(local, 3 * m + 1)))
-    store(local, 3 * m + 2, multiply_add(w, power, load(local, 3 * m + 2)))
+    store(local, 3 * m, u * power + load(local, 3 * m))
+    store(local, 3 * m + 1, v * power + load(local, 3 * m + 1))
+    store(local, 3 * m + 2, w * power + load(local, 3 * m + 2))
 
 
 @njit(**PART)
 def collect_lanes(lanes_local: Any, local: Any) -> None:
     """local[m, a] += sum over lanes, and empty the lanes."""
     wide_vectors()
-    zero = same(local.dtype.type(0.0), lanes_local)
+    zero = spread(local.dtype.type(0.0))
     for m in range(local.shape[0]):
         for a in range(3):
             local[m, a] += lane_sum(load(lanes_local, 3 * m + a))

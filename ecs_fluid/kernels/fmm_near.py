@@ -12,9 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.fmm_lanes import ROW_BYTES, copy, lanes, zero_rows
+from ecs_fluid.kernels.fmm_lanes import copy, lanes, zero_rows
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm_tree import PointTree
+from ecs_fluid.kernels.lanes import BYTES
 from ecs_fluid.kernels.pairwise import (
     BLOCK,
     GRADIENT_SUMS,
@@ -31,7 +32,7 @@ from ecs_fluid.kernels.pairwise import (
 from ecs_fluid.kernels.regularisation import core_constant
 from ecs_fluid.kernels.vectors import wide_vectors
 
-_GROUPS = PACK_BYTES // ROW_BYTES
+_GROUPS = PACK_BYTES // BYTES
 """Rows of lanes in a row of a pack; one more takes what is copied beyond the last vorton."""
 
 

@@ -48,7 +48,8 @@ def lanes_of(array: np.ndarray) -> int:
     return BYTES // array.itemsize
 
 
-def _kind(real: Any) -> Lanes:
+def lanes_type(real: Any) -> Lanes:
+    """The vector of that Numba type of numbers."""
     return Lanes(real, 8 * BYTES // real.bitwidth)
 
 
@@ -75,7 +76,8 @@ for _function, _name in (
     _arithmetic(_function, _name)
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
+def vector_at(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
+    """Pointer to ``count`` numbers of an array from the ``at``-th on; for intrinsics."""
     step = cgutils.gep_inbounds(builder, context.make_array(kind)(context, builder, array).data, at)
     return builder.bitcast(step, ir.VectorType(step.type.pointee, count).as_pointer())
 
@@ -83,11 +85,11 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: 
 @intrinsic
 def load(typingctx: Any, array: Any, at: Any) -> Any:
     """The vector that begins at the ``at``-th number (not negative) of a contiguous array."""
-    kind = _kind(array.dtype)
+    kind = lanes_type(array.dtype)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], kind.count)
-        return builder.load(pointer, align=array.dtype.bitwidth // 8)
+        place = vector_at(context, builder, signature.args[0], args[0], args[1], kind.count)
+        return builder.load(place, align=array.dtype.bitwidth // 8)
 
     return kind(array, types.intp), codegen
 
@@ -97,8 +99,8 @@ def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     """Write a vector to the ``at``-th number of a contiguous array and those after it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], value.count)
-        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
+        place = vector_at(context, builder, signature.args[0], args[0], args[1], value.count)
+        builder.store(args[2], place, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, value), codegen
@@ -107,7 +109,7 @@ def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
 @intrinsic
 def spread(typingctx: Any, number: Any) -> Any:
     """``number`` in every lane."""
-    kind = _kind(number)
+    kind = lanes_type(number)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = ir.VectorType(args[0].type, kind.count)
@@ -162,3 +164,21 @@ def square_root(typingctx: Any, a: Any) -> Any:
         return builder.call(root, [args[0]])
 
     return a(a), codegen
+
+
+@intrinsic
+def lane_sum(typingctx: Any, a: Any) -> Any:
+    """Sum of all lanes, halves first: the order is fixed."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, width = args[0], a.count
+        while width > 1:
+            width //= 2
+            halves = []
+            for start in (0, width):
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(start, start + width)))
+                halves.append(builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask))
+            value = builder.fadd(halves[0], halves[1], flags=FLAGS)
+        return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+    return a.real(a), codegen
