@@ -28,6 +28,7 @@ from ecs_fluid.integrator import Tables
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, ambient_temperature
+from ecs_fluid.systems.memory import Memory
 from ecs_fluid.systems.populations import joined
 from ecs_fluid.systems.properties import (
     CARRIED,
@@ -89,6 +90,10 @@ class TransferSystem(System):
     )
     absorption: float = Field(0.5, ge=0, le=1e6, description="absorption coefficient of pure flame, 1/m")
     extinction: float = Field(10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._memory = Memory()
 
     def added(self, world: World) -> None:
         """Unfilled volume is ambient."""
@@ -173,7 +178,9 @@ class TransferSystem(System):
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
         amounts = np.take(load.amounts, order, axis=1) * self.world.dtype(inverse)
         share = interpolation.scatter if self.kernel == "linear" else cubic.scatter
-        return share(gather_sorted(load.x, order), amounts, start, grid.origin, grid.spacing, grid.cells)
+        rows = gather_sorted(load.x, order)
+        out = self._memory.array("amounts", (*shape, 7), self.world.dtype)
+        return share(rows, amounts, start, grid.origin, grid.spacing, grid.cells, out)
 
     def _mix(self, ambient: Ambient, shared: Array, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""
@@ -183,7 +190,7 @@ class TransferSystem(System):
         shape = shared.shape[:3]
         z = (grid.origin[2] + grid.spacing[2] * np.arange(shape[2])).astype(number)
         rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
-        fields = np.empty((FIELDS, *shape), number)
+        fields = self._memory.array("fields", (FIELDS, *shape), number)
         mix(
             shared.reshape(-1, shape[2], AMOUNTS), rest, warm, *self._limits(warm, clouds),
             number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction), self.kernel == "m4",
@@ -223,7 +230,7 @@ class SamplingSystem(System):
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
-        self._rooms: dict[str, Array] = {}
+        self._memory = Memory()
 
     def added(self, world: World) -> None:
         """Give the tracers the components, as the ambient has them."""
@@ -256,7 +263,7 @@ class SamplingSystem(System):
         fields, names = self._fields()
         for entity in tracers:
             x = entity[Position].x
-            room = self._memory(entity.name, (len(names), len(x)))
+            room = self._memory.array(entity.name, (len(names), len(x)), self.world.dtype)
             values = interpolate(x, grid.origin, grid.spacing, fields, room, apart=True)
             tables = entity.tables
             for (kind, name), value in zip(names, values, strict=True):
@@ -274,16 +281,9 @@ class SamplingSystem(System):
         if "species" in self.take:
             table = self.field(SpeciesField)
             found += [(Species, name, getattr(table, name)) for name in ("fuel", "flame", "smoke")]
-        fields = self._memory("", (*found[0][2].shape, len(found)))
+        fields = self._memory.array("", (*found[0][2].shape, len(found)), self.world.dtype)
         np.stack([array for *_, array in found], axis=-1, out=fields)
         return fields, [(kind, name) for kind, name, _ in found]
-
-    def _memory(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Room for numbers on their way; the same in every tick, since fresh memory takes time to come by."""
-        room = self._rooms.get(name)
-        if room is None or room.shape != shape:
-            room = self._rooms[name] = np.empty(shape, self.world.dtype)
-        return room
 
     def _outside(self, entity: Entity, x: Array) -> None:
         """Above and below the grid a stratified ambient is not that of the nearest point."""

@@ -174,13 +174,16 @@ def scatter(
     origin: np.ndarray,
     spacing: np.ndarray,
     cells: np.ndarray,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Transpose of ``interpolate``: share each row's value among the 64 points around it.
 
     Arguments and result as of ``interpolation.scatter``; ``values`` (m, n). Weights may be negative.
     """
     shape = (int(cells[0]) + 1, int(cells[1]) + 1, int(cells[2]) + 1, len(values))
-    out = np.zeros(shape, values.dtype)
+    if out is None:
+        out = np.empty(shape, values.dtype)
+    out[...] = 0
     _scatter(sx, values, start, origin, spacing, out)
     return out
 
