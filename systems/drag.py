@@ -76,7 +76,7 @@ class DragSystem(System):
             return
         ambient = self.world.require(AmbientSystem).present()
         bodies, hulls = gathered(entities)
-        volume = _volumes(bodies, hulls)
+        volume = volumes(bodies, hulls)
         size = np.cbrt(3 * volume / (4 * np.pi))
         rho = np.interp(bodies.x[:, 2], *profile(ambient))
         loads = [entity[BodyLoad] for entity in entities]
@@ -129,7 +129,7 @@ class DragSystem(System):
         return np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton)
 
 
-def _volumes(bodies: object, hulls: object) -> Array:
+def volumes(bodies: object, hulls: object) -> Array:
     """Volumes (n,) m^3."""
     from ecs_fluid.kernels.buoyancy import displaced
 

@@ -28,6 +28,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.body_tables import body_entities, gathered
 from ecs_fluid.systems.boundary import BoundarySystem
 from ecs_fluid.systems.collision import CollisionSystem
+from ecs_fluid.systems.drag import volumes
 from ecs_fluid.systems.populations import spread
 from ecs_fluid.world import World
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.polytope import Hulls
 
 Source = Literal["tracers", "vortons", "none"]
+LEAST = 3.0
+"""Mass over that of the fluid displaced, below which impulses of vortons are warned of."""
 
 
 class ReactionSystem(System):
@@ -96,6 +99,30 @@ class ReactionSystem(System):
         for entity in self._tracers(world):
             if Touch not in entity:
                 world.attach(entity.name, Touch)
+
+    def lint(self, world: World) -> list[str]:
+        """Bodies that the impulses of vortons throw about.
+
+        A sheet that stops the flow around a body at rest carries (1 + c) times the fluid that its panels
+        enclose, with c = 1/2 for a ball. Given to the body after the tick, that throws it by (1 + c) rho V/m
+        times the difference of velocity, and beyond 2 each throw is wider than the one before. Coarse panels
+        enclose up to three times V.
+        """
+        boundary = world.system(BoundarySystem)
+        ways = "vortons" in (self.linear, self.angular)
+        if not ways or boundary is None or boundary.boundary == "layer":
+            return []
+        said = []
+        for entity in body_entities(world):
+            bodies, hulls = gathered([entity])
+            light = (bodies.motion == FREE) & (bodies.mass < LEAST * self.density * volumes(bodies, hulls))
+            if light.any():
+                said.append(
+                    f"ReactionSystem: {entity.name!r} weighs less than {LEAST:g} times the fluid that it "
+                    "displaces, so the impulses of vortons throw it about ever faster; take boundary = "
+                    "'layer', heavier bodies, or a DragSystem with linear and angular other than 'vortons'"
+                )
+        return said
 
     def _tracers(self, world: World) -> list[Entity]:
         if self.on:

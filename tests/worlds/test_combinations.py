@@ -189,3 +189,18 @@ def test_species_may_mix_where_there_are_none() -> None:
     world = world_of(BLOCK, {"kind": "thermal", "diffusivity": 1e-4, "species_diffusivity": 1e-4})
     world.step()
     assert ef.Species not in world["air"]
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+@pytest.mark.parametrize(("density", "thrown"), [(0.5, True), (2.9, True), (3.1, False), (20.0, False)])
+def test_light_bodies_and_impulses_of_panels_are_warned_of(density: float, thrown: bool) -> None:
+    """In a wind of 1 m/s half the fluid's density is thrown beyond 5 m/s, 20 times it stays below 1."""
+    shed = {"kind": "boundary", "boundary": "panels", "panels_across": 2}
+    taken = {"kind": "reaction", "linear": "vortons"}
+    blown = {"kind": "wind", "velocity": [1.0, 0.0, 0.0]}
+    world = world_of({**BALL, "density": density}, shed, taken, blown, {"kind": "body", "gravity": [0, 0, 0]})
+    assert any("weighs less than 3 times the fluid" in text for text in world.lint()) == thrown
+    if density in (0.5, 20.0):
+        world.step(3)
+        fast = float(np.abs(world["ball"][ef.RigidMotion].v).max())
+        assert fast > 5.0 if thrown else fast < 1.0
