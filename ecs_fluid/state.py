@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_fluid.component import Component
+import numpy as np
+
+from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System
@@ -159,6 +161,7 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
             raise StorageError(f"{path} has an entity {item['name'][:60]!r}, which is no name or comes twice")
         names.add(item["name"])
         tables: list[Component] = []
+        strays: list[tuple[type[Component], str, Array]] = []
         for name in item["components"]:
             kind = Component.registry.get(name)
             if kind is None:
@@ -171,8 +174,12 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
             if missing:
                 raise StorageError(f"{path} has no column {name}.{missing[0]} of entity {item['name']!r}")
             columns = {key: arrays[f"{item['name']}/{name}.{key}"] for key in kind.columns}
-            tables.append(kind(**columns))
+            inside = _within(kind, columns)
+            strays += [(kind, key, columns[key]) for key in inside]
+            tables.append(kind(**(columns | inside)))
         checked = checked_tables(item["name"], tuple(tables), world.dtype)
+        for kind, key, array in strays:
+            setattr(checked[kind], key, array.astype(world.dtype))
         if item["name"] == "fluid":
             for table in checked.values():
                 world._put(world.fluid, table)
@@ -183,3 +190,16 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
     world.history = list(meta["history"])
     world.recipe = meta["recipe"]
     return world
+
+
+def _within(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
+    """Columns of what is integrated that rounding or overshoot took out of their range, put back into it."""
+    found: dict[str, Array] = {}
+    if any(other.rate_of is kind for other in Component.registry.values()):
+        for key, array in columns.items():
+            low, high = kind.columns[key].minimum, kind.columns[key].maximum
+            if (low is not None or high is not None) and array.dtype.kind == "f" and np.isfinite(array).all():
+                inside = np.clip(array, low, high)
+                if not np.array_equal(inside, array):
+                    found[key] = inside
+    return found
