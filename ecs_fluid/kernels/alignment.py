@@ -21,8 +21,8 @@ def align(alpha: NDArray[Any], du: NDArray[Any], fraction: float, lag: float, co
     """alpha <- (1 - f) alpha + f |alpha| omega/|omega|; if ``corrected``, then its old length again.
 
     The gradient may be older than the strengths by ``lag``: along its path omega obeys d(omega)/dt = J omega,
-    so omega + lag J omega is taken. Where the vorticity is zero, or exactly
-    opposite with f = 1/2, the strength stays.
+    so omega + lag J omega is taken. Where the vorticity is below 1e-18 1/s,
+    or exactly opposite with f = 1/2, the strength stays.
 
     Args:
         alpha: strengths (n, 3), m^3/s, changed in place.
@@ -42,10 +42,15 @@ def align(alpha: NDArray[Any], du: NDArray[Any], fraction: float, lag: float, co
             wy = y + lag * (du[p, 1, 0] * x + du[p, 1, 1] * y + du[p, 1, 2] * z)
             wz = z + lag * (du[p, 2, 0] * x + du[p, 2, 1] * y + du[p, 2, 2] * z)
             ax, ay, az = alpha[p, 0], alpha[p, 1], alpha[p, 2]
+            # Squares of weak strengths would underflow; a power of two takes no digit.
+            weak = ax * ax + ay * ay + az * az < alpha.dtype.type(1e-25)
+            up = alpha.dtype.type(2.0**64) if weak else alpha.dtype.type(1.0)
+            ax, ay, az = up * ax, up * ay, up * az
             length = np.sqrt(ax * ax + ay * ay + az * az)
-            size = np.sqrt(wx * wx + wy * wy + wz * wz)
-            if not (size > 0 and length > 0):
+            square = wx * wx + wy * wy + wz * wz
+            if not (square > alpha.dtype.type(1e-36) and length > 0):
                 continue
+            size = np.sqrt(square)
             pull = fraction * (length / size)
             ax, ay, az = (
                 ax - fraction * ax + pull * wx,
@@ -58,4 +63,4 @@ def align(alpha: NDArray[Any], du: NDArray[Any], fraction: float, lag: float, co
                     continue
                 scale = length / after
                 ax, ay, az = scale * ax, scale * ay, scale * az
-            alpha[p, 0], alpha[p, 1], alpha[p, 2] = ax, ay, az
+            alpha[p, 0], alpha[p, 1], alpha[p, 2] = ax / up, ay / up, az / up
