@@ -108,9 +108,7 @@ class ReactionSystem(System):
         times the difference of velocity, and beyond 2 each throw is wider than the one before. Coarse panels
         enclose up to three times V.
         """
-        boundary = world.system(BoundarySystem)
-        ways = "vortons" in (self.linear, self.angular)
-        if not ways or boundary is None or boundary.boundary == "layer":
+        if "vortons" not in (self.linear, self.angular):
             return []
         said = []
         for entity in body_entities(world):
@@ -119,8 +117,8 @@ class ReactionSystem(System):
             if light.any():
                 said.append(
                     f"ReactionSystem: {entity.name!r} weighs less than {LEAST:g} times the fluid that it "
-                    "displaces, so the impulses of vortons throw it about ever faster; take boundary = "
-                    "'layer', heavier bodies, or a DragSystem with linear and angular other than 'vortons'"
+                    "displaces, so the impulses of vortons throw it about ever faster; take "
+                    "heavier bodies, or a DragSystem with linear and angular other than 'vortons'"
                 )
         return said
 
