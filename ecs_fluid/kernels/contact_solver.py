@@ -198,24 +198,46 @@ def _row(
             weighted[d, c, k + 3 + j] = inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
 
 
-@njit(cache=True)
-def contact_speed(row: np.ndarray, bodies: Bodies, a: int, b: int) -> float:
-    """Relative velocity of the second body along the direction of `row` (12,), m/s."""
+@njit(cache=True, error_model="numpy", forceinline=True)
+def contact_speed(rows: np.ndarray, d: int, c: int, v: np.ndarray, spin: np.ndarray, a: int, b: int) -> float:
+    """Relative velocity of body b to body a along direction d of contact c, m/s; rows (3, c, 12).
+
+    Written out: a branch or a loop here would count references to every array at each visit.
+    """
     total = 0.0
-    for k in range(3):
-        total += row[k] * bodies.v[a, k] + row[k + 3] * bodies.spin[a, k]
-        total += row[k + 6] * bodies.v[b, k] + row[k + 9] * bodies.spin[b, k]
+    total += rows[d, c, 0] * v[a, 0] + rows[d, c, 3] * spin[a, 0]
+    total += rows[d, c, 6] * v[b, 0] + rows[d, c, 9] * spin[b, 0]
+    total += rows[d, c, 1] * v[a, 1] + rows[d, c, 4] * spin[a, 1]
+    total += rows[d, c, 7] * v[b, 1] + rows[d, c, 10] * spin[b, 1]
+    total += rows[d, c, 2] * v[a, 2] + rows[d, c, 5] * spin[a, 2]
+    total += rows[d, c, 8] * v[b, 2] + rows[d, c, 11] * spin[b, 2]
     return total
 
 
-@njit(cache=True)
-def _push(row: np.ndarray, bodies: Bodies, a: int, b: int, impulse: float) -> None:
-    """Apply an impulse along the direction of the weighted `row` (12,)."""
-    for k in range(3):
-        bodies.v[a, k] += impulse * row[k]
-        bodies.spin[a, k] += impulse * row[k + 3]
-        bodies.v[b, k] += impulse * row[k + 6]
-        bodies.spin[b, k] += impulse * row[k + 9]
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _push(
+    weighted: np.ndarray,
+    d: int,
+    c: int,
+    v: np.ndarray,
+    spin: np.ndarray,
+    a: int,
+    b: int,
+    impulse: float,
+) -> None:
+    """Apply an impulse along direction d of contact c; weighted (3, c, 12)."""
+    v[a, 0] += impulse * weighted[d, c, 0]
+    v[a, 1] += impulse * weighted[d, c, 1]
+    v[a, 2] += impulse * weighted[d, c, 2]
+    spin[a, 0] += impulse * weighted[d, c, 3]
+    spin[a, 1] += impulse * weighted[d, c, 4]
+    spin[a, 2] += impulse * weighted[d, c, 5]
+    v[b, 0] += impulse * weighted[d, c, 6]
+    v[b, 1] += impulse * weighted[d, c, 7]
+    v[b, 2] += impulse * weighted[d, c, 8]
+    spin[b, 0] += impulse * weighted[d, c, 9]
+    spin[b, 1] += impulse * weighted[d, c, 10]
+    spin[b, 2] += impulse * weighted[d, c, 11]
 
 
 @njit(cache=True)
@@ -239,7 +261,7 @@ def _in_turn(target: np.ndarray, gained: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def solve(
     bodies: Bodies,
     who: np.ndarray,
@@ -255,9 +277,13 @@ def solve(
     gained (c, 3): impulses so far along the normal and two tangents, kg m/s; changed in place with the
     velocities of the bodies.
     """
+    v, spin, shape = bodies.v, bodies.spin, bodies.shape
     turn = _in_turn(target, gained)
     count = len(turn)
-    ease, central, line = np.empty((len(who), 3)), np.zeros(count, np.bool_), np.empty((count, 9))
+    ease, central = np.empty((len(who), 3)), np.zeros(count, np.bool_)
+    # What each visit reads lies side by side, in the order of the visits: normal, its effect on both bodies'
+    # velocities, target, ease and friction.
+    line, pair, load = np.empty((count, 12)), np.empty((count, 2), np.int64), np.empty(count)
     for k in range(count):
         c = turn[k]
         a, b = who[c, 0], who[c, 1]
@@ -269,43 +295,48 @@ def solve(
             for j in range(12):
                 soft += rows[d, c, j] * weighted[d, c, j]
             ease[c, d] = 1.0 / soft
+        line[k, 9], line[k, 10], line[k, 11] = target[c], ease[c, 0], friction[c]
+        pair[k, 0], pair[k, 1], load[k] = a, b, gained[c, 0]
         # An impulse along the normal turns neither of two touching balls.
-        central[k] = bodies.shape[a] == BALL and bodies.shape[b] == BALL
-    v = bodies.v
+        central[k] = shape[a] == BALL and shape[b] == BALL
     for sweep in range(sweeps):
         largest = 0.0
         for step in range(count):
             k = step if sweep % 2 == 0 else count - 1 - step
-            c = turn[k]
-            a, b = who[c, 0], who[c, 1]
+            a, b = pair[k, 0], pair[k, 1]
             if central[k]:
                 x, y, z = line[k, 0], line[k, 1], line[k, 2]
                 speed = x * (v[b, 0] - v[a, 0]) + y * (v[b, 1] - v[a, 1]) + z * (v[b, 2] - v[a, 2])
             else:
-                speed = contact_speed(rows[0, c], bodies, a, b)
-            total = max(gained[c, 0] + (target[c] - speed) * ease[c, 0], 0.0)
-            change = total - gained[c, 0]
-            gained[c, 0] = total
+                speed = contact_speed(rows, 0, turn[k], v, spin, a, b)
+            total = max(load[k] + (line[k, 9] - speed) * line[k, 10], 0.0)
+            change = total - load[k]
+            load[k] = total
             if central[k]:
                 for j in range(3):
                     v[a, j] += change * line[k, 3 + j]
                     v[b, j] += change * line[k, 6 + j]
             else:
-                _push(weighted[0, c], bodies, a, b, change)
-            largest = max(largest, abs(change) / ease[c, 0])
-            if friction[c] == 0.0 or (total == 0.0 and gained[c, 1] == 0.0 and gained[c, 2] == 0.0):
+                _push(weighted, 0, turn[k], v, spin, a, b, change)
+            largest = max(largest, abs(change) / line[k, 10])
+            if line[k, 11] == 0.0:
                 continue
-            p1 = gained[c, 1] - contact_speed(rows[1, c], bodies, a, b) * ease[c, 1]
-            p2 = gained[c, 2] - contact_speed(rows[2, c], bodies, a, b) * ease[c, 2]
-            size, most = math.sqrt(p1 * p1 + p2 * p2), friction[c] * total
+            c = turn[k]
+            if total == 0.0 and gained[c, 1] == 0.0 and gained[c, 2] == 0.0:
+                continue
+            p1 = gained[c, 1] - contact_speed(rows, 1, c, v, spin, a, b) * ease[c, 1]
+            p2 = gained[c, 2] - contact_speed(rows, 2, c, v, spin, a, b) * ease[c, 2]
+            size, most = math.sqrt(p1 * p1 + p2 * p2), line[k, 11] * total
             if size > most:
                 p1, p2 = p1 * most / size, p2 * most / size
             largest = max(largest, abs(p1 - gained[c, 1]) / ease[c, 1], abs(p2 - gained[c, 2]) / ease[c, 2])
-            _push(weighted[1, c], bodies, a, b, p1 - gained[c, 1])
-            _push(weighted[2, c], bodies, a, b, p2 - gained[c, 2])
+            _push(weighted, 1, c, v, spin, a, b, p1 - gained[c, 1])
+            _push(weighted, 2, c, v, spin, a, b, p2 - gained[c, 2])
             gained[c, 1], gained[c, 2] = p1, p2
         if largest < SETTLED:
             break
+    for k in range(count):
+        gained[turn[k], 0] = load[k]
 
 
 @njit(cache=True)
@@ -351,4 +382,4 @@ def recall(
             gained[c] = 0.0
             continue
         for d in range(ways):
-            _push(weighted[d, c], bodies, a, b, gained[c, d])
+            _push(weighted, d, c, bodies.v, bodies.spin, a, b, gained[c, d])

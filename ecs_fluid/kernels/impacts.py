@@ -202,7 +202,7 @@ def rebound(bodies: Bodies, hulls: Hulls, sweeps: int, least: float) -> None:
     rows, weighted = contact_rows(bodies, who, points, friction)
     for c in range(count):
         a, b = who[c, 0], who[c, 1]
-        closing = -contact_speed(rows[0, c], bodies, a, b)
+        closing = -contact_speed(rows, 0, c, bodies.v, bodies.spin, a, b)
         target[c] = max(bodies.restitution[a], bodies.restitution[b]) * closing if closing > least else 0.0
     solve(bodies, who, rows, weighted, target, friction, np.zeros((count, 3)), sweeps)
 

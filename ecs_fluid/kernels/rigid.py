@@ -150,7 +150,7 @@ def _aims(
         # Towards a wall above, a body goes g h^2/2 farther than h v.
         spare = max(-0.5 * h * h * pull, 0.0)
         target[c] = (spare - gap) / h if gap > 0.0 else spare / h - PUSH * gap / whole
-        speed = _impact_speed(-contact_speed(rows[0, c], bodies, a, b) - h * pull, pull, gap)
+        speed = _impact_speed(-contact_speed(rows, 0, c, bodies.v, bodies.spin, a, b) - h * pull, pull, gap)
         if speed > least_bounce:
             impact[c] = speed
         rebound[c] = max(bodies.restitution[a], bodies.restitution[b]) * impact[c]
