@@ -31,7 +31,7 @@ def _in_order_of_rows(pairs: np.ndarray, n: int) -> np.ndarray:
         place = filled[a]
         filled[a] += 1
         while place > start[a] and out[place - 1, 1] > b:
-            out[place] = out[place - 1]
+            out[place, 0], out[place, 1] = out[place - 1, 0], out[place - 1, 1]
             place -= 1
         out[place, 0], out[place, 1] = a, b
     return out

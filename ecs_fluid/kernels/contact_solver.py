@@ -97,7 +97,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _across(x: float, y: float, z: float) -> tuple[float, float, float]:
     """A unit vector across the unit vector (x, y, z)."""
     ox, oy, oz = 1.0, 0.0, 0.0
@@ -119,7 +119,7 @@ def contact_friction(bodies: Bodies, who: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def contact_rows(
     bodies: Bodies, who: np.ndarray, points: np.ndarray, friction: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -130,72 +130,58 @@ def contact_rows(
     turns no ball. That of two balls acts along the line of their centres as they are now: along the normal of
     a touch to come, through the centres, it would change the angular momentum. It never adds energy.
     """
+    x, mass, motion, shape = bodies.x, bodies.mass, bodies.motion, bodies.shape
     inverse = _inverse_inertia(bodies, who)
     rows, weighted = np.empty((3, len(who), 12)), np.empty((3, len(who), 12))
     for c in range(len(who)):
-        nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
-        _row(bodies, inverse, who, points, c, 0, nx, ny, nz, rows, weighted)
-        if bodies.shape[who[c, 0]] == BALL and bodies.shape[who[c, 1]] == BALL:
-            _between_centres(bodies, who[c, 0], who[c, 1], weighted[0, c])
-        if friction[c] != 0.0:
-            tx, ty, tz = _across(nx, ny, nz)
-            _row(bodies, inverse, who, points, c, 1, tx, ty, tz, rows, weighted)
-            ux, uy, uz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
-            _row(bodies, inverse, who, points, c, 2, ux, uy, uz, rows, weighted)
+        dx, dy, dz = points[c, 3], points[c, 4], points[c, 5]
+        for d in range(1 if friction[c] == 0.0 else 3):
+            if d == 1:
+                dx, dy, dz = _across(dx, dy, dz)
+            elif d == 2:
+                nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
+                dx, dy, dz = ny * dz - nz * dy, nz * dx - nx * dz, nx * dy - ny * dx
+            for side in range(2):
+                i, sign, k = who[c, side], 1.0 if side else -1.0, 6 * side
+                rx, ry, rz = points[c, 0] - x[i, 0], points[c, 1] - x[i, 1], points[c, 2] - x[i, 2]
+                ax, ay, az = (
+                    sign * (ry * dz - rz * dy),
+                    sign * (rz * dx - rx * dz),
+                    sign * (rx * dy - ry * dx),
+                )
+                if d == 0 and shape[i] == BALL:
+                    ax, ay, az = 0.0, 0.0, 0.0
+                rows[d, c, k], rows[d, c, k + 1], rows[d, c, k + 2] = sign * dx, sign * dy, sign * dz
+                rows[d, c, k + 3], rows[d, c, k + 4], rows[d, c, k + 5] = ax, ay, az
+                if motion[i] != 2:
+                    for j in range(6):
+                        weighted[d, c, k + j] = 0.0
+                    continue
+                light = sign / mass[i]
+                weighted[d, c, k], weighted[d, c, k + 1] = light * dx, light * dy
+                weighted[d, c, k + 2] = light * dz
+                for j in range(3):
+                    turned = inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
+                    weighted[d, c, k + 3 + j] = turned
+        if shape[who[c, 0]] == BALL and shape[who[c, 1]] == BALL:
+            _between_centres(x, mass, motion, who[c, 0], who[c, 1], weighted, c)
     return rows, weighted
 
 
-@njit(cache=True)
-def _between_centres(bodies: Bodies, a: int, b: int, weighted: np.ndarray) -> None:
-    """Turn the changes of velocity in a weighted row (12,) of two balls to the line of their centres."""
-    dx, dy, dz = (
-        bodies.x[b, 0] - bodies.x[a, 0],
-        bodies.x[b, 1] - bodies.x[a, 1],
-        bodies.x[b, 2] - bodies.x[a, 2],
-    )
-    size = math.sqrt(dx * dx + dy * dy + dz * dz)
-    if size == 0.0:
-        return
-    light_a = 1.0 / bodies.mass[a] if bodies.motion[a] == 2 else 0.0
-    light_b = 1.0 / bodies.mass[b] if bodies.motion[b] == 2 else 0.0
-    for k, way in enumerate((dx / size, dy / size, dz / size)):
-        weighted[k], weighted[6 + k] = -light_a * way, light_b * way
-
-
-@njit(cache=True)
-def _row(
-    bodies: Bodies,
-    inverse: np.ndarray,
-    who: np.ndarray,
-    points: np.ndarray,
-    c: int,
-    d: int,
-    x: float,
-    y: float,
-    z: float,
-    rows: np.ndarray,
-    weighted: np.ndarray,
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _between_centres(
+    x: np.ndarray, mass: np.ndarray, motion: np.ndarray, a: int, b: int, weighted: np.ndarray, c: int
 ) -> None:
-    """Fill direction d of contact c, which is (x, y, z)."""
-    for side in range(2):
-        i, sign, k = who[c, side], 1.0 if side else -1.0, 6 * side
-        rx, ry, rz = (
-            points[c, 0] - bodies.x[i, 0],
-            points[c, 1] - bodies.x[i, 1],
-            points[c, 2] - bodies.x[i, 2],
-        )
-        ax, ay, az = sign * (ry * z - rz * y), sign * (rz * x - rx * z), sign * (rx * y - ry * x)
-        if d == 0 and bodies.shape[i] == BALL:
-            ax, ay, az = 0.0, 0.0, 0.0
-        rows[d, c, k], rows[d, c, k + 1], rows[d, c, k + 2] = sign * x, sign * y, sign * z
-        rows[d, c, k + 3], rows[d, c, k + 4], rows[d, c, k + 5] = ax, ay, az
-        if bodies.motion[i] != 2:
-            weighted[d, c, k : k + 6] = 0.0
-            continue
-        light = sign / bodies.mass[i]
-        weighted[d, c, k], weighted[d, c, k + 1], weighted[d, c, k + 2] = light * x, light * y, light * z
-        for j in range(3):
-            weighted[d, c, k + 3 + j] = inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
+    """Turn the changes of velocity in the weighted row of contact c of two balls to their centres' line."""
+    dx, dy, dz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    size = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if size != 0.0:
+        light_a = 1.0 / mass[a] if motion[a] == 2 else 0.0
+        light_b = 1.0 / mass[b] if motion[b] == 2 else 0.0
+        wx, wy, wz = dx / size, dy / size, dz / size
+        weighted[0, c, 0], weighted[0, c, 6] = -light_a * wx, light_b * wx
+        weighted[0, c, 1], weighted[0, c, 7] = -light_a * wy, light_b * wy
+        weighted[0, c, 2], weighted[0, c, 8] = -light_a * wz, light_b * wz
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

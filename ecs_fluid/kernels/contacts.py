@@ -53,7 +53,7 @@ def contacts_of_pair(
     if shape[b] == BALL:
         way = shift[b] - shift[a]
         if shape[a] == CONTAINER:
-            return _container_ball(hulls, hull[a], x[a], q[a], x[b], radius[b], slack, out)
+            return container_ball(hulls, hull, radius, x, q, a, b, slack, out)
         return _hull_ball(hulls, hull[a], x[a], q[a], x[b], radius[b], way, 1.0, out)
     if shape[a] == CONTAINER:
         return _container_hull(hulls, hull[a], x[a], q[a], hull[b], x[b], q[b], slack, out)
@@ -153,32 +153,34 @@ def _hull_ball(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _container_ball(
+def container_ball(
     hulls: Hulls,
-    hull: int,
+    hull: np.ndarray,
+    radius: np.ndarray,
     x: np.ndarray,
     q: np.ndarray,
-    center: np.ndarray,
-    radius: float,
+    a: int,
+    b: int,
     slack: float,
     out: np.ndarray,
 ) -> int:
-    """Ball inside a container: one contact for every wall within reach."""
-    t = turn_of(q[0], q[1], q[2], q[3])
-    dx, dy, dz = center[0] - x[0], center[1] - x[1], center[2] - x[2]
+    """Fill out (64, 7) with the contacts of ball b inside container a: one for every wall within reach."""
+    planes, first, last = hulls.planes, hulls.plane_start[hull[a]], hulls.plane_start[hull[a] + 1]
+    t = turn_of(q[a, 0], q[a, 1], q[a, 2], q[a, 3])
+    dx, dy, dz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
     lx, ly, lz = (
         t[0] * dx + t[3] * dy + t[6] * dz,
         t[1] * dx + t[4] * dy + t[7] * dz,
         t[2] * dx + t[5] * dy + t[8] * dz,
     )
     count = 0
-    for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        nx, ny, nz = hulls.planes[k, 0], hulls.planes[k, 1], hulls.planes[k, 2]
-        gap = hulls.planes[k, 3] - (nx * lx + ny * ly + nz * lz) - radius
+    for k in range(first, last):
+        nx, ny, nz = planes[k, 0], planes[k, 1], planes[k, 2]
+        gap = planes[k, 3] - (nx * lx + ny * ly + nz * lz) - radius[b]
         if gap <= slack and count < MOST_CONTACTS:
             for i in range(3):
                 normal = t[3 * i] * nx + t[3 * i + 1] * ny + t[3 * i + 2] * nz
-                out[count, i] = center[i] + (radius + gap) * normal
+                out[count, i] = x[b, i] + (radius[b] + gap) * normal
                 out[count, 3 + i] = -normal
             out[count, 6] = gap
             count += 1

@@ -133,7 +133,7 @@ def _impact(
     return math.inf
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _approach(v: np.ndarray, push: np.ndarray, a: int, b: int, most: float) -> tuple[float, float]:
     """Bounds on (speed m/s, way m) of bodies a and b towards each other within `most` s, without spin."""
     speed, growth = 0.0, 0.0
@@ -144,7 +144,7 @@ def _approach(v: np.ndarray, push: np.ndarray, a: int, b: int, most: float) -> t
     return speed + most * growth, most * speed + 0.5 * most * most * growth
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _room(x: np.ndarray, q: np.ndarray, a: int, b: int, planes: np.ndarray, wall: int) -> float:
     """Distance of the place of b from a wall of container a, m."""
     t = turn_of(q[a, 0], q[a, 1], q[a, 2], q[a, 3])
@@ -158,33 +158,39 @@ def _room(x: np.ndarray, q: np.ndarray, a: int, b: int, planes: np.ndarray, wall
 @njit(cache=True)
 def first_impact(bodies: Bodies, hulls: Hulls, push: np.ndarray, most: float, least: float) -> float:
     """Time of the first impact of a ball within `most` s at more than `least` m/s; inf if there is none."""
-    n = len(bodies.x)
+    x, v, q, shape, radius, hull = bodies.x, bodies.v, bodies.q, bodies.shape, bodies.radius, bodies.hull
+    planes, plane_start = hulls.planes, hulls.plane_start
+    n = len(x)
     reach = np.empty(n)
     for i in range(n):
-        reach[i] = 1.01 * bodies.radius[i] + most * length(bodies.v[i]) + most * most * length(push[i])
-    pairs = close_pairs(bodies.x, reach, bodies.shape, bodies.motion)
+        speed = math.sqrt(v[i, 0] * v[i, 0] + v[i, 1] * v[i, 1] + v[i, 2] * v[i, 2])
+        faster = math.sqrt(push[i, 0] * push[i, 0] + push[i, 1] * push[i, 1] + push[i, 2] * push[i, 2])
+        reach[i] = 1.01 * radius[i] + most * speed + most * most * faster
+    pairs = close_pairs(x, reach, shape, bodies.motion)
     first = math.inf
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
-        if bodies.shape[b] != BALL:
-            if bodies.shape[a] != BALL:
+        if shape[b] != BALL:
+            if shape[a] != BALL:
                 continue
             a, b = b, a
         # What is by far too slow to bounce, nearly everything in a crowd, is left out without Newton.
-        speed, way = _approach(bodies.v, push, a, b, most)
-        spin = 0.0 if bodies.shape[a] == BALL else length(bodies.spin[a])
-        if bodies.shape[a] != CONTAINER:
-            if speed + spin * bodies.radius[a] >= SURELY * least:
+        speed, way = _approach(v, push, a, b, most)
+        spin = 0.0
+        if shape[a] != BALL:
+            spin = length(bodies.spin[a])
+        if shape[a] != CONTAINER:
+            if speed + spin * radius[a] >= SURELY * least:
                 first = min(first, _impact(bodies, hulls, a, b, 0, push, min(most, first), least))
             continue
-        size = bodies.radius[b] + way
+        size = radius[b] + way
         for k in range(3):
-            size += abs(bodies.x[b, k] - bodies.x[a, k])
+            size += abs(x[b, k] - x[a, k])
         if speed + spin * size < SURELY * least:
             continue
-        reach = (way + most * spin * size + (1.0 - SURELY) * size) / SURELY + bodies.radius[b]
-        for wall in range(hulls.plane_start[bodies.hull[a]], hulls.plane_start[bodies.hull[a] + 1]):
-            if _room(bodies.x, bodies.q, a, b, hulls.planes, wall) <= reach:
+        within = (way + most * spin * size + (1.0 - SURELY) * size) / SURELY + radius[b]
+        for wall in range(plane_start[hull[a]], plane_start[hull[a] + 1]):
+            if _room(x, q, a, b, planes, wall) <= within:
                 first = min(first, _impact(bodies, hulls, a, b, wall, push, min(most, first), least))
     return first
 

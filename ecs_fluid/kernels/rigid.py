@@ -37,7 +37,7 @@ from ecs_fluid.kernels.contact_solver import (
     recall,
     solve,
 )
-from ecs_fluid.kernels.contacts import BALL, ball_ball, contacts_of_pair
+from ecs_fluid.kernels.contacts import BALL, CONTAINER, ball_ball, contacts_of_pair, container_ball
 from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.rotation import (
     free_rotation,
@@ -83,7 +83,7 @@ def _twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
 @njit(cache=True)
 def find_contacts(bodies: Bodies, hulls: Hulls, shift: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     """(who (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m."""
-    x, radius, shape = bodies.x, bodies.radius, bodies.shape
+    x, radius, shape, q, hull = bodies.x, bodies.radius, bodies.shape, bodies.q, bodies.hull
     n = len(x)
     reach = np.empty(n)
     for i in range(n):
@@ -102,8 +102,10 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: np.ndarray, h: float) -> 
         slack = reach[a] - radius[a] + reach[b] - radius[b]
         if shape[a] == BALL and shape[b] == BALL:
             more = ball_ball(x, radius, shift, a, b, found)
+        elif shape[a] == CONTAINER and shape[b] == BALL:
+            more = container_ball(hulls, hull, radius, x, q, a, b, slack, found)
         else:
-            more = contacts_of_pair(hulls, shape, radius, bodies.hull, x, bodies.q, shift, a, b, slack, found)
+            more = contacts_of_pair(hulls, shape, radius, hull, x, q, shift, a, b, slack, found)
         while count + more > len(who):
             longer_who, longer_points = np.empty((2 * len(who), 2), np.int64), np.empty((2 * len(who), 7))
             longer_who[:count], longer_points[:count] = who[:count], points[:count]
@@ -142,18 +144,21 @@ def _aims(
     many bodies push one another.
     """
     count = len(who)
+    v, spin, restitution = bodies.v, bodies.spin, bodies.restitution
     target, impact, rebound = np.empty(count), np.zeros(count), np.empty(count)
     for c in range(count):
         a, b = who[c, 0], who[c, 1]
-        pull = dot(push[a], points[c, 3:6]) - dot(push[b], points[c, 3:6])
+        nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
+        pull = push[a, 0] * nx + push[a, 1] * ny + push[a, 2] * nz
+        pull -= push[b, 0] * nx + push[b, 1] * ny + push[b, 2] * nz
         gap = points[c, 6]
         # Towards a wall above, a body goes g h^2/2 farther than h v.
         spare = max(-0.5 * h * h * pull, 0.0)
         target[c] = (spare - gap) / h if gap > 0.0 else spare / h - PUSH * gap / whole
-        speed = _impact_speed(-contact_speed(rows, 0, c, bodies.v, bodies.spin, a, b) - h * pull, pull, gap)
+        speed = _impact_speed(-contact_speed(rows, 0, c, v, spin, a, b) - h * pull, pull, gap)
         if speed > least_bounce:
             impact[c] = speed
-        rebound[c] = max(bodies.restitution[a], bodies.restitution[b]) * impact[c]
+        rebound[c] = max(restitution[a], restitution[b]) * impact[c]
     return target, impact, rebound
 
 
@@ -175,8 +180,9 @@ def _move(
         a, b = who[c, 0], who[c, 1]
         in_flight = impact[c] > 0.0 and bodies.motion[a] == 2 and bodies.motion[b] == 2
         if gained[c, 0] > 0.0 and not in_flight:
-            before_b = max(dot(late[b], points[c, 3:6]), 0.0)
-            ahead_a = min(dot(late[a], points[c, 3:6]), 0.0)
+            nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
+            before_b = max(late[b, 0] * nx + late[b, 1] * ny + late[b, 2] * nz, 0.0)
+            ahead_a = min(late[a, 0] * nx + late[a, 1] * ny + late[a, 2] * nz, 0.0)
             for k in range(3):
                 late[b, k] -= before_b * points[c, 3 + k]
                 late[a, k] -= ahead_a * points[c, 3 + k]
