@@ -64,8 +64,9 @@ class ThermalSystem(System):
     def added(self, world: World) -> None:
         """Every vorton has a temperature, and the density follows."""
         ambient = world.require(AmbientSystem).present()
+        without = shed(world)
         for entity in world.entities:
-            if Strength in entity and Volume in entity and entity.name not in shed(world):
+            if Strength in entity and Volume in entity and entity.name not in without:
                 attach_ambient(entity, Temperature, ambient)
         world.require(ExpansionSystem)
 

@@ -31,7 +31,15 @@ from numba import njit, prange
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
 from ecs_fluid.kernels.lanes import lanes_of, load, positive, spread, store
-from ecs_fluid.kernels.neighbours import box_of, first_cell, lane_group, packed, runs_around, stacked
+from ecs_fluid.kernels.neighbours import (
+    box_of,
+    fill_lanes,
+    first_cell,
+    lane_group,
+    packed,
+    runs_around,
+    stacked,
+)
 from ecs_fluid.kernels.partition import partition
 from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.kernels.vectors import INLINE, wide_vectors
@@ -67,16 +75,6 @@ def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: 
     a, b, c = a - floor, b - floor, c - floor
     minor = a * b - d * d
     return a > 0.0 and minor > 0.0 and c * minor - a * f * f - b * e * e + 2.0 * d * e * f > 0.0
-
-
-@njit(**INLINE)
-def _fill_lanes(rows: np.ndarray, p: int, end: int, targets: np.ndarray) -> None:
-    """Columns x, y, z, h^2 of the rows p:end side by side; the last one also in the lanes behind it."""
-    width = lanes_of(rows)
-    for t in range(width):
-        row = min(p + t, end - 1)
-        for c in range(4):
-            targets[c * width + t] = rows[row, c]
 
 
 @njit(**INLINE)
@@ -135,7 +133,7 @@ def _neighbour_moments(
             cell, end = lane_group(p, last, start, cell, cells[2], width)
             box_of(rows, p, end, box)
             number = runs_around(box, start, origin, spacing, cells, reach, runs)
-            _fill_lanes(rows, p, end, targets)
+            fill_lanes(rows, p, end, 0, 4, 0, targets)
             _add_moments(rows, runs, number, targets, uniform, sums)
             for t in range(p, end):
                 _inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
@@ -233,7 +231,7 @@ def _weighted_gradient(
             cell, end = lane_group(p, last, start, cell, cells[2], width)
             box_of(moments, p, end, box)
             number = runs_around(box, start, origin, spacing, cells, reach, runs)
-            _fill_lanes(moments, p, end, targets)
+            fill_lanes(moments, p, end, 0, 4, 0, targets)
             _add_gradient(moments, runs, number, targets, uniform, sums)
             for t in range(p, end):
                 row = order[t]

@@ -43,10 +43,18 @@ from numba import njit, prange
 from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.grid import grid_for_radius
 from ecs_fluid.kernels.lanes import lanes_of, least, load, positive, spread, square_root, store, up_to
-from ecs_fluid.kernels.neighbours import box_of, first_cell, lane_group, packed, runs_around, stacked
+from ecs_fluid.kernels.neighbours import (
+    box_of,
+    fill_lanes,
+    first_cell,
+    lane_group,
+    packed,
+    runs_around,
+    stacked,
+)
 from ecs_fluid.kernels.partition import partition
 from ecs_fluid.kernels.reduce import bounds
-from ecs_fluid.kernels.vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.vectors import wide_vectors
 
 SHORT_WAVES = 1.003
 """s: the fastest decay of any wave over the kernel integral."""
@@ -168,19 +176,6 @@ def _meet(
     store(sums, 3 * width, common * gain_3)
 
 
-@njit(**INLINE)
-def _fill_lanes(rows: np.ndarray, p: int, end: int, column: int, values: int, targets: np.ndarray) -> None:
-    """x, y, z, eps^2, volume and values of the rows p:end side by side; the last also in the lanes behind."""
-    width = lanes_of(rows)
-    for t in range(width):
-        row = min(p + t, end - 1)
-        for c in range(5):
-            targets[c * width + t] = rows[row, c]
-        targets[3 * width + t] = rows[row, 3] * rows[row, 3]
-        for c in range(values):
-            targets[(5 + c) * width + t] = rows[row, column + c]
-
-
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _exchange(
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
@@ -206,7 +201,10 @@ def _exchange(
             column = 5
             while column < last_column:
                 values = 3 if column + 3 <= last_column else 1
-                _fill_lanes(rows, p, end, column, values, targets)
+                fill_lanes(rows, p, end, 0, 5, 0, targets)
+                fill_lanes(rows, p, end, column, values, 5, targets)
+                for lane in range(3 * width, 4 * width):
+                    targets[lane] *= targets[lane]  # eps^2
                 _meet(
                     rows, runs, number, targets, column, values == 3, limit, a, b, smooth, planar, uniform,
                     exp, sums,

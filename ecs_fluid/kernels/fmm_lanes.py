@@ -17,35 +17,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.lanes import BYTES, FLAGS, lanes_type, vector_at
+from ecs_fluid.kernels.lanes import BYTES, FLAGS, access, lanes_type, vector_at
 
-
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any, count: int) -> Any:
-    return vector_at(context, builder, kind, array, builder.mul(row, ir.Constant(row.type, count)), count)
-
-
-@intrinsic
-def load(typingctx: Any, array: Any, row: Any) -> Any:
-    """Row ``row`` (not negative) of the contiguous ``array (rows, lanes)``."""
-    kind = lanes_type(array.dtype)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], kind.count)
-        return builder.load(pointer, align=array.dtype.bitwidth // 8)
-
-    return kind(array, types.intp), codegen
-
-
-@intrinsic
-def store(typingctx: Any, array: Any, row: Any, value: Any) -> Any:
-    """array[row] = value."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], value.count)
-        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, value), codegen
+load, store = access(by_row=True)
 
 
 @intrinsic

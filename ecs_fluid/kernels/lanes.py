@@ -82,28 +82,40 @@ def vector_at(context: Any, builder: Any, kind: Any, array: Any, at: Any, count:
     return builder.bitcast(step, ir.VectorType(step.type.pointee, count).as_pointer())
 
 
-@intrinsic
-def load(typingctx: Any, array: Any, at: Any) -> Any:
-    """The vector that begins at the ``at``-th number (not negative) of a contiguous array."""
-    kind = lanes_type(array.dtype)
+def access(by_row: bool) -> tuple[Any, Any]:
+    """(load, store) of the vectors of a contiguous array, told by their first number or by their row."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = vector_at(context, builder, signature.args[0], args[0], args[1], kind.count)
-        return builder.load(place, align=array.dtype.bitwidth // 8)
+    def place(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
+        if by_row:
+            at = builder.mul(at, ir.Constant(at.type, count))
+        return vector_at(context, builder, kind, array, at, count)
 
-    return kind(array, types.intp), codegen
+    @intrinsic
+    def load(typingctx: Any, array: Any, at: Any) -> Any:
+        """The vector ``at`` that number or row (not negative)."""
+        kind = lanes_type(array.dtype)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            found = place(context, builder, signature.args[0], args[0], args[1], kind.count)
+            return builder.load(found, align=array.dtype.bitwidth // 8)
+
+        return kind(array, types.intp), codegen
+
+    @intrinsic
+    def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+        """Write a vector there."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            found = place(context, builder, signature.args[0], args[0], args[1], value.count)
+            builder.store(args[2], found, align=array.dtype.bitwidth // 8)
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp, value), codegen
+
+    return load, store
 
 
-@intrinsic
-def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
-    """Write a vector to the ``at``-th number of a contiguous array and those after it."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = vector_at(context, builder, signature.args[0], args[0], args[1], value.count)
-        builder.store(args[2], place, align=array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, value), codegen
+load, store = access(by_row=False)
 
 
 @intrinsic

@@ -19,6 +19,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.lanes import lanes_of
 from ecs_fluid.kernels.partition import axis_cell
 from ecs_fluid.kernels.vectors import INLINE, LANES
 
@@ -47,20 +48,9 @@ def stacked(
     return origin, spacing / stack, cells * stack
 
 
-def columns(*parts: np.ndarray) -> np.ndarray:
-    """Sorted columns (k, n) or (n,) below one another, as ``fill_list`` reads them: (k, n + LANES)."""
-    rows = [part.reshape(-1, part.shape[-1]) for part in parts]
-    out = np.zeros((sum(map(len, rows)), rows[0].shape[1] + LANES), rows[0].dtype)
-    first = 0
-    for row in rows:
-        out[first : first + len(row), : row.shape[1]] = row
-        first += len(row)
-    return out
-
-
 def packed(*parts: np.ndarray) -> np.ndarray:
     """Columns (n,) and groups of them (n, k) side by side in rows: what a pair needs lies together."""
-    columns = [part.reshape(len(part), -1) for part in parts]
+    columns = [part.reshape(len(part), math.prod(part.shape[1:])) for part in parts]
     out = np.empty((len(columns[0]), sum(part.shape[1] for part in columns)), columns[0].dtype)
     first = 0
     for part in columns:
@@ -90,6 +80,19 @@ def lane_group(p: int, last: int, start: np.ndarray, cell: int, nz: int, width: 
         cell += 1
     behind = min(cell + SPAN, (cell // nz + 1) * nz)
     return cell, min(min(start[behind], p + width), last)
+
+
+@njit(**INLINE)
+def fill_lanes(rows: np.ndarray, p: int, end: int, first: int, count: int, at: int, out: np.ndarray) -> None:
+    """Columns ``first`` to ``first + count`` of rows p:end, side by side in ``out`` from vector ``at`` on.
+
+    The last row is also in the lanes behind it.
+    """
+    width = lanes_of(rows)
+    for t in range(width):
+        row = min(p + t, end - 1)
+        for c in range(count):
+            out[(at + c) * width + t] = rows[row, first + c]
 
 
 @njit(**INLINE)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.exchange import Part, exchange, exchange_grid, reach_of
+from ecs_fluid.kernels.neighbours import packed
 from ecs_fluid.kernels.partition import cell_index
 from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
@@ -39,7 +40,7 @@ def exchanged(
     cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
     edges, _ = share_cells(comm, cell, cells, comm.size, PURPOSE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)
-    columns = np.column_stack([x, eps, volume, values.reshape(len(x), math.prod(values.shape[1:]))])
+    columns = packed(x, eps, volume, values)
     came, columns = route.send([row, columns])
     own = slice(int(edges[comm.rank]), int(edges[comm.rank + 1]))
     start, by_cell = sorted_run(columns, came, grid, own.start, own.stop)

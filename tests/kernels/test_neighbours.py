@@ -14,7 +14,6 @@ from ecs_fluid.kernels.neighbours import (
     SPAN,
     WIDTH,
     box_of,
-    columns,
     fill_list,
     first_cell,
     group_end,
@@ -23,6 +22,7 @@ from ecs_fluid.kernels.neighbours import (
     stacked,
 )
 from ecs_fluid.kernels.partition import gather_sorted, partition
+from ecs_fluid.kernels.vectors import LANES
 
 
 @njit
@@ -65,7 +65,8 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
     grid = stacked(np.zeros(3), 1 / np.array(count), np.array(count))
     start, order = partition(x, *grid)
     sx = gather_sorted(x, order)
-    data = columns(sx, np.ones(n), np.arange(1.0, n + 1))
+    data = np.zeros((5, n + LANES))
+    data[:, :n] = [*sx, np.ones(n), np.arange(1.0, n + 1)]
     ends, found, used = np.zeros(n, np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
     first = n // 3
     groups, longest = members_and_lists(data, n, start, *grid, 0.25, first, ends, found, used)
