@@ -257,18 +257,15 @@ class SamplingSystem(System):
         tracers = [e for e in self._tracers(self.world) if len(e)]
         if not tracers or not self.world.require(TransferSystem).filled_now():
             return
-        from ecs_fluid.kernels.interpolation import interpolate
+        from ecs_fluid.kernels.interpolation import interpolate_columns
 
         grid = self.field(TransferGrid)
         fields, names = self._fields()
         for entity in tracers:
             x = entity[Position].x
-            room = self._memory.array(entity.name, (len(names), len(x)), self.world.dtype)
-            values = interpolate(x, grid.origin, grid.spacing, fields, room, apart=True)
-            tables = entity.tables
-            for (kind, name), value in zip(names, values, strict=True):
-                if kind in tables:
-                    tables[kind].__dict__[name][...] = value
+            spare, tables = self._memory.array(entity.name, (len(x),), self.world.dtype), entity.tables
+            columns = [tables[kind].__dict__[name] if kind in tables else spare for kind, name in names]
+            interpolate_columns(x, grid.origin, grid.spacing, fields, columns)
             self._outside(entity, x)
 
     def _fields(self) -> tuple[Array, list[tuple[type, str]]]:

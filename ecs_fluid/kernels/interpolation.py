@@ -9,15 +9,19 @@ parts 3 and 8. Point fields have the shape (nx+1, ny+1, nz+1) or (nx+1, ny+1, nz
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS, FAST
-from ecs_fluid.kernels.partition import axis_cell, view_as
+from ecs_fluid.kernels.lanes import load_four, spread_four, store_at, store_four
+from ecs_fluid.kernels.partition import view_as
+from ecs_fluid.kernels.vectors import wide_vectors
 
-_BLOCK = 64
+_BLOCK = 128
 """Rows whose places and weights are found together, in vectors, before their values are fetched."""
+_NO_COLUMNS = np.empty(0, np.int64)
 
 
 @njit(fastmath=FAST, forceinline=True)
@@ -31,81 +35,157 @@ def axis_weight(x: float, origin: float, inverse: float, cell: int) -> float:
     return f
 
 
+@njit(fastmath=FAST, forceinline=True)
+def _place(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float]:
+    """Cell along one axis, a whole number, and weight of its upper point; NaN stays NaN."""
+    at = (x - origin) * inverse
+    at = 0.0 if at < 0.0 else at
+    at = cells if at > cells else at
+    cell = np.floor(at)
+    cell = cell if cell < cells - 1.0 else cells - 1.0
+    return cell, at - cell
+
+
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
+    """Of _BLOCK flat rows x: the lower corner in the flat field, and the weights (6, _BLOCK).
+
+    These are of the corners (0, 0), (0, 1), (1, 0), (1, 1) in x and y, and of the lower and upper z. The
+    rows of ``mesh`` are origin, inverse spacing, cells, and steps in the field. Returns the last corner.
+    """
+    wide_vectors()
+    w0, w1, w2, w3, gz, fz = weight[0], weight[1], weight[2], weight[3], weight[4], weight[5]
+    kind = weight.dtype.type
+    one, last = kind(1), np.int64(0)
+    for q in range(_BLOCK):
+        i, at_x = _place(x[3 * q], mesh[0, 0], mesh[1, 0], mesh[2, 0])
+        j, at_y = _place(x[3 * q + 1], mesh[0, 1], mesh[1, 1], mesh[2, 1])
+        k, at_z = _place(x[3 * q + 2], mesh[0, 2], mesh[1, 2], mesh[2, 2])
+        fx, fy, f = kind(at_x), kind(at_y), kind(at_z)
+        gx, gy = one - fx, one - fy
+        w0[q], w1[q], w2[q], w3[q], gz[q], fz[q] = gx * gy, gx * fy, fx * gy, fx * fy, one - f, f
+        # Whole numbers far below 2^53; what NaN becomes is held to the field.
+        at = np.int64(i * mesh[3, 0] + j * mesh[3, 1] + k * mesh[3, 2])
+        corner[q] = at if at > 0 else 0
+        last = at if at > last else last
+    return int(last)
+
+
+@njit(fastmath=FAST, forceinline=True)
+def _blend(
+    flat: Any, a: Any, plane: Any, row: Any, up: Any, weight: Any, q: Any, found: Any, to: Any
+) -> None:
+    """Four values from the lower corner ``a`` on; the lower and the upper z point are ``up`` apart."""
+    b, d, e = a + row, a + plane, a + plane + row
+    w0, w1 = spread_four(weight[0, q]), spread_four(weight[1, q])
+    w2, w3 = spread_four(weight[2, q]), spread_four(weight[3, q])
+    low = w0 * load_four(flat, a) + w1 * load_four(flat, b)
+    low += w2 * load_four(flat, d) + w3 * load_four(flat, e)
+    high = w0 * load_four(flat, a + up) + w1 * load_four(flat, b + up)
+    high += w2 * load_four(flat, d + up) + w3 * load_four(flat, e + up)
+    store_four(found, to, spread_four(weight[4, q]) * low + spread_four(weight[5, q]) * high)
+
+
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, found: Any) -> None:
+    """All m values, one after the other."""
+    b, d, e = a + row, a + plane, a + plane + row
+    for c in range(m):
+        h = c + m
+        low = weight[0] * flat[a + c] + weight[1] * flat[b + c]
+        low += weight[2] * flat[d + c] + weight[3] * flat[e + c]
+        high = weight[0] * flat[a + h] + weight[1] * flat[b + h]
+        high += weight[2] * flat[d + h] + weight[3] * flat[e + h]
+        found[c] = weight[4] * low + weight[5] * high
+
+
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray, apart: bool
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray, columns: Any
 ) -> None:
-    """``field`` (nx+1, ny+1, nz+1, m) at ``x`` (n, 3) into the flat ``out``: (n, m), or apart (m, n)."""
-    n, m = x.shape[0], field.shape[3]
-    step, lane = (np.uintp(1), np.uintp(n)) if apart else (np.uintp(m), np.uintp(1))
-    kind = field.dtype.type
-    one = kind(1)
-    nx, ny, nz = field.shape[0] - 1, field.shape[1] - 1, field.shape[2] - 1
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into the flat ``out`` (n m,).
+
+    Or, with ``out`` of no numbers, into the m columns (n,) that begin at the addresses ``columns``.
+    """
+    n, m = x.size // 3, field.shape[3]
+    plane, row = field.shape[1] * field.shape[2] * m, field.shape[2] * m
+    mesh = np.empty((4, 3))
+    for a in range(3):
+        mesh[0, a], mesh[1, a], mesh[2, a] = origin[a], 1.0 / spacing[a], field.shape[a] - 1.0
+    mesh[3, 0], mesh[3, 1], mesh[3, 2] = plane, row, m
     flat = field.reshape(field.size)
-    row_length = (nz + 1) * m
-    plane_length = (ny + 1) * row_length
+    width = (m + 3) // 4 * 4
+    blocks = (n + _BLOCK - 1) // _BLOCK
+    safe = flat.size - plane - row - m - width
     for chunk in prange(CHUNKS):
-        at, weight = np.empty(_BLOCK, np.uintp), np.empty((5, _BLOCK), field.dtype)
-        last = (chunk + 1) * n // CHUNKS
-        for begin in range(chunk * n // CHUNKS, last, _BLOCK):
-            count = min(_BLOCK, last - begin)
-            for q in range(count):
-                p = begin + q
-                i = axis_cell(x[p, 0], origin[0], inv0, nx)
-                j = axis_cell(x[p, 1], origin[1], inv1, ny)
-                k = axis_cell(x[p, 2], origin[2], inv2, nz)
-                fx = kind(axis_weight(x[p, 0], origin[0], inv0, i))
-                fy = kind(axis_weight(x[p, 1], origin[1], inv1, j))
-                weight[0, q], weight[1, q] = (one - fx) * (one - fy), (one - fx) * fy
-                weight[2, q], weight[3, q] = fx * (one - fy), fx * fy
-                weight[4, q] = kind(axis_weight(x[p, 2], origin[2], inv2, k))
-                at[q] = i * plane_length + j * row_length + k * m
-            for q in range(count):
-                w0, w1, w2, w3, fz = weight[0, q], weight[1, q], weight[2, q], weight[3, q], weight[4, q]
-                gz = one - fz
-                # Unsigned, so that no index is tested for being negative, which took 15 % of the time.
-                a = at[q]
-                b, d = a + np.uintp(row_length), a + np.uintp(plane_length)
-                e = d + np.uintp(row_length)
-                # The lower and the upper z point of a corner pair are m apart, so 2 m values are adjacent.
-                up = np.uintp(m)
-                at_row = np.uintp(begin + q) * step
-                if m == 3:
-                    for c in range(np.uintp(3)):
-                        lower = w0 * flat[a + c] + w1 * flat[b + c] + w2 * flat[d + c] + w3 * flat[e + c]
-                        c3 = c + np.uintp(3)
-                        upper = w0 * flat[a + c3] + w1 * flat[b + c3] + w2 * flat[d + c3] + w3 * flat[e + c3]
-                        out[at_row + c * lane] = gz * lower + fz * upper
+        corner, weight = np.empty(_BLOCK, np.int64), np.empty((6, _BLOCK), field.dtype)
+        some, found = np.empty(3 * _BLOCK, x.dtype), np.empty(_BLOCK * width, field.dtype)
+        for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
+            begin = block * _BLOCK
+            count = min(_BLOCK, n - begin)
+            given = x[3 * begin : 3 * (begin + count)]
+            if count < _BLOCK:
+                # Every row is in a whole block, so that it gets the same bits wherever it is.
+                for a in range(3 * _BLOCK):
+                    some[a] = given[a] if a < given.size else given[0]
+                given = some
+            farthest = _places(given, mesh, corner, weight)
+            for k in range(count if safe >= 0 else 0):
+                q: Any = np.uintp(k)  # not negative: no index is tested for it
+                a = corner[q] if corner[q] < safe else safe
+                if width == 4:
+                    _blend(flat, a, plane, row, m, weight, q, found, np.uintp(4) * q)
                 else:
-                    for c in range(up):
-                        lower = w0 * flat[a + c] + w1 * flat[b + c] + w2 * flat[d + c] + w3 * flat[e + c]
-                        cm = c + up
-                        upper = w0 * flat[a + cm] + w1 * flat[b + cm] + w2 * flat[d + cm] + w3 * flat[e + cm]
-                        out[at_row + c * lane] = gz * lower + fz * upper
+                    for c in range(0, width, 4):
+                        to = q * np.uintp(width) + np.uintp(c)
+                        _blend(flat, a + c, plane, row, m, weight, q, found, to)
+            for q in range(count if farthest > safe else 0):
+                if corner[q] > safe:  # vectors would end beyond the field
+                    _blend_singly(flat, corner[q], plane, row, m, weight[:, q], found[q * width :])
+            if out.size == 0:
+                for c in range(m):
+                    column, values = columns[c], found[c:]
+                    for q in range(count):
+                        store_at(column, begin + q, values[q * width])
+            elif m == 3:
+                rows = out[3 * begin : 3 * (begin + count)]
+                for q in range(count):
+                    for c in range(3):
+                        rows[3 * q + c] = found[4 * q + c]
+            else:
+                rows = out[m * begin : m * (begin + count)]
+                for q in range(count):
+                    for c in range(m):
+                        rows[q * m + c] = found[q * width + c]
 
 
 def interpolate(
-    x: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
-    field: np.ndarray,
-    out: np.ndarray | None = None,
-    apart: bool = False,
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray | None = None
 ) -> np.ndarray:
     """Trilinear interpolation of a point field at ``x`` (n, 3) m: (n,) + the field's trailing shape.
 
     Any number of components and any trailing shape: () scalar, (3,) vector, (3, 3) gradient. A position
     outside takes the value of the nearest point of the box. Exact for fields linear in x, y and z each.
-    The result has the dtype and unit of ``field``, which must be C-contiguous; fills ``out`` if given. With
-    ``apart`` each component is an array of its own: the field's trailing shape + (n,).
+    The result has the dtype and unit of ``field``, which must be C-contiguous; fills ``out`` if given.
     """
     if out is None:
-        shape = (*field.shape[3:], len(x)) if apart else (len(x), *field.shape[3:])
-        out = np.empty(shape, field.dtype)
-    m = math.prod(field.shape[3:])
-    _interpolate(x, origin, spacing, view_as(field, *field.shape[:3], m), view_as(out, out.size), apart)
+        out = np.empty((len(x), *field.shape[3:]), field.dtype)
+    if out.size:
+        points = view_as(field, *field.shape[:3], math.prod(field.shape[3:]))
+        _interpolate(x.reshape(-1), origin, spacing, points, view_as(out, out.size), _NO_COLUMNS)
     return out
+
+
+def interpolate_columns(
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, columns: list[np.ndarray]
+) -> None:
+    """Like ``interpolate`` of a field (nx+1, ny+1, nz+1, m), into m arrays (n,) of the field's dtype."""
+    for column in columns:
+        if column.shape != (len(x),) or column.dtype != field.dtype or not column.flags.c_contiguous:
+            raise ValueError(f"a column {column.dtype} {column.shape}; {field.dtype} ({len(x)},) is needed")
+    if len(x):
+        addresses = np.array([column.__array_interface__["data"][0] for column in columns])
+        _interpolate(x.reshape(-1), origin, spacing, field, np.empty(0, field.dtype), addresses)
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)

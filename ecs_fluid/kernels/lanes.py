@@ -12,6 +12,7 @@ The loop that uses them belongs into a function that begins with ``vectors.wide_
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ def lanes_type(real: Any) -> Lanes:
     return Lanes(real, 8 * BYTES // real.bitwidth)
 
 
+def four(real: Any) -> Lanes:
+    """Four numbers of that Numba type: few enough for what lies side by side in a row."""
+    return Lanes(real, 4)
+
+
 def _arithmetic(function: Any, name: str) -> None:
     @type_callable(function)
     def typed(context: Any) -> Any:
@@ -82,7 +88,7 @@ def vector_at(context: Any, builder: Any, kind: Any, array: Any, at: Any, count:
     return builder.bitcast(step, ir.VectorType(step.type.pointee, count).as_pointer())
 
 
-def access(by_row: bool) -> tuple[Any, Any]:
+def access(by_row: bool, lanes: Callable[[Any], Lanes] = lanes_type) -> tuple[Any, Any]:
     """(load, store) of the vectors of a contiguous array, told by their first number or by their row."""
 
     def place(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
@@ -93,7 +99,7 @@ def access(by_row: bool) -> tuple[Any, Any]:
     @intrinsic
     def load(typingctx: Any, array: Any, at: Any) -> Any:
         """The vector ``at`` that number or row (not negative)."""
-        kind = lanes_type(array.dtype)
+        kind = lanes(array.dtype)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             found = place(context, builder, signature.args[0], args[0], args[1], kind.count)
@@ -115,21 +121,28 @@ def access(by_row: bool) -> tuple[Any, Any]:
     return load, store
 
 
+def spreading(lanes: Callable[[Any], Lanes]) -> Any:
+    """The function that makes vectors of one number."""
+
+    @intrinsic
+    def spread(typingctx: Any, number: Any) -> Any:
+        """``number`` in every lane."""
+        kind = lanes(number)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(args[0].type, kind.count)
+            nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
+            return builder.shuffle_vector(builder.insert_element(nothing, args[0], first), nothing, mask)
+
+        return kind(number), codegen
+
+    return spread
+
+
 load, store = access(by_row=False)
-
-
-@intrinsic
-def spread(typingctx: Any, number: Any) -> Any:
-    """``number`` in every lane."""
-    kind = lanes_type(number)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = ir.VectorType(args[0].type, kind.count)
-        nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
-        return builder.shuffle_vector(builder.insert_element(nothing, args[0], first), nothing, mask)
-
-    return kind(number), codegen
+load_four, store_four = access(by_row=False, lanes=four)
+spread, spread_four = spreading(lanes_type), spreading(four)
 
 
 @intrinsic
@@ -194,3 +207,15 @@ def lane_sum(typingctx: Any, a: Any) -> Any:
         return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
 
     return a.real(a), codegen
+
+
+@intrinsic
+def store_at(typingctx: Any, address: Any, at: Any, value: Any) -> Any:
+    """Write the ``at``-th number behind an address: of one of many arrays, none of which is an argument."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        start = builder.inttoptr(args[0], args[2].type.as_pointer())
+        builder.store(args[2], builder.gep(start, [args[1]]), align=value.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, value), codegen

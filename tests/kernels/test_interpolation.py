@@ -41,16 +41,54 @@ def test_trailing_shape_is_kept_and_grid_points_give_the_field_itself(shape: tup
     np.testing.assert_allclose(at_points, field.reshape(-1, *shape), atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (5,)])
-def test_components_apart_are_the_same_numbers(shape: tuple) -> None:
-    """Bit for bit those of rows side by side, also into memory that is given."""
-    field = np.random.default_rng(4).random((*POINTS.shape[:3], *shape))
-    x, out = inside(1000), np.empty((*shape, 1000))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [1, 3, 5])
+def test_columns_are_the_same_numbers_as_rows(m: int, dtype: type) -> None:
+    """Bit for bit, wherever in the columns a row stands, and nothing is written beside them."""
+    field = np.random.default_rng(4).random((*POINTS.shape[:3], m)).astype(dtype)
+    x = inside(1000).astype(dtype)
     together = interpolation.interpolate(x, ORIGIN, SPACING, field)
-    apart = interpolation.interpolate(x, ORIGIN, SPACING, field, apart=True)
-    assert interpolation.interpolate(x, ORIGIN, SPACING, field, out, apart=True) is out
-    np.testing.assert_array_equal(apart, np.moveaxis(together, 0, -1))
-    np.testing.assert_array_equal(apart, out)
+    memory = np.full((m, 1002), -7.0, dtype)
+    interpolation.interpolate_columns(x, ORIGIN, SPACING, field, [row[1:-1] for row in memory])
+    np.testing.assert_array_equal(memory[:, 1:-1].T, together)
+    assert (memory[:, [0, -1]] == -7.0).all()
+    shifted = interpolation.interpolate(x[77:900], ORIGIN, SPACING, field)
+    np.testing.assert_array_equal(shifted, together[77:900])
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    field, x = np.zeros((*POINTS.shape[:3], 1)), inside(10)
+    for column in (np.zeros(9), np.zeros(10, np.float32), np.zeros((10, 2))[:, 0]):
+        with pytest.raises(ValueError, match="column"):
+            interpolation.interpolate_columns(x, ORIGIN, SPACING, field, [column])
+
+
+@pytest.mark.parametrize("cells", [(1, 1, 1), (1, 2, 1), (3, 1, 2)])
+@pytest.mark.parametrize("m", [1, 3, 4, 9])
+def test_fields_of_few_points_are_read_to_their_last_number(cells: tuple, m: int) -> None:
+    """Vectors of four numbers would end beyond them; the sum over the eight points is the reference."""
+    count = np.array(cells)
+    field = np.random.default_rng(6).random((*(count + 1), m))
+    x = np.random.default_rng(7).random((500, 3)) * count
+    cell = np.minimum(x.astype(int), count - 1)
+    f = x - cell
+    expected = np.zeros((500, m))
+    for corner in np.ndindex(2, 2, 2):
+        weight = np.prod(np.where(corner, f, 1 - f), axis=1)
+        expected += weight[:, None] * field[tuple((cell + corner).T)]
+    computed = interpolation.interpolate(x, np.zeros(3), np.ones(3), field)
+    np.testing.assert_allclose(computed, expected, rtol=1e-13)
+
+
+def test_a_place_that_is_not_finite_gives_nan_to_its_own_row_alone() -> None:
+    field = np.random.default_rng(8).random((*POINTS.shape[:3], 3))
+    x = inside(300)
+    good = interpolation.interpolate(x, ORIGIN, SPACING, field)
+    x[5, 1], x[140, 2], x[299, 0] = np.nan, np.nan, np.nan
+    found = interpolation.interpolate(x, ORIGIN, SPACING, field)
+    bad = np.isin(np.arange(300), (5, 140, 299))
+    assert np.isnan(found[bad]).all()
+    np.testing.assert_array_equal(found[~bad], good[~bad])
 
 
 def test_outside_takes_the_value_of_the_nearest_point_of_the_box() -> None:
