@@ -63,22 +63,25 @@ class Column:
         return instance.__dict__[self.name]
 
     def __set__(self, instance: Component, value: object) -> None:
-        old = instance.__dict__.get(self.name)
-        per_row = type(instance).per_row
-        if per_row and value is old and old is not None:
+        columns = instance.__dict__
+        if not self.per_row:
+            columns[self.name] = self.check(value)
+            return
+        old = columns.get(self.name)
+        if value is old and old is not None:
             return  # of `table.column += ...`, which has changed the array in place
         array = self.check(value)
         rows = instance.rows
-        if per_row and rows is not None and len(array) != rows:
+        if rows is not None and len(array) != rows:
             raise ComponentError(
                 f"{self.label} has {len(array)} rows, but this {self.component} has {rows}; "
                 "rows are added and removed with spawn and kill"
             )
-        if per_row and old is not None:
+        if old is not None:
             # Into the old array: it keeps the world's precision and shares nothing with the source.
             old[...] = array
         else:
-            instance.__dict__[self.name] = array
+            columns[self.name] = array
 
     def check(self, value: object) -> Array:
         """Return `value` as a C-contiguous array of this column's kind, or raise ComponentError."""
@@ -110,7 +113,10 @@ class Column:
         if trailing == self.shape and (array.ndim > 0 or not per_row):
             return
         fits = len(trailing) == len(self.shape) and (array.ndim > 0 or not per_row)
-        if not fits or any(want not in (None, got) for want, got in zip(self.shape, trailing, strict=True)):
+        if fits:
+            for want, got in zip(self.shape, trailing, strict=True):
+                fits = fits and (want is None or want == got)
+        if not fits:
             wanted = ("n", *self.shape) if per_row else self.shape
             text = ", ".join("any" if part is None else str(part) for part in wanted)
             if len(wanted) == 1:

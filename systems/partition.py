@@ -23,6 +23,10 @@ MOST_FINE_CELLS = 2**17
 """Cells that `cells_per_core` may ask for; a thin core in a wide world stays unresolved beyond."""
 
 
+Box = tuple[Array, Array]
+"""Least and largest coordinates (3,) m."""
+
+
 class PartitionSystem(System):
     """Two uniform grids and one sorted table of vortons.
 
@@ -95,12 +99,13 @@ class PartitionSystem(System):
 
         rows = ranks.own_vortons(self.world)
         total = self._total(ranks)
-        mesh = self._mesh(*ranks.enclosing(*bounds(rows.x)), total)
+        box = bounds(rows.x)
+        mesh = self._mesh(*ranks.enclosing(*box), total)
         parts = ranks.take_parts(rows, total, mesh)
         sources.origin, sources.spacing, sources.cells = mesh
         sources.start, sources.order = parts.start, parts.order
         sources.x, sources.alpha, sources.sigma = parts.x, parts.alpha, parts.sigma
-        self._enclose(grid, *self._cloud(*rows[:3], ranks))
+        self._enclose(grid, *self._cloud(*rows[:3], box, ranks))
 
     def present(self) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
@@ -131,15 +136,19 @@ class PartitionSystem(System):
         return ranks.machine.once("unsorted vortons", lambda: columns(*vortons))
 
     def _fill(self, sources: Sources, grid: Grid, purpose: str) -> None:
+        from ecs_fluid.kernels.reduce import bounds
+
         ranks = self.world.ranks
         if ranks is None:
             vortons = self._vortons()
-            found, cloud = self._sorted(*vortons), self._cloud(*vortons)
+            box = bounds(vortons[0])
+            found, cloud = self._sorted(*vortons, box), self._cloud(*vortons, box)
         else:
             # One rank of each machine gathers and sorts; the others read what it made.
             vortons = ranks.gathered_vortons(self.world)
-            found = ranks.machine.once(f"{purpose}sources", lambda: self._sorted(*vortons))
-            cloud = ranks.machine.once(f"{purpose}cloud", lambda: self._cloud(*vortons))
+            x = vortons[0]
+            found = ranks.machine.once(f"{purpose}sources", lambda: self._sorted(*vortons, bounds(x)))
+            cloud = ranks.machine.once(f"{purpose}cloud", lambda: self._cloud(*vortons, bounds(x)))
         sources.origin, sources.spacing, sources.cells, sources.start, sources.order = found[:5]
         sources.x, sources.alpha, sources.sigma = found[5:]
         self._enclose(grid, *cloud)
@@ -161,35 +170,36 @@ class PartitionSystem(System):
         wanted = max(1, round(vortons / self.vortons_per_cell))
         return uniform_grid(lo, hi, min(wanted, MAX_CELLS))
 
-    def _sorted(self, x: Array, alpha: Array, sigma: Array) -> list[Array]:
+    def _sorted(self, x: Array, alpha: Array, sigma: Array, box: Box) -> list[Array]:
         """Columns of Sources, in their order."""
         from ecs_fluid.kernels.partition import gather_sorted, partition
-        from ecs_fluid.kernels.reduce import bounds
 
-        origin, spacing, cells = self._mesh(*bounds(x), len(x))
+        origin, spacing, cells = self._mesh(*box, len(x))
         start, order = partition(x, origin, spacing, cells)
         return [
             *(origin, spacing, cells, start, order),
             *(gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)),
         ]
 
-    def _cloud(self, x: Array, alpha: Array, sigma: Array, ranks: Ranks | None = None) -> list[Array]:
+    def _cloud(
+        self, x: Array, alpha: Array, sigma: Array, box: Box, ranks: Ranks | None = None
+    ) -> list[Array]:
         """What the field grid depends on: bounds, axes without vorticity across, core radii, count.
 
-        The rows are all vortons, or those of this rank.
+        The rows are all vortons, or those of this rank, and `box` their bounds.
         """
-        from ecs_fluid.kernels.reduce import bounds
-
         along = [bool(alpha[:, a].any()) for a in range(3)]
         across = np.array([not (along[(a + 1) % 3] or along[(a + 2) % 3]) for a in range(3)])
-        (lo, hi), widest, count = bounds(x), float(sigma.max(initial=0.0)), len(sigma)
+        (lo, hi), widest, count = box, float(sigma.max(initial=0.0)), len(sigma)
         if ranks is not None:
             lo, hi = ranks.enclosing(lo, hi)
             every = ranks.comm.numbers(np.array([*across, widest, count], np.float64))
             across = every[:, :3].min(axis=0) > 0.0
             widest, count = float(every[:, 3].max()), int(every[:, 4].sum())
         mean = widest
-        if 0.0 < widest < np.inf:
+        if ranks is None and count and sigma.min() == widest:
+            pass  # as the sum below gives it
+        elif 0.0 < widest < np.inf:
             # Whole numbers have one sum, whoever holds which rows.
             some = (sigma[k : k + 2**15].astype(np.float64) for k in range(0, len(sigma), 2**15))
             units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)
@@ -203,9 +213,11 @@ class PartitionSystem(System):
         asked = (getattr(system, "grid_padding", 0.0) for system in self.world.systems)
         pad = max(self.padding, *asked) * cores[0]
         # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
-        plane = flat_axes(lo, hi) & across
-        lo, hi = np.where(plane, lo, lo - pad), np.where(plane, hi, hi + pad)
-        for (position,) in self.query(Position):
+        room = np.where(flat_axes(lo, hi) & across, 0.0, pad)
+        lo, hi = lo - room, hi + room
+        for entity, (position,) in self.entities(Position):
+            if Strength in entity and CoreRadius in entity:
+                continue  # they are inside already
             low, high = bounds(position.x)
             lo, hi = np.minimum(lo, low), np.maximum(hi, high)
         if self.world.ranks is not None:

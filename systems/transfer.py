@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -51,11 +52,14 @@ FIELDS = frozenset({TransferGrid, DensityField, TemperatureField, SpeciesField, 
 
 
 class Load(NamedTuple):
-    """What the particles bring to the grid: extensive amounts (7, n), and their positions and volumes."""
+    """What the particles bring to the grid."""
 
     x: Array
+    """(n, 3) positions, m"""
     volume: Array
-    amounts: Array
+    """(n,) m^3"""
+    rows: Array
+    """(n, 3 + WIDTH) positions, and extensive amounts of `kernels.mixture`"""
 
 
 class TransferSystem(System):
@@ -107,7 +111,7 @@ class TransferSystem(System):
         clouds = carriers(self.world)
         load = self._load(ambient, clouds)
         self._enclose(load, clouds)
-        self._mix(ambient, self._shared(load), clouds)
+        self._fill(ambient, load, clouds)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -122,23 +126,27 @@ class TransferSystem(System):
         )
 
     def _load(self, ambient: Ambient, clouds: list[Tables]) -> Load:
+        from ecs_fluid.kernels.mixture import WIDTH
+
         number = self.world.dtype
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        amounts = np.zeros((7, len(x)), number)
+        rows = np.zeros((len(x), 3 + WIDTH), number)
         if len(x):
+            amounts = rows.T[3:]
             mass = joined([particle_density(tables, ambient) for tables in clouds], (), number) * volume
+            rows[:, :3] = x
             amounts[0], amounts[1] = volume, mass
-            amounts[2] = mass - ambient_density(ambient, x[:, 2]) * volume
+            np.subtract(mass, ambient_density(ambient, x[:, 2]) * volume, out=amounts[2])
             first = 0
             for tables in clouds:
-                rows = slice(first, first + len(column(tables, Volume, "volume")))
-                first = rows.stop
-                amounts[3, rows] = mass[rows] * particle_temperature(tables, ambient)
+                own = slice(first, first + len(column(tables, Volume, "volume")))
+                first = own.stop
+                np.multiply(mass[own], particle_temperature(tables, ambient), out=amounts[3, own])
                 for k, name in enumerate(("fuel", "flame", "smoke")):
                     if Species in tables:
-                        np.multiply(mass[rows], column(tables, Species, name), out=amounts[4 + k, rows])
-        return Load(x, volume, amounts)
+                        np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
+        return Load(x, volume, rows)
 
     def _enclose(self, load: Load, clouds: list[Tables]) -> None:
         from ecs_fluid.kernels.grid import flat_axes
@@ -156,49 +164,52 @@ class TransferSystem(System):
         mean = float(load.volume.mean(dtype=np.float64))
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
         limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
+        extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
         while True:
-            cells = np.where(flat, 1, np.ceil((hi - lo) / edge - 1e-6) + 4)
-            if cells.prod() <= limit:
+            cells = [1 if f else math.ceil(e / edge - 1e-6) + 4 for f, e in zip(flat, extent, strict=True)]
+            if math.prod(cells) <= limit:
                 break
             edge *= 1.05
-        grid.cells, grid.flat = cells.astype(np.int64), flat.astype(np.int64)
+        grid.cells, grid.flat = np.array(cells), flat.astype(np.int64)
         grid.spacing = np.full(3, edge)
-        grid.origin = np.where(flat, lo, (lo + hi - cells * edge) / 2)
+        grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
 
-    def _shared(self, load: Load) -> Array:
-        """Amounts per cell volume at the grid points, (nx+1, ny+1, nz+1, 7)."""
-        from ecs_fluid.kernels import cubic, interpolation
-        from ecs_fluid.kernels.partition import gather_sorted, partition
-
-        grid = self.field(TransferGrid)
-        shape = tuple(int(n) + 1 for n in grid.cells)
-        if not len(load.x):
-            return np.zeros((*shape, 7), self.world.dtype)
-        start, order = partition(load.x, grid.origin, grid.spacing, grid.cells)
-        inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
-        amounts = np.take(load.amounts, order, axis=1) * self.world.dtype(inverse)
-        share = interpolation.scatter if self.kernel == "linear" else cubic.scatter
-        rows = gather_sorted(load.x, order)
-        out = self._memory.array("amounts", (*shape, 7), self.world.dtype)
-        return share(rows, amounts, start, grid.origin, grid.spacing, grid.cells, out)
-
-    def _mix(self, ambient: Ambient, shared: Array, clouds: list[Tables]) -> None:
+    def _fill(self, ambient: Ambient, load: Load, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""
-        from ecs_fluid.kernels.mixture import AMOUNTS, FIELDS, mix
+        from ecs_fluid.kernels.mixture import FIELDS, mix, share
+        from ecs_fluid.kernels.partition import partition
 
         grid, number = self.field(TransferGrid), self.world.dtype
-        shape = shared.shape[:3]
+        shape = tuple(int(n) + 1 for n in grid.cells)
         z = (grid.origin[2] + grid.spacing[2] * np.arange(shape[2])).astype(number)
         rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
+        mesh = grid.origin, grid.spacing, grid.cells
+        start, order = partition(load.x, *mesh)
+        rows = np.take(load.rows, order, axis=0)
+        inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
         fields = self._memory.array("fields", (FIELDS, *shape), number)
-        mix(
-            shared.reshape(-1, shape[2], AMOUNTS), rest, warm, *self._limits(warm, clouds),
-            number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction), self.kernel == "m4",
-            fields.reshape(FIELDS, -1, shape[2]),
-        )  # fmt: skip
+        out = fields.reshape(FIELDS, -1, shape[2])
+        fluid = rest, warm, *self._limits(warm, clouds)
+        looks = number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction)
+        if self.kernel == "linear":
+            share(rows, start, *mesh, inverse, *fluid, *looks, out)
+        else:
+            mix(self._smoothly(rows, start, inverse, shape), *fluid, *looks, True, out)
         density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
         species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
+
+    def _smoothly(self, rows: Array, start: Array, inverse: float, shape: tuple[int, ...]) -> Array:
+        """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
+        from ecs_fluid.kernels import cubic
+        from ecs_fluid.kernels.mixture import AMOUNTS
+
+        grid, number = self.field(TransferGrid), self.world.dtype
+        columns = np.ascontiguousarray(rows.T[: 3 + AMOUNTS])
+        out = self._memory.array("amounts", (*shape, AMOUNTS), number)
+        amounts = columns[3:] * number(inverse)
+        cubic.scatter(columns[:3], amounts, start, grid.origin, grid.spacing, grid.cells, out)
+        return out.reshape(-1, shape[2], AMOUNTS)
 
     def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:
         """Least and largest temperature of the particles and of the ambient."""

@@ -93,12 +93,18 @@ def grid_for_radius(lo: np.ndarray, hi: np.ndarray, radius: float, max_cells: in
         raise ValueError(f"grid_for_radius: radius must be positive, but it is {radius}")
     low, extent, flat = _box(lo, hi)
     edge, most = float(radius), max(max_cells, 1)
+    # Written out: grids that many vortons share a cell of take some twenty rounds, each of them a tick.
+    a, b, c = (0.0 if f else e for e, f in zip(extent, flat, strict=True))
+    far = 1e18 * edge
     while True:
-        fits = [1.0 if f else min(e / edge, 1e18) for e, f in zip(extent, flat, strict=True)]
-        cells = [max(1, math.floor(n)) for n in fits]
-        if math.prod(cells) <= most:
+        nx = int(a / edge) if a < far else 10**18
+        ny = int(b / edge) if b < far else 10**18
+        nz = int(c / edge) if c < far else 10**18
+        if (nx or 1) * (ny or 1) * (nz or 1) <= most:
             break
         edge *= 1.0625
+        far *= 1.0625
+    cells = [nx or 1, ny or 1, nz or 1]
     return _grid(low, [max(s, edge) for s in _spacing(extent, cells, flat, edge)], cells)
 
 

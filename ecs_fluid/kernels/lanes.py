@@ -167,14 +167,20 @@ def up_to(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
     return value(a, limit, value), codegen
 
 
-@intrinsic
-def least(typingctx: Any, a: Any, b: Any) -> Any:
-    """The smaller of each pair."""
+def _chosen(sign: str, name: str) -> Any:
+    @intrinsic
+    def choose(typingctx: Any, a: Any, b: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            taken = builder.fcmp_ordered(sign, args[0], args[1], flags=FLAGS)
+            return builder.select(taken, args[0], args[1])
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered("<", args[0], args[1], flags=FLAGS), args[0], args[1])
+        return a(a, b), codegen
 
-    return a(a, b), codegen
+    choose.__doc__ = f"The {name} of each pair; of a number and NaN, whichever is ``b``."
+    return choose
+
+
+least, most = _chosen("<", "smaller"), _chosen(">", "larger")
 
 
 @intrinsic

@@ -8,18 +8,28 @@ rho_a(z) and the temperature T_a(z). Then
     T = (heat + (total - mass) T_a) / total,  Y = sum w Y rho V / total,
     luminosity = c (T^4 - T_a^4) flame,  opacity = e rho smoke,
 
-with T held to given limits and Y to [0, 1], which rounding may pass by a little.
+with T held to given limits and Y to [0, 1], which rounding may pass by a little. ``mix`` takes the sums of
+any kernel; ``share`` makes those of the linear one, w = w_x w_y w_z of ``interpolation``, line by line of
+points along z, and mixes each while it is in the cache: most lines have no particle near, and sums of their
+own would be the most that is written.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
+from ecs_fluid.kernels.interpolation import axis_weight
+from ecs_fluid.kernels.vectors import INLINE
 
 AMOUNTS = 7
 """Columns that particles share: volume, mass, excess mass, m T, and m Y of fuel, flame and smoke."""
+
+WIDTH = 8
+"""Numbers per point while particles are summed: whole vectors."""
 
 TINY = 1e-37
 """Least mass per volume that is divided by, kg/m^3."""
@@ -27,8 +37,52 @@ TINY = 1e-37
 FIELDS = 8
 """Fields that come of it: density, excess, temperature, fuel, flame, smoke, luminosity, opacity."""
 
+PLAIN: Any = {"parallel": True, "cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
 
-@njit(parallel=True, cache=True, fastmath={"contract"}, error_model="numpy")
+
+@njit(**{**INLINE, "fastmath": {"contract"}})
+def _rest(rest: Any, warm: Any, row: int, out: Any) -> None:
+    """The ambient alone, which is what most points around a flame have."""
+    zero = out.dtype.type(0)
+    for c in range(FIELDS):
+        line = out[c, row]
+        for k in range(rest.size):
+            line[k] = rest[k] if c == 0 else (warm[k] if c == 2 else zero)
+
+
+@njit(**{**INLINE, "fastmath": {"contract"}})
+def _mix_line(
+    shared: Any, rest: Any, warm: Any, limits: Any, row: int, first: int, last: int, out: Any
+) -> None:
+    """Points first:last of a line, of which ``shared`` (nz+1, AMOUNTS or more) are the amounts."""
+    low, high, light, dark, held = limits
+    kind = out.dtype.type
+    zero, one, least = kind(0), kind(1), kind(TINY)
+    for k in range(first, last):
+        filled, mass, heat = shared[k, 0], shared[k, 1], shared[k, 3]
+        if filled == zero and mass == zero:
+            continue
+        if held:
+            filled, mass, heat = max(filled, zero), max(mass, zero), max(heat, zero)
+        air = max(one - filled, zero) * rest[k]
+        total = mass + air
+        inverse = one / max(total, least)
+        rho = total / max(filled, one)
+        T = min(max((heat + air * warm[k]) * inverse, low), high)
+        flame = min(max(shared[k, 5] * inverse, zero), one)
+        smoke = min(max(shared[k, 6] * inverse, zero), one)
+        hot, cold = T * T, warm[k] * warm[k]
+        out[0, row, k] = rho
+        out[1, row, k] = shared[k, 2]
+        out[2, row, k] = T
+        out[3, row, k] = min(max(shared[k, 4] * inverse, zero), one)
+        out[4, row, k] = flame
+        out[5, row, k] = smoke
+        out[6, row, k] = light * flame * max(hot * hot - cold * cold, zero)
+        out[7, row, k] = dark * rho * smoke
+
+
+@njit(**PLAIN)
 def mix(
     shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float, light: float,
     dark: float, held: bool, out: np.ndarray,
@@ -41,34 +95,57 @@ def mix(
     All of one dtype.
     """
     rows, points = shared.shape[0], shared.shape[1]
-    kind = out.dtype.type
-    zero, one, least = kind(0), kind(1), kind(TINY)
     for chunk in prange(CHUNKS):
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            # Ambient alone is what most points around a flame have.
-            for c in range(FIELDS):
-                line = out[c, row]
-                for k in range(points):
-                    line[k] = rest[k] if c == 0 else (warm[k] if c == 2 else zero)
-            for k in range(points):
-                filled, mass, heat = shared[row, k, 0], shared[row, k, 1], shared[row, k, 3]
-                if filled == zero and mass == zero:
+            _rest(rest, warm, row, out)
+            _mix_line(shared[row], rest, warm, (low, high, light, dark, held), row, 0, points, out)
+
+
+@njit(**PLAIN)
+def share(
+    particles: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    inverse: float, rest: np.ndarray, warm: np.ndarray, low: float, high: float, light: float, dark: float,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fields ``out`` (FIELDS, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
+
+    ``particles`` (n, 3 + WIDTH): position [m], AMOUNTS and nothing, sorted by cell with ``start`` as
+    ``partition`` made it for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
+    """
+    nx, ny, nz = cells[0], cells[1], cells[2]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    kind = out.dtype.type
+    one, zero, scale = kind(1), kind(0), kind(inverse)
+    rows = (nx + 1) * (ny + 1)
+    for chunk in prange(CHUNKS):
+        sums = np.zeros((nz + 1, WIDTH), out.dtype)
+        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+            _rest(rest, warm, row, out)
+            i, j = row // (ny + 1), row % (ny + 1)
+            first, last = nz + 1, 0
+            # The four rows of cells along z that have this line as an edge.
+            for corner in range(4):
+                ci, cj = i - 1 + corner // 2, j - 1 + corner % 2
+                if ci < 0 or cj < 0 or ci >= nx or cj >= ny:
                     continue
-                if held:
-                    filled, mass, heat = max(filled, zero), max(mass, zero), max(heat, zero)
-                air = max(one - filled, zero) * rest[k]
-                total = mass + air
-                inverse = one / max(total, least)
-                rho = total / max(filled, one)
-                T = min(max((heat + air * warm[k]) * inverse, low), high)
-                flame = min(max(shared[row, k, 5] * inverse, zero), one)
-                smoke = min(max(shared[row, k, 6] * inverse, zero), one)
-                hot, cold = T * T, warm[k] * warm[k]
-                out[0, row, k] = rho
-                out[1, row, k] = shared[row, k, 2]
-                out[2, row, k] = T
-                out[3, row, k] = min(max(shared[row, k, 4] * inverse, zero), one)
-                out[4, row, k] = flame
-                out[5, row, k] = smoke
-                out[6, row, k] = light * flame * max(hot * hot - cold * cold, zero)
-                out[7, row, k] = dark * rho * smoke
+                cell = (ci * ny + cj) * nz
+                if start[cell] == start[cell + nz]:
+                    continue
+                k = 0
+                for p in range(start[cell], start[cell + nz]):
+                    while start[cell + k + 1] <= p:
+                        k += 1
+                    particle = particles[p]
+                    fx = kind(axis_weight(particle[0], origin[0], inv0, ci))
+                    fy = kind(axis_weight(particle[1], origin[1], inv1, cj))
+                    fz = kind(axis_weight(particle[2], origin[2], inv2, k))
+                    w = (fx if ci < i else one - fx) * (fy if cj < j else one - fy) * scale
+                    lower, upper = w * (one - fz), w * fz
+                    for c in range(WIDTH):
+                        sums[k, c] += lower * particle[3 + c]
+                        sums[k + 1, c] += upper * particle[3 + c]
+                    first, last = min(first, k), max(last, k + 2)
+            _mix_line(sums, rest, warm, (low, high, light, dark, False), row, first, last, out)
+            for k in range(first, last):
+                for c in range(WIDTH):
+                    sums[k, c] = zero

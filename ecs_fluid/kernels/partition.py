@@ -8,6 +8,7 @@ meets a few long contiguous runs. Positions must be finite; the result never dep
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
@@ -17,6 +18,10 @@ from ecs_fluid.kernels import CHUNKS
 _BUCKETS = 512
 _ROWS_PER_BUCKET = 16
 """Few rows are sorted with fewer buckets: counting those of all chunks took longer than the rows."""
+
+
+_FEW = 4096
+"""So few rows are done by one thread before others would have begun."""
 
 
 @njit(forceinline=True)
@@ -108,11 +113,42 @@ def sort_by_cell(cell: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray
     return start, order
 
 
+@njit(cache=True)
+def _partition_few(
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, start: Any, order: Any
+) -> None:
+    n = x.shape[0]
+    nx, ny, nz = cells[0], cells[1], cells[2]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    cell = np.empty(n, np.int64)
+    start[:] = 0
+    for row in range(n):
+        i = axis_cell(x[row, 0], origin[0], inv0, nx)
+        j = axis_cell(x[row, 1], origin[1], inv1, ny)
+        k = axis_cell(x[row, 2], origin[2], inv2, nz)
+        cell[row] = (i * ny + j) * nz + k
+        start[cell[row]] += 1
+    total = 0
+    for c in range(start.size):
+        total += start[c]
+        start[c] = total
+    for back in range(n):
+        # From the last row on, each cell is filled from its end; what is left in start is where it begins.
+        row = n - 1 - back
+        start[cell[row]] -= 1
+        order[start[cell[row]]] = row
+
+
 def partition(
     x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort the rows of ``x`` (n, 3) m by cell of the grid: (start (ncells + 1,), order (n,)), both int64."""
-    return sort_by_cell(cell_index(x, origin, spacing, cells), math.prod(map(int, cells)))
+    n_cells = math.prod(map(int, cells))
+    if len(x) > _FEW:
+        return sort_by_cell(cell_index(x, origin, spacing, cells), n_cells)
+    start, order = np.empty(n_cells + 1, np.int64), np.empty(len(x), np.int64)
+    _partition_few(x, origin, spacing, cells, start, order)
+    return start, order
 
 
 def view_as(array: np.ndarray, *shape: int) -> np.ndarray:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.mixture import AMOUNTS, FIELDS, mix
+from ecs_fluid.kernels.interpolation import scatter
+from ecs_fluid.kernels.mixture import AMOUNTS, FIELDS, WIDTH, mix, share
+from ecs_fluid.kernels.partition import gather_sorted, partition
 
 
 def fields(shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, held: bool = False) -> np.ndarray:
@@ -47,3 +49,31 @@ def test_limits() -> None:
     found = fields(shared, rest, warm, held=True)
     assert found[2:6, 0, 0].tolist() == [900.0, 1.0, 0.0, pytest.approx(0.1)]
     assert found[:3, 0, 1].tolist() == [1.0, 0.01, 300.0]
+
+
+@pytest.mark.parametrize("cells", [(1, 1, 1), (3, 4, 5), (6, 1, 2)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sharing_and_mixing_at_once_is_sharing_then_mixing(kind: type, cells: tuple) -> None:
+    """The sums are those of ``interpolation.scatter`` in another sequence, so equal but for rounding."""
+    count = np.array(cells)
+    draw = np.random.default_rng(3)
+    x = (draw.random((200, 3)) * [0.9, 0.8, 0.5] * count + 0.1).astype(kind)
+    mesh = np.zeros(3), np.ones(3), count
+    start, order = partition(x, *mesh)
+    amounts = draw.random((200, AMOUNTS)).astype(kind) * np.array(
+        [0.02, 0.02, 0.02, 8, 0.01, 0.005, 0.005], kind
+    )
+    rows = np.zeros((200, 3 + WIDTH), kind)
+    rows[:, :3], rows[:, 3 : 3 + AMOUNTS] = x, amounts
+    points = count + 1
+    rest, warm = np.linspace(1.2, 1.0, points[2]).astype(kind), np.linspace(300, 310, points[2]).astype(kind)
+    inverse = 1.5
+    sums = scatter(gather_sorted(x, order), gather_sorted(amounts * kind(inverse), order), start, *mesh)
+    expected = fields(sums.reshape(-1, points[2], AMOUNTS), rest, warm)
+    out = np.full_like(expected, np.nan)
+    share(
+        rows[order], start, *mesh, inverse, rest, warm, kind(250), kind(900), kind(2e-7), kind(10), out
+    )  # fmt: skip
+    # Sums of at most 200 terms, all positive; the light of the mixtures cancels up to 4 digits.
+    for found, wanted in zip(out, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(kind).eps, atol=1e-30)

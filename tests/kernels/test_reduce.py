@@ -65,6 +65,19 @@ def test_sums_of_single_precision_are_taken_in_double() -> None:
     np.testing.assert_allclose(strength, n * float(np.float32(0.1)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 1023, 5000, 200_000])
+def test_bounds_of_many_rows_with_nan_among_them(n: int, dtype: type) -> None:
+    """Rows are looked at in vectors, the last few singly; numpy's nanmin and nanmax are the reference."""
+    draw = np.random.default_rng(n)
+    x = draw.normal(size=(n, 3)).astype(dtype)
+    x[draw.random((n, 3)) < 0.1] = np.nan
+    x[n // 2] = 0.0
+    lo, hi = reduce.bounds(x)
+    np.testing.assert_array_equal(lo, np.nanmin(x, axis=0))
+    np.testing.assert_array_equal(hi, np.nanmax(x, axis=0))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_max_norm_is_the_largest_frobenius_norm(dtype: type) -> None:
     rows = np.zeros((500, 3, 3), dtype)
