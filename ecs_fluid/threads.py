@@ -17,34 +17,66 @@ if TYPE_CHECKING:
 
 TRIALS = 4
 """Runs on each number of threads before one is chosen."""
-FORGOTTEN = 512
-"""Runs after which the choice is made anew: worlds grow."""
-LONG = 5e-3
-"""s; what takes longer on all threads is not tried on one."""
+FORGOTTEN = 128
+"""Runs after which a choice is made anew, since worlds grow; four times as many where they take LONG."""
+LONG, LONGEST = 5e-3, 0.1
+"""s; what takes the longest on all threads is not tried on one."""
+WORSE = 1.5
+"""One thread that takes this many times as long as all is not tried further; and a choice is made anew when
+recent runs take as much longer than what it was made by: another process may want the cores, and threads
+then wait for one another longer than they work."""
+RECENT = 1 / 16
+"""Weight of the newest run in the mean of recent runs."""
 SWITCH = 1e-5
 """s; time that all threads have to save. Changing their number, and back, takes about that."""
 
 
 class _Choice:
-    """Times of one system on all threads and on one, and which of both comes next."""
+    """Times of one system on all threads and on one, and which of both comes next.
+
+    Means decide, not the least: what makes threads slow are single runs in which one of them has no core.
+    """
 
     def __init__(self) -> None:
-        self.alone = False
-        self._runs = -1  # the first one may compile
-        self._best = {False: math.inf, True: math.inf}
+        self._begin()
+        self._compiled = False
+
+    def _begin(self) -> None:
+        self.alone, self._runs, self._recent = False, 0, 0.0
+        self._times: dict[bool, list[float]] = {False: [], True: []}
+
+    def _mean(self, alone: bool) -> float:
+        times = self._times[alone]
+        return sum(times) / len(times) if times else math.inf
 
     def add(self, seconds: float) -> None:
         """Take the time of a run that was made as `alone` says."""
+        if not self._compiled:  # the first one may compile
+            self._compiled = True
+        elif self._runs:
+            self._watch(seconds)
+        else:
+            self._try(seconds)
+
+    def _try(self, seconds: float) -> None:
+        self._times[self.alone].append(seconds)
+        count, both, one = len(self._times[self.alone]), self._mean(False), self._mean(True)
+        if self.alone and (count == TRIALS or one > WORSE * both):
+            self.alone = one < both + SWITCH
+        elif count == TRIALS and both < LONGEST:
+            self.alone = True
+            return
+        elif count < TRIALS:
+            return
+        self._runs, self._recent = 1, self._mean(self.alone)
+
+    def _watch(self, seconds: float) -> None:
         self._runs += 1
-        if 0 < self._runs <= 2 * TRIALS:
-            self._best[self.alone] = min(self._best[self.alone], seconds)
-        if self._runs == TRIALS:
-            self.alone = self._best[False] < LONG
-        elif self._runs == 2 * TRIALS:
-            self.alone = self._best[True] < self._best[False] + SWITCH
-        elif self._runs == FORGOTTEN:
-            self.alone, self._runs = False, 0
-            self._best = {False: math.inf, True: math.inf}
+        self._recent += RECENT * (seconds - self._recent)
+        chosen = self._mean(self.alone)
+        due = self._runs > (FORGOTTEN if chosen < LONG else 4 * FORGOTTEN)
+        if self._recent > WORSE * chosen + SWITCH or due:
+            self._begin()
 
 
 class Threads:

@@ -35,13 +35,14 @@ def cache_folder() -> Path:
     return Path(base) / digest.hexdigest()
 
 
-# GNU OpenMP threads spin at every barrier by default. When another process wants a core, each barrier then
-# waits for a whole time slice: ticks of 5 ms took 140 to 370 ms on two busy cores, and 4 to 9 ms when waiting
-# asleep. Spinning for a moment first costs little there, and where cores are free the short loops of
-# multigrid and scatter take a third less (5.3 in place of 8.0 ms). Read by the library when numba loads it,
-# at the first parallel kernel.
+# Threads of GNU OpenMP that fall asleep between two loops take 50 to 100 us to wake, and a tick of a small
+# world has some hundred loops with less than a millisecond of Python between any two of them: so they wait
+# awake for about that long (50,000 turns are 0.8 ms), and a tick of the candle takes 3.9 in place of 4.5 ms.
+# Where another process wants the cores this is the wrong thing to do, a barrier then takes a time slice; a
+# tick of 4 ms could take 50. `ecs_fluid.threads` finds that out and leaves one thread to what is short.
+# Read by the library when numba loads it, at the first parallel kernel.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+os.environ.setdefault("GOMP_SPINCOUNT", "50000")
 
 # Where a libtbb lies on the machine (ParaView brings one), numba would take it first; a process then spins in
 # the library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP is on
