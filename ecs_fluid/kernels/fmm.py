@@ -76,7 +76,7 @@ def plan(
     if ssigma.size == 0:  # as good as one without strength
         sx, sa, ssigma = np.zeros((3, 1), sx.dtype), np.zeros((3, 1), sx.dtype), np.ones(1, sx.dtype)
     few = ssigma.size < DIRECT_BELOW
-    chosen = settings(code, tolerance) if how is None else how
+    chosen = settings(code, tolerance, ssigma.size) if how is None else how
     if few:
         chosen = chosen._replace(opening=0.0)
     tree = fmm_tree.build(sx, chosen.leaf)

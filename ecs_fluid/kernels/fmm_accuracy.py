@@ -19,8 +19,14 @@ from ecs_fluid.kernels.regularisation import GAUSSIAN, RANKINE
 DIRECT_BELOW = 256
 """So few sources are summed directly."""
 
+MANY = 32_768
+"""From so many sources on, a target has so many near ones that a wider opening pays for a higher order."""
+
 GOAL = 0.7
 """An order is chosen for this part of the tolerance, so that a sum that has failed does not fail again."""
+
+_EXACT, _LEAST_STEP = 10, 0.5
+"""A search goes on by parts of an order up to this order, and by so much of one at least."""
 
 
 class Settings(NamedTuple):
@@ -43,11 +49,18 @@ class Settings(NamedTuple):
     """largest bound on the relative change of velocity by giving all vortons of a node one core radius"""
 
 
-def settings(code: int, tolerance: float) -> Settings:
-    """Settings for a smooth flow and a relative RMS error of ``tolerance`` in velocity and gradient."""
+def settings(code: int, tolerance: float, sources: int = 0) -> Settings:
+    """Settings for a smooth flow and a relative RMS error of ``tolerance`` in velocity and gradient.
+
+    ``sources`` is their number. Measured (float32, 1e-3, the same error): order 8 at 0.65 takes 8 % less
+    time than order 7 at 0.6 for a million, 3 % less for 100,000 and 8 % more for 10,000; at 1e-4, nothing.
+    """
     digits = -math.log10(tolerance)
     opening = min(0.6, max(0.4, 0.6 - 0.033 * (digits - 3.0)))
     order = max(3, math.ceil(2.2 + 1.6 * digits - 1e-9))
+    if sources >= MANY and digits < 3.0 + 1e-9:
+        opening = min(0.7, 0.65 + 0.05 * (3.0 - digits))
+        order = max(3, math.ceil(2.0 + 2.0 * digits - 1e-9))
     clearance = mixed = 0.0
     if code == RANKINE:
         clearance = mixed = 1.0
@@ -78,7 +91,16 @@ def highest_order(dtype: Any) -> int:
     return 18 if np.dtype(dtype) == np.float32 else 26
 
 
-def order_for(how: Settings, error: float, tolerance: float) -> int:
-    """Order that brings a measured error below ``GOAL`` x tolerance, by a factor of opening per order."""
+def terms_for(how: Settings, error: float, tolerance: float, highest: int) -> tuple[int, float]:
+    """Order, at most ``highest``, and opening that bring a measured error below ``GOAL`` x tolerance.
+
+    The error goes like opening^(order + 1). Low orders are raised by whole ones, and the opening does the
+    rest. High ones are rounded up: their errors sit in few points, which need what is to spare.
+    """
     more = math.log(error / (GOAL * tolerance)) / -math.log(how.opening)
-    return how.order + max(1, math.ceil(more))
+    order = how.order + max(1, math.ceil(more))
+    if order > min(_EXACT, highest):
+        return min(order, highest), how.opening
+    more = max(_LEAST_STEP, more)
+    order = how.order + int(more)
+    return order, how.opening ** (1.0 + (more - int(more)) / (order + 1))

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels import fmm_tree
-from ecs_fluid.kernels.fmm_accuracy import GOAL, gaussian_clearance, highest_order, order_for
+from ecs_fluid.kernels.fmm_accuracy import GOAL, gaussian_clearance, highest_order, terms_for
 from ecs_fluid.kernels.fmm_passes import Pieces, add_up, some, whole, with_order
 from ecs_fluid.kernels.fmm_threads import KERNEL, share
 from ecs_fluid.kernels.fmm_tree import PointTree
@@ -37,6 +37,8 @@ _LEAVES, _EACH = 64, 3
 """Leaves looked at before the sum, and targets compared in each."""
 _TARGETS = 192
 """Targets compared after the sum: they average errors to some 6 % at 1e-3, 10 to 30 % at 1e-6."""
+_PROGRESS = 0.85
+"""A step that leaves more than this part of the error shows that terms are not what is missing."""
 _LEAST_OPENING = 0.25
 """Narrower ones leave little to expansions."""
 _GOLDEN = 0.6180339887498949
@@ -52,14 +54,16 @@ class Search:
 
     def better(self, s: Sources, error: float) -> Sources | None:
         """The next to try, given the error of ``s``; None where the precision is exhausted."""
-        if error < 0.7 * self.error:
+        if error < _PROGRESS * self.error:
             self.error, self.before = error, s
             how, highest = s.settings, highest_order(s.ssigma.dtype)
             if how.order < highest:
-                order = min(order_for(how, error, self.tolerance), highest)
+                order, opening = terms_for(how, error, self.tolerance, highest)
+                how = how._replace(opening=opening)
                 if s.code == GAUSSIAN:
-                    s = s._replace(settings=how._replace(clearance=gaussian_clearance(order)))
-                return with_order(s, order)
+                    how = how._replace(clearance=gaussian_clearance(order))
+                s = s._replace(settings=how)
+                return s if order == how.order else with_order(s, order)
             if how.opening > _LEAST_OPENING:
                 return s._replace(settings=how._replace(opening=0.8 * how.opening))
         how = self.before.settings

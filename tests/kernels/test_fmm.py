@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ecs_fluid.kernels import fmm_accuracy
 from ecs_fluid.kernels.fmm_accuracy import settings
 from ecs_fluid.kernels.regularisation import CODES, NAMES
 from tests.kernels.fmm_flows import (
@@ -23,7 +24,9 @@ from tests.kernels.fmm_flows import (
     smooth_cube,
     spaced,
     specks,
+    strong_place,
     thick_ring,
+    uneven_strengths,
 )
 
 # Case 56: the tolerance is kept
@@ -76,6 +79,21 @@ def test_no_point_is_much_worse_than_the_rest(flow: Any, name: str) -> None:
         for result, reference in zip(results, exact, strict=True):
             off = np.linalg.norm((result - reference).reshape(4000, -1), axis=1)
             assert off.max() < 15.0 * rms(result - reference)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("flow", [thick_ring, cube, strong_place, uneven_strengths], ids=lambda f: f.__name__)
+def test_tolerance_is_kept_with_the_settings_for_many(
+    flow: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wider opening that a large sum begins with, at sums small enough to be compared at every point."""
+    monkeypatch.setattr(fmm_accuracy, "MANY", 0)
+    cloud, code = flow(4000), CODES[name]
+    exact = exact_gradient(code, cloud)
+    for tolerance in (1e-2, 1e-3):
+        u, du, work = gradient(code, cloud, tolerance)
+        assert work.error <= tolerance and work.settings.opening > 0.6
+        assert_tolerance_is_kept((u, du), exact, tolerance)
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels import direct, fmm, fmm_sample, fmm_threads, fmm_tree
-from ecs_fluid.kernels.fmm_accuracy import GOAL, order_for, settings
+from ecs_fluid.kernels.fmm_accuracy import GOAL, settings, terms_for
 from ecs_fluid.kernels.fmm_orders import orders
 from ecs_fluid.kernels.fmm_passes import whole
 from ecs_fluid.kernels.fmm_walk import GRADIENT
@@ -33,10 +33,21 @@ def cube(n: int) -> tuple[Array, Array, Array]:
     return rng.random((3, n)), rng.standard_normal((3, n)), np.full(n, 1.5 * n ** (-1 / 3))
 
 
-def test_order_for_a_measured_error() -> None:
-    """Error 8 times the goal, opening 1/2: three more terms."""
+def test_terms_for_a_measured_error() -> None:
+    """Error 8.01 times the goal, opening 1/2: three more terms and a bit of the opening; at the goal: half.
+
+    The error goes like opening^(order + 1), so 6 times is log2 6 = 2.585 terms, two and 0.585 by opening.
+    """
     how = settings(WINCKELMANS, 1e-3)._replace(order=5, opening=0.5)
-    assert order_for(how, 7.99 * GOAL * 1e-3, 1e-3) == 8
+    order, opening = terms_for(how, 8.01 * GOAL * 1e-3, 1e-3, 18)
+    assert order == 8 and 0.4995 < opening < 0.5
+    order, opening = terms_for(how, 6.0 * GOAL * 1e-3, 1e-3, 18)
+    assert order == 7 and opening**8 == pytest.approx(0.5**8 / (6.0 / 4.0))
+    order, opening = terms_for(how, GOAL * 1e-3, 1e-3, 18)
+    assert order == 5 and opening**6 == pytest.approx(0.5**6.5)
+    assert terms_for(how, 6.0 * GOAL * 1e-3, 1e-3, 7) == (7, 0.5)
+    # High orders are rounded up.
+    assert terms_for(how._replace(order=10), 6.0 * GOAL * 1e-3, 1e-3, 18) == (13, 0.5)
 
 
 def test_tree_holds_every_point_once_and_inside() -> None:
