@@ -134,10 +134,11 @@ def add_velocity(code: int, pack: Any, groups: int, points: Any, count: int, sum
 @njit(**_LOOP)
 def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
+    eighth = type(points[0, 0])(0.125)
     for t in range(count):
         px, py, pz = points[0, t], points[1, t], points[2, t]
         u = v = w = a = b = c = type(px)(0.0)
-        xx = xy = xz = yx = yy = yz = zx = zy = zz = type(px)(0.0)
+        xx = xy = xz = yx = yy = yz = zx = zy = type(px)(0.0)
         for j in range(LANES * groups):
             dx = px - x[j]
             dy = py - y[j]
@@ -164,9 +165,10 @@ def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, s
             yz += cy * dz
             zx += cz * dx
             zy += cz * dy
-            zz += cz * dz
+        # The trace of (alpha x r) r is zero.
+        zz = -(xx + yy)
         for row, value in enumerate((u, v, w, xx, xy - c, xz + b, yx + c, yy, yz - a, zx - b, zy + a, zz)):
-            sums[row, t] += value
+            sums[row, t] += eighth * value
 
 
 @njit(**_TILE)

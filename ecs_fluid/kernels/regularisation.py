@@ -183,29 +183,28 @@ def velocity_factor(code: int, d: Any, s2: Any, k: Any) -> Any:
 
 @njit(**INLINE)
 def gradient_factors(code: int, d: Any, s2: Any, k: Any) -> Any:
-    """g = q/r^3 [1/m^3] and h = (dg/dr)/r [1/m^5].
+    """8 g and 8 h, with g = q/r^3 [1/m^3] and h = (dg/dr)/r [1/m^5]. (The 8 is that of (2/sqrt d)^3.)
 
     4 pi du_i/dx_j = g [alpha x]_ij + h (alpha x r)_i r_j, where [alpha x] is the matrix of the cross product.
     """
     real = type(d)
     if code == GAUSSIAN:
         _, two, four = gaussian_integrals(d * k)
-        scale = real(_ROOT_2_OVER_PI) * (k * np.sqrt(k))
+        scale = real(8.0 * _ROOT_2_OVER_PI) * (k * np.sqrt(k))
         return scale * two, -(scale * k) * four
     if code == RANKINE:
-        y = real(0.5) * double_inverse_root(max(d, s2))
+        y = double_inverse_root(max(d, s2))
         g = y * y * y
         if d < s2:
             return g, real(0.0)
-        return g, real(-3.0) * g * (y * y)
-    y = real(0.5) * double_inverse_root(d)
+        return g, real(-0.75) * g * (y * y)
+    y = double_inverse_root(d)
     y2 = y * y
     y3 = y2 * y
     if code == WINCKELMANS:
-        return y3 * (real(1.0) + real(1.5) * s2 * y2), real(-3.0) * (y3 * y2) * (
-            real(1.0) + real(2.5) * s2 * y2
-        )
-    return y3, real(-3.0) * (y3 * y2)
+        t = k * y2
+        return y3 + y3 * t, (y3 * y2) * (real(-0.75) - real(1.25) * t)
+    return y3, real(-0.75) * (y3 * y2)
 
 
 @njit(**INLINE)

@@ -103,15 +103,15 @@ def _factor_changes(
 ) -> None:  # fmt: skip
     """Changes of the gradient's factors from core radii squared ``s2`` to ``t2``, 0 beyond the cut."""
     real = g.dtype.type
-    quarter, zero = real(0.25 / math.pi), real(0)
+    scale, zero = real(1.0 / (32.0 * math.pi)), real(0)
     for q in range(x.shape[0]):
         dx, dy, dz, wide, narrow = px - x[q], py - y[q], pz - z[q], s2[q], t2[q]
         r2 = dx * dx + dy * dy + dz * dz
         g0, h0 = gradient_factors(code, r2 + core_shift(code, wide), wide, core_constant(code, wide))
         g1, h1 = gradient_factors(code, r2 + core_shift(code, narrow), narrow, core_constant(code, narrow))
         far = r2 > cut * wide
-        g[q] = zero if far else quarter * (g1 - g0)
-        h[q] = zero if far else quarter * (h1 - h0)
+        g[q] = zero if far else scale * (g1 - g0)
+        h[q] = zero if far else scale * (h1 - h0)
 
 
 @njit(**_RUN)
