@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.fmm_lanes import copy, lanes, zero_rows
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm_tree import PointTree
-from ecs_fluid.kernels.lanes import BYTES
 from ecs_fluid.kernels.pairwise import (
     BLOCK,
     GRADIENT_SUMS,
-    PACK_BYTES,
     POTENTIAL_SUMS,
     SCALE,
     VELOCITY_SCALE,
@@ -32,8 +30,9 @@ from ecs_fluid.kernels.pairwise import (
 from ecs_fluid.kernels.regularisation import core_constant
 from ecs_fluid.kernels.vectors import wide_vectors
 
-_GROUPS = PACK_BYTES // BYTES
-"""Rows of lanes in a row of a pack; one more takes what is copied beyond the last vorton."""
+_GROUPS = 256
+"""Rows of lanes in a row of a pack, enough for most that is near to a leaf: every pack ends in sums across
+the lanes for every target. One row more takes what is copied beyond the last vorton."""
 
 
 def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
