@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels import fmm_tree
 from ecs_fluid.kernels.fmm_accuracy import GOAL, gaussian_clearance, highest_order, terms_for
 from ecs_fluid.kernels.fmm_passes import Pieces, add_up, some, whole, with_order
-from ecs_fluid.kernels.fmm_threads import KERNEL, share
+from ecs_fluid.kernels.fmm_threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm_tree import PointTree
 from ecs_fluid.kernels.fmm_walk import Sources
 from ecs_fluid.kernels.regularisation import GAUSSIAN
@@ -119,64 +119,111 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
 
 def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -> float:
     """Relative RMS error of the results, the larger one of u and du, by a weighted sample of the targets."""
-    m, (far, *sizes) = target.order.size, _sizes(s.settings.order, target, results)
-    totals = [float(size.sum()) for size in sizes]
-    if not all(np.isfinite(totals)):
+    sums = _leaf_sums(s.settings.order, target, results)
+    totals = sums.sum(axis=1)
+    if not np.isfinite(totals[1:]).all():
         return float("nan")
-    probability = np.full(m, 1.0 / m)
-    for share_of, total in zip((far, *sizes), (float(far.sum()), *totals), strict=True):
-        if total > 0.0:
-            share_of *= 1.0 / total
-            probability += share_of
-    rungs = np.cumsum(probability)
-    probability *= _TARGETS / rungs[-1]
-    places = (np.arange(_TARGETS) + 0.5) * (rungs[-1] / _TARGETS)
-    rows = np.unique(np.minimum(np.searchsorted(rungs, places), m - 1))
+    rows, probability = _drawn(s.settings.order, target, results, sums, totals)
     given = target.order[rows]
     # A target that is worth several steps is in the sample for sure.
-    weight = 1.0 / np.minimum(1.0, probability[rows])
+    weight = 1.0 / np.minimum(1.0, probability)
     exact, error = _exact(mode, s, target, rows, results), 0.0
-    for result, reference, total in zip(results, exact, totals, strict=True):
+    for result, reference, total in zip(results, exact, totals[1:], strict=True):
         parts = weight * squares(result[given] - reference)
         # Targets that are in for sure do not scatter, and a sample of all is exact.
         scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
-        error = max(error, _ratio(float(parts.sum() + 2.0 * scatter), total))
+        error = max(error, _ratio(float(parts.sum() + 2.0 * scatter), float(total)))
     return error
 
 
-@njit(**KERNEL)
-def _fill_sizes(order: int, target: Any, first: int, last: int, u: Any, du: Any, out: Any) -> None:
-    """Of the targets in leaves first:last of the tree: (distance/radius)^order, |u|^2 and |du|^2."""
+def _leaf_sums(order: int, target: PointTree, results: Results) -> NDArray[np.float64]:
+    """Sums over every leaf of (distance/radius)^order and of the square of every result, one row each."""
+    sums = np.empty((1 + len(results), 1 << target.depth))
+    u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
+    share(lambda first, last: _fill_sums(order, target, first, last, u, du, sums), 1 << target.depth)
+    return sums
+
+
+def _drawn(
+    order: int, target: PointTree, results: Results, sums: NDArray[np.float64], totals: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows of the target tree that are in the sample, and their probabilities."""
+    m, leaves = target.order.size, 1 << target.depth
+    factors = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
+    counts = np.diff((np.arange(leaves + 1) * m) >> target.depth)
+    rungs = np.cumsum(counts / m + (factors[:, None] * sums).sum(axis=0))
+    step = rungs[-1] / _TARGETS
+    places = (np.arange(_TARGETS) + 0.5) * step
+    picked = np.minimum(np.searchsorted(rungs, places), leaves - 1)
+    rest = places - np.where(picked > 0, rungs[picked - 1], 0.0)
+    rows, probability = np.empty(_TARGETS, np.int64), np.empty(_TARGETS)
+    u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
+    _draw(order, target, u, du, factors, picked, rest, rows, probability)
+    rows, first = np.unique(rows, return_index=True)
+    return rows, probability[first] / step
+
+
+@njit(**PART)
+def _fill_sizes(order: int, target: Any, k: Any, u: Any, du: Any, sizes: Any) -> int:
+    """Of the targets in leaf k: (distance/radius)^order, |u|^2 and |du|^2; returns how many they are."""
     m = target.order.size
+    node = (np.int64(1) << np.int64(target.depth)) - 1 + k
+    inverse = 1.0 / target.radius[node] if target.radius[node] > 0.0 else 1.0
+    start, end = (k * m) >> target.depth, ((k + 1) * m) >> target.depth
+    for at in range(start, end):
+        r2 = 0.0
+        for a in range(3):
+            r2 += (np.float64(target.x[a, at]) - target.centre[node, a]) ** 2
+        ratio, far = np.sqrt(r2) * inverse, 1.0
+        for _ in range(order):
+            far *= ratio
+        sizes[0, at - start] = far
+        row, size = target.order[at], 0.0
+        for a in range(3):
+            size += np.float64(u[row, a]) ** 2
+        sizes[1, at - start] = size
+        if du.shape[1] > 0:
+            size = 0.0
+            for a in range(du.shape[1]):
+                size += np.float64(du[row, a]) ** 2
+            sizes[2, at - start] = size
+    return int(end - start)
+
+
+@njit(**KERNEL)
+def _fill_sums(order: int, target: Any, first: int, last: int, u: Any, du: Any, sums: Any) -> None:
+    """Columns first:last of ``sums (k, leaves)``: the sums of ``_fill_sizes`` over each leaf."""
+    sizes = np.empty((sums.shape[0], (target.order.size >> target.depth) + 1))
     for k in range(first, last):
-        node = (np.int64(1) << np.int64(target.depth)) - 1 + k
-        inverse = 1.0 / target.radius[node] if target.radius[node] > 0.0 else 1.0
-        for at in range((k * m) >> target.depth, ((k + 1) * m) >> target.depth):
-            r2 = 0.0
-            for a in range(3):
-                r2 += (np.float64(target.x[a, at]) - target.centre[node, a]) ** 2
-            ratio, far = np.sqrt(r2) * inverse, 1.0
-            for _ in range(order):
-                far *= ratio
-            out[0, at] = far
-            row, size = target.order[at], 0.0
-            for a in range(3):
-                size += np.float64(u[row, a]) ** 2
-            out[1, at] = size
-            if du.shape[1] > 0:
-                size = 0.0
-                for a in range(du.shape[1]):
-                    size += np.float64(du[row, a]) ** 2
-                out[2, at] = size
+        count = _fill_sizes(order, target, k, u, du, sizes)
+        for a in range(sums.shape[0]):
+            total = 0.0
+            for i in range(count):
+                total += sizes[a, i]
+            sums[a, k] = total
 
 
-def _sizes(order: int, target: PointTree, results: Results) -> NDArray[np.float64]:
-    """``_fill_sizes`` of all targets, one row each for distances and for every result."""
-    u = results[0]
-    du = results[1] if len(results) > 1 else u[:0, :0]
-    out = np.empty((1 + len(results), target.order.size))
-    share(lambda first, last: _fill_sizes(order, target, first, last, u, du, out), 1 << target.depth)
-    return out
+@njit(**KERNEL)
+def _draw(
+    order: int, target: Any, u: Any, du: Any, factors: Any, picked: Any, rest: Any, rows: Any,
+    probability: Any,
+) -> None:  # fmt: skip
+    """In leaf picked[i], the row up to which the shares add up to rest[i], and the share of that row."""
+    m = target.order.size
+    sizes = np.empty((factors.size, (m >> target.depth) + 1))
+    for i in range(picked.size):
+        count = _fill_sizes(order, target, picked[i], u, du, sizes)
+        at, total, own = 0, 0.0, 0.0
+        while at < count:
+            own = 1.0 / m
+            for a in range(factors.size):
+                own += factors[a] * sizes[a, at]
+            total += own
+            if total >= rest[i] or at == count - 1:
+                break
+            at += 1
+        rows[i] = ((picked[i] * m) >> target.depth) + at
+        probability[i] = own
 
 
 def _ratio(part: float, total: float) -> float:
