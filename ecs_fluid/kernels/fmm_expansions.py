@@ -18,48 +18,72 @@ Source: Dehnen 2002 (J. Comput. Phys. 179, 27) for the truncation by total order
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.fmm_lanes import load, store
+from ecs_fluid.kernels.fmm_lanes import load, store, zero_rows
+from ecs_fluid.kernels.fmm_meetings import collect_lanes
+from ecs_fluid.kernels.fmm_orders import Orders
 from ecs_fluid.kernels.fmm_threads import KERNEL, PART
 from ecs_fluid.kernels.lanes import spread
 from ecs_fluid.kernels.vectors import wide_vectors
 
 
-@njit(**PART)
-def monomials(o: Any, order: int, x: float, y: float, z: float, out: Any) -> None:
-    """out[m] = (x, y, z)^m / m! for |m| <= order."""
-    out[0] = 1.0
-    for m in range(1, o.size[order + 1]):
-        a = o.axis[m]
-        d = x if a == 0 else (y if a == 1 else z)
-        out[m] = out[o.first[m]] * (d * o.inverse[m])
+class MomentScratch(NamedTuple):
+    """Rows of lanes for a batch of vortons."""
+
+    given: Any
+    """(6,) offsets from the vorton to the centre in units of the node, and strengths, m^3/s"""
+    powers: Any
+    """(c,) monomials of the offsets"""
+    sums: Any
+    """(3 c,) moments, one vorton per lane"""
+
+
+def moment_scratch(o: Orders, dtype: Any) -> MomentScratch:
+    """Scratch for one ``fill_moments``."""
+    c = o.degree.size
+    return MomentScratch(zero_rows(6, dtype), zero_rows(c, dtype), zero_rows(3 * c, dtype))
 
 
 @njit(**PART)
-def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, cards: Any, powers: Any) -> None:
-    """Moments of leaf k."""
+def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, cards: Any, w: Any) -> None:
+    """Moments of leaf k, a vorton per lane."""
+    wide_vectors()
     node, n = (np.int64(1) << np.int64(tree.depth)) - 1 + k, sigma.size
     first, last = (k * n) >> tree.depth, ((k + 1) * n) >> tree.depth
+    real, width, inverse = w.given.dtype.type, w.given.shape[1], 1.0 / tree.scale[node]
+    for low in range(first, last, width):
+        for lane in range(width):
+            i = low + lane if low + lane < last else last - 1
+            for a in range(3):
+                w.given[a, lane] = (tree.centre[node, a] - np.float64(tree.x[a, i])) * inverse
+                # Lanes left over have no strength.
+                w.given[3 + a, lane] = alpha[a, i] if low + lane < last else real(0.0)
+        ax, ay, az = load(w.given, 3), load(w.given, 4), load(w.given, 5)
+        power = spread(real(1.0))
+        for j in range(m.shape[1]):
+            if j > 0:
+                power = load(w.powers, o.first[j]) * (load(w.given, o.axis[j]) * spread(real(o.inverse[j])))
+            store(w.powers, j, power)
+            store(w.sums, 3 * j, power * ax + load(w.sums, 3 * j))
+            store(w.sums, 3 * j + 1, power * ay + load(w.sums, 3 * j + 1))
+            store(w.sums, 3 * j + 2, power * az + load(w.sums, 3 * j + 2))
     for j in range(m.shape[1]):
-        m[node, j, 0] = m[node, j, 1] = m[node, j, 2] = 0.0
+        m[node, j, 0] = m[node, j, 1] = m[node, j, 2] = real(0.0)
+    collect_lanes(w.sums, m[node])
+    _leaf_card(alpha, sigma, first, last, cards, node)
+
+
+@njit(**PART)
+def _leaf_card(alpha: Any, sigma: Any, first: Any, last: Any, cards: Any, node: Any) -> None:
+    """Mean, least and largest sigma^2 and the sum of |alpha| of a leaf."""
     total = mean = plain = largest = 0.0
     least = np.inf
-    inverse = 1.0 / tree.scale[node]
     for i in range(first, last):
-        d0 = (tree.centre[node, 0] - np.float64(tree.x[0, i])) * inverse
-        d1 = (tree.centre[node, 1] - np.float64(tree.x[1, i])) * inverse
-        d2 = (tree.centre[node, 2] - np.float64(tree.x[2, i])) * inverse
-        monomials(o, o.order, d0, d1, d2, powers)
         ax, ay, az = alpha[0, i], alpha[1, i], alpha[2, i]
-        for j in range(m.shape[1]):
-            p = type(ax)(powers[j])
-            m[node, j, 0] += p * ax
-            m[node, j, 1] += p * ay
-            m[node, j, 2] += p * az
         w = np.sqrt(np.float64(ax) ** 2 + np.float64(ay) ** 2 + np.float64(az) ** 2)
         square = np.float64(sigma[i]) ** 2
         total += w
@@ -76,21 +100,20 @@ def _leaf_moments(o: Any, tree: Any, k: Any, alpha: Any, sigma: Any, m: Any, car
 @njit(**KERNEL)
 def fill_moments(
     o: Any, tree: Any, alpha: Any, sigma: Any, top: int, first: int, last: int, deepest: int, m: Any,
-    cards: Any,
+    cards: Any, w: Any,
 ) -> None:  # fmt: skip
     """Moments ``m (nodes, c, 3)`` of the nodes first:last of level ``top`` and of all below them.
 
     Those deeper than ``deepest`` have theirs already. Also ``cards (nodes, 8)``: mean, least and largest
     sigma^2 [m^2], the sum of |alpha| [m^3/s], centre and radius [m]. The mean is weighted by |alpha|: it
-    makes the error of one common core radius second order.
+    makes the error of one common core radius second order. ``w`` is scratch.
     """
-    powers = np.empty(m.shape[1])
     shift, moved = np.empty(3), np.empty((m.shape[1], 3), m.dtype)
     for level in range(deepest, top - 1, -1):
         for k in range(first << (level - top), last << (level - top)):
             node = (np.int64(1) << np.int64(level)) - 1 + k
             if level == tree.depth:
-                _leaf_moments(o, tree, k, alpha, sigma, m, cards, powers)
+                _leaf_moments(o, tree, k, alpha, sigma, m, cards, w)
             else:
                 _join_moments(o, tree, node, m, cards, shift, moved)
             for a in range(3):

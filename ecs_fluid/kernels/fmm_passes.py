@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.fmm_expansions import fill_moments
+from ecs_fluid.kernels.fmm_expansions import fill_moments, moment_scratch
 from ecs_fluid.kernels.fmm_near import near_gradient, near_potential, near_scratch, near_velocity
 from ecs_fluid.kernels.fmm_orders import orders
 from ecs_fluid.kernels.fmm_threads import share
@@ -53,11 +53,13 @@ def with_order(s: Sources, order: int) -> Sources:
     top = branch_level(tree.depth, s.ssigma.size)
 
     def branches(first: int, last: int) -> None:
-        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.cards)
+        w = moment_scratch(o, s.ssigma.dtype)
+        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.cards, w)
 
     share(branches, 1 << top)
     if top > 0:
-        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.cards)
+        w = moment_scratch(o, s.ssigma.dtype)
+        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.cards, w)
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 
