@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
-from ecs_fluid.kernels.clearing import BLOCK, CLEAR, ROWS, few_bodies, load, look_at
+from ecs_fluid.kernels.clearing import BLOCK, CLEAR, MANY, ROWS, few_bodies, load, look_at, look_at_ends
 from ecs_fluid.kernels.contacts import CONTAINER
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.passing import MOST_VISITED, far_from_all, well_inside
@@ -268,74 +268,93 @@ def collide(
         widest = max(widest, obstacles.radius[i])
     inverse = 1.0 / obstacles.edge
     first_plane, balls, planes, reach = few_bodies(obstacles, hulls)
-    chunks = min(CHUNKS, rows // BLOCK + 1)
+    blocks = (rows + BLOCK - 1) // BLOCK
+    chunks = min(CHUNKS, blocks)
     for chunk in prange(chunks):
         lanes = np.empty((ROWS, BLOCK), np.float32)
         held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
         stored = np.empty(3, x.dtype)
-        begin, stop = chunk * rows // chunks, (chunk + 1) * rows // chunks
-        for row in range(begin, stop):
+        for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
+            top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
             if len(first_plane):
-                at = (row - begin) % BLOCK
-                if at == 0:
-                    count = min(BLOCK, stop - row)
-                    load(former, x, row, count, lanes)
+                ends = former[top:last], x[top:last]
+                left = look_at_ends(
+                    obstacles.shape, first_plane, balls, planes, reach, clearance, rounding, *ends, lanes
+                )
+                if left > MANY:
+                    load(*ends, lanes)
                     look_at(
-                        obstacles.shape, first_plane, balls, planes, reach, clearance, rounding, lanes, count
+                        obstacles.shape,
+                        first_plane,
+                        balls,
+                        planes,
+                        reach,
+                        clearance,
+                        rounding,
+                        lanes,
+                        last - top,
                     )
-                if lanes[CLEAR, at] > 0.0:
+                if left == 0:
+                    touched[top:last] = -1
+                    continue
+            for row in range(top, last):
+                if len(first_plane) and lanes[CLEAR, row - top] > 0.0:
                     if len(touched):
                         touched[row] = -1
                     continue
-            ax, ay, az = np.float64(former[row, 0]), np.float64(former[row, 1]), np.float64(former[row, 2])
-            bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
-            size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
-            # A position that is not finite is the guard's business.
-            if not abs(ax) + abs(ay) + abs(az) + abs(bx) + abs(by) + abs(bz) < math.inf:
-                continue
-            if len(touched):
-                touched[row] = -1
-            margin = 16.0 * rounding * size
-            pad = clearance + margin
-            if far_from_all(obstacles, hulls, inverse, ax, ay, az, bx, by, bz, pad) and well_inside(
-                obstacles, hulls, bx, by, bz, pad
-            ):
-                continue
-            start, end, own = (ax, ay, az), (bx, by, bz), (0.0, 0.0, 0.0)
-            for k in range(boxes):
-                held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
-            if len(velocity):
-                own = (
-                    np.float64(velocity[row, 0]),
-                    np.float64(velocity[row, 1]),
-                    np.float64(velocity[row, 2]),
+                ax, ay, az = (
+                    np.float64(former[row, 0]),
+                    np.float64(former[row, 1]),
+                    np.float64(former[row, 2]),
                 )
-            first, moved, own = _follow(
-                obstacles, hulls, start, end, own, held, clearance, margin, bounce, near
-            )
-            if len(touched):
-                touched[row] = first
-            met = first >= 0
-            for k in range(3):
-                stored[k] = moved[k]
-            end = (np.float64(stored[0]), np.float64(stored[1]), np.float64(stored[2]))
-            fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
-            if not fits:
-                counts[chunk, 1] += 1
-                fits, end = _search(obstacles, hulls, end, start, held, margin)
-                if not fits:
-                    counts[chunk, 2] += 1
-                met = True
-            for k in range(3):
-                met = met or end[k] != x[row, k]
-            if not met:
-                continue
-            counts[chunk, 0] += 1
-            for k in range(3):
-                x[row, k] = end[k]
-            if len(velocity):
+                bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
+                size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
+                # A position that is not finite is the guard's business.
+                if not abs(ax) + abs(ay) + abs(az) + abs(bx) + abs(by) + abs(bz) < math.inf:
+                    continue
+                if len(touched):
+                    touched[row] = -1
+                margin = 16.0 * rounding * size
+                pad = clearance + margin
+                if far_from_all(obstacles, hulls, inverse, ax, ay, az, bx, by, bz, pad) and well_inside(
+                    obstacles, hulls, bx, by, bz, pad
+                ):
+                    continue
+                start, end, own = (ax, ay, az), (bx, by, bz), (0.0, 0.0, 0.0)
+                for k in range(boxes):
+                    held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
+                if len(velocity):
+                    own = (
+                        np.float64(velocity[row, 0]),
+                        np.float64(velocity[row, 1]),
+                        np.float64(velocity[row, 2]),
+                    )
+                first, moved, own = _follow(
+                    obstacles, hulls, start, end, own, held, clearance, margin, bounce, near
+                )
+                if len(touched):
+                    touched[row] = first
+                met = first >= 0
                 for k in range(3):
-                    velocity[row, k] = own[k]
+                    stored[k] = moved[k]
+                end = (np.float64(stored[0]), np.float64(stored[1]), np.float64(stored[2]))
+                fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
+                if not fits:
+                    counts[chunk, 1] += 1
+                    fits, end = _search(obstacles, hulls, end, start, held, margin)
+                    if not fits:
+                        counts[chunk, 2] += 1
+                    met = True
+                for k in range(3):
+                    met = met or end[k] != x[row, k]
+                if not met:
+                    continue
+                counts[chunk, 0] += 1
+                for k in range(3):
+                    x[row, k] = end[k]
+                if len(velocity):
+                    for k in range(3):
+                        velocity[row, k] = own[k]
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
