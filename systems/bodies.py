@@ -125,6 +125,7 @@ class BodySystem(System):
         if not free.any():
             return bodies, np.zeros((n, 3)), np.zeros((n, 3))
         push, torque = np.where(free[:, None], self.gravity_now(), 0.0), np.zeros((n, 3))
+        heavier = bodies.mass.copy()
         first = 0
         for entity in entities:
             rows = slice(first, first + len(entity))
@@ -136,10 +137,11 @@ class BodySystem(System):
             if added.any():
                 whole = own[..., None] * np.eye(3) + added
                 push[rows] = np.linalg.solve(whole, (own * push[rows] + force)[..., None])[..., 0]
-                bodies.mass[rows] += np.trace(added, axis1=1, axis2=2) / 3
+                heavier[rows] += np.trace(added, axis1=1, axis2=2) / 3
             else:
                 push[rows] += force / own
             torque[rows] = load.torque
+        bodies = bodies._replace(mass=heavier)
         return bodies, np.where(free[:, None], push, 0.0), np.where(free[:, None], torque, 0.0)
 
     def _advance(

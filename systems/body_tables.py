@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
+    from ecs_fluid.integrator import Tables
     from ecs_fluid.kernels.contact_solver import Bodies
     from ecs_fluid.kernels.polytope import Hulls
     from ecs_fluid.world import World
@@ -24,6 +26,19 @@ MOST_SEEN = 8
 
 _seen: dict[tuple[tuple[str, bytes], ...], Hulls] = {}
 """Polytopes by all numbers of the tables they come from, so whoever changes a table gets what it says."""
+
+
+class _Lasting(NamedTuple):
+    """What stays as it is: columns of `Bodies` from mass on; `moving` (n, 1), 0 for fixed bodies, else 1."""
+
+    said: list[tuple[Any, ...]]
+    columns: tuple[Array, ...]
+    hulls: Hulls
+    moving: Array
+
+
+_known: list[_Lasting] = []
+"""As many sets of bodies: those of most ticks are those of the last one, but for where they are."""
 
 
 def body_entities(world: World) -> list[Entity]:
@@ -52,28 +67,67 @@ def body_entities(world: World) -> list[Entity]:
 
 
 def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
-    """Copies of all bodies' tables laid end to end, in entity order, and the polytopes they refer to.
+    """All bodies' tables laid end to end, in entity order, and the polytopes they refer to.
 
-    The polytopes are shared by all who ask and only read.
+    Places, quaternions, velocities and spins are copies; all else, and the polytopes, are shared by all who
+    ask and only read.
     """
+    from ecs_fluid.kernels.contact_solver import Bodies
+
+    tables = [entity.tables for entity in entities]
+    said = [_said(table) for table in tables]
+    lasting = next((known for known in _known if known.said == said), None)
+    if lasting is None:
+        if len(_known) >= MOST_SEEN:
+            del _known[0]
+        lasting = _looked_up(entities, said)
+        _known.append(lasting)
+    poses = [table[Pose].__dict__ for table in tables]
+    motions = [table[RigidMotion].__dict__ for table in tables]
+    x, q = _laid([pose["x"] for pose in poses], 3), _laid([pose["q"] for pose in poses], 4)
+    v, spin = _laid([motion["v"] for motion in motions], 3), _laid([motion["spin"] for motion in motions], 3)
+    v *= lasting.moving
+    spin *= lasting.moving
+    return Bodies(x, q, v, spin, *lasting.columns), lasting.hulls
+
+
+def _laid(arrays: list[Array], width: int) -> Array:
+    """Rows (n, width) end to end, in double precision."""
+    return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
+
+
+def _said(tables: Tables) -> tuple[Any, ...]:
+    """All that stays as it is in the tables of one entity's bodies, to be compared."""
+    body = tables[Body].__dict__
+    mass = body["mass"]
+    parts = [mass.dtype, mass.tobytes(), body["inertia"].tobytes(), body["motion"].tobytes()]
+    parts += [body["restitution"].tobytes(), body["friction"].tobytes()]
+    if BallShape in tables:
+        parts.append(tables[BallShape].__dict__["radius"].tobytes())
+    else:
+        own, polytopes = tables[HullShape].__dict__, tables[HullTable].__dict__.values()
+        parts += [own["hull"].tobytes(), own["container"].tobytes()]
+        parts += [part for array in polytopes for part in (array.dtype, array.tobytes())]
+    return tuple(parts)
+
+
+def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
+    """The columns of `Bodies` from mass on that these tables give."""
     from ecs_fluid.kernels.contacts import BALL, CONTAINER, SOLID
 
-    bodies = _blank(sum(len(entity[Pose].x) for entity in entities))
+    bodies = [entity[Body] for entity in entities]
+    n = sum(len(body.mass) for body in bodies)
+    mass, restitution, friction, radius = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    inertia, motion = np.empty((n, 3, 3)), np.empty(n, np.int64)
+    shape, hull = np.empty(n, np.int64), np.empty(n, np.int64)
     hulls = _joined([entity[HullTable] for entity in entities if HullShape in entity])
     first, known = 0, 0
-    for entity in entities:
-        tables = entity.tables
-        pose, motion, body = entity[Pose], entity[RigidMotion], entity[Body]
-        rows = slice(first, first + len(pose.x))
-        bodies.x[rows], bodies.q[rows] = pose.x, pose.q
-        moving = (body.motion != 0)[:, None]
-        np.multiply(motion.v, moving, out=bodies.v[rows])
-        np.multiply(motion.spin, moving, out=bodies.spin[rows])
-        bodies.mass[rows], bodies.inertia[rows], bodies.motion[rows] = body.mass, body.inertia, body.motion
-        bodies.restitution[rows], bodies.friction[rows] = body.restitution, body.friction
-        if BallShape in tables:
-            bodies.shape[rows], bodies.hull[rows] = BALL, 0
-            bodies.radius[rows] = entity[BallShape].radius
+    for entity, body in zip(entities, bodies, strict=True):
+        rows = slice(first, first + len(body.mass))
+        mass[rows], inertia[rows], motion[rows] = body.mass, body.inertia, body.motion
+        restitution[rows], friction[rows] = body.restitution, body.friction
+        if BallShape in entity:
+            shape[rows], hull[rows], radius[rows] = BALL, 0, entity[BallShape].radius
         else:
             own, polytopes = entity[HullShape], len(entity[HullTable].radius)
             if len(own.hull) and own.hull.max() >= polytopes:
@@ -81,23 +135,13 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
                     f"entity {entity.name!r}: HullShape.hull is {own.hull.max()}; its HullTable holds "
                     f"{polytopes} polytopes, from 0 on"
                 )
-            bodies.shape[rows] = np.where(own.container == 1, CONTAINER, SOLID)
-            bodies.hull[rows] = own.hull + known
-            bodies.radius[rows] = hulls.radius[bodies.hull[rows]]
+            shape[rows] = np.where(own.container == 1, CONTAINER, SOLID)
+            hull[rows] = own.hull + known
+            radius[rows] = hulls.radius[hull[rows]]
             known += polytopes
         first = rows.stop
-    return bodies, hulls
-
-
-def _blank(n: int) -> Bodies:
-    """A table of n bodies that is still to be filled."""
-    from ecs_fluid.kernels.contact_solver import Bodies
-
-    return Bodies(
-        x=np.empty((n, 3)), q=np.empty((n, 4)), v=np.empty((n, 3)), spin=np.empty((n, 3)), mass=np.empty(n),
-        inertia=np.empty((n, 3, 3)), motion=np.empty(n, np.int64), restitution=np.empty(n),
-        friction=np.empty(n), shape=np.empty(n, np.int64), radius=np.empty(n), hull=np.empty(n, np.int64),
-    )  # fmt: skip
+    columns = mass, inertia, motion, restitution, friction, shape, radius, hull
+    return _Lasting(said, columns, hulls, (motion != 0)[:, None].astype(np.float64))
 
 
 def _joined(tables: list[HullTable]) -> Hulls:
@@ -127,17 +171,27 @@ def row_ids(entities: Iterable[Entity]) -> Array:
     return np.concatenate([np.zeros(0, np.int64), *(entity[RowId].id for entity in entities)])
 
 
+@lru_cache(maxsize=64)
+def _moved_and_free(motion: bytes) -> tuple[Any, Any]:
+    """Indices of the moving bodies and of the free ones, None where there are none."""
+    kinds = np.frombuffer(motion, np.int64)
+    masks = kinds != 0, kinds == FREE
+    moved, free = (None if not mask.any() else slice(None) if mask.all() else mask for mask in masks)
+    return moved, free
+
+
 def write_back(entities: list[Entity], bodies: Bodies) -> None:
     """Write poses and velocities of moving bodies into their tables; free bodies get theirs from impulses."""
     first = 0
     for entity in entities:
-        rows = slice(first, first + len(entity[Pose].x))
+        tables = entity.tables
+        kinds = tables[Body].__dict__["motion"]
+        rows = slice(first, first + len(kinds))
         first = rows.stop
-        kinds = entity[Body].motion
-        moved = kinds != 0
-        if not moved.any():
-            continue
-        free = kinds == FREE
-        pose, motion = entity[Pose], entity[RigidMotion]
-        pose.x[moved], pose.q[moved] = bodies.x[rows][moved], bodies.q[rows][moved]
-        motion.v[free], motion.spin[free] = bodies.v[rows][free], bodies.spin[rows][free]
+        moved, free = _moved_and_free(kinds.tobytes())
+        if moved is not None:
+            pose = tables[Pose].__dict__
+            pose["x"][moved], pose["q"][moved] = bodies.x[rows][moved], bodies.q[rows][moved]
+        if free is not None:
+            motion = tables[RigidMotion].__dict__
+            motion["v"][free], motion["spin"][free] = bodies.v[rows][free], bodies.spin[rows][free]

@@ -15,55 +15,32 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
-from ecs_fluid.kernels.contacts import BALL, CONTAINER, SOLID
+from ecs_fluid.kernels.contacts import BALL, SOLID
 from ecs_fluid.kernels.obstacles import Obstacles, cell_of
 from ecs_fluid.kernels.polytope import Hulls, closest, plane_bound
+
+ROWS = 64
+"""Fewest rows for which a loop of their own is worth its start."""
 
 SURELY = 1.0 - 1e-9
 """Room for rounding where a bound decides."""
 
 
-@njit(cache=True, error_model="numpy")
-def _surface(
-    obstacles: Obstacles, hulls: Hulls, i: int, x: float, y: float, z: float
-) -> tuple[float, float, float, float]:
-    """(Signed distance from body i at the end of the tick, m, normal towards the fluid) of a place."""
-    dx, dy, dz = x - obstacles.x1[i, 0], y - obstacles.x1[i, 1], z - obstacles.x1[i, 2]
-    if obstacles.shape[i] == BALL:
-        size = math.sqrt(dx * dx + dy * dy + dz * dz)
-        if size > 0.0:
-            return size - obstacles.radius[i], dx / size, dy / size, dz / size
-        return -obstacles.radius[i], 0.0, 0.0, 1.0
-    t = obstacles.turn1
-    rx = t[i, 0, 0] * dx + t[i, 1, 0] * dy + t[i, 2, 0] * dz
-    ry = t[i, 0, 1] * dx + t[i, 1, 1] * dy + t[i, 2, 1] * dz
-    rz = t[i, 0, 2] * dx + t[i, 1, 2] * dy + t[i, 2, 2] * dz
-    h = obstacles.hull[i]
-    if obstacles.shape[i] == CONTAINER:
-        gap, face = plane_bound(hulls, h, rx, ry, rz)
-        distance = -gap
-        nx, ny, nz = -hulls.planes[face, 0], -hulls.planes[face, 1], -hulls.planes[face, 2]
-    else:
-        distance, nx, ny, nz, _, _, _ = closest(hulls, h, rx, ry, rz)
-    return (
-        distance,
-        t[i, 0, 0] * nx + t[i, 0, 1] * ny + t[i, 0, 2] * nz,
-        t[i, 1, 0] * nx + t[i, 1, 1] * ny + t[i, 1, 2] * nz,
-        t[i, 2, 0] * nx + t[i, 2, 1] * ny + t[i, 2, 2] * nz,
-    )
+@njit(forceinline=True, error_model="numpy")
+def _surface_of_ball(radius: float, dx: float, dy: float, dz: float) -> tuple[float, float, float, float]:
+    """(Signed distance from a ball, m, normal towards the fluid) of a place (dx, dy, dz) from its centre."""
+    size = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if size > 0.0:
+        return size - radius, dx / size, dy / size, dz / size
+    return -radius, 0.0, 0.0, 1.0
 
 
 @njit(forceinline=True, error_model="numpy")
 def _beyond_a_plane(
-    obstacles: Obstacles, hulls: Hulls, i: int, x: float, y: float, z: float, distance: float
+    planes: np.ndarray, first: int, last: int, rx: float, ry: float, rz: float, distance: float
 ) -> bool:
-    """Whether a place is beyond one plane of polytope i by more than a distance, and so farther from it."""
-    t, planes, h = obstacles.turn1, hulls.planes, obstacles.hull[i]
-    dx, dy, dz = x - obstacles.x1[i, 0], y - obstacles.x1[i, 1], z - obstacles.x1[i, 2]
-    rx = t[i, 0, 0] * dx + t[i, 1, 0] * dy + t[i, 2, 0] * dz
-    ry = t[i, 0, 1] * dx + t[i, 1, 1] * dy + t[i, 2, 1] * dz
-    rz = t[i, 0, 2] * dx + t[i, 1, 2] * dy + t[i, 2, 2] * dz
-    for k in range(hulls.plane_start[h], hulls.plane_start[h + 1]):
+    """Whether a place is beyond one plane of a polytope by more than a distance, and so farther from it."""
+    for k in range(first, last):
         gap = planes[k, 0] * rx + planes[k, 1] * ry + planes[k, 2] * rz - planes[k, 3]
         if gap > 0.0 and SURELY * gap >= distance:
             return True
@@ -93,34 +70,49 @@ def near_surfaces(
     A particle that is outside a container does not feel that container.
     """
     rows = x.shape[0]
-    for chunk in prange(CHUNKS):
-        cell = np.empty(3, np.int64)
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+    # Taken out of the table once: what a loop over rows takes out of it counts references at every row.
+    centers, radius, shape, containers = obstacles.x1, obstacles.radius, obstacles.shape, obstacles.containers
+    origin, edge, cells, start, near = (
+        obstacles.origin, obstacles.edge, obstacles.cells, obstacles.start, obstacles.near,
+    )  # fmt: skip
+    hull, t, planes, plane_start = obstacles.hull, obstacles.turn1, hulls.planes, hulls.plane_start
+    chunks = min(CHUNKS, rows // ROWS + 1)
+    for chunk in prange(chunks):
+        for row in range(chunk * rows // chunks, (chunk + 1) * rows // chunks):
             body[row] = -1
             best = float(reach[row])
-            for k in range(3):
-                cell[k] = cell_of(np.float64(x[row, k]), obstacles.origin[k], obstacles.edge[k])
+            px, py, pz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
+            a = cell_of(px, origin[0], edge[0])
+            b = cell_of(py, origin[1], edge[1])
+            c = cell_of(pz, origin[2], edge[2])
             first, last = 0, 0
-            if (
-                0 <= cell[0] < obstacles.cells[0]
-                and 0 <= cell[1] < obstacles.cells[1]
-                and 0 <= cell[2] < obstacles.cells[2]
-            ):
-                c = (cell[0] * obstacles.cells[1] + cell[1]) * obstacles.cells[2] + cell[2]
-                first, last = obstacles.start[c], obstacles.start[c + 1]
+            if 0 <= a < cells[0] and 0 <= b < cells[1] and 0 <= c < cells[2]:
+                cell = (a * cells[1] + b) * cells[2] + c
+                first, last = start[cell], start[cell + 1]
             count = last - first
-            for s in range(count + len(obstacles.containers)):
-                i = obstacles.near[first + s] if s < count else obstacles.containers[s - count]
-                px, py, pz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
-                if s < count:
-                    # Not nearer than the ball around it is.
-                    dx, dy, dz = px - obstacles.x1[i, 0], py - obstacles.x1[i, 1], pz - obstacles.x1[i, 2]
-                    out = SURELY * math.sqrt(dx * dx + dy * dy + dz * dz) - obstacles.radius[i]
-                    if out >= best:
-                        continue
-                    if obstacles.shape[i] == SOLID and _beyond_a_plane(obstacles, hulls, i, px, py, pz, best):
-                        continue
-                distance, nx, ny, nz = _surface(obstacles, hulls, i, px, py, pz)
+            for s in range(count + len(containers)):
+                i = near[first + s] if s < count else containers[s - count]
+                dx, dy, dz = px - centers[i, 0], py - centers[i, 1], pz - centers[i, 2]
+                # Not nearer than the ball around it is.
+                if s < count and SURELY * math.sqrt(dx * dx + dy * dy + dz * dz) - radius[i] >= best:
+                    continue
+                if shape[i] == BALL:
+                    distance, nx, ny, nz = _surface_of_ball(radius[i], dx, dy, dz)
+                else:
+                    rx = t[i, 0, 0] * dx + t[i, 1, 0] * dy + t[i, 2, 0] * dz
+                    ry = t[i, 0, 1] * dx + t[i, 1, 1] * dy + t[i, 2, 1] * dz
+                    rz = t[i, 0, 2] * dx + t[i, 1, 2] * dy + t[i, 2, 2] * dz
+                    h = hull[i]
+                    if shape[i] == SOLID:
+                        if _beyond_a_plane(planes, plane_start[h], plane_start[h + 1], rx, ry, rz, best):
+                            continue
+                        distance, mx, my, mz, _, _, _ = closest(hulls, h, rx, ry, rz)
+                    else:
+                        bound, face = plane_bound(hulls, h, rx, ry, rz)
+                        distance, mx, my, mz = -bound, -planes[face, 0], -planes[face, 1], -planes[face, 2]
+                    nx = t[i, 0, 0] * mx + t[i, 0, 1] * my + t[i, 0, 2] * mz
+                    ny = t[i, 1, 0] * mx + t[i, 1, 1] * my + t[i, 1, 2] * mz
+                    nz = t[i, 2, 0] * mx + t[i, 2, 1] * my + t[i, 2, 2] * mz
                 if distance >= best or (s >= count and distance < 0.0):
                     continue
                 best = distance

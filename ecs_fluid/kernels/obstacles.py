@@ -58,6 +58,30 @@ def _matrices(q: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
+def _swept(
+    x0: np.ndarray, x1: np.ndarray, shape: np.ndarray, radius: np.ndarray, clearance: float
+) -> tuple[np.ndarray, ...]:
+    """(Rows of the containers, of the others, low, high, size): boxes (r, 3), m, that the others stay in."""
+    boxes, rows, count = np.empty(len(x0), np.int64), np.empty(len(x0), np.int64), 0
+    for i in range(len(x0)):
+        if shape[i] == CONTAINER:
+            boxes[i - count] = i
+        else:
+            rows[count] = i
+            count += 1
+    low, high, size = np.empty((count, 3)), np.empty((count, 3)), np.empty(3 * count)
+    for k in range(count):
+        i = rows[k]
+        # The stretch covers what rounding to single precision can move a particle by.
+        reach = (radius[i] + clearance) * (1 + 1e-5)
+        for a in range(3):
+            low[k, a] = np.minimum(x0[i, a], x1[i, a]) - reach
+            high[k, a] = np.maximum(x0[i, a], x1[i, a]) + reach
+            size[3 * k + a] = high[k, a] - low[k, a]
+    return boxes[: len(x0) - count].copy(), rows[:count].copy(), low, high, size
+
+
+@njit(cache=True, error_model="numpy")
 def cell_of(x: float, origin: float, edge: float) -> int:
     """Cell along one axis, not clamped to the grid but kept within whole numbers."""
     return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))
@@ -116,17 +140,13 @@ def obstacles(
 ) -> Obstacles:
     """The obstacles of a tick: poses (x, q) at its ends, (v, spin), and the `clearance` kept around, m."""
     (x0, q0), (x1, q1), (v, spin) = former, present, motion
-    rows = np.flatnonzero(shape != CONTAINER)
-    # The stretch covers what rounding to single precision can move a particle by.
-    reach = (radius[rows] + clearance)[:, None] * (1 + 1e-5)
-    here, there = x0[rows], x1[rows]
-    low, high = np.minimum(here, there) - reach, np.maximum(here, there) + reach
-    sizes = np.sort((high - low).ravel())
+    containers, rows, low, high, sizes = _swept(x0, x1, shape, radius, clearance)
+    sizes.sort()
     middle = 0.5 * (sizes[(sizes.size - 1) // 2] + sizes[sizes.size // 2]) if sizes.size else 1.0
     origin, edge, cells, start, near = _grid(low, high, rows, float(middle))
     turn1 = _matrices(q1)
     turn0 = turn1 if q0 is q1 else _matrices(q0)
     return Obstacles(
-        x0, q0, x1, q1, v, spin, shape, radius, hull, np.flatnonzero(shape == CONTAINER),
+        x0, q0, x1, q1, v, spin, shape, radius, hull, containers,
         origin, edge, cells, start, near, turn0, turn1,
     )  # fmt: skip

@@ -134,7 +134,7 @@ def test_ends_that_are_clear() -> None:
     """Beyond a face of a box by more than the longest path and the change of its plane, or off a ball by it.
 
     All paths but one are of length 0; the longest, 0.1 m along x, counts as sqrt(3) 0.1 = 0.1732 m for all.
-    The box, of edges 1, 2, 3, moves by 0.05 m along x and does not turn, so its planes change by 0.05 m there.
+    The box, of edges 1, 2, 3, moves by 0.05 m along x without turning, so its planes change by 0.05 m there.
     """
     x = np.array([[5.0, 0, 0], [0.5, 0, 0], [0.5, 0, 0], [0.0, 1.0, 0], [0.0, 1.0, 0]])
     x[1:, :] += np.array([[0.222, 0, 0], [0.225, 0, 0], [0.05, 0.172, 0], [0.05, 0.175, 0]])

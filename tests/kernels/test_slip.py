@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ecs_fluid.kernels.contact_solver import Bodies
 from ecs_fluid.kernels.slip import changes, exchanged, least_squares, parts_to_go, slip_at
-from ecs_fluid.systems.body_tables import _blank
 
 Array = np.ndarray
 C = 200
@@ -54,8 +54,9 @@ def test_slip_of_a_fluid_that_half_turns_with_its_body(share: float) -> None:
     the strength grows by 2 (1 - f) (spin . n) n volume.
     """
     draw, who = rows(3)
-    bodies = _blank(3)
-    bodies.x[:], bodies.v[:], bodies.spin[:] = draw.standard_normal((3, 3, 3))
+    x, v, spin = draw.standard_normal((3, 3, 3))
+    one, tensor, number = np.ones(3), np.ones((3, 3, 3)), np.zeros(3, np.int64)
+    bodies = Bodies(x, np.ones((3, 4)), v, spin, one, tensor, number, one, one, number, one, number)
     point, normal, alpha = draw.standard_normal((3, C, 3))
     volume = draw.uniform(1, 2, C)
     turning = np.cross(bodies.spin[who], point - bodies.x[who])
