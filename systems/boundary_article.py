@@ -29,7 +29,8 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
     radius, free bodies get back what their vortons gain.
     """
-    from ecs_fluid.kernels.slip import changes, parts_to_go, slip_at
+    from ecs_fluid.kernels.collide import misplaced
+    from ecs_fluid.kernels.slip import changes, go, gone, near_a_surface, parts_to_go, ways_to_go
 
     world = system.world
     tables = [
@@ -40,62 +41,39 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         if not system.on or entity.name in system.on
     ]
     number = world.dtype
-    x = joined([position.x for _, position, *_ in tables], (3,), number).copy()
-    strengths = joined([strength.alpha for _, _, strength, *_ in tables], (3,), number).copy()
+    x = joined([position.x for _, position, *_ in tables], (3,), number)
+    strengths = joined([strength.alpha for _, _, strength, *_ in tables], (3,), number)
     sigma = joined([core.sigma for *_, core, _ in tables], (), number)
+    volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)
     bodies, hulls = gathered(entities)
     reach = sigma * number(system.reach)
     around = standing(bodies, float(reach.max()) if len(x) else 0.0)
-    rows, who, gap, normal = _near(around, hulls, x, reach)
-    old_x, old, core = (array[rows].astype(np.float64) for array in (x, strengths, sigma))
-    point = old_x - gap[:, None] * normal
+    near = near_a_surface(*_nearest(around, hulls, x, reach), x, strengths, sigma, volume)
     if system.sample == "surface":
-        flow = flow_at(world, point)
+        flow = flow_at(world, near.point)
     else:
-        flow = joined([velocity.u for *_, velocity in tables], (3,), number)[rows].astype(np.float64)
-    volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)[rows]
+        flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
+    code = _code(system)
     # What turns with the body is right, and what is missing there is the affair of `spun`.
-    slip, rest, spun = slip_at(bodies, who, point, normal, flow, old, volume.astype(np.float64))
-    wanted_x, wanted = _targets(system, bodies, (old_x, old, core), (point, normal, rest), who)
-    ways = _ways(system, point, core, (old_x, old), (wanted_x, wanted), spun)
-    parts = parts_to_go(who, slip, *ways, system.gain, len(bodies.x))
-    change = changes(who, parts, old, wanted, spun)
-    momentum = (0.2 * system.density * core**2)[:, None]
+    slip, to_x, to, spun, one, two = ways_to_go(code, bodies, near, flow, system.placement == "bent")
+    ways = _made(code, near.point, one), _made(code, near.point, two)
+    parts = parts_to_go(near.who, slip, *ways, system.gain, len(bodies.x))
+    change = changes(near.who, parts, near.alpha, to, spun)
     reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
-    to_wanted = parts[who, 0, None]
+    bearable = np.ones(len(bodies.x))
     if reacts:
-        bearable = _bearable(system, bodies, who, momentum * change, slip)[who, None]
-        change, to_wanted = bearable * change, bearable * to_wanted
-    x[rows] = old_x + to_wanted * (wanted_x - old_x)
-    strengths[rows] = old + change
-    lost = _inside(around, hulls, x[rows])
-    if lost.any():
-        x[rows[lost]] = old_x[lost]
-    spread(x, [position.x for _, position, *_ in tables])
-    spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
-    # The books are kept on what the tables hold in their own precision.
-    new_x, new = x[rows].astype(np.float64), strengths[rows].astype(np.float64)
-    record_exchange(entities, bodies.x, who, (old_x, old), (new_x, new), slip)
+        momentum = (0.2 * system.density * near.sigma**2)[:, None]
+        bearable = _bearable(system, bodies, near.who, momentum * change, slip)
+    there = go(near, parts, bearable, to_x, change, x, strengths)
+    depth = np.empty(len(there))
+    misplaced(around, hulls, there, depth)
+    impulse, moment, rms, change = gone(near, depth, bodies.x, slip, x, strengths)
+    if len(tables) > 1:
+        spread(x, [position.x for _, position, *_ in tables])
+        spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
+    _record(entities, impulse, moment, rms)
     if reacts:
-        _take_spin(entities, bodies, who, momentum * (new - old))
-
-
-def _targets(
-    system: BoundarySystem,
-    bodies: Bodies,
-    vortons: tuple[Array, Array, Array],
-    surface: tuple[Array, Array, Array],
-    who: Array,
-) -> tuple[Array, Array]:
-    """Places and strengths (x, alpha) that stop the slip, each vorton by itself."""
-    from ecs_fluid.kernels.contacts import CONTAINER
-    from ecs_fluid.kernels.reassign import reassign
-
-    x, alpha, core = (array.copy() for array in vortons)
-    # Off the normal a vorton might leave a container by another wall.
-    bent = ((bodies.shape[who] != CONTAINER) & (system.placement == "bent")).astype(np.int64)
-    reassign(_code(system), x, alpha, core, *surface, bent)
-    return x, alpha
+        _take_spin(entities, bodies, near.who, momentum * change)
 
 
 def _code(system: BoundarySystem) -> int:
@@ -104,31 +82,15 @@ def _code(system: BoundarySystem) -> int:
     return CODES[system.world.require(VelocitySystem).kernel]
 
 
-def _ways(
-    system: BoundarySystem,
-    point: Array,
-    core: Array,
-    old: tuple[Array, Array],
-    wanted: tuple[Array, Array],
-    spun: Array,
-) -> tuple[Array, Array]:
-    """Changes (c, 3) m/s of the flow at the points if all vortons went to `wanted`, or all got `spun`."""
+def _made(code: int, point: Array, sources: tuple[Array, Array, Array]) -> Array:
+    """Velocity (c, 3) m/s that sources of the direct sum make at the points."""
+    from ecs_fluid.kernels.direct import velocity
 
-    def made(x: Array, alpha: Array, sigma: Array) -> Array:
-        from ecs_fluid.kernels.direct import velocity
-
-        out = np.zeros_like(point)
-        if len(sigma):
-            velocity(
-                _code(system), point, np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T), sigma, out
-            )
-        return out
-
-    # What goes away acts with the opposite strength.
-    there = [np.concatenate(pair) for pair in ((wanted[0], old[0]), (wanted[1], -old[1]), (core, core))]
-    more = spun - old[1]
-    rows = np.flatnonzero(more.any(axis=1))
-    return made(*there), made(old[0][rows], more[rows], core[rows])
+    if not len(sources[2]):
+        return np.zeros_like(point)
+    out = np.empty_like(point)
+    velocity(code, point, *sources, out)
+    return out
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:
@@ -154,29 +116,28 @@ def standing(bodies: Bodies, clearance: float) -> Obstacles:
 
 def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
     """(row, body, distance m, normal) of the vortons within reach of a surface."""
-    return _near(standing(bodies, float(reach.max()) if len(x) else 0.0), hulls, x, reach)
-
-
-def _near(around: Obstacles, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
-    from ecs_fluid.kernels.near import near_surfaces
-
-    n = len(x)
-    who, gap, normal = np.empty(n, np.int64), np.zeros(n), np.zeros((n, 3))
-    near_surfaces(around, hulls, x, reach, who, gap, normal)
+    around = standing(bodies, float(reach.max()) if len(x) else 0.0)
+    who, gap, normal = _nearest(around, hulls, x, reach)
     rows = np.flatnonzero(who >= 0)
     return rows, who[rows], gap[rows], normal[rows]
 
 
+def _nearest(around: Obstacles, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array]:
+    """(body or -1, distance m, normal) of all vortons; without a body, the others say nothing."""
+    from ecs_fluid.kernels.near import near_surfaces
+
+    n = len(x)
+    who, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
+    near_surfaces(around, hulls, x, reach, who, gap, normal)
+    return who, gap, normal
+
+
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
     """Mask of places inside a body, or outside all containers."""
-    return _inside(standing(bodies, 0.0), hulls, x)
-
-
-def _inside(around: Obstacles, hulls: Hulls, x: Array) -> Array:
     from ecs_fluid.kernels.collide import misplaced
 
     depth = np.empty(len(x))
-    misplaced(around, hulls, x, depth)
+    misplaced(standing(bodies, 0.0), hulls, x, depth)
     return depth > 0.0
 
 
@@ -191,7 +152,10 @@ def record_exchange(
     """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
     from ecs_fluid.kernels.slip import exchanged
 
-    impulse, moment, rms = exchanged(centers, who, *before, *after, slip)
+    _record(entities, *exchanged(centers, who, *before, *after, slip))
+
+
+def _record(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:
     spread(impulse, [entity[BoundaryExchange].impulse for entity in entities])
     spread(moment, [entity[BoundaryExchange].moment for entity in entities])
     spread(rms, [entity[BoundaryExchange].slip for entity in entities])

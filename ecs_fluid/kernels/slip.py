@@ -9,14 +9,108 @@ Source: Fluid Simulation for Video Games, part 4; the parts to go are least squa
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.contact_solver import Bodies
+from ecs_fluid.kernels.contacts import CONTAINER
+from ecs_fluid.kernels.reassign import reassign
 
 SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
+
+
+class Near(NamedTuple):
+    """Vortons near a surface (c rows): their `rows` among all, the body `who`, and what they were.
+
+    normal, point (c, 3): of the surface, 1 and m. x (c, 3) m, alpha (c, 3) m^3/s, sigma (c,) m, volume (c,)
+    m^3: the vortons themselves.
+    """
+
+    rows: np.ndarray
+    who: np.ndarray
+    normal: np.ndarray
+    point: np.ndarray
+    x: np.ndarray
+    alpha: np.ndarray
+    sigma: np.ndarray
+    volume: np.ndarray
+
+
+@njit(cache=True, error_model="numpy")
+def near_a_surface(
+    body: np.ndarray,
+    gap: np.ndarray,
+    normal: np.ndarray,
+    x: np.ndarray,
+    alpha: np.ndarray,
+    sigma: np.ndarray,
+    volume: np.ndarray,
+) -> Near:
+    """The vortons (n rows) that have a body, by what `near_surfaces` tells of all."""
+    c = 0
+    for row in range(len(body)):
+        c += body[row] >= 0
+    near = Near(
+        np.empty(c, np.int64), np.empty(c, np.int64), np.empty((c, 3)), np.empty((c, 3)),
+        np.empty((c, 3)), np.empty((c, 3)), np.empty(c), np.empty(c),
+    )  # fmt: skip
+    rows, who, normals, point, old_x, old, core, size = near
+    c = 0
+    for row in range(len(body)):
+        if body[row] < 0:
+            continue
+        rows[c], who[c], core[c], size[c] = row, body[row], sigma[row], volume[row]
+        for k in range(3):
+            normals[c, k], old_x[c, k], old[c, k] = normal[row, k], x[row, k], alpha[row, k]
+            point[c, k] = old_x[c, k] - gap[row] * normals[c, k]
+        c += 1
+    return near
+
+
+@njit(cache=True, error_model="numpy")
+def ways_to_go(
+    code: int, bodies: Bodies, near: Near, flow: np.ndarray, bent: bool
+) -> tuple[
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    tuple[np.ndarray, np.ndarray, np.ndarray],
+    tuple[np.ndarray, np.ndarray, np.ndarray],
+]:
+    """(slip, x, alpha, spun, one, two): both ways the vortons can go, and vortons that act as the changes.
+
+    slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
+    see `reassign`; spun: of the second. one, two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow is the
+    change if all vortons went that way to its end.
+    """
+    n, before = len(near.rows), near.alpha
+    slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
+    x, alpha, off = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64)
+    more = 0
+    for c in range(n):
+        # Off the normal a vorton might leave a container by another wall.
+        off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
+        more += spun[c, 0] != before[c, 0] or spun[c, 1] != before[c, 1] or spun[c, 2] != before[c, 2]
+    reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off)
+    one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
+    two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
+    s = 0
+    for c in range(n):
+        one[2][c] = one[2][n + c] = near.sigma[c]
+        for k in range(3):
+            # What goes away acts with the opposite strength.
+            one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
+            one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
+        if spun[c, 0] != before[c, 0] or spun[c, 1] != before[c, 1] or spun[c, 2] != before[c, 2]:
+            two[2][s] = near.sigma[c]
+            for k in range(3):
+                two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
+            s += 1
+    return slip, x, alpha, spun, one, two
 
 
 @njit(cache=True, error_model="numpy")
@@ -126,6 +220,54 @@ def changes(
         for k in range(3):
             out[c, k] = one * (wanted[c, k] - alpha[c, k]) + two * (spun[c, k] - alpha[c, k])
     return out
+
+
+@njit(cache=True, error_model="numpy")
+def go(
+    near: Near,
+    parts: np.ndarray,
+    bearable: np.ndarray,
+    wanted: np.ndarray,
+    change: np.ndarray,
+    x: np.ndarray,
+    alpha: np.ndarray,
+) -> np.ndarray:
+    """Take the vortons these parts of the way to the places `wanted`, and add the change of their strengths.
+
+    All of it times what is `bearable` (count,) for their body. x, alpha (n, 3) of all vortons are changed.
+    Returns the new places (c, 3), as numbers of x.
+    """
+    there = np.empty((len(near.rows), 3), x.dtype)
+    for c in range(len(near.rows)):
+        row, i = near.rows[c], near.who[c]
+        part = bearable[i] * parts[i, 0]
+        for k in range(3):
+            there[c, k] = near.x[c, k] + part * (wanted[c, k] - near.x[c, k])
+            x[row, k] = there[c, k]
+            alpha[row, k] = near.alpha[c, k] + bearable[i] * change[c, k]
+    return there
+
+
+@njit(cache=True, error_model="numpy")
+def gone(
+    near: Near, depth: np.ndarray, centers: np.ndarray, slip: np.ndarray, x: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(impulse, moment, rms slip) by `exchanged`, and the change of the strengths (c, 3) that was made.
+
+    Those that came `depth` (c,) > 0 m into a body go back to where they were.
+    """
+    n = len(near.rows)
+    new_x, new, change = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    for c in range(n):
+        row = near.rows[c]
+        for k in range(3):
+            if depth[c] > 0.0:
+                x[row, k] = near.x[c, k]
+            # The books are kept on what the tables hold in their own precision.
+            new_x[c, k], new[c, k] = x[row, k], alpha[row, k]
+            change[c, k] = new[c, k] - near.alpha[c, k]
+    impulse, moment, rms = exchanged(centers, near.who, near.x, near.alpha, new_x, new, slip)
+    return impulse, moment, rms, change
 
 
 @njit(cache=True, error_model="numpy")
