@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -99,6 +98,8 @@ class BodySystem(System):
 
     def process(self, dt: float) -> None:
         """Move all bodies by one tick."""
+        from ecs_fluid.kernels.isolation import move_alone
+
         entities = body_entities(self.world)
         for entity in entities:
             pose, former = entity[Pose], entity[FormerPose]
@@ -108,10 +109,11 @@ class BodySystem(System):
         ends = self._follow_scripts(entities, dt)
         bodies, hulls = gathered(entities)
         bodies, push, torque = self._loaded(entities, bodies)
-        steps = self._substeps(bodies, hulls, dt)
-        fastest = _largest(push)
+        loads = push, torque
+        rest, steps, fastest = move_alone(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
-        self._advance(entities, bodies, hulls, (push, torque), dt, steps, least)
+        self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
+        write_back(entities, bodies)
         for entity, x, q in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
 
@@ -150,22 +152,20 @@ class BodySystem(System):
         bodies: Bodies,
         hulls: Hulls,
         loads: tuple[Array, Array],
+        rest: Array,
         dt: float,
         steps: int,
         least: float,
     ) -> None:
+        """Advance the bodies that are not alone, the rows `rest`, and remember their contacts."""
         from ecs_fluid.kernels.contact_solver import Bodies
         from ecs_fluid.kernels.impacts import advance
-        from ecs_fluid.kernels.isolation import alone, drift
 
         table, (push, torque) = self.field(ContactMemory), loads
-        apart = alone(bodies, hulls, push, dt)
-        drift(bodies, apart, push, torque, dt, steps)
-        rest = np.flatnonzero(~apart)
         if not len(rest):
-            write_back(entities, bodies)
-            nothing = np.zeros((0, 3), self.world.dtype)
-            table.ids, table.place, table.force = np.zeros((0, 2), np.int64), nothing, nothing.copy()
+            if len(table.ids):
+                nothing = np.zeros((0, 3), self.world.dtype)
+                table.ids, table.place, table.force = np.zeros((0, 2), np.int64), nothing, nothing.copy()
             return
         some = Bodies(*(column[rest] for column in bodies))
         ids = row_ids(entities)
@@ -174,7 +174,6 @@ class BodySystem(System):
         )
         for name in ("x", "q", "v", "spin"):
             getattr(bodies, name)[rest] = getattr(some, name)
-        write_back(entities, bodies)
         number = self.world.dtype
         table.ids = ids[rest][memory.who]
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
@@ -203,23 +202,6 @@ class BodySystem(System):
                 motion.spin[0] = rotation_vector(product(turned, back)) / dt
             ends.append((entity, there, turned))
         return ends
-
-    def _substeps(self, bodies: Bodies, hulls: Hulls, dt: float) -> int:
-        """Substeps of this tick: more where polytopes are fast for their size."""
-        from ecs_fluid.kernels.contacts import SOLID
-
-        uneven = bodies.shape == SOLID
-        if not uneven.any():
-            return self.substeps
-        inner = hulls.inner[bodies.hull[uneven]].min()
-        speed, spin = _largest(bodies.v), _largest(bodies.spin[bodies.shape > 0])
-        wanted = max(dt * speed / (0.5 * float(inner)), dt * spin / 0.5)
-        return int(min(max(self.substeps, math.ceil(wanted)), MOST_SUBSTEPS))
-
-
-def _largest(vectors: Array) -> float:
-    """Length of the longest of vectors (n, 3)."""
-    return math.sqrt((vectors * vectors).sum(axis=1).max())
 
 
 def _recalled(table: ContactMemory, ids: Array) -> Memory:
