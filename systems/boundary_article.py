@@ -29,8 +29,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
     radius, free bodies get back what their vortons gain.
     """
-    from ecs_fluid.kernels.collide import misplaced
-    from ecs_fluid.kernels.slip import changes, go, gone, near_a_surface, parts_to_go, ways_to_go
+    from ecs_fluid.kernels.slip import corrections, go, vortons_near
 
     world = system.world
     tables = [
@@ -48,30 +47,23 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     bodies, hulls = gathered(entities)
     reach = sigma * number(system.reach)
     around = standing(bodies, float(reach.max()) if len(x) else 0.0)
-    near = near_a_surface(*_nearest(around, hulls, x, reach), x, strengths, sigma, volume)
+    near = vortons_near(around, hulls, x, reach, strengths, sigma, volume)
     if system.sample == "surface":
         flow = flow_at(world, near.point)
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
-    code = _code(system)
-    # What turns with the body is right, and what is missing there is the affair of `spun`.
-    slip, to_x, to, spun, one, two = ways_to_go(code, bodies, near, flow, system.placement == "bent")
-    ways = _made(code, near.point, one), _made(code, near.point, two)
-    parts = parts_to_go(near.who, slip, *ways, system.gain, len(bodies.x))
-    change = changes(near.who, parts, near.alpha, to, spun)
+    bent = system.placement == "bent"
+    slip, to, parts, change = corrections(_code(system), bodies, near, flow, bent, system.gain)
     reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
     bearable = np.ones(len(bodies.x))
     if reacts:
         momentum = (0.2 * system.density * near.sigma**2)[:, None]
         bearable = _bearable(system, bodies, near.who, momentum * change, slip)
-    there = go(near, parts, bearable, to_x, change, x, strengths)
-    depth = np.empty(len(there))
-    misplaced(around, hulls, there, depth)
-    impulse, moment, rms, change = gone(near, depth, bodies.x, slip, x, strengths)
+    *told, change = go(around, hulls, near, slip, parts, bearable, to, change, x, strengths)
     if len(tables) > 1:
         spread(x, [position.x for _, position, *_ in tables])
         spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
-    _record(entities, impulse, moment, rms)
+    _record(entities, *told)
     if reacts:
         _take_spin(entities, bodies, near.who, momentum * change)
 
@@ -80,17 +72,6 @@ def _code(system: BoundarySystem) -> int:
     from ecs_fluid.kernels.regularisation import CODES
 
     return CODES[system.world.require(VelocitySystem).kernel]
-
-
-def _made(code: int, point: Array, sources: tuple[Array, Array, Array]) -> Array:
-    """Velocity (c, 3) m/s that sources of the direct sum make at the points."""
-    from ecs_fluid.kernels.direct import velocity
-
-    if not len(sources[2]):
-        return np.zeros_like(point)
-    out = np.empty_like(point)
-    velocity(code, point, *sources, out)
-    return out
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:
@@ -116,20 +97,13 @@ def standing(bodies: Bodies, clearance: float) -> Obstacles:
 
 def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
     """(row, body, distance m, normal) of the vortons within reach of a surface."""
-    around = standing(bodies, float(reach.max()) if len(x) else 0.0)
-    who, gap, normal = _nearest(around, hulls, x, reach)
-    rows = np.flatnonzero(who >= 0)
-    return rows, who[rows], gap[rows], normal[rows]
-
-
-def _nearest(around: Obstacles, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array]:
-    """(body or -1, distance m, normal) of all vortons; without a body, the others say nothing."""
     from ecs_fluid.kernels.near import near_surfaces
 
     n = len(x)
     who, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
-    near_surfaces(around, hulls, x, reach, who, gap, normal)
-    return who, gap, normal
+    near_surfaces(standing(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, who, gap, normal)
+    rows = np.flatnonzero(who >= 0)
+    return rows, who[rows], gap[rows], normal[rows]
 
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:

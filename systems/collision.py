@@ -112,8 +112,9 @@ class CollisionSystem(System):
         total, found = self.field(CollisionCount), counts.sum(axis=0)
         if self.world.ranks is not None:
             found = self.world.ranks.comm.numbers(found).sum(axis=0)
-        for name, count in zip(("met", "squeezed", "trapped"), found, strict=True):
-            getattr(total, name)[0] += count
+        for name, count in zip(("met", "squeezed", "trapped"), found.tolist(), strict=True):
+            if count:
+                getattr(total, name)[0] += count
 
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
@@ -134,8 +135,8 @@ class CollisionSystem(System):
         if moving:
             tables = [entity[FormerPose] for entity in entities]
             former = (
-                np.concatenate([table.x for table in tables]).astype(np.float64),
-                np.concatenate([table.q for table in tables]).astype(np.float64),
+                np.concatenate([table.x for table in tables], dtype=np.float64),
+                np.concatenate([table.q for table in tables], dtype=np.float64),
             )
         present, motion = (bodies.x, bodies.q), (bodies.v, bodies.spin)
         shapes = (bodies.shape, bodies.radius, bodies.hull)

@@ -14,8 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.collide import misplaced
 from ecs_fluid.kernels.contact_solver import Bodies
 from ecs_fluid.kernels.contacts import CONTAINER
+from ecs_fluid.kernels.direct import velocity
+from ecs_fluid.kernels.near import near_surfaces
+from ecs_fluid.kernels.obstacles import Obstacles
+from ecs_fluid.kernels.polytope import Hulls
 from ecs_fluid.kernels.reassign import reassign
 
 SINGULAR = 1e-15
@@ -40,18 +45,21 @@ class Near(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def near_a_surface(
-    body: np.ndarray,
-    gap: np.ndarray,
-    normal: np.ndarray,
+def vortons_near(
+    obstacles: Obstacles,
+    hulls: Hulls,
     x: np.ndarray,
+    reach: np.ndarray,
     alpha: np.ndarray,
     sigma: np.ndarray,
     volume: np.ndarray,
 ) -> Near:
-    """The vortons (n rows) that have a body, by what `near_surfaces` tells of all."""
+    """The vortons (n rows) within `reach` (n,) m of a surface, by `near_surfaces`."""
+    n = len(x)
+    body, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
+    near_surfaces(obstacles, hulls, x, reach, body, gap, normal)
     c = 0
-    for row in range(len(body)):
+    for row in range(n):
         c += body[row] >= 0
     near = Near(
         np.empty(c, np.int64), np.empty(c, np.int64), np.empty((c, 3)), np.empty((c, 3)),
@@ -59,7 +67,7 @@ def near_a_surface(
     )  # fmt: skip
     rows, who, normals, point, old_x, old, core, size = near
     c = 0
-    for row in range(len(body)):
+    for row in range(n):
         if body[row] < 0:
             continue
         rows[c], who[c], core[c], size[c] = row, body[row], sigma[row], volume[row]
@@ -68,6 +76,25 @@ def near_a_surface(
             point[c, k] = old_x[c, k] - gap[row] * normals[c, k]
         c += 1
     return near
+
+
+@njit(cache=True, error_model="numpy")
+def corrections(
+    code: int, bodies: Bodies, near: Near, flow: np.ndarray, bent: bool, gain: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(slip, x, parts, change): the slip (c, 3) m/s, and what the vortons are to do about it.
+
+    Each may go to the place x and the strength where it stops the slip by itself, see `reassign` (`bent` or
+    not), and take up the strength `spun` of `slip_at`. Of these two ways each body's vortons go the `parts`
+    of `parts_to_go`, which change their strengths by `change` (c, 3) m^3/s.
+    """
+    slip, x, alpha, spun, one, two = ways_to_go(code, bodies, near, flow, bent)
+    first, second = np.zeros_like(slip), np.zeros_like(slip)
+    velocity(code, near.point, one[0], one[1], one[2], first)
+    if len(two[2]):
+        velocity(code, near.point, two[0], two[1], two[2], second)
+    parts = parts_to_go(near.who, slip, first, second, gain, len(bodies.x))
+    return slip, x, parts, changes(near.who, parts, near.alpha, alpha, spun)
 
 
 @njit(cache=True, error_model="numpy")
@@ -224,50 +251,42 @@ def changes(
 
 @njit(cache=True, error_model="numpy")
 def go(
+    obstacles: Obstacles,
+    hulls: Hulls,
     near: Near,
+    slip: np.ndarray,
     parts: np.ndarray,
     bearable: np.ndarray,
     wanted: np.ndarray,
     change: np.ndarray,
     x: np.ndarray,
     alpha: np.ndarray,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Take the vortons these parts of the way to the places `wanted`, and add the change of their strengths.
 
-    All of it times what is `bearable` (count,) for their body. x, alpha (n, 3) of all vortons are changed.
-    Returns the new places (c, 3), as numbers of x.
+    All of it times what is `bearable` (count,) for their body. Who came into a body stays where it was. x,
+    alpha (n, 3) of all vortons are changed. Returns (impulse, moment, rms slip) by `exchanged`, and the
+    change of the strengths (c, 3) m^3/s that was made.
     """
-    there = np.empty((len(near.rows), 3), x.dtype)
-    for c in range(len(near.rows)):
-        row, i = near.rows[c], near.who[c]
+    n = len(near.rows)
+    there, depth = np.empty((n, 3), x.dtype), np.empty(n)
+    new_x, new, made = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    for c in range(n):
+        i = near.who[c]
         part = bearable[i] * parts[i, 0]
         for k in range(3):
             there[c, k] = near.x[c, k] + part * (wanted[c, k] - near.x[c, k])
-            x[row, k] = there[c, k]
-            alpha[row, k] = near.alpha[c, k] + bearable[i] * change[c, k]
-    return there
-
-
-@njit(cache=True, error_model="numpy")
-def gone(
-    near: Near, depth: np.ndarray, centers: np.ndarray, slip: np.ndarray, x: np.ndarray, alpha: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(impulse, moment, rms slip) by `exchanged`, and the change of the strengths (c, 3) that was made.
-
-    Those that came `depth` (c,) > 0 m into a body go back to where they were.
-    """
-    n = len(near.rows)
-    new_x, new, change = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    misplaced(obstacles, hulls, there, depth)
     for c in range(n):
-        row = near.rows[c]
+        row, i = near.rows[c], near.who[c]
         for k in range(3):
-            if depth[c] > 0.0:
-                x[row, k] = near.x[c, k]
+            x[row, k] = near.x[c, k] if depth[c] > 0.0 else there[c, k]
+            alpha[row, k] = near.alpha[c, k] + bearable[i] * change[c, k]
             # The books are kept on what the tables hold in their own precision.
             new_x[c, k], new[c, k] = x[row, k], alpha[row, k]
-            change[c, k] = new[c, k] - near.alpha[c, k]
-    impulse, moment, rms = exchanged(centers, near.who, near.x, near.alpha, new_x, new, slip)
-    return impulse, moment, rms, change
+            made[c, k] = new[c, k] - near.alpha[c, k]
+    impulse, moment, rms = exchanged(obstacles.x1, near.who, near.x, near.alpha, new_x, new, slip)
+    return impulse, moment, rms, made
 
 
 @njit(cache=True, error_model="numpy")
