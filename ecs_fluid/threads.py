@@ -1,12 +1,13 @@
-"""How many threads each system's kernels run on: one or all, whichever took less time.
+"""How many threads each system's kernels run on: one or all, whichever made ticks shorter.
 
-Waking threads takes some 50 us whenever they have fallen asleep, and a tick of a small world has some forty
-parallel loops that take less than that. Results have the same bits either way; so only time decides.
+A tick of a small world has some hundred parallel loops that take less than waking a thread does, so systems
+are better off together: threads that one has woken are still awake for the next. Hence whole plans are tried,
+all systems on all threads, all on one, and each as it was faster in these. Results have the same bits either
+way; so only time decides.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,103 +16,119 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ecs_fluid.system import System
 
-TRIALS = 4
-"""Runs on each number of threads before one is chosen."""
+TRIALS = 5
+"""Ticks by each plan before one is chosen; the longest of them does not count."""
 FORGOTTEN = 128
-"""Runs after which a choice is made anew, since worlds grow; four times as many where they take LONG."""
+"""Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG."""
 LONG, LONGEST = 5e-3, 0.1
-"""s; what takes the longest on all threads is not tried on one."""
+"""s; ticks that take the longest on all threads are not tried on one."""
 WORSE = 1.5
-"""One thread that takes this many times as long as all is not tried further; and a choice is made anew when
-recent runs take as much longer than what it was made by: another process may want the cores, and threads
-then wait for one another longer than they work."""
+"""A plan whose first tick takes this many times as long as on all threads is not tried further; and plans are
+tried anew when recent ticks take as much longer than they did: another process may want the cores, and
+threads then wait for one another longer than they work."""
 RECENT = 1 / 16
-"""Weight of the newest run in the mean of recent runs."""
+"""Weight of the newest tick in the mean of recent ones."""
 SWITCH = 1e-5
 """s; time that all threads have to save. Changing their number, and back, takes about that."""
 
-
-class _Choice:
-    """Times of one system on all threads and on one, and which of both comes next.
-
-    Means decide, not the least: what makes threads slow are single runs in which one of them has no core.
-    """
-
-    def __init__(self) -> None:
-        self._begin()
-        self._compiled = False
-
-    def _begin(self) -> None:
-        self.alone, self._runs, self._recent = False, 0, 0.0
-        self._times: dict[bool, list[float]] = {False: [], True: []}
-
-    def _mean(self, alone: bool) -> float:
-        times = self._times[alone]
-        return sum(times) / len(times) if times else math.inf
-
-    def add(self, seconds: float) -> None:
-        """Take the time of a run that was made as `alone` says."""
-        if not self._compiled:  # the first one may compile
-            self._compiled = True
-        elif self._runs:
-            self._watch(seconds)
-        else:
-            self._try(seconds)
-
-    def _try(self, seconds: float) -> None:
-        self._times[self.alone].append(seconds)
-        count, both, one = len(self._times[self.alone]), self._mean(False), self._mean(True)
-        if self.alone and (count == TRIALS or one > WORSE * both):
-            self.alone = one < both + SWITCH
-        elif count == TRIALS and both < LONGEST:
-            self.alone = True
-            return
-        elif count < TRIALS:
-            return
-        self._runs, self._recent = 1, self._mean(self.alone)
-
-    def _watch(self, seconds: float) -> None:
-        self._runs += 1
-        self._recent += RECENT * (seconds - self._recent)
-        chosen = self._mean(self.alone)
-        due = self._runs > (FORGOTTEN if chosen < LONG else 4 * FORGOTTEN)
-        if self._recent > WORSE * chosen + SWITCH or due:
-            self._begin()
+ALL, ONE, MIXED = "all", "one", "mixed"
 
 
 class Threads:
-    """Number of kernel threads of every system of a world, by its own times."""
+    """Number of kernel threads of every system of a world, by the times of its ticks."""
 
     def __init__(self) -> None:
-        self._choices: dict[int, _Choice] = {}
         self._most = self._now = 1
+        self._compiled = False
+        self._tick: dict[int, float] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._plan, self._trying, self._age, self._recent = ALL, True, 0, 0.0
+        self._ticks: dict[str, list[dict[int, float]]] = {ALL: [], ONE: [], MIXED: []}
+        self._alone: set[int] = set()
 
     @contextmanager
-    def chosen(self) -> Iterator[None]:
-        """While active, `before` may lower the number of threads; the caller's comes back after."""
+    def chosen(self, learn: bool = True) -> Iterator[None]:
+        """While active, `before` may lower the number of threads; the caller's comes back after.
+
+        What is done within is a tick; with `learn` its times count.
+        """
         numba = sys.modules.get("numba")
         self._most = self._now = numba.get_num_threads() if numba else 1
+        self._tick = {}
         try:
             yield
         finally:
             if numba and self._most > 1:
                 numba.set_num_threads(self._most)
+        if learn and self._most > 1:
+            self._learn()
 
     def before(self, system: System) -> None:
         """Set the number of threads for the run that comes."""
         if self._most > 1:
-            choice = self._choices.get(id(system))
-            if choice is None:
-                choice = self._choices[id(system)] = _Choice()
-            count = 1 if choice.alone else self._most
+            alone = self._plan == ONE or (self._plan == MIXED and id(system) in self._alone)
+            count = 1 if alone else self._most
             if count != self._now:
                 _set(count)
                 self._now = count
 
     def after(self, system: System, seconds: float) -> None:
         """Take the time of that run."""
-        if self._most > 1:
-            self._choices[id(system)].add(seconds)
+        self._tick[id(system)] = self._tick.get(id(system), 0.0) + seconds
+
+    # ------------------------------------------------------------------ what the times say
+
+    def _learn(self) -> None:
+        if not self._compiled:  # the first tick may compile
+            self._compiled = True
+        elif self._trying:
+            self._try()
+        else:
+            self._watch(sum(self._tick.values()))
+
+    def _try(self) -> None:
+        """Count a tick of the plan that is tried, and go on to the next plan, or choose."""
+        ticks = self._ticks[self._plan]
+        ticks.append(self._tick)
+        on_all = self._length(ALL)
+        if len(ticks) < TRIALS and (self._plan == ALL or self._length(self._plan) < WORSE * on_all):
+            return
+        if self._plan == ALL and on_all < LONGEST:
+            self._plan = ONE
+            return
+        if self._plan == ONE:
+            both, one = self._seconds(ALL), self._seconds(ONE)
+            self._alone = {key for key in one if one[key] < both.get(key, 0.0) + SWITCH}
+            if 0 < len(self._alone) < len(one):
+                self._plan = MIXED
+                return
+        self._plan = min((plan for plan, ticks in self._ticks.items() if ticks), key=self._length)
+        self._trying, self._recent = False, self._length(self._plan)
+
+    def _watch(self, seconds: float) -> None:
+        """Begin anew when ticks have become slow, or after a while."""
+        self._age += 1
+        self._recent += RECENT * (seconds - self._recent)
+        chosen = self._length(self._plan)
+        due = self._age >= (FORGOTTEN if chosen < LONG else 4 * FORGOTTEN)
+        if due or self._recent > WORSE * chosen:
+            self._begin()
+
+    def _seconds(self, plan: str) -> dict[int, float]:
+        """Mean time of each system by a plan."""
+        ticks = self._ticks[plan]
+        if len(ticks) > 2:
+            ticks = sorted(ticks, key=lambda tick: sum(tick.values()))[:-1]
+        return {key: sum(tick.get(key, 0.0) for tick in ticks) / len(ticks) for key in ticks[0]}
+
+    def _length(self, plan: str) -> float:
+        """Mean time of all systems in a tick by a plan.
+
+        Means decide, not the least: what makes threads slow are ticks in which one of them has no core.
+        """
+        return sum(self._seconds(plan).values())
 
 
 def _set(count: int) -> None:

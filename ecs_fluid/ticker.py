@@ -96,7 +96,7 @@ class Ticker:
         schedule = world.schedule
         self.advancing = True
         try:
-            with self._threads.chosen():
+            with self._threads.chosen(learn=False):
                 self._rates(world, schedule)
         finally:
             self.advancing = False
