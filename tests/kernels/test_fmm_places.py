@@ -236,7 +236,7 @@ def test_work_grows_linearly(flow: Any) -> None:
 
 @pytest.mark.nightly
 def test_two_million() -> None:
-    """Tolerance at 300 of them, and memory: 120 moments of 12 bytes in each of 2^17 nodes are 190 MB.
+    """Tolerance at 300 of them, and memory: 165 moments of 12 bytes in each of 2^17 nodes are 260 MB.
 
     Sources, targets, sorted copies and results take 200 bytes a vorton, 0.4 GB; 1.5 GB are allowed in all.
     """
