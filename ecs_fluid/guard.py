@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecs_fluid.component import Array, Component, finite
+from ecs_fluid.component import Array, Component, RowId, finite
 from ecs_fluid.errors import DivergedError, ScheduleError
 
 if TYPE_CHECKING:
     from ecs_fluid.system import System
     from ecs_fluid.world import World
+
+MANY = 2**15
+"""Numbers from which on a column is copied and looked at by all threads."""
 
 Saved = dict[str, dict[type[Component], dict[str, Array]]]
 
@@ -32,6 +35,21 @@ def _bad_row(world: World, number: int, name: str, table: Component) -> Iterator
             ranks = world.ranks
             first = ranks.own(name).start if ranks is not None and name in ranks.bounds else 0
             yield number, field.label, first + row, name
+
+
+def _copy(array: Array, old: Array) -> None:
+    from ecs_fluid.kernels.copying import copy
+
+    copy(array, old)
+
+
+def _fine(array: Array) -> bool:
+    """`finite` of a column."""
+    if array.size < MANY or array.dtype.kind != "f":
+        return finite(array)
+    from ecs_fluid.kernels.reduce import all_finite
+
+    return all_finite(array)
 
 
 def _said(place: Place | None) -> str | None:
@@ -59,10 +77,14 @@ class Guard:
                 columns, arrays = saved.setdefault(kind, {}), table.__dict__
                 for name in kind.columns:
                     array, old = arrays[name], columns.get(name)
-                    if old is not None and old.shape == array.shape and old.dtype == array.dtype:
+                    if kind is RowId:
+                        columns[name] = array  # its rows come and go, but none of them ever changes
+                    elif old is None or old.shape != array.shape or old.dtype != array.dtype:
+                        columns[name] = array.copy()
+                    elif array.size < MANY:
                         old[...] = array
                     else:
-                        columns[name] = array.copy()
+                        _copy(array, old)
 
     def restore(self, world: World) -> None:
         """Put the kept state back."""
@@ -90,7 +112,7 @@ class Guard:
     def _all_finite(self, world: World, wanted: Any) -> bool:
         """Whether there is nothing to look for in order: what every good tick asks."""
         return all(
-            finite(table.__dict__[name])
+            _fine(table.__dict__[name])
             for entity in world.entities
             for kind, table in entity.tables.items()
             if wanted(kind)
