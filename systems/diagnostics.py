@@ -140,9 +140,9 @@ class DiagnosticsSystem(System):
         from ecs_fluid.kernels.reduce import max_norm
 
         return {
-            "energy": 0.5 * math.fsum((weight * psi).ravel()),
-            "enstrophy": 0.5 * math.fsum((weight * omega).ravel()),
-            "helicity": math.fsum((weight * u).ravel()),
+            "energy": 0.5 * float((weight * psi).sum()),
+            "enstrophy": 0.5 * float((weight * omega).sum()),
+            "helicity": float((weight * u).sum()),
             "dt_grad_u": self.world.dt * max_norm(du) if len(du) else 0.0,
         }
 
