@@ -1,4 +1,4 @@
-"""The number of threads of each system: chosen by its own times, and the caller's afterwards."""
+"""The number of threads of each system: chosen by the times of whole ticks, and the caller's afterwards."""
 
 from __future__ import annotations
 
@@ -24,15 +24,26 @@ def two() -> Iterator[None]:
 
 
 def counts(seconds: Callable[[int, int], float], runs: int) -> list[int]:
-    """Threads that each run of a system is given, when run k takes `seconds(k, n)` of n threads."""
-    threads, system, given = Threads(), ef.AdvectionSystem(), []
-    for run in range(runs):
+    """Threads that the one system of each tick is given, when tick k takes `seconds(k, n)` of n threads."""
+    return [given for (given,) in plans(lambda tick, given: [seconds(tick, given[0])], runs, 1)]
+
+
+def plans(
+    seconds: Callable[[int, list[int]], list[float]], ticks: int, systems: int
+) -> list[tuple[int, ...]]:
+    """Threads of every system in each tick, when those of tick k take `seconds(k, threads)`."""
+    threads, all_of_them, found = Threads(), [ef.AdvectionSystem() for _ in range(systems)], []
+    for tick in range(ticks):
+        given = []
         with threads.chosen():
-            threads.before(system)
-            given.append(numba.get_num_threads())
-            threads.after(system, seconds(run, given[-1]))
+            for system in all_of_them:
+                threads.before(system)
+                given.append(numba.get_num_threads())
+            for system, time in zip(all_of_them, seconds(tick, given), strict=True):
+                threads.after(system, time)
         assert numba.get_num_threads() == 2
-    return given
+        found.append(tuple(given))
+    return found
 
 
 def test_the_faster_number_stays(two: None) -> None:
@@ -41,15 +52,36 @@ def test_the_faster_number_stays(two: None) -> None:
     assert counts(lambda _, n: {1: 1.2e-3, 2: 1.0e-3}[n], 40) == trial + [2] * (40 - len(trial))
 
 
+def test_systems_differ(two: None) -> None:
+    """One is better off alone, one with all threads, and one saves less than the change of the number."""
+
+    def seconds(_: int, given: list[int]) -> list[float]:
+        first, second, third = given
+        return [
+            {1: 1e-3, 2: 2e-3}[first], {1: 2e-3, 2: 1.5e-3}[second], {1: 1e-3 + 0.9 * SWITCH, 2: 1e-3}[third]
+        ]  # fmt: skip
+
+    found = plans(seconds, 60, 3)
+    assert found[: TRIALS + 1] == [(2, 2, 2)] * (TRIALS + 1)
+    assert found[TRIALS + 1 : 2 * TRIALS + 1] == [(1, 1, 1)] * TRIALS
+    assert found[2 * TRIALS + 1 :] == [(1, 2, 1)] * (60 - 2 * TRIALS - 1)
+
+
+def test_what_is_best_for_each_may_not_be_best_for_the_tick(two: None) -> None:
+    """The first is a little faster alone, but then the second has to wake the threads."""
+
+    def seconds(_: int, given: list[int]) -> list[float]:
+        first, second = given
+        return [{1: 0.9e-3, 2: 1e-3}[first], {1: 1.2e-3, 2: 1e-3 if first == 2 else 1.3e-3}[second]]
+
+    found = plans(seconds, 60, 2)
+    assert found[2 * TRIALS + 1 : 3 * TRIALS + 1] == [(1, 2)] * TRIALS
+    assert found[3 * TRIALS + 1 :] == [(2, 2)] * (60 - 3 * TRIALS - 1)
+
+
 def test_one_thread_that_is_much_slower_is_tried_once(two: None) -> None:
     trial = [2] * (TRIALS + 1) + [1]
     assert counts(lambda _, n: {1: 1.6e-2, 2: 1e-2}[n], 40) == trial + [2] * (40 - len(trial))
-
-
-def test_what_saves_less_than_the_change_of_the_number_stays_alone(two: None) -> None:
-    end = slice(2 * TRIALS + 1, None)
-    assert set(counts(lambda _, n: {1: 1e-4, 2: 1e-4 - 0.9 * SWITCH}[n], 40)[end]) == {1}
-    assert set(counts(lambda _, n: {1: 1e-4, 2: 1e-4 - 1.1 * SWITCH}[n], 40)[end]) == {2}
 
 
 def test_the_longest_runs_are_not_tried_alone(two: None) -> None:
@@ -71,10 +103,11 @@ def test_threads_that_have_become_slow_are_given_up(two: None) -> None:
     assert set(given[70:]) == {1}
 
 
-def test_a_single_slow_run_among_many_counts(two: None) -> None:
-    """One run of four on two threads waits for a core: 1 ms on one thread is less in the mean."""
-    given = counts(lambda run, n: {1: 1e-3, 2: 8e-4 if run % 4 else 8e-3}[n], 40)
-    assert set(given[2 * TRIALS + 1 :]) == {1}
+def test_one_slow_tick_does_not_count_but_two_do(two: None) -> None:
+    """In which a thread waits for a core: of the trial on all threads, ticks 1 to 5."""
+    for slow, chosen in ((3,), 2), ((2, 4), 1):
+        given = counts(lambda tick, n, slow=slow: {1: 1e-3, 2: 8e-3 if tick in slow else 9e-4}[n], 40)
+        assert set(given[2 * TRIALS + 1 :]) == {chosen}
 
 
 def test_a_failing_system_leaves_the_number_as_it_was(two: None) -> None:
