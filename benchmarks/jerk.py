@@ -29,6 +29,7 @@ from ecs_fluid.components import Grid, Sources
 from ecs_fluid.kernels.grid import grid_points
 from ecs_fluid.kernels.partition import partition
 from ecs_fluid.kernels.poisson import vorticity_grid
+from ecs_fluid.kernels.reduce import bounds
 from ecs_fluid.systems.summation import Summation
 
 Array = NDArray[Any]
@@ -95,7 +96,7 @@ class GridVortons(ef.VelocitySystem):
         x, alpha = x[filled], alpha[filled]
         lattice = Sources.blank(0, self.world.dtype)
         sigma = np.full(len(x), sources.sigma.mean(), x.dtype)
-        found = self.world.require(ef.PartitionSystem)._sorted(x, alpha, sigma)
+        found = self.world.require(ef.PartitionSystem)._sorted(x, alpha, sigma, bounds(x))
         lattice.origin, lattice.spacing, lattice.cells, lattice.start, lattice.order = found[:5]
         lattice.x, lattice.alpha, lattice.sigma = found[5:]
         super()._evaluate_grid(lattice, self._summation(lattice, grid))

@@ -19,15 +19,16 @@ from ecs_fluid.kernels import FAST
 from ecs_fluid.kernels.pairwise import (
     BLOCK,
     GRADIENT_SUMS,
+    PAIR_SCALE,
     POTENTIAL_SUMS,
     SCALE,
-    VELOCITY_SCALE,
     VELOCITY_SUMS,
     add_gradient,
     add_potential,
     add_velocity,
     block_arrays,
     fill_pack,
+    join_gradient,
     load_block,
     store_block,
 )
@@ -49,7 +50,7 @@ def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> 
         for j in range(0, n, pack.shape[1]):
             groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
             add_velocity(code, pack, groups, points, count, sums)
-        store_block(sums, 0, VELOCITY_SCALE, order, first, count, u)
+        store_block(sums, 0, PAIR_SCALE, order, first, count, u)
 
 
 @njit(**_OPTIONS)
@@ -67,8 +68,9 @@ def velocity_gradient(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u:
         for j in range(0, n, pack.shape[1]):
             groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
             add_gradient(code, pack, groups, points, count, sums)
-        store_block(sums, 0, SCALE, order, first, count, u)
-        store_block(sums, 3, SCALE, order, first, count, rows)
+        join_gradient(count, sums)
+        store_block(sums, 0, PAIR_SCALE, order, first, count, u)
+        store_block(sums, 3, PAIR_SCALE, order, first, count, rows)
 
 
 @njit(**_OPTIONS)

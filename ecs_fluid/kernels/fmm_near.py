@@ -18,13 +18,14 @@ from ecs_fluid.kernels.fmm_tree import PointTree
 from ecs_fluid.kernels.pairwise import (
     BLOCK,
     GRADIENT_SUMS,
+    PAIR_SCALE,
     POTENTIAL_SUMS,
     SCALE,
-    VELOCITY_SCALE,
     VELOCITY_SUMS,
     add_gradient,
     add_potential,
     add_velocity,
+    join_gradient,
     pad_pack,
 )
 from ecs_fluid.kernels.regularisation import core_constant
@@ -135,6 +136,8 @@ def _sum(
                     filled, at, done = _next_pack(s, near, at, done, start[met + 1], pack)
                     pairs += count * filled
                     loop(s.code, pack, pad_pack(pack, filled), points, count, sums)
+                if rows == GRADIENT_SUMS:
+                    join_gradient(count, sums)
                 for i in range(count):
                     row = target.order[low + i]
                     for a in range(3):
@@ -153,7 +156,7 @@ def near_velocity(
     """Add to ``u (m, 3)`` what ``walk`` left over (same arguments, its lists, scratch); returns the pairs."""
     return int(
         _sum(
-            add_velocity, VELOCITY_SUMS, VELOCITY_SCALE,
+            add_velocity, VELOCITY_SUMS, PAIR_SCALE,
             s, target, top, spans, first, last, near, start, blocks, u, du,
         )
     )  # fmt: skip
@@ -167,7 +170,7 @@ def near_gradient(
     """The same for ``u (m, 3)`` and ``du (m, 9)``."""
     return int(
         _sum(
-            add_gradient, GRADIENT_SUMS, SCALE,
+            add_gradient, GRADIENT_SUMS, PAIR_SCALE,
             s, target, top, spans, first, last, near, start, blocks, u, du,
         )
     )  # fmt: skip

@@ -35,7 +35,7 @@ partial sums stay short."""
 BLOCK = 128
 """Targets in a block at most, a multiple of 4."""
 
-VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 12, 6
+VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 15, 6
 """Rows of ``sums`` for each loop."""
 
 _TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
@@ -134,7 +134,6 @@ def add_velocity(code: int, pack: Any, groups: int, points: Any, count: int, sum
 @njit(**_LOOP)
 def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
-    eighth = type(points[0, 0])(0.125)
     for t in range(count):
         px, py, pz = points[0, t], points[1, t], points[2, t]
         u = v = w = a = b = c = type(px)(0.0)
@@ -165,15 +164,15 @@ def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, s
             yz += cy * dz
             zx += cz * dx
             zy += cz * dy
-        # The trace of (alpha x r) r is zero.
-        zz = -(xx + yy)
-        for row, value in enumerate((u, v, w, xx, xy - c, xz + b, yx + c, yy, yz - a, zx - b, zy + a, zz)):
-            sums[row, t] += eighth * value
+        for row, value in enumerate((u, v, w, xx, xy, xz, yx, yy, yz, zx, zy)):
+            sums[row, t] += value
+        for row, value in enumerate((a, b, c)):
+            sums[12 + row, t] += value
 
 
 @njit(**_TILE)
 def add_gradient(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
-    """sums[:3] += 4 pi u and sums[3:12] += 4 pi du_i/dx_j, row by row."""
+    """sums[:3] += 32 pi u; the rest is what ``join_gradient`` makes the gradient of."""
     wide_vectors()
     if code == WINCKELMANS:
         _gradient_loop(WINCKELMANS, pack, groups, points, count, sums)
@@ -183,6 +182,25 @@ def add_gradient(code: int, pack: Any, groups: int, points: Any, count: int, sum
         _gradient_loop(RANKINE, pack, groups, points, count, sums)
     else:
         _gradient_loop(ROSENHEAD_MOORE, pack, groups, points, count, sums)
+
+
+@njit(**_TILE)
+def join_gradient(count: int, sums: Any) -> None:
+    """Make sums[3:12] those of 32 pi du_i/dx_j, row by row, when the last pack has been added.
+
+    Two numbers at a time: what adds up three may do it in one sequence or another, and a function that is
+    compiled into two callers would then have two results.
+    """
+    for t in range(count):
+        a, b, c = sums[12, t], sums[13, t], sums[14, t]
+        sums[4, t] -= c
+        sums[5, t] += b
+        sums[6, t] += c
+        sums[8, t] -= a
+        sums[9, t] -= b
+        sums[10, t] += a
+        # The trace of (alpha x r) r is zero.
+        sums[11, t] = -(sums[3, t] + sums[7, t])
 
 
 @njit(**_LOOP)
@@ -235,11 +253,11 @@ def load_block(targets: Any, order: Any, first: int, count: int, points: Any) ->
             points[c, t] = targets[row, c]
 
 
-VELOCITY_SCALE = 1.0 / (32.0 * math.pi)
-"""Velocity from the sums of ``add_velocity``."""
+PAIR_SCALE = 1.0 / (32.0 * math.pi)
+"""Velocity and gradient from the sums of ``add_velocity`` and ``add_gradient``."""
 
 SCALE = 1.0 / (4.0 * math.pi)
-"""Velocity, gradient, potential and vorticity from the sums of the two other loops."""
+"""Potential and vorticity from the sums of ``add_potential``, and all of the expansions."""
 
 
 @njit(**_TILE)

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels import FAST
-from ecs_fluid.kernels.pairwise import VELOCITY_SCALE
+from ecs_fluid.kernels.pairwise import PAIR_SCALE
 from ecs_fluid.kernels.regularisation import (
     GAUSSIAN,
     RANKINE,
@@ -234,7 +234,7 @@ def velocity(code: int, sx: Any, sa: Any, sigma: float, u: Any) -> None:
     for t in prange(tasks):
         first, last = blocks * t // tasks, blocks * (t + 1) // tasks
         _give(code, sx, sa, s2, first, last, given[t])
-    factor = sx.dtype.type(VELOCITY_SCALE)
+    factor = sx.dtype.type(PAIR_SCALE)
     for t in prange(tasks):
         first = LANES * (blocks * t // tasks)
         count = min(LANES * (blocks * (t + 1) // tasks), n) - first

@@ -27,12 +27,12 @@ from ecs_fluid.kernels import CHUNKS, FAST
 from ecs_fluid.kernels.blocks import Blocks, point_blocks
 from ecs_fluid.kernels.pairwise import (
     GRADIENT_SUMS,
-    SCALE,
-    VELOCITY_SCALE,
+    PAIR_SCALE,
     VELOCITY_SUMS,
     add_gradient,
     add_velocity,
     block_arrays,
+    join_gradient,
     load_block,
     pad_pack,
     store_block,
@@ -209,7 +209,7 @@ def _velocity(
                 add_velocity(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs += filled * count
                 filled = 0
-            store_block(sums, 0, VELOCITY_SCALE, order, first, count, u)
+            store_block(sums, 0, PAIR_SCALE, order, first, count, u)
     return pairs
 
 
@@ -238,8 +238,9 @@ def _velocity_gradient(
                 add_gradient(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs += filled * count
                 filled = 0
-            store_block(sums, 0, SCALE, order, first, count, u)
-            store_block(sums, 3, SCALE, order, first, count, du)
+            join_gradient(count, sums)
+            store_block(sums, 0, PAIR_SCALE, order, first, count, u)
+            store_block(sums, 3, PAIR_SCALE, order, first, count, du)
     return pairs
 
 

@@ -94,6 +94,23 @@ def test_hash_sees_the_last_bit_and_the_seed() -> None:
     assert emitted(3) == emitted(3) != emitted(4)
 
 
+@pytest.mark.nightly
+def test_fresh_and_cached_pair_loops_agree(tmp_path: Path) -> None:
+    """The same for every solver's pairs, with every regularisation in both precisions."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    worker = [sys.executable, str(WORKER.with_name("pairs_worker.py"))]
+    first, second = (
+        subprocess.run(
+            worker, env=environment, capture_output=True, text=True, check=True, timeout=600
+        ).stdout
+        for _ in range(2)
+    )
+    lines = first.splitlines()
+    # Two precisions, four regularisations, six sums; the result of each is its own.
+    assert len({line.split()[-1] for line in lines}) == len(lines) == 48
+    assert second.splitlines() == lines
+
+
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 @pytest.mark.parametrize("combination", SOME, ids="/".join)
 def test_questions_change_nothing(combination: tuple[str, str, str, str]) -> None:
