@@ -101,6 +101,8 @@ class BaroclinicSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the baroclinic rate of every vorton."""
+        from ecs_fluid.kernels.baroclinic import cross
+
         ambient, number = self.field(Ambient), self.world.dtype
         clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
         if not clouds or not ambient.gravity.any():
@@ -112,15 +114,15 @@ class BaroclinicSystem(System):
         if flat >= 0 and not np.delete(ambient.gravity, flat).any():
             return
         slope = self._gradient(clouds, x, rho, volume, flat)
-        push = np.broadcast_to(ambient.gravity, x.shape)
+        push, over = ambient.gravity.copy(), ambient.reference_density[0]
         if self.model == "full":
-            push = push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
+            push, over = (
+                push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number),
+                1.0,
+            )
         if flat >= 0:
-            push = push.copy()
-            push[:, flat] = 0.0
-        rate = cross(slope, push)
-        if self.model == "boussinesq":
-            rate /= ambient.reference_density[0]
+            push[..., flat] = 0.0
+        rate = cross(slope, push, 1.0 / over)
         add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
     @property
@@ -206,11 +208,3 @@ def _among_neighbours(
         x = np.concatenate([x, places.astype(x.dtype)])
         values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))
     return weighted_gradient(x, values, reach, volume, flat)[:n]
-
-
-def cross(a: Array, b: Array) -> Array:
-    """Vector products (n, 3) of rows."""
-    out = np.empty_like(a)
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        np.subtract(a[:, j] * b[:, k], a[:, k] * b[:, j], out=out[:, i])
-    return out

@@ -59,7 +59,7 @@ class Load(NamedTuple):
     volume: Array
     """(n,) m^3"""
     rows: Array
-    """(n, 3 + WIDTH) positions, and extensive amounts of `kernels.mixture`"""
+    """(n, 3 + AMOUNTS) positions, and extensive amounts of `kernels.mixture`"""
 
 
 class TransferSystem(System):
@@ -126,12 +126,12 @@ class TransferSystem(System):
         )
 
     def _load(self, ambient: Ambient, clouds: list[Tables]) -> Load:
-        from ecs_fluid.kernels.mixture import WIDTH
+        from ecs_fluid.kernels.mixture import AMOUNTS
 
         number = self.world.dtype
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        rows = np.zeros((len(x), 3 + WIDTH), number)
+        rows = np.zeros((len(x), 3 + AMOUNTS), number)
         if len(x):
             amounts = rows.T[3:]
             mass = joined([particle_density(tables, ambient) for tables in clouds], (), number) * volume
@@ -202,14 +202,13 @@ class TransferSystem(System):
     def _smoothly(self, rows: Array, start: Array, inverse: float, shape: tuple[int, ...]) -> Array:
         """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
         from ecs_fluid.kernels import cubic
-        from ecs_fluid.kernels.mixture import AMOUNTS
 
         grid, number = self.field(TransferGrid), self.world.dtype
-        columns = np.ascontiguousarray(rows.T[: 3 + AMOUNTS])
-        out = self._memory.array("amounts", (*shape, AMOUNTS), number)
+        columns = np.ascontiguousarray(rows.T)
         amounts = columns[3:] * number(inverse)
+        out = self._memory.array("amounts", (*shape, len(amounts)), number)
         cubic.scatter(columns[:3], amounts, start, grid.origin, grid.spacing, grid.cells, out)
-        return out.reshape(-1, shape[2], AMOUNTS)
+        return out.reshape(-1, shape[2], len(amounts))
 
     def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:
         """Least and largest temperature of the particles and of the ambient."""

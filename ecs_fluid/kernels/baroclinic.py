@@ -36,8 +36,8 @@ from ecs_fluid.kernels.neighbours import (
     fill_lanes,
     first_cell,
     lane_group,
-    packed,
     runs_around,
+    sorted_rows,
     stacked,
 )
 from ecs_fluid.kernels.partition import partition
@@ -115,12 +115,12 @@ def _add_moments(
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def _neighbour_moments(
-    rows: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    cells: np.ndarray, reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
+    rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
 ) -> None:  # fmt: skip
-    """From the rows x, y, z, h^2, V and the values m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
+    """From the rows x, y, z, h^2, V and m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
     (3 columns, c_p relative to the particle) and the six entries of m_p B_p."""
-    n, width = values.shape[0], lanes_of(rows)
+    n, width = rows.shape[0], lanes_of(rows)
     for chunk in prange(CHUNKS):
         p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if p == last:
@@ -140,7 +140,7 @@ def _neighbour_moments(
                 for c in range(4):
                     moments[t, c] = rows[t, c]
                 for c in range(9):
-                    moments[t, 4 + c] = values[t] * inverse[c]
+                    moments[t, 4 + c] = rows[t, 5] * inverse[c]
             p = end
 
 
@@ -240,6 +240,25 @@ def _weighted_gradient(
             p = end
 
 
+@njit(parallel=True, cache=True)
+def _cross(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+    n, step = a.shape[0], 1 if b.shape[0] > 1 else 0
+    for chunk in prange(CHUNKS):
+        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            other = row * step
+            x, y, z = factor * a[row, 0], factor * a[row, 1], factor * a[row, 2]
+            out[row, 0] = y * b[other, 2] - z * b[other, 1]
+            out[row, 1] = z * b[other, 0] - x * b[other, 2]
+            out[row, 2] = x * b[other, 1] - y * b[other, 0]
+
+
+def cross(a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> np.ndarray:
+    """``factor`` times the vector products (n, 3) of rows; ``b`` (n, 3), or (3,) for all of them."""
+    out = np.empty_like(a)
+    _cross(a, b.reshape(-1, 3), a.dtype.type(factor), out)
+    return out
+
+
 def weighted_gradient(
     x: np.ndarray, values: np.ndarray, reach: np.ndarray, volume: np.ndarray, flat: int = -1
 ) -> np.ndarray:
@@ -255,11 +274,11 @@ def weighted_gradient(
     far = float(reach.max())
     grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
     start, order = partition(x, *grid)
-    rows = np.take(packed(x, reach * reach, volume), order, axis=0)
+    rows = sorted_rows(x, reach * reach, volume, values, order)
     moments = np.empty((len(x), 13), x.dtype)
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
     filled, uniform = _FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
-    _neighbour_moments(rows, np.take(values, order), start, *grid, far, filled, flat, uniform, moments)
+    _neighbour_moments(rows, start, *grid, far, filled, flat, uniform, moments)
     _weighted_gradient(moments, volume, start, *grid, far, uniform, order, out)
     return out

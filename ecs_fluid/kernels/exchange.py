@@ -48,8 +48,8 @@ from ecs_fluid.kernels.neighbours import (
     fill_lanes,
     first_cell,
     lane_group,
-    packed,
     runs_around,
+    sorted_rows,
     stacked,
 )
 from ecs_fluid.kernels.partition import partition
@@ -295,19 +295,20 @@ class Sorting:
     """How rows were sorted last: what exchanges between the same particles does so by the same cells."""
 
     def __init__(self) -> None:
-        self._rows, self._kind = np.empty((0, 5)), (0, 0)
+        self._particles: tuple[np.ndarray, ...] = ()
+        self._kind = 0, 0
         self._start = self._place = np.empty(0, np.int64)
-        self._grid = (self._rows,) * 3
+        self._grid = (np.empty(0),) * 3
 
     def of(
-        self, rows: np.ndarray, order: int, dimension: int
+        self, x: np.ndarray, eps: np.ndarray, order: int, dimension: int
     ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(start, place, grid) of the rows x, y, z, eps and volume; they must not be changed afterwards."""
-        if self._kind != (order, dimension) or not np.array_equal(self._rows, rows):
-            x = np.ascontiguousarray(rows[:, :3])
-            self._grid = exchange_grid(*bounds(x), float(rows[:, 3].max()), len(x), order, dimension)
+        """(start, place, grid) of particles at x (n, 3) of exchange lengths eps (n,)."""
+        same = self._kind == (order, dimension) and all(map(np.array_equal, self._particles, (x, eps)))
+        if not same:
+            self._grid = exchange_grid(*bounds(x), float(eps.max()), len(x), order, dimension)
             self._start, self._place = partition(x, *self._grid)
-            self._rows, self._kind = rows, (order, dimension)
+            self._particles, self._kind = (x.copy(), eps.copy()), (order, dimension)
         return self._start, self._place, self._grid
 
 
@@ -330,9 +331,8 @@ def exchange_rows(
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
-    particles = packed(x, eps, volume)
-    start, place, grid = (sorting or Sorting()).of(particles, order, dimension)
-    rows = np.take(packed(particles, values), place, axis=0)
+    start, place, grid = (sorting or Sorting()).of(x, eps, order, dimension)
+    rows = sorted_rows(x, eps, volume, values, place)
     amounts, lost = np.empty((len(x), rows.shape[1] - 5), x.dtype), np.empty_like(eps)
     exchange(rows, start, grid, viscosity, amounts, lost, order, dimension)
     rate.reshape(amounts.shape)[place], loss[place] = amounts, lost

@@ -23,6 +23,8 @@ from numba import njit, prange
 
 from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.interpolation import axis_weight
+from ecs_fluid.kernels.lanes import load_four, spread_four, store_four
+from ecs_fluid.kernels.partition import axis_cell
 from ecs_fluid.kernels.vectors import INLINE
 
 AMOUNTS = 7
@@ -101,6 +103,32 @@ def mix(
             _mix_line(shared[row], rest, warm, (low, high, light, dark, held), row, 0, points, out)
 
 
+@njit(**{**INLINE, "fastmath": {"contract"}})
+def _place(particles: Any, p: int, origin: Any, spacing: Any, cells: Any, places: Any) -> None:
+    """Weights of the upper points along x, y, z, the cell along z, and the amounts of a particle."""
+    first = p * (4 + WIDTH)
+    for a in range(3):
+        inverse = 1.0 / spacing[a]
+        cell = axis_cell(particles[p, a], origin[a], inverse, cells[a])
+        places[first + a] = axis_weight(particles[p, a], origin[a], inverse, cell)
+        places[first + 3] = cell
+    for c in range(AMOUNTS):
+        places[first + 4 + c] = particles[p, 3 + c]
+    for c in range(AMOUNTS, WIDTH):
+        places[first + 4 + c] = 0.0
+
+
+@njit(**{**INLINE, "fastmath": {"contract"}})
+def _add(places: Any, first: Any, lower: Any, upper: Any, sums: Any, to: Any) -> None:
+    """Add the amounts from ``places[first]`` on to those of a point and of the one above it."""
+    w, v = spread_four(lower), spread_four(upper)
+    for c in range(0, WIDTH, 4):
+        amounts = load_four(places, first + c)
+        store_four(sums, to + c, load_four(sums, to + c) + w * amounts)
+        above = to + WIDTH + c
+        store_four(sums, above, load_four(sums, above) + v * amounts)
+
+
 @njit(**PLAIN)
 def share(
     particles: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
@@ -109,43 +137,37 @@ def share(
 ) -> None:  # fmt: skip
     """Fields ``out`` (FIELDS, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
 
-    ``particles`` (n, 3 + WIDTH): position [m], AMOUNTS and nothing, sorted by cell with ``start`` as
-    ``partition`` made it for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
+    ``particles`` (n, 3 + AMOUNTS): position [m] and amounts, sorted by cell with ``start`` as ``partition``
+    made it for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
     """
     nx, ny, nz = cells[0], cells[1], cells[2]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     kind = out.dtype.type
     one, zero, scale = kind(1), kind(0), kind(inverse)
-    rows = (nx + 1) * (ny + 1)
+    n, rows = particles.shape[0], (nx + 1) * (ny + 1)
+    places = np.empty(n * (4 + WIDTH), out.dtype)
     for chunk in prange(CHUNKS):
-        sums = np.zeros((nz + 1, WIDTH), out.dtype)
+        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            _place(particles, p, origin, spacing, cells, places)
+    for chunk in prange(CHUNKS):
+        flat = np.zeros((nz + 1) * WIDTH, out.dtype)
+        sums = flat.reshape((nz + 1, WIDTH))
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
             _rest(rest, warm, row, out)
             i, j = row // (ny + 1), row % (ny + 1)
-            first, last = nz + 1, 0
+            first, last = np.int64(nz + 1), np.int64(0)
             # The four rows of cells along z that have this line as an edge.
             for corner in range(4):
                 ci, cj = i - 1 + corner // 2, j - 1 + corner % 2
                 if ci < 0 or cj < 0 or ci >= nx or cj >= ny:
                     continue
                 cell = (ci * ny + cj) * nz
-                if start[cell] == start[cell + nz]:
-                    continue
-                k = 0
                 for p in range(start[cell], start[cell + nz]):
-                    while start[cell + k + 1] <= p:
-                        k += 1
-                    particle = particles[p]
-                    fx = kind(axis_weight(particle[0], origin[0], inv0, ci))
-                    fy = kind(axis_weight(particle[1], origin[1], inv1, cj))
-                    fz = kind(axis_weight(particle[2], origin[2], inv2, k))
+                    at = p * (4 + WIDTH)
+                    fx, fy, fz, k = places[at], places[at + 1], places[at + 2], np.int64(places[at + 3])
                     w = (fx if ci < i else one - fx) * (fy if cj < j else one - fy) * scale
-                    lower, upper = w * (one - fz), w * fz
-                    for c in range(WIDTH):
-                        sums[k, c] += lower * particle[3 + c]
-                        sums[k + 1, c] += upper * particle[3 + c]
-                    first, last = min(first, k), max(last, k + 2)
+                    _add(places, at + 4, w * (one - fz), w * fz, flat, k * WIDTH)
+                    first, last = min(first, k), max(last, np.int64(k + 2))
             _mix_line(sums, rest, warm, (low, high, light, dark, False), row, first, last, out)
-            for k in range(first, last):
+            for point in range(first, last):
                 for c in range(WIDTH):
-                    sums[k, c] = zero
+                    sums[point, c] = zero

@@ -15,10 +15,12 @@ nothing for a source whose columns are all zero. Longer neighbourhoods are met i
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
+from ecs_fluid.kernels import CHUNKS
 from ecs_fluid.kernels.lanes import lanes_of
 from ecs_fluid.kernels.partition import axis_cell
 from ecs_fluid.kernels.vectors import INLINE, LANES
@@ -56,6 +58,29 @@ def packed(*parts: np.ndarray) -> np.ndarray:
     for part in columns:
         out[:, first : first + part.shape[1]] = part
         first += part.shape[1]
+    return out
+
+
+@njit(parallel=True, cache=True)
+def _sort_rows(x: Any, width: Any, volume: Any, values: Any, order: Any, out: Any) -> None:
+    n, count = order.shape[0], values.shape[1]
+    for c in prange(CHUNKS):
+        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            row = order[s]
+            for a in range(3):
+                out[s, a] = x[row, a]
+            out[s, 3], out[s, 4] = width[row], volume[row]
+            for k in range(count):
+                out[s, 5 + k] = values[row, k]
+
+
+def sorted_rows(
+    x: np.ndarray, width: np.ndarray, volume: np.ndarray, values: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """``packed(x, width, volume, values)[order]``: (n, 5 + k) of (n, 3), (n,), (n,) and (n, k) or (n,)."""
+    columns = values.reshape(len(x), math.prod(values.shape[1:]))
+    out = np.empty((len(x), 5 + columns.shape[1]), x.dtype)
+    _sort_rows(x, width, volume, columns, order, out)
     return out
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.interpolation import scatter
-from ecs_fluid.kernels.mixture import AMOUNTS, FIELDS, WIDTH, mix, share
+from ecs_fluid.kernels.mixture import AMOUNTS, FIELDS, mix, share
 from ecs_fluid.kernels.partition import gather_sorted, partition
 
 
@@ -63,8 +63,7 @@ def test_sharing_and_mixing_at_once_is_sharing_then_mixing(kind: type, cells: tu
     amounts = draw.random((200, AMOUNTS)).astype(kind) * np.array(
         [0.02, 0.02, 0.02, 8, 0.01, 0.005, 0.005], kind
     )
-    rows = np.zeros((200, 3 + WIDTH), kind)
-    rows[:, :3], rows[:, 3 : 3 + AMOUNTS] = x, amounts
+    rows = np.concatenate([x, amounts], axis=1)
     points = count + 1
     rest, warm = np.linspace(1.2, 1.0, points[2]).astype(kind), np.linspace(300, 310, points[2]).astype(kind)
     inverse = 1.5
