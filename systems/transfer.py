@@ -58,8 +58,8 @@ class Load(NamedTuple):
     """(n, 3) positions, m"""
     volume: Array
     """(n,) m^3"""
-    rows: Array
-    """(n, 3 + AMOUNTS) positions, and extensive amounts of `kernels.mixture`"""
+    amounts: Array
+    """(AMOUNTS, n) what they share, as in `kernels.mixture`"""
 
 
 class TransferSystem(System):
@@ -131,11 +131,9 @@ class TransferSystem(System):
         number = self.world.dtype
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        rows = np.zeros((len(x), 3 + AMOUNTS), number)
+        amounts = np.zeros((AMOUNTS, len(x)), number)
         if len(x):
-            amounts = rows.T[3:]
             mass = joined([particle_density(tables, ambient) for tables in clouds], (), number) * volume
-            rows[:, :3] = x
             amounts[0], amounts[1] = volume, mass
             np.subtract(mass, ambient_density(ambient, x[:, 2]) * volume, out=amounts[2])
             first = 0
@@ -146,7 +144,7 @@ class TransferSystem(System):
                 for k, name in enumerate(("fuel", "flame", "smoke")):
                     if Species in tables:
                         np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
-        return Load(x, volume, rows)
+        return Load(x, volume, amounts)
 
     def _enclose(self, load: Load, clouds: list[Tables]) -> None:
         from ecs_fluid.kernels.grid import flat_axes
@@ -185,30 +183,30 @@ class TransferSystem(System):
         rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
         mesh = grid.origin, grid.spacing, grid.cells
         start, order = partition(load.x, *mesh)
-        rows = np.take(load.rows, order, axis=0)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
         fields = self._memory.array("fields", (FIELDS, *shape), number)
         out = fields.reshape(FIELDS, -1, shape[2])
         fluid = rest, warm, *self._limits(warm, clouds)
         looks = number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction)
         if self.kernel == "linear":
-            share(rows, start, *mesh, inverse, *fluid, *looks, out)
+            share(load.x, load.amounts, start, order, *mesh, inverse, *fluid, *looks, out)
         else:
-            mix(self._smoothly(rows, start, inverse, shape), *fluid, *looks, True, out)
+            mix(self._smoothly(load, start, order, inverse), *fluid, *looks, True, out)
         density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
         species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
 
-    def _smoothly(self, rows: Array, start: Array, inverse: float, shape: tuple[int, ...]) -> Array:
+    def _smoothly(self, load: Load, start: Array, order: Array, inverse: float) -> Array:
         """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
         from ecs_fluid.kernels import cubic
+        from ecs_fluid.kernels.partition import gather_sorted
 
         grid, number = self.field(TransferGrid), self.world.dtype
-        columns = np.ascontiguousarray(rows.T)
-        amounts = columns[3:] * number(inverse)
-        out = self._memory.array("amounts", (*shape, len(amounts)), number)
-        cubic.scatter(columns[:3], amounts, start, grid.origin, grid.spacing, grid.cells, out)
-        return out.reshape(-1, shape[2], len(amounts))
+        amounts = np.take(load.amounts, order, axis=1) * number(inverse)
+        out = self._memory.array("amounts", (*(int(n) + 1 for n in grid.cells), len(amounts)), number)
+        x = gather_sorted(load.x, order)
+        cubic.scatter(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
+        return out.reshape(-1, *out.shape[2:])
 
     def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:
         """Least and largest temperature of the particles and of the ambient."""

@@ -104,16 +104,18 @@ def mix(
 
 
 @njit(**{**INLINE, "fastmath": {"contract"}})
-def _place(particles: Any, p: int, origin: Any, spacing: Any, cells: Any, places: Any) -> None:
+def _place(
+    x: Any, amounts: Any, row: int, p: int, origin: Any, spacing: Any, cells: Any, places: Any
+) -> None:
     """Weights of the upper points along x, y, z, the cell along z, and the amounts of a particle."""
     first = p * (4 + WIDTH)
     for a in range(3):
         inverse = 1.0 / spacing[a]
-        cell = axis_cell(particles[p, a], origin[a], inverse, cells[a])
-        places[first + a] = axis_weight(particles[p, a], origin[a], inverse, cell)
+        cell = axis_cell(x[row, a], origin[a], inverse, cells[a])
+        places[first + a] = axis_weight(x[row, a], origin[a], inverse, cell)
         places[first + 3] = cell
     for c in range(AMOUNTS):
-        places[first + 4 + c] = particles[p, 3 + c]
+        places[first + 4 + c] = amounts[c, row]
     for c in range(AMOUNTS, WIDTH):
         places[first + 4 + c] = 0.0
 
@@ -131,23 +133,23 @@ def _add(places: Any, first: Any, lower: Any, upper: Any, sums: Any, to: Any) ->
 
 @njit(**PLAIN)
 def share(
-    particles: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    inverse: float, rest: np.ndarray, warm: np.ndarray, low: float, high: float, light: float, dark: float,
-    out: np.ndarray,
+    x: np.ndarray, amounts: np.ndarray, start: np.ndarray, order: np.ndarray, origin: np.ndarray,
+    spacing: np.ndarray, cells: np.ndarray, inverse: float, rest: np.ndarray, warm: np.ndarray, low: float,
+    high: float, light: float, dark: float, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Fields ``out`` (FIELDS, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
 
-    ``particles`` (n, 3 + AMOUNTS): position [m] and amounts, sorted by cell with ``start`` as ``partition``
-    made it for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
+    ``x`` (n, 3) m and ``amounts`` (AMOUNTS, n), with ``start`` and ``order`` as ``partition`` made them for
+    this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
     """
     nx, ny, nz = cells[0], cells[1], cells[2]
     kind = out.dtype.type
     one, zero, scale = kind(1), kind(0), kind(inverse)
-    n, rows = particles.shape[0], (nx + 1) * (ny + 1)
+    n, rows = order.shape[0], (nx + 1) * (ny + 1)
     places = np.empty(n * (4 + WIDTH), out.dtype)
     for chunk in prange(CHUNKS):
         for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            _place(particles, p, origin, spacing, cells, places)
+            _place(x, amounts, order[p], p, origin, spacing, cells, places)
     for chunk in prange(CHUNKS):
         flat = np.zeros((nz + 1) * WIDTH, out.dtype)
         sums = flat.reshape((nz + 1, WIDTH))

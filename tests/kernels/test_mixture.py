@@ -63,16 +63,15 @@ def test_sharing_and_mixing_at_once_is_sharing_then_mixing(kind: type, cells: tu
     amounts = draw.random((200, AMOUNTS)).astype(kind) * np.array(
         [0.02, 0.02, 0.02, 8, 0.01, 0.005, 0.005], kind
     )
-    rows = np.concatenate([x, amounts], axis=1)
     points = count + 1
     rest, warm = np.linspace(1.2, 1.0, points[2]).astype(kind), np.linspace(300, 310, points[2]).astype(kind)
     inverse = 1.5
     sums = scatter(gather_sorted(x, order), gather_sorted(amounts * kind(inverse), order), start, *mesh)
     expected = fields(sums.reshape(-1, points[2], AMOUNTS), rest, warm)
     out = np.full_like(expected, np.nan)
-    share(
-        rows[order], start, *mesh, inverse, rest, warm, kind(250), kind(900), kind(2e-7), kind(10), out
-    )  # fmt: skip
+    columns = np.ascontiguousarray(amounts.T)
+    fluid = rest, warm, kind(250), kind(900), kind(2e-7), kind(10)
+    share(x, columns, start, order, *mesh, inverse, *fluid, out)
     # Sums of at most 200 terms, all positive; the light of the mixtures cancels up to 4 digits.
     for found, wanted in zip(out, expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(kind).eps, atol=1e-30)
