@@ -28,6 +28,8 @@ tried anew when recent ticks take as much longer than they did: another process 
 threads then wait for one another longer than they work."""
 RECENT = 1 / 16
 """Weight of the newest tick in the mean of recent ones."""
+CLEAR = 1.1
+"""All threads stay unless another plan is so much better: trials are short, and begin with threads asleep."""
 SWITCH = 1e-5
 """s; time that all threads have to save. Changing their number, and back, takes about that."""
 
@@ -104,7 +106,8 @@ class Threads:
             if 0 < len(self._alone) < len(one):
                 self._plan = MIXED
                 return
-        self._plan = min((plan for plan, ticks in self._ticks.items() if ticks), key=self._length)
+        best = min((plan for plan, ticks in self._ticks.items() if ticks), key=self._length)
+        self._plan = ALL if on_all < CLEAR * self._length(best) else best
         self._trying, self._recent = False, self._length(self._plan)
 
     def _watch(self, seconds: float) -> None:
