@@ -46,7 +46,7 @@ class Threads:
         self._begin()
 
     def _begin(self) -> None:
-        self._plan, self._trying, self._age, self._recent = ALL, True, 0, 0.0
+        self._plan, self._trying, self._age, self._recent, self._expected = ALL, True, 0, 0.0, 0.0
         self._ticks: dict[str, list[dict[int, float]]] = {ALL: [], ONE: [], MIXED: []}
         self._alone: set[int] = set()
 
@@ -108,15 +108,15 @@ class Threads:
                 return
         best = min((plan for plan, ticks in self._ticks.items() if ticks), key=self._length)
         self._plan = ALL if on_all < CLEAR * self._length(best) else best
-        self._trying, self._recent = False, self._length(self._plan)
+        self._trying, self._expected = False, self._length(self._plan)
+        self._recent = self._expected
 
     def _watch(self, seconds: float) -> None:
         """Begin anew when ticks have become slow, or after a while."""
         self._age += 1
         self._recent += RECENT * (seconds - self._recent)
-        chosen = self._length(self._plan)
-        due = self._age >= (FORGOTTEN if chosen < LONG else 4 * FORGOTTEN)
-        if due or self._recent > WORSE * chosen:
+        due = self._age >= (FORGOTTEN if self._expected < LONG else 4 * FORGOTTEN)
+        if due or self._recent > WORSE * self._expected:
             self._begin()
 
     def _seconds(self, plan: str) -> dict[int, float]:

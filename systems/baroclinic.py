@@ -116,10 +116,8 @@ class BaroclinicSystem(System):
         slope = self._gradient(clouds, x, rho, volume, flat)
         push, over = ambient.gravity.copy(), ambient.reference_density[0]
         if self.model == "full":
-            push, over = (
-                push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number),
-                1.0,
-            )
+            over = 1.0
+            push = push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
         if flat >= 0:
             push[..., flat] = 0.0
         rate = cross(slope, push, 1.0 / over)

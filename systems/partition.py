@@ -197,9 +197,8 @@ class PartitionSystem(System):
             across = every[:, :3].min(axis=0) > 0.0
             widest, count = float(every[:, 3].max()), int(every[:, 4].sum())
         mean = widest
-        if ranks is None and count and sigma.min() == widest:
-            pass  # as the sum below gives it
-        elif 0.0 < widest < np.inf:
+        equal = ranks is None and count and sigma.min() == widest  # then the sum gives this mean too
+        if 0.0 < widest < np.inf and not equal:
             # Whole numbers have one sum, whoever holds which rows.
             some = (sigma[k : k + 2**15].astype(np.float64) for k in range(0, len(sigma), 2**15))
             units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)

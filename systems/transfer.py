@@ -156,10 +156,13 @@ class TransferSystem(System):
             grid.cells, grid.flat = np.ones(3, np.int64), np.zeros(3, np.int64)
             return
         lo, hi = bounds(load.x)
+        mean = float(load.volume.mean(dtype=np.float64))
+        if not (np.isfinite(hi - lo).all() and 0.0 < mean < math.inf):
+            # Any grid does: the guard ends this tick and says what is not finite.
+            lo, hi, mean = np.zeros(3), np.zeros(3), 1.0
         flat = flat_axes(lo, hi)
         if np.count_nonzero(flat) != 1 or not across(clouds, int(flat.argmax())):
             flat = np.zeros(3, dtype=bool)
-        mean = float(load.volume.mean(dtype=np.float64))
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
         limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
         extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
@@ -270,9 +273,13 @@ class SamplingSystem(System):
         grid = self.field(TransferGrid)
         fields, names = self._fields()
         for entity in tracers:
-            x = entity[Position].x
-            spare, tables = self._memory.array(entity.name, (len(x),), self.world.dtype), entity.tables
-            columns = [tables[kind].__dict__[name] if kind in tables else spare for kind, name in names]
+            x, tables = entity[Position].x, entity.tables
+            columns = [
+                tables[kind].__dict__[name]
+                if kind in tables  # else to nowhere
+                else self._memory.array(entity.name, (len(x),), self.world.dtype)
+                for kind, name in names
+            ]
             interpolate_columns(x, grid.origin, grid.spacing, fields, columns)
             self._outside(entity, x)
 

@@ -117,22 +117,23 @@ def ways_to_go(
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
     x, alpha, off = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64)
-    more = 0
+    turned = np.zeros(n, np.bool_)
     for c in range(n):
         # Off the normal a vorton might leave a container by another wall.
         off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
-        more += spun[c, 0] != before[c, 0] or spun[c, 1] != before[c, 1] or spun[c, 2] != before[c, 2]
+        for k in range(3):
+            turned[c] |= spun[c, k] != before[c, k]
     reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off)
     one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
+    more, s = np.count_nonzero(turned), 0
     two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
-    s = 0
     for c in range(n):
         one[2][c] = one[2][n + c] = near.sigma[c]
         for k in range(3):
             # What goes away acts with the opposite strength.
             one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
             one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
-        if spun[c, 0] != before[c, 0] or spun[c, 1] != before[c, 1] or spun[c, 2] != before[c, 2]:
+        if turned[c]:
             two[2][s] = near.sigma[c]
             for k in range(3):
                 two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]

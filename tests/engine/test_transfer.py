@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import DivergedError, RecipeError
 
 
 def loaded(
@@ -158,6 +158,44 @@ def test_sampling_takes_only_what_it_is_told() -> None:
     assert (world["dye"][ef.Temperature].T > 301.0).all()
     with pytest.raises(RecipeError, match="entity 'puff' has a Volume or a Strength"):
         world.add_system(ef.SamplingSystem(on=("puff",)))
+
+
+class Wild(ef.System):
+    """Throws one particle out of the world, or makes one swell without end."""
+
+    reads = writes = (ef.Position, ef.Volume)
+    phase = "prepare"
+    before = (ef.TransferSystem,)
+    column: str
+    value: str
+
+    def process(self, dt: float) -> None:
+        puff = self.world["puff"]
+        (puff[ef.Position].x[:, 1] if self.column == "x" else puff[ef.Volume].volume)[7] = float(self.value)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "m4"])
+@pytest.mark.parametrize("column", ["x", "volume"])
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_what_is_not_finite_ends_the_tick_in_one_sentence(kernel: str, column: str, value: str) -> None:
+    world = loaded(kernel=kernel)
+    world.add_systems([Wild(column=column, value=value)])
+    named = {"x": r"Position\.x", "volume": r"Volume\.volume"}[column]
+    with pytest.raises(DivergedError, match=rf"Wild made.*{named} row 7"):
+        world.step()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "m4"])
+def test_a_particle_very_far_away_makes_cells_large(kernel: str) -> None:
+    """The grid has its most cells, and holds all excess mass still."""
+    world = loaded(kernel=kernel)
+    world.add_systems([Wild(column="x", value="1e30")])
+    world.step()
+    grid, rho = world.fluid[ef.TransferGrid], world["puff"][ef.Density].rho
+    exact = ((rho - 1.0) * world["puff"][ef.Volume].volume).sum()
+    assert grid.cells.prod() <= 2**21
+    total = world.fluid[ef.DensityField].excess.sum() * np.prod(grid.spacing)
+    assert total == pytest.approx(exact, rel=1e-9)
 
 
 def test_world_without_particles_has_ambient_fields() -> None:
