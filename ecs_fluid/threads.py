@@ -57,6 +57,8 @@ class Threads:
         What is done within is a tick; with `learn` its times count.
         """
         numba = sys.modules.get("numba")
+        if numba:
+            import ecs_fluid.kernels  # noqa: F401  (it chooses the library of the threads, before they start)
         self._most = self._now = numba.get_num_threads() if numba else 1
         self._tick = {}
         try:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,19 +54,25 @@ def fastest_first(seconds: Array, n: int, m: int, tolerance: float, gradient: bo
     Times are interpolated between the measured numbers of vortons, and between tolerances, as powers. With
     m targets the direct sum takes m/n of its time for n, the tree too, the multipole method (n + m)/2n.
     """
-    times = {}
+    table = seconds[int(gradient)].astype(np.float64)
+    return _fastest_first(table.tobytes(), n, m, tolerance)
+
+
+@lru_cache
+def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float) -> list[str]:
+    times, tables = {}, np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
     for s, solver in enumerate(SOLVERS):
-        alike = _at(seconds[int(gradient), :, s, :], n, tolerance)
+        alike = _at([row[s] for row in tables], n, tolerance)
         if alike < NEVER:
             times[solver] = alike * ((n + m) / (2 * n) if solver == "fmm" else m / n)
     return sorted(times, key=times.__getitem__)
 
 
-def _at(table: Array, n: int, tolerance: float) -> float:
+def _at(table: list[list[float]], n: int, tolerance: float) -> float:
     """Time for n vortons and a tolerance, from a table (tolerances, sizes)."""
-    goals = -np.log10(TOLERANCES)
+    goals = [-math.log10(kept) for kept in TOLERANCES]
     goal = min(max(-math.log10(tolerance), goals[0]), goals[-1])
-    low = int(np.clip(np.searchsorted(goals, goal) - 1, 0, len(goals) - 2))
+    low = _below(goals, goal)
     part = (goal - goals[low]) / (goals[low + 1] - goals[low])
     first, second = _power(table[low], n), _power(table[low + 1], n)
     if max(first, second) >= NEVER:
@@ -73,11 +81,16 @@ def _at(table: Array, n: int, tolerance: float) -> float:
     return float(first ** (1.0 - part) * second**part)
 
 
-def _power(row: Array, n: int) -> float:
+def _power(row: list[float], n: int) -> float:
     """Time for n vortons: a power between two sizes, and beyond the last."""
-    i = int(np.clip(np.searchsorted(SIZES, n) - 1, 0, len(SIZES) - 2))
-    a, b = float(row[i]), float(row[i + 1])
+    i = _below(SIZES, n)
+    a, b = row[i], row[i + 1]
     if max(a, b) >= NEVER:
         return NEVER
     slope = math.log(b / a) / math.log(SIZES[i + 1] / SIZES[i])
     return float(a * (n / SIZES[i]) ** slope)
+
+
+def _below(marks: Sequence[float], value: float) -> int:
+    """Number of the mark below the value, of which the one above is a mark too."""
+    return min(max(bisect_left(marks, value) - 1, 0), len(marks) - 2)

@@ -45,7 +45,7 @@ AT_VORTONS, AT_GRID = 0, 1
 SHARED_PAIRS = 2**16
 """From this many pairs of target and vorton on, ranks share a sum out."""
 
-FEW_PAIRS = 2**22
+FEW_PAIRS = 2**18
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
