@@ -45,7 +45,7 @@ AT_VORTONS, AT_GRID = 0, 1
 SHARED_PAIRS = 2**16
 """From this many pairs of target and vorton on, ranks share a sum out."""
 
-FEW_PAIRS = 2**18
+SURELY_DIRECT = 2**18
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
@@ -323,7 +323,7 @@ class Summation:
         from ecs_fluid.kernels import tree
 
         n, m = len(self.sigma), len(targets)
-        if n * m > FEW_PAIRS:
+        if n * m > SURELY_DIRECT:
             for solver in fastest_first(self.how.times, n, m, self.how.tolerance, du is not None):
                 if solver == "direct":
                     break

@@ -28,11 +28,15 @@ from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import PER_CORE, PartitionSystem
 from ecs_fluid.systems.potential_grid import CLEARANCE
 from ecs_fluid.systems.solver_times import stored
-from ecs_fluid.systems.summation import FEW_PAIRS, MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
+from ecs_fluid.systems.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
 from ecs_fluid.world import World
 
 HYBRID_PER_CORE = 3.0
 """Field cells per core radius of the hybrid: with 2, vortons jerk half as much again as by direct sums."""
+
+FEW_PAIRS = 2**22
+"""Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
+less than it takes to sort the vortons and grow a tree for so few points."""
 
 Table = tuple[Entity, Array, Array, Array | None]
 """A population of vortons, with its positions, velocities and velocity gradients."""

@@ -101,7 +101,12 @@ def test_imports_point_one_way(part: str) -> None:
     assert checked > 0
 
 
-KERNELS_MAY_ALSO = {"fmm_lanes.py": {"llvmlite"}, "lanes.py": {"llvmlite"}, "freespace.py": {"scipy"}}
+KERNELS_MAY_ALSO = {
+    "fmm_lanes.py": {"llvmlite"},
+    "lanes.py": {"llvmlite"},
+    "vectors.py": {"llvmlite"},
+    "freespace.py": {"scipy"},
+}
 """numba's own code generator, for vectors in registers; and scipy's fast Fourier transform."""
 
 

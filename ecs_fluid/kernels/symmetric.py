@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, prange
+from numba.extending import overload
 
 from ecs_fluid.kernels import FAST
 from ecs_fluid.kernels.pairwise import PAIR_SCALE
@@ -44,22 +45,37 @@ all pairs."""
 MAX_TASKS, MIN_BLOCKS = 32, 4
 """Tasks at most, and blocks of a task at least."""
 
-WIDTH = 1040
-"""Vortons of a list: float32 lists stay in the first-level cache (or near). An odd number of cache lines, for
-rows a power of two apart would fall upon the same lines of the cache."""
+ROW_BYTES = 57 * 64
+"""Length of a row of a list, so that its rows stay in a first-level cache of 48 KB (or near). An odd number
+of cache lines, for rows a power of two apart would fall upon the same lines of the cache."""
 
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 _TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 # Loops are inlined by numba, not by LLVM: see ``pairwise``.
 _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 
-# A list is one flat array of rows x, y, z, alpha_x, alpha_y, alpha_z and three sums, each WIDTH long: with
-# constant distances the compiler knows that what it writes is not what it reads.
+# A list is one flat array of rows x, y, z, alpha_x, alpha_y, alpha_z, three sums and the factors of a vorton
+# with all of them: with constant distances the compiler knows that what it writes is not what it reads.
 
 
 def applies(ssigma: Any) -> bool:
     """Whether core radii ``ssigma (n,)`` can be served here: all equal, 1 to MAX_VORTONS of them."""
     return bool(0 < ssigma.size <= MAX_VORTONS and ssigma.min() == ssigma.max())
+
+
+def _width(flat: Any) -> int:
+    """Vortons of a list; in compiled code a constant, for it depends on the precision alone."""
+    return ROW_BYTES // int(flat.itemsize)
+
+
+@overload(_width, jit_options=INLINE)
+def _compiled_width(flat: Any) -> Any:
+    width: int = ROW_BYTES * 8 // flat.dtype.bitwidth
+
+    def constant(flat: Any) -> int:
+        return width
+
+    return constant
 
 
 @njit(**INLINE)
@@ -84,58 +100,48 @@ def _fill(flat: Any, sx: Any, sa: Any, first: int, count: int) -> None:
 
     The last block is filled up with vortons of no strength.
     """
-    n = sx.shape[1]
+    n, width = sx.shape[1], _width(flat)
     blocks = (n + LANES - 1) // LANES
     for b in range(count):
         row = ((first + b) % blocks) * LANES
         real = min(LANES, n - row)
         for c in range(3):
-            at = c * WIDTH + b * LANES
+            at = c * width + b * LANES
             for e in range(real):
                 flat[at + e] = sx[c, row + e]
-                flat[at + 3 * WIDTH + e] = sa[c, row + e]
+                flat[at + 3 * width + e] = sa[c, row + e]
             for e in range(real, LANES):
                 flat[at + e] = 0.0
-                flat[at + 3 * WIDTH + e] = 0.0
+                flat[at + 3 * width + e] = 0.0
     for c in range(6, 9):
-        flat[c * WIDTH : c * WIDTH + count * LANES] = 0.0
-
-
-@njit(**INLINE)
-def _arm(code: int, vorton: Any, x: Any, y: Any, z: Any, s2: Any, k: Any, shift: Any) -> Any:
-    """8 g r from a point to a vorton."""
-    dx = vorton[0] - x
-    dy = vorton[1] - y
-    dz = vorton[2] - z
-    f = velocity_factor(code, dx * dx + (dy * dy + (dz * dz + shift)), s2, k)
-    return f * dx, f * dy, f * dz
-
-
-@njit(**INLINE)
-def _vorton(own: Any, i: int) -> Any:
-    return own[0, i], own[1, i], own[2, i], own[3, i], own[4, i], own[5, i]
+        flat[c * width : c * width + count * LANES] = 0.0
 
 
 @njit(**_LOOP)
 def _velocity_loop(code: int, flat: Any, count: int, own: Any, sums: Any, s2: Any) -> None:
-    k, shift = core_constant(code, s2), core_shift(code, s2)
+    k, shift, width = core_constant(code, s2), core_shift(code, s2), _width(flat)
     # One vorton at a time: with two, the compiler may order the sums of the list in several ways, and fresh
-    # and cached code had different bits.
+    # and cached code had different bits. Factors first, then what they multiply: in one loop the chain from
+    # distance to sum is too long for the processor to have enough pairs under way.
     for i in range(LANES):
-        own_vorton = _vorton(own, i)
-        _, _, _, a, b, c = own_vorton
+        px, py, pz, a, b, c = own[0, i], own[1, i], own[2, i], own[3, i], own[4, i], own[5, i]
+        for j in range(LANES * count):
+            dx, dy, dz = px - flat[j], py - flat[width + j], pz - flat[2 * width + j]
+            flat[9 * width + j] = velocity_factor(code, dx * dx + (dy * dy + (dz * dz + shift)), s2, k)
         u = v = w = type(s2)(0.0)
         for j in range(LANES * count):
-            x, y, z = flat[j], flat[WIDTH + j], flat[2 * WIDTH + j]
-            ax, ay, az = flat[3 * WIDTH + j], flat[4 * WIDTH + j], flat[5 * WIDTH + j]
-            fu, fv, fw = flat[6 * WIDTH + j], flat[7 * WIDTH + j], flat[8 * WIDTH + j]
-            dx, dy, dz = _arm(code, own_vorton, x, y, z, s2, k, shift)
+            f = flat[9 * width + j]
+            ax, ay, az = flat[3 * width + j], flat[4 * width + j], flat[5 * width + j]
+            fu, fv, fw = flat[6 * width + j], flat[7 * width + j], flat[8 * width + j]
+            dx = f * (px - flat[j])
+            dy = f * (py - flat[width + j])
+            dz = f * (pz - flat[2 * width + j])
             u += ay * dz - az * dy
             v += az * dx - ax * dz
             w += ax * dy - ay * dx
-            flat[6 * WIDTH + j] = fu - (b * dz - c * dy)
-            flat[7 * WIDTH + j] = fv - (c * dx - a * dz)
-            flat[8 * WIDTH + j] = fw - (a * dy - b * dx)
+            flat[6 * width + j] = fu - (b * dz - c * dy)
+            flat[7 * width + j] = fv - (c * dx - a * dz)
+            flat[8 * width + j] = fw - (a * dy - b * dx)
         sums[0, i] += u
         sums[1, i] += v
         sums[2, i] += w
@@ -160,11 +166,13 @@ def _give(code: int, sx: Any, sa: Any, s2: Any, first: int, last: int, given: An
     """Sums of all pairs that blocks first:last meet: ``given`` lists the vortons from block ``first`` on."""
     n = sx.shape[1]
     blocks = (n + LANES - 1) // LANES
-    flat, own = _aligned(9 * WIDTH, given), np.empty((6, LANES), given.dtype)
+    width = _width(given)
+    most = width // LANES
+    flat, own = _aligned(10 * width, given), np.empty((6, LANES), given.dtype)
     sums = np.zeros((last - first + 1, 3, LANES), given.dtype)
     reach = last - first + blocks // 2
     # Lists of about equal length: short ones cost more per pair.
-    lists = (reach * LANES + WIDTH - 1) // WIDTH
+    lists = (reach + most - 1) // most
     for part in range(lists):
         start, stop = reach * part // lists, reach * (part + 1) // lists
         _fill(flat, sx, sa, first + start, stop - start)
@@ -178,7 +186,7 @@ def _give(code: int, sx: Any, sa: Any, s2: Any, first: int, last: int, given: An
                 _meet(code, flat[(lo - start) * LANES :], hi - lo, own, sums[b], s2)
         for c in range(3):
             for e in range((stop - start) * LANES):
-                given[c, start * LANES + e] = flat[(6 + c) * WIDTH + e]
+                given[c, start * LANES + e] = flat[(6 + c) * width + e]
     for b in range(last - first):
         for c in range(3):
             for e in range(LANES):

@@ -16,8 +16,9 @@ REALS = (np.float32, np.float64)
 SIGMA = 0.0625  # a power of two, so that both precisions know the same core radius
 
 # Around a vector (16), around a task (64), around halves of the circle (odd and even numbers of blocks), more
-# vortons than a list holds (1040), more than 32 tasks would need (2048).
-SIZES = (0, 1, 2, 15, 16, 17, 33, 64, 65, 113, 127, 128, 129, 241, 1000, 1009, 2053, 3001)
+# vortons than a list holds (448 or 912: a task of 4 blocks and its half circle at 780 or 1690), and
+# more than 32 tasks would need (2048).
+SIZES = (0, 1, 2, 15, 16, 17, 33, 64, 65, 113, 127, 128, 129, 241, 780, 800, 1009, 1690, 1713, 2053, 3001)
 
 
 def cloud(n: int, real: type) -> tuple[NDArray[Any], NDArray[Any]]:
