@@ -36,6 +36,7 @@ def reassign(
     normal: np.ndarray,
     slip: np.ndarray,
     bent: np.ndarray,
+    floor: np.ndarray,
 ) -> None:
     """Give vortons (n rows, float64) near a surface the places and strengths that stop the slip, in place.
 
@@ -45,7 +46,8 @@ def reassign(
         alpha = -(|w| / (g(s) s)) e,    e = w x n / |w x n|,    b = n - (n . w) w / w^2, made a unit vector;
 
     with b = n instead (`bent` 0) only the part of w along the surface is cancelled. A vorton whose w is
-    straight at the surface stays as it is.
+    straight at the surface stays as it is. The direction of next to no flow is that of its rounding errors,
+    so y is only approached, by the part w^2 / (w^2 + floor^2) of the way.
 
     Args:
         code: regularisation.
@@ -53,6 +55,7 @@ def reassign(
         point, normal: surface points (n, 3) m and unit normals into the fluid.
         slip: (n, 3) velocity of the fluid at the points less that of the surface, m/s.
         bent: (n,) 1 where b may leave the normal.
+        floor: (n,) speed at which it is half, m/s.
     """
     for i in range(len(x)):
         r0, r1, r2 = point[i, 0] - x[i, 0], point[i, 1] - x[i, 1], point[i, 2] - x[i, 2]
@@ -76,4 +79,8 @@ def reassign(
             wanted = speed
         target = -wanted / (swirl(code, s * s, sigma[i]) * s * along)
         alpha[i, 0], alpha[i, 1], alpha[i, 2] = target * e0, target * e1, target * e2
-        x[i, 0], x[i, 1], x[i, 2] = point[i, 0] + s * b0, point[i, 1] + s * b1, point[i, 2] + s * b2
+        faint = floor[i] / speed
+        part = 1.0 / (1.0 + faint * faint)
+        x[i, 0] += part * (point[i, 0] + s * b0 - x[i, 0])
+        x[i, 1] += part * (point[i, 1] + s * b1 - x[i, 1])
+        x[i, 2] += part * (point[i, 2] + s * b2 - x[i, 2])

@@ -27,6 +27,10 @@ SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
 
 
+FAINT = 1e-3
+"""Speed at a surface point, relative to the RMS slip of its body, at which a vorton goes half the way."""
+
+
 class Near(NamedTuple):
     """Vortons near a surface (c rows): their `rows` among all, the body `who`, and what they were.
 
@@ -116,14 +120,16 @@ def ways_to_go(
     """
     n, before = len(near.rows), near.alpha
     slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
-    x, alpha, off = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64)
+    x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
+    rms = _rms(near.who, slip, len(bodies.x))
     turned = np.zeros(n, np.bool_)
     for c in range(n):
         # Off the normal a vorton might leave a container by another wall.
         off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
+        floor[c] = FAINT * rms[near.who[c]]
         for k in range(3):
             turned[c] |= spun[c, k] != before[c, k]
-    reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off)
+    reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
     one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
     more, s = np.count_nonzero(turned), 0
     two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
@@ -307,20 +313,28 @@ def exchanged(
     """
     count = len(centers)
     before, after = np.zeros((count, 6)), np.zeros((count, 6))
-    number, square = np.zeros(count), np.zeros(count)
     for c in range(len(who)):
         i = who[c]
         _add_moments(before[i], centers[i], x0[c], alpha0[c], -1.0)
         _add_moments(after[i], centers[i], x1[c], alpha1[c], 1.0)
-        number[i] += 1.0
+    both = before + after
+    return both[:, :3].copy(), both[:, 3:].copy(), _rms(who, slip, count)
+
+
+@njit(cache=True, error_model="numpy")
+def _rms(who: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """Root of the mean |value|^2 over the rows of each body."""
+    number, square = np.zeros(count), np.zeros(count)
+    for c in range(len(who)):
+        number[who[c]] += 1.0
         size = 0.0
-        for k in range(slip.shape[1]):
-            size += slip[c, k] * slip[c, k]
-        square[i] += size
-    both, rms = before + after, np.empty(count)
+        for k in range(values.shape[1]):
+            size += values[c, k] * values[c, k]
+        square[who[c]] += size
+    out = np.empty(count)
     for i in range(count):
-        rms[i] = math.sqrt(square[i] / max(number[i], 1.0))
-    return both[:, :3].copy(), both[:, 3:].copy(), rms
+        out[i] = math.sqrt(square[i] / max(number[i], 1.0))
+    return out
 
 
 @njit(cache=True, error_model="numpy")

@@ -95,7 +95,7 @@ def test_one_vorton_stops_the_slip(code: int, bent: int) -> None:
 
     w = slip - own(x, alpha)
     new_x, new = x.copy(), alpha.copy()
-    reassign(code, new_x, new, sigma, point, normal, slip, np.full(n, bent))
+    reassign(code, new_x, new, sigma, point, normal, slip, np.full(n, bent), np.zeros(n))
     left = w + own(new_x, new)
     if not bent:
         left -= (w * normal).sum(axis=1, keepdims=True) * normal
@@ -110,5 +110,17 @@ def test_flow_straight_at_the_wall_changes_nothing() -> None:
     """There is no direction along the surface in which a vorton could turn it."""
     x, alpha = np.array([[0.0, 0, 0.1]]), np.zeros((1, 3))
     slip, up = np.array([[0.0, 0, -2.0]]), np.array([[0.0, 0, 1.0]])
-    reassign(0, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, np.ones(1, np.int64))
+    reassign(0, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, np.ones(1, np.int64), np.zeros(1))
     assert np.array_equal(x, [[0, 0, 0.1]]) and not alpha.any()
+
+
+def test_next_to_no_flow_moves_nothing_far() -> None:
+    """By w^2 / (w^2 + floor^2) of the way: half of it at the floor, 1e-6 at a thousandth of it."""
+    places = []
+    for floor in (0.0, 1e-3, 1.0):
+        x, alpha = np.array([[0.0, 0, 0.02]]), np.zeros((1, 3))
+        slip, up = np.array([[1e-3, 0, 0]]), np.array([[0.0, 0, 1.0]])
+        one = np.ones(1, np.int64)
+        reassign(0, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, one, np.array([floor]))
+        places.append(x[0, 2] - 0.02)
+    assert np.allclose(places, [0.08, 0.04, 0.08 / (1 + 1e6)], rtol=1e-12)
