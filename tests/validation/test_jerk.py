@@ -80,8 +80,8 @@ def test_part_12_in_full() -> None:
     What does not hold there: direct on grid (2.4) is not above the tree on the grid mollified by 1 (2.6, J1)
     and the ratio of J2 is 5.7, not 7 to 10. It stays within 4 to 10 here; nobody knows the article's scene.
     Case 107: Poisson in a tight box keeps the median ratio, 1.01. The tree on the grid mollified by 2 jerks
-    in few frames, which the median does not see (0.77); the mean is the direct sum's: 1.07, and 0.96 to 1.07 on
-    four more sets of three lattices.
+    in few frames, which the median does not see (0.77); the mean is the direct sum's: 1.07, and 0.96 to 1.07
+    on four more sets of three lattices.
     """
     found = measured("articles", (*PART_12, "fmm"))
     claims = {claim.name: claim for claim in jerk.claims(found, jerk.far_field())}
