@@ -11,13 +11,13 @@ import ecs_fluid as ef
 G = 10.0
 
 
-def thermal(gravity_until: float = 1e9) -> ef.World:
+def thermal(gravity_until: float = 1e9, seed: int = 1) -> ef.World:
     """A ball of radius 0.45 m, 2 % lighter than its surroundings, with a smooth rim, slightly agitated."""
     h = 0.08
     x = lattice((-0.6,) * 3, (0.6,) * 3, h)
     x = x[(x**2).sum(axis=1) < 0.36]
     r, n = np.sqrt((x**2).sum(axis=1)), len(x)
-    alpha = 0.3 * h**3 * np.random.default_rng(1).standard_normal((n, 3))
+    alpha = 0.3 * h**3 * np.random.default_rng(seed).standard_normal((n, 3))
     world = ef.World(dt=0.05, integrator="rk2", precision="single")
     world.spawn(
         "thermal", ef.Position(x), ef.Strength(alpha - alpha.mean(axis=0)),
@@ -53,24 +53,31 @@ def height_and_radius(world: ef.World) -> tuple[float, float]:
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_a_thermal_entrains_and_slows_down() -> None:
-    """Case 66: r = a z with a = 0.1 to 0.3 (laboratory: 0.25); (z + z_0)^2 grows like t: z + z_0 ~ t^(1/2).
+    """Case 66: r = a (z + z_0) with a = 0.1 to 0.3 (laboratory: 0.25), and z + z_0 grows like t^(1/2).
 
-    z_0 is the distance to the virtual origin, r/a at the start of the fit, z = 1 m to 4.5 m, three to ten
-    initial radii. Over that range the exponent is 0.5 to 15 %: the bar of 10 % in validation.md is for
-    runs to greater heights, which this resolution does not bear (from z = 5.5 m on strengths blow up).
+    z_0 is the distance to the virtual origin. A thermal released from rest has the momentum k r^3 dz/dt = B t
+    of its buoyancy B, hence (z + z_0)^4 - z_0^4 = 2 B t^2/(k a^3): the power 1/2 of t, exactly, is that of the
+    fourth root of the left side, and of z + z_0 when z_0 has become small beside z. From z = 1 m to 4.5 m, two
+    to ten initial radii (from 5.5 m on strengths blow up). The flow is turbulent: mean tracks of four runs.
+    Twelve runs give a = 0.121 and the exponent 0.497, fours of them 0.489 to 0.506, single ones 0.43 to 0.68.
     """
-    world = thermal()
-    track = []
-    while world.time < 20.5:
-        world.step(5)
-        track.append((world.time, *height_and_radius(world)))
-    time, z, r = np.array(track).T
+    tracks = []
+    for seed in range(1, 5):
+        world = thermal(seed=seed)
+        track = []
+        while world.time < 20.5:
+            world.step(5)
+            track.append((world.time, *height_and_radius(world)))
+        tracks.append(track)
+    time, z, r = np.mean(tracks, axis=0).T
     fit = (z > 1.0) & (z < 4.5)
-    entrainment, offset = np.polyfit(z[fit], r[fit], 1)
+    time, z, r = time[fit], z[fit], r[fit]
+    entrainment, offset = np.polyfit(z, r, 1)
+    origin = offset / entrainment
+    exponent = np.polyfit(np.log(time), np.log((z + origin) ** 4 - origin**4) / 4, 1)[0]
+    print(f"thermal: a = {entrainment:.3f}, z_0 = {origin:.2f} m, exponent {exponent:.3f}")
     assert 0.1 < entrainment < 0.3
-    exponent = np.polyfit(np.log(time[fit]), np.log(z[fit] + offset / entrainment), 1)[0]
-    print(f"thermal: a = {entrainment:.3f}, z_0 = {offset / entrainment:.2f} m, exponent {exponent:.3f}")
-    assert exponent == pytest.approx(0.5, rel=0.15)
+    assert exponent == pytest.approx(0.5, rel=0.1)
 
 
 @pytest.mark.nightly
