@@ -57,9 +57,10 @@ def test_a_thermal_entrains_and_slows_down() -> None:
 
     z_0 is the distance to the virtual origin. A thermal released from rest has the momentum k r^3 dz/dt = B t
     of its buoyancy B, hence (z + z_0)^4 - z_0^4 = 2 B t^2/(k a^3): the power 1/2 of t, exactly, is that of
-    the fourth root of the left side, and of z + z_0 when z_0 has become small beside z. From z = 1 m to 4.5 m,
-    two to ten initial radii (from 5.5 m on strengths blow up). The flow is turbulent: mean tracks of four
-    runs. Twelve give a = 0.121 and the exponent 0.497, fours of them 0.489 to 0.506, single ones 0.43 to 0.68.
+    the fourth root of the left side, and of z + z_0 when z_0 has become small beside z. From z = 1 m to
+    4.5 m, two to ten initial radii (from 5.5 m on strengths blow up). The flow is turbulent: mean tracks of
+    four runs. Twelve give a = 0.121 and the exponent 0.497, fours of them 0.489 to 0.506, single ones 0.43 to
+    0.68.
     """
     tracks = []
     for seed in range(1, 5):
