@@ -185,7 +185,9 @@ def _resume(folder: Path, frames: int | None, allow_code: bool, share: Share) ->
     job, skipped = Run.resume(folder, frames, allow_code)
     for text in skipped:
         err.print(f"warning: {text}", style="yellow", markup=False)
-    if job.world.tick >= job.last_tick:
+    # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
+    finished = job.folder.read_info().get("status") == "finished"
+    if job.world.tick > job.last_tick or (job.world.tick == job.last_tick and finished):
         job.folder.close()
         out.print(f"{folder} is complete at tick {job.world.tick}; --frames makes it longer", markup=False)
         return 0

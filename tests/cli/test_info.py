@@ -142,6 +142,21 @@ def test_run_killed_before_its_second_checkpoint_resumes(folder: Path, copy: Pat
     assert list(run.read_trajectory().ticks) == [0, 5, 10]
 
 
+def test_run_killed_after_its_last_checkpoint_is_finished(folder: Path, copy: Path) -> None:
+    """All ticks are stored, but run.json is of an earlier one and the files for ParaView are missing."""
+    as_if_killed(copy)
+    shown = sorted(path.name for path in copy.rglob("*.xdmf"))
+    assert shown
+    for name in shown:
+        next(copy.rglob(name)).unlink()
+    assert main(["resume", str(copy)]) == 0
+    about, whole = RunFolder.open(copy).read_info(), RunFolder.open(folder).read_info()
+    assert (about["status"], about["ticks"]) == ("finished", 10)
+    assert about["state_hash"] == whole["state_hash"]
+    assert sorted(path.name for path in copy.rglob("*.xdmf")) == shown
+    assert list(RunFolder.open(copy).read_trajectory().ticks) == [0, 5, 10]
+
+
 def test_closed_pipe_is_no_error() -> None:
     """`ecs-fluid worlds | head -1`: the reader is gone when the second line is written."""
     code = "import os, sys; os.close(int(sys.argv.pop())); from ecs_fluid.cli import main; sys.exit(main())"
