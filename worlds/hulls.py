@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.kernels.mass_properties import mass_properties, triangles_of
+from ecs_fluid.kernels.mass_properties import mass_properties
 from ecs_fluid.kernels.polytope import Hulls
+from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
 
 MOST_FACES = 4096
 """Faces a polytope may have; every one of them is looked at for particles that touch it."""
-
-SAME = 1e-9
-"""Planes whose normals differ by less, and whose offsets do relative to the size, are one face."""
 
 
 class Hull(NamedTuple):
@@ -52,12 +51,19 @@ def hull_of_vertices(points: Array) -> Hull:
         raise RecipeError(
             f"the {len(points)} points of a polytope lie in a plane or on a line; they must enclose a volume"
         ) from None
-    vertices = found.points[found.vertices]
-    planes = _merged(found.equations)
-    if len(planes) > MOST_FACES:
-        raise RecipeError(f"the polytope has {len(planes)} faces; at most {MOST_FACES} are allowed")
-    loops = [_loop(vertices, plane) for plane in planes]
-    return _finished(vertices * size + middle, loops)
+    triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
+    if triangles is None:
+        # Corners shaken by rounding errors until no four lie in a plane.
+        found = ConvexHull(found.points, qhull_options="QJ Pp")
+        triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
+    if triangles is None:
+        raise RecipeError(
+            f"the hull of the {len(points)} points of a polytope does not close: some lie too close together"
+        )
+    loops = face_loops(found.points, triangles, found.equations[:, :3], _rounding(points) / size)
+    if len(loops) > MOST_FACES:
+        raise RecipeError(f"the polytope has {len(loops)} faces; at most {MOST_FACES} are allowed")
+    return _finished(points, triangles, loops)
 
 
 def hull_of_planes(planes: Array) -> Hull:
@@ -119,38 +125,26 @@ def hull_of_mesh(file: str) -> Hull:
     return hull_of_vertices(read_vtk(path, MOST_POINTS)["x"])
 
 
-def _merged(equations: Array) -> Array:
-    """One row [n, d] per face: qhull cuts faces of many corners into triangles of equal planes."""
-    kept: list[Array] = []
-    for row in equations:
-        plane = np.append(row[:3], -row[3])
-        if not kept or np.abs(np.array(kept) - plane).max(axis=1).min() > SAME:
-            kept.append(plane)
-    return np.array(kept)
+def _rounding(points: Array) -> Array:
+    """How wrong each coordinate (3,) may be, m: half a digit, of float32 where all are such numbers."""
+    single = bool((points == points.astype(np.float32)).all())
+    return np.asarray(np.abs(points).max(axis=0) * (2.0**-24 if single else 2.0**-53))
 
 
-def _loop(vertices: Array, plane: Array) -> Array:
-    """Vertex numbers of a face, counterclockwise seen from outside."""
-    normal = plane[:3]
-    on = np.flatnonzero(np.abs(vertices @ normal - plane[3]) < 10 * SAME)
-    across = vertices[on] - vertices[on].mean(axis=0)
-    first = across[0] / np.linalg.norm(across[0])
-    angle = np.arctan2(across @ np.cross(normal, first), across @ first)
-    return on[np.argsort(angle)]
-
-
-def _finished(vertices: Array, faces: list[Array]) -> Hull:
+def _finished(points: Array, triangles: Array, faces: list[Array]) -> Hull:
     """Recentred table of a closed polytope; planes are fitted to the faces' own corners again."""
-    loops = np.concatenate(faces).astype(np.int64)
+    hull, triangles = np.unique(triangles, return_inverse=True)
+    volume, center, inertia = mass_properties(points[hull], triangles.reshape(-1, 3))
+    corners, loops = np.unique(np.concatenate(faces), return_inverse=True)
     loop_start = np.cumsum([0, *(len(face) for face in faces)]).astype(np.int64)
-    volume, center, inertia = mass_properties(vertices, triangles_of(loops, loop_start))
-    local = vertices - center
-    planes = np.array([_plane(local[face]) for face in faces])
-    pairs = np.concatenate([np.stack([face, np.roll(face, -1)], axis=1) for face in faces])
+    local = points[corners] - center
+    numbered = [loops[first:last] for first, last in pairwise(loop_start)]
+    planes = np.array([_plane(local[face], local) for face in numbered])
+    pairs = np.concatenate([np.stack([face, np.roll(face, -1)], axis=1) for face in numbered])
     edges = np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int64)
     table = Hulls(
         planes=planes,
-        loops=loops,
+        loops=loops.astype(np.int64),
         loop_start=loop_start,
         vertices=local,
         edges=edges,
@@ -163,9 +157,9 @@ def _finished(vertices: Array, faces: list[Array]) -> Hull:
     return Hull(table, center, volume, inertia)
 
 
-def _plane(corners: Array) -> Array:
-    """[n, d] of a polygon by the sum of its cross products; d reaches its farthest corner."""
+def _plane(corners: Array, vertices: Array) -> Array:
+    """[n, d] of a polygon by the sum of its cross products; no vertex lies beyond it."""
     after = np.roll(corners, -1, axis=0)
     normal = np.cross(corners - corners[0], after - corners[0]).sum(axis=0)
     normal /= np.linalg.norm(normal)
-    return np.append(normal, (corners @ normal).max())
+    return np.append(normal, (vertices @ normal).max())

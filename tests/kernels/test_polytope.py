@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from ecs_fluid.kernels.polytope import Hulls, distances, joined_hulls
@@ -187,6 +188,78 @@ def test_platonic_counts() -> None:
     """Faces, edges and corners of the five, so that qhull's triangles were joined to the real faces."""
     counts = [tuple(len(a) for a in (h.table.planes, h.table.edges, h.table.vertices)) for h in shapes()[:5]]
     assert counts == [(4, 6, 4), (8, 12, 6), (6, 12, 8), (12, 30, 20), (20, 30, 12)]
+
+
+def rounded(name: str, pose: int, draw: np.random.Generator) -> tuple[Array, int]:
+    """Corners of a shape turned at random and rounded as files have them, and the faces it must have."""
+    turn = 2 * np.pi * np.arange(24) / 24
+    ring = np.column_stack([np.cos(turn), np.sin(turn)])
+    points, faces = {
+        "cube": (0.5 * CUBE, 6),
+        "long box": (CUBE * [50.0, 25.0, 10.0], 6),
+        "cylinder": (np.vstack([np.column_stack([ring, np.full(24, z)]) for z in (-1.0, 1.0)]), 26),
+        # Rings of 12 at 9 latitudes and two poles: 8 x 12 quadrangles that are flat, and two caps.
+        "sphere": (
+            np.vstack(
+                [
+                    np.column_stack([np.sin(a) * ring[::2], np.full(12, np.cos(a))])
+                    for a in np.pi * np.arange(1, 10) / 10
+                ]
+                + [[[0, 0, 1]], [[0, 0, -1]]]
+            ),
+            8 * 12 + 2 * 12,
+        ),
+    }[name]
+    points = Rotation.random(random_state=draw).apply(points)
+    return (points.astype(np.float32).astype(float) if pose % 2 else points.round(8)), faces
+
+
+@pytest.mark.parametrize("name", ["cube", "long box", "cylinder", "sphere"])
+def test_rounded_corners_make_the_same_faces(name: str) -> None:
+    """Volume and centre are those of qhull's own triangles, whatever the faces are that they make up.
+
+    Corners as float32 (STL) or with 8 decimals: four of a face lie in its plane no more. A face that takes a
+    corner from beside it, or its own twice, gives another volume, and not V - E + F = 2.
+    """
+    draw = np.random.default_rng(12)
+    for pose in range(20):
+        points, faces = rounded(name, pose, draw)
+        hull = hull_of_vertices(points)
+        assert np.isclose(hull.volume, ConvexHull(points).volume, rtol=1e-13), pose
+        table = hull.table
+        assert len(table.planes) == faces
+        assert len(table.vertices) - len(table.edges) + faces == 2
+        assert (table.vertices @ table.planes[:, :3].T - table.planes[:, 3]).max() < 1e-15 * table.radius[0]
+
+
+def test_thin_shapes_have_their_volume() -> None:
+    """A plate of 1 micrometre and 1 km: l w t. Airfoils of many narrow facets: area times span."""
+    plate = PlateShape(length=1000.0, width=1000.0, thickness=1e-6).hull()
+    assert np.isclose(plate.volume, 1.0, rtol=1e-13) and len(plate.table.planes) == 6
+    for shape in (
+        AirfoilShape(points=200),
+        AirfoilShape(points=200, thickness=0.02),
+        AirfoilShape(points=100, span=100.0),
+        AirfoilShape(chord=1e-3, span=100.0, thickness=0.4),
+    ):
+        hull = shape.hull()
+        x, z = hull.table.vertices[hull.table.vertices[:, 1] > 0][:, [0, 2]].T
+        turn = np.argsort(np.arctan2(z, x))
+        x, z = x[turn], z[turn]
+        area = 0.5 * abs((x * np.roll(z, -1) - z * np.roll(x, -1)).sum())
+        assert np.isclose(hull.volume, area * shape.span, rtol=1e-11)
+        assert len(hull.table.planes) == len(x) + 2
+
+
+def test_corners_almost_on_top_of_one_another() -> None:
+    """Twins 1e-12 apart make slivers whose planes mean nothing; none may cut into the hull."""
+    draw = np.random.default_rng(13)
+    for _ in range(10):
+        points = draw.standard_normal((30, 3))
+        points = np.concatenate([points, points + 1e-12 * draw.standard_normal(points.shape)])
+        hull = hull_of_vertices(points)
+        assert np.isclose(hull.volume, ConvexHull(points).volume, rtol=1e-12)
+        assert found(hull.table, points - hull.center)[:, 0].max() < 1e-14
 
 
 def test_planes_and_corners_make_the_same_polytope() -> None:
