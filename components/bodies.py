@@ -83,7 +83,7 @@ class FormerPosition(Component, derived=True, given=(Position,)):
 
 
 class CollisionCount(Component, per_row=False):
-    """What collisions have done so far: particles cleared at the start, and met by a body since.
+    """What collisions have done so far: particles cleared at the start and at birth, and met by a body since.
 
     squeezed: particles found in a place that two bodies close up between them, and moved out of it.
     trapped: those for which no place was found.

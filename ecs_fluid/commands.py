@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,12 +60,22 @@ class Room:
         return window
 
 
+@dataclass
+class Batch:
+    """New rows of an entity; `where_free`: only those in reach of the fluid when the tick ends."""
+
+    name: str
+    tables: Tables
+    rows: int
+    where_free: bool
+
+
 class Commands:
     """Kills and spawns per entity, in the order of the calls."""
 
     def __init__(self) -> None:
         self._killed: dict[str, Array] = {}
-        self._spawned: list[tuple[str, Tables, int]] = []
+        self._spawned: list[Batch] = []
         self._room = Room()
 
     def clear(self) -> None:
@@ -71,10 +83,27 @@ class Commands:
         self._killed.clear()
         self._spawned.clear()
 
-    def spawn(self, name: str, tables: Tables, rows: int) -> None:
+    def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> None:
         """Queue `rows` new rows."""
         if rows:
-            self._spawned.append((name, tables, rows))
+            self._spawned.append(Batch(name, tables, rows, where_free))
+
+    def drop(self, misplaced: Callable[[Batch], Array]) -> dict[str, tuple[int, int]]:
+        """Forget new rows `where_free` whose mask (rows,) is set: how many, and of how many, by entity."""
+        told: dict[str, tuple[int, int]] = {}
+        for batch in self._spawned:
+            if not batch.where_free:
+                continue
+            keep = ~misplaced(batch)
+            lost, of = told.get(batch.name, (0, 0))
+            told[batch.name] = lost + int(np.count_nonzero(~keep)), of + batch.rows
+            if not keep.all():
+                batch.rows = int(np.count_nonzero(keep))
+                batch.tables = {
+                    kind: kind.unchecked(**{name: array[keep] for name, array in table.__dict__.items()})
+                    for kind, table in batch.tables.items()
+                }
+        return told
 
     def kill(self, name: str, rows: Any, count: int, own: slice = slice(None)) -> None:
         """Queue the removal of rows given as a mask (count,) or as row numbers below `count`.
@@ -115,8 +144,8 @@ class Commands:
             return
         try:
             born: dict[str, list[tuple[Tables, int]]] = {}
-            for name, tables, rows in self._spawned:
-                born.setdefault(name, []).append((tables, rows))
+            for batch in self._spawned:
+                born.setdefault(batch.name, []).append((batch.tables, batch.rows))
             for name in [entity.name for entity in world.entities if entity.name in killed | {*born}]:
                 self._rebuild(world, name, born.get(name, []))
                 if ranks is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -31,6 +31,7 @@ from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
 
 if TYPE_CHECKING:
+    from ecs_fluid.commands import Batch
     from ecs_fluid.ranks.ranks import Ranks
     from ecs_fluid.ranks.team import Team
 
@@ -225,16 +226,21 @@ class World:
             self._schedule = None
 
     @alone
-    def spawn_rows(self, name: str, *components: Component, ready: Sequence[Component] = ()) -> None:
+    def spawn_rows(
+        self, name: str, *components: Component, ready: Sequence[Component] = (), where_free: bool = False
+    ) -> None:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
         Columns of components that are not given get their default; one without a default must be given.
-        Tables that are `ready`, in the world's precision and checked before, are taken as they are.
+        Tables that are `ready`, in the world's precision and checked before, are taken as they are. With
+        `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
         """
         with self.active():
-            self._spawn_rows(name, components, ready)
+            self._spawn_rows(name, components, ready, where_free)
 
-    def _spawn_rows(self, name: str, components: tuple[Component, ...], ready: Sequence[Component]) -> None:
+    def _spawn_rows(
+        self, name: str, components: tuple[Component, ...], ready: Sequence[Component], where_free: bool
+    ) -> None:
         entity = self[name]
         tables = checked_tables(name, components, self.dtype)
         tables.update({type(table): table for table in ready})
@@ -252,9 +258,16 @@ class World:
         if tables:
             extra = next(iter(tables)).__name__
             raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
-        self._ticker.commands.spawn(name, full, rows)
+        self._ticker.commands.spawn(name, full, rows, where_free)
         if not self._ticker.busy:
             self._ticker.commands.apply(self)
+
+    def drop_new_rows(self, misplaced: Callable[[Batch], Array]) -> dict[str, tuple[int, int]]:
+        """Forget rows of this tick, spawned `where_free`, for which `misplaced` gives a mask that is set.
+
+        Returns how many there were, and of how many, by entity.
+        """
+        return self._ticker.commands.drop(misplaced)
 
     @alone
     def kill_rows(self, name: str, rows: Any) -> None:

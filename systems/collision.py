@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
@@ -23,6 +24,7 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
     Touch,
 )
+from ecs_fluid.errors import FluidWarning
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
@@ -30,6 +32,7 @@ from ecs_fluid.systems.body_tables import body_entities, gathered
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
+    from ecs_fluid.commands import Batch
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.obstacles import Obstacles
     from ecs_fluid.kernels.polytope import Hulls
@@ -59,7 +62,8 @@ class CollisionSystem(System):
     no particle is inside a solid, or outside a container that it was in when the tick began.
 
     When the system joins a world, particles inside bodies, and those outside all containers if there are
-    some, are removed; the table CollisionCount of the fluid entity holds their number.
+    some, are removed; so are those that emitters give off there. The table CollisionCount of the fluid entity
+    holds their number.
     Source: Fluid Simulation for Video Games, parts 4, 13 and 14.
     """
 
@@ -73,6 +77,10 @@ class CollisionSystem(System):
         0.0, ge=0, le=1, description="part of the normal velocity that inertial particles keep, reversed, 1"
     )
     on: tuple[Name, ...] = Field((), description="entities it works on; default all particles")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._warned: set[str] = set()
 
     def added(self, world: World) -> None:
         """Bring the systems it needs, and clear what is misplaced from the start."""
@@ -115,6 +123,7 @@ class CollisionSystem(System):
         for name, count in zip(("met", "squeezed", "trapped"), found.tolist(), strict=True):
             if count:
                 getattr(total, name)[0] += count
+        total.cleared[0] += self._clear_new()
 
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
@@ -141,6 +150,28 @@ class CollisionSystem(System):
         present, motion = (bodies.x, bodies.q), (bodies.v, bodies.spin)
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
+
+    def _clear_new(self) -> int:
+        """Keep back misplaced particles of this tick's emitters; returns their number."""
+
+        def misplaced(batch: Batch) -> Array:
+            position: Any = batch.tables.get(Position)
+            if position is None or (self.on and batch.name not in self.on):
+                return np.zeros(batch.rows, dtype=bool)
+            return self.overlap(position.x) > 0.0
+
+        cleared = 0
+        for name, (lost, of) in self.world.drop_new_rows(misplaced).items():
+            cleared += lost
+            if lost == of and name not in self._warned:
+                self._warned.add(name)
+                warnings.warn(
+                    f"t = {self.world.time:.4g} s: all {of} particles that emitters gave to {name!r} in this "
+                    "tick are inside a body or outside all containers, and were removed; move the emitter",
+                    FluidWarning,
+                    stacklevel=3,
+                )
+        return cleared
 
     def _clear(self, world: World) -> int:
         """Remove misplaced particles; returns their number."""

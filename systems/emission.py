@@ -112,7 +112,8 @@ class EmissionSystem(System):
     90 1/s at dt = 1/60 s gives 1, 2, 1, 2, ... particles, with no drift over any number of ticks.
 
     Random numbers are counter-based (Philox), keyed by the world's seed, the emitter's name and the tick, so
-    they do not depend on what else draws random numbers, nor on a resume. Rows appear when the tick ends.
+    they do not depend on what else draws random numbers, nor on a resume. Rows appear when the tick ends; a
+    CollisionSystem keeps back those inside a body, or outside all containers.
 
     Populations with a Density, Temperature or Species get those of the emitter, where it names none those of
     the ambient; with an equation of state the density follows from the temperature.
@@ -155,7 +156,8 @@ class EmissionSystem(System):
             if count:
                 has = self.world[emitter.into].tables
                 rows = self._particles(emitter, has, count, dt)
-                self.world.spawn_rows(emitter.into, *rows, ready=self._constants(emitter, has, count))
+                constants = self._constants(emitter, has, count)
+                self.world.spawn_rows(emitter.into, *rows, ready=constants, where_free=True)
 
     def _due(self, emitter: Emitter, state: Emission) -> int:
         tick = self.world.tick
