@@ -109,11 +109,14 @@ class ContactMemory(Component, per_row=False):
 class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
     """What the fluid does to a body in this tick: force, torque about the centre of mass, added mass.
 
-    The BodySystem accelerates the body by (m + added)^-1 (m g + force).
+    The BodySystem accelerates the body by (m + added)^-1 (m g + force). torque keeps its direction in the
+    world all through the tick; kick is angular momentum that the body gets at once when it begins, for what
+    turns with the body, as the brake of its spin does.
     """
 
     force: Array = column("N", shape=(3,))
     torque: Array = column("N m", shape=(3,))
+    kick: Array = column("N m s", shape=(3,))
     added: Array = column("kg", shape=(3, 3))
 
 

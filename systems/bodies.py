@@ -61,8 +61,9 @@ class BodySystem(System):
     (m + m_a) dv/dt = m g + F and dL/dt = T (without a torque T angular momentum L and energy of a tumbling
     body are kept to rounding), and impulses with restitution e, the larger of both bodies', and Coulomb
     friction of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are those of the BodyLoad, which
-    other systems (BuoyancySystem, DragSystem, your own) add to before this one runs; contacts feel the mass
-    m + tr(m_a)/3. Bodies that nothing can touch within the tick take no substeps.
+    other systems (BuoyancySystem, DragSystem, your own) add to before this one runs; its `kick` is added to L
+    when the tick begins. Contacts feel the mass m + tr(m_a)/3. Bodies that nothing can touch within the tick
+    take no substeps.
 
     Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
     `kernels.rigid` and `kernels.impacts`. More substeps are taken when a polytope would otherwise move by
@@ -122,11 +123,14 @@ class BodySystem(System):
         return gravity_of(self.world, self.gravity)
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
-        """Bodies with their added mass, accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
+        """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
+        from ecs_fluid.kernels.decay import kicked
+
         n, free = len(bodies.x), bodies.motion == FREE
         if not free.any():
             return bodies, np.zeros((n, 3)), np.zeros((n, 3))
-        push, torque = np.where(free[:, None], self.gravity_now(), 0.0), np.zeros((n, 3))
+        push = np.where(free[:, None], self.gravity_now(), 0.0)
+        torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
         heavier = bodies.mass.copy()
         first = 0
         for entity in entities:
@@ -143,6 +147,9 @@ class BodySystem(System):
             else:
                 push[rows] += force / own
             torque[rows] = load.torque
+            kick[rows] = load.kick
+        if kick.any():
+            kicked(bodies.q, bodies.inertia, np.where(free[:, None], kick, 0.0), bodies.spin)
         bodies = bodies._replace(mass=heavier)
         return bodies, np.where(free[:, None], push, 0.0), np.where(free[:, None], torque, 0.0)
 

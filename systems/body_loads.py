@@ -17,4 +17,5 @@ class LoadSystem(System):
         for (load,) in self.query(BodyLoad):
             load.force[...] = 0.0
             load.torque[...] = 0.0
+            load.kick[...] = 0.0
             load.added[...] = 0.0

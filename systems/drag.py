@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +28,9 @@ from ecs_fluid.systems.populations import add_spread
 from ecs_fluid.systems.velocity import VelocitySystem
 from ecs_fluid.world import World
 
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.contact_solver import Bodies
+
 NEWTON = 0.44
 """Drag coefficient of a ball at Reynolds numbers from 1,000 up to the drag crisis."""
 
@@ -41,8 +44,12 @@ class DragSystem(System):
     Lift (Magnus): `lift` pi rho R^3 spin cross w, with the factor 1 in creeping flow, measured at 0.1 to 0.4
     in fast flow. A polytope counts as the ball of its volume.
 
-    Written F = -k w, with k of the start of the tick, it acts by its mean over the exact exponential towards
-    the terminal velocity, so that any dt is stable, and the terminal velocity itself is exact.
+    With k of the start of the tick, velocities follow (m + m_a) dw/dt = p - k w + lift exactly over the tick
+    (`kernels.decay`), with the added mass as the tensor that the BodySystem divides by, and all other forces
+    in p. So any dt is stable, |w| never grows by drag, and the terminal velocity itself is exact. The spin
+    follows I dw/dt = -8 pi rho nu R^3 w, w = spin - omega/2, with the tensor I of the body as it is turned
+    when the tick begins: it is braked there, by the `kick` of the BodyLoad, and then the body turns freely.
+    So the energy of the spin never grows either, however far it turns in a tick.
     Source: Schiller and Naumann, Z. Ver. Dtsch. Ing. 77 (1933); Lamb, Hydrodynamics, art. 334 and 337;
     Rubinow and Keller, J. Fluid Mech. 11 (1961).
     """
@@ -70,6 +77,7 @@ class DragSystem(System):
     def process(self, dt: float) -> None:
         """Add the drag of every free body."""
         from ecs_fluid.kernels.contacts import CONTAINER
+        from ecs_fluid.kernels.decay import braked
 
         entities = body_entities(self.world)
         if not entities:
@@ -85,24 +93,35 @@ class DragSystem(System):
             for name in ("force", "added")
         )
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
-        inertia = bodies.mass + np.trace(added, axis1=1, axis2=2) / 3
         around, turning = self._flow(bodies.x, size)
         wind = bodies.v - around
         k = self._coefficient(np.linalg.norm(wind, axis=1), size, rho)
         gravity = self.world.require(BodySystem).gravity_now()
-        lift = (self.lift * np.pi * rho * size**3)[:, None] * np.cross(bodies.spin, wind)
-        pull = force + lift + bodies.mass[:, None] * gravity
-        # Mean force over the tick: what makes v relax to the terminal velocity by exp(-k dt/m).
-        part = np.where(k > 0, -np.expm1(-k * dt / inertia), 0.0)
-        ends = around + pull / np.maximum(k, 1e-300)[:, None]
-        mean = lift + (ends - bodies.v) * (inertia * part / dt)[:, None] - pull
+        pull = force + bodies.mass[:, None] * gravity
+        inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
+        lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.spin
+        loss = k[:, None, None] * np.eye(3) - _crossing(lift)
+        gained = np.empty_like(wind)
+        braked(inertia, loss, pull, wind, dt, gained)
         number = self.world.dtype
-        add_spread(np.where((free & (k > 0))[:, None], mean, 0.0).astype(number), [x.force for x in loads])
+        # The mean force over the tick, less what acts already.
+        mean = np.where((free & (k > 0))[:, None], gained / dt - pull, 0.0)
+        add_spread(mean.astype(number), [x.force for x in loads])
         if self.torque:
             slow = 8 * np.pi * rho * self.viscosity * size**3
-            turned = np.trace(bodies.inertia, axis1=1, axis2=2) / 3
-            brake = (turning - bodies.spin) * (-np.expm1(-slow * dt / turned) * turned / dt)[:, None]
-            add_spread(np.where(free[:, None], brake, 0.0).astype(number), [x.torque for x in loads])
+            kick = self._spin_braked(bodies, slow, turning, dt)
+            add_spread(np.where(free[:, None], kick, 0.0).astype(number), [x.kick for x in loads])
+
+    def _spin_braked(self, bodies: Bodies, slow: Array, turning: Array, dt: float) -> Array:
+        """Angular impulse (n, 3) N m s of the torques -slow (spin - turning) over the tick, world axes."""
+        from ecs_fluid.kernels.decay import braked, turns
+
+        turn = np.empty_like(bodies.inertia)
+        turns(bodies.q, bodies.inertia, turn)
+        local = np.einsum("nji,nj->ni", turn, bodies.spin - turning)
+        gained, nothing = np.empty_like(local), np.zeros_like(local)
+        braked(bodies.inertia, slow[:, None, None] * np.eye(3), nothing, local, dt, gained)
+        return np.asarray(np.einsum("nij,nj->ni", turn, gained))
 
     def _flow(self, x: Array, size: Array) -> tuple[Array, Array]:
         """Velocity and half the vorticity (n, 3) of the fluid around bodies, by differences over a radius."""
@@ -127,6 +146,14 @@ class DragSystem(System):
         reynolds = 2 * size * speed / self.viscosity
         newton = 0.5 * rho * NEWTON * area * speed
         return np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton)
+
+
+def _crossing(vectors: Array) -> Array:
+    """Matrices (n, 3, 3) of the cross products with vectors (n, 3): matrix times w is vector cross w."""
+    out = np.zeros((len(vectors), 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[:, j, i], out[:, i, j] = vectors[:, k], -vectors[:, k]
+    return out
 
 
 def volumes(bodies: object, hulls: object) -> Array:
