@@ -44,7 +44,9 @@ class Warmth(Settings):
     """What a body needs to exchange heat with the fluid, by a ConductionSystem, and to expand."""
 
     temperature: float = Field(300.0, gt=0, le=1e6, description="temperature at the start, K")
-    heat_capacity: float = Field(900.0, gt=0, le=1e18, description="heat capacity, J/(kg K)")
+    heat_capacity: float = Field(
+        900.0, gt=0, le=1e18, description="heat capacity, J/(kg K); times the body's mass"
+    )
     transfer: float = Field(10.0, ge=0, le=1e9, description="heat flux to the fluid, W/(m^2 K)")
     expansion: float = Field(0.0, ge=-1, le=1, description="growth of the displaced volume, 1/K")
     reference: float | None = Field(
@@ -168,20 +170,35 @@ class BodyRecipe(_Placed):
 class ContainerRecipe(_Placed):
     """A convex polytope inside out: particles and bodies that are in it stay in it.
 
-    It moves along its keys, or steadily by `velocity` and `spin`, whatever it meets.
+    It moves along its keys, or steadily by `velocity` and `spin`, whatever it meets. Its `mass` matters for
+    its heat alone: the shape is that of the room inside, and says nothing of how thick the walls are.
     """
 
     kind: Literal["container"] = "container"
     shape: AnyPolytope = Field(description="shape of the room inside")
+    mass: Heavy | None = Field(
+        None, description="mass of the walls, kg; needed with `heat`, whose capacity is per mass, only there"
+    )
+
+    @model_validator(mode="after")
+    def _mass_of_what_is_warm(self) -> Self:
+        if (self.heat is None) != (self.mass is None):
+            raise ValueError(
+                "heat without mass: heat_capacity is per kg, so a container with heat needs the mass of its "
+                "walls, kg"
+                if self.mass is None
+                else "mass without heat: nothing moves a container, so its mass counts for its heat only"
+            )
+        return self
 
     def _motion(self) -> str:
         still = not (self._keyed() or any(self.velocity) or any(self.spin))
         return "fixed" if still else "scripted"
 
     def build(self, world: World) -> None:
-        """Spawn the container; its mass is of no consequence, since nothing moves it."""
+        """Spawn the container; without heat its mass is of no consequence, since nothing moves it."""
         hull = self.shape.hull()
-        self._spawn(world, hull.center, 1.0, np.eye(3), *_hull_tables(hull, True))
+        self._spawn(world, hull.center, self.mass or 1.0, np.eye(3), *_hull_tables(hull, True))
 
 
 class Spheres(Recipe):

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.bodies import BodyRecipe, Spheres
+from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
 
 
 def test_heat_of_a_body() -> None:
@@ -31,6 +31,26 @@ def test_heat_of_many_balls() -> None:
     heat = world["balls"][ef.BodyHeat]
     assert np.allclose(heat.capacity, 40 * np.pi * np.array([0.125, 1.0]), rtol=1e-14)
     assert heat.reference.tolist() == [280, 280]
+
+
+def test_heat_of_a_container() -> None:
+    """Walls of 20 kg with 500 J/(kg K) hold 10 kJ/K whatever the size of the room."""
+    for size in (0.1, 10.0):
+        world = ef.World(precision="double")
+        ContainerRecipe(
+            name="room", shape={"shape": "box", "size": [size] * 3}, mass=20.0,
+            heat={"temperature": 350.0, "heat_capacity": 500.0},
+        ).build(world)  # fmt: skip
+        assert (world["room"][ef.BodyHeat].capacity[0], world["room"][ef.Body].mass[0]) == (1e4, 20.0)
+
+
+def test_a_container_needs_mass_with_heat_only() -> None:
+    """It was 1 kg, silently: boxes of 0.1 m and 10 m got the same capacity."""
+    shape = {"shape": "box", "size": [1, 1, 1]}
+    with pytest.raises(ValidationError, match="a container with heat needs the mass of its walls, kg"):
+        ContainerRecipe(name="room", shape=shape, heat={"heat_capacity": 500.0})
+    with pytest.raises(ValidationError, match="its mass counts for its heat only"):
+        ContainerRecipe(name="room", shape=shape, mass=20.0)
 
 
 def test_added_mass_of_a_plate() -> None:
