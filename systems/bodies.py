@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,7 +23,7 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.keyframes import KeyedVector, value_at
+from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.ambient import gravity_of
@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.polytope import Hulls
 
 MOST_SUBSTEPS = 128
+
+PART = 0.5
+"""Radians of a keyed rotation vector in one part of its way, where whole turns are counted."""
+
+MOST_PARTS = 1_000_000
+"""Of the way between two keys in one tick."""
+
+LEAST_ANGLE = 1e-6
+"""Radians between two poses below which their axis says nothing."""
 
 
 class BodyScript(Settings):
@@ -206,9 +215,42 @@ class BodySystem(System):
             else:
                 turned = quaternion_of(value_at(script.rotation, end))
                 back = np.array([q[0], -q[1], -q[2], -q[3]])
-                motion.spin[0] = rotation_vector(product(turned, back)) / dt
+                short = rotation_vector(product(turned, back))
+                motion.spin[0] = with_turns(short, script.rotation, self.world.time, end) / dt
             ends.append((entity, there, turned))
         return ends
+
+
+def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
+    """Rotation vector (3,) rad from a pose to one at the `end`, with the turns that keys make since `begin`.
+
+    The keyed vector theta turns the body by at most |d theta|, so where theta's way is below half a turn the
+    `short` rotation between both poses is it. Beyond, small parts of the way add up to int spin dt; of the
+    rotations between both poses, `short` and whole turns more about its axis, the one next to that counts.
+    If the axis turns so much meanwhile that none is near, it is int spin dt itself, the mean spin.
+    """
+    from ecs_fluid.kernels.rotation import path_turned
+
+    theta = _way(rotation, begin, end, 1)
+    length = float(np.linalg.norm(np.diff(theta, axis=0), axis=1).sum())
+    if not length >= np.pi:
+        return short
+    whole = path_turned(_way(rotation, begin, end, min(int(length / PART) + 1, MOST_PARTS)))
+    angle = float(np.linalg.norm(short))
+    if angle < LEAST_ANGLE:  # the same pose again, whose axis is that of rounding errors
+        return np.asarray(whole)
+    axis = short / angle
+    found = short + 2 * np.pi * np.rint((whole @ axis - angle) / (2 * np.pi)) * axis
+    return np.asarray(found if np.linalg.norm(found - whole) < 0.5 * np.pi else whole)
+
+
+def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
+    """Values (n, 3) of a keyed vector from `begin` to `end` s; `parts` from each key between to the next."""
+    keys = [time for time, _ in rotation.keys if begin < time < end] if isinstance(rotation, Keyed) else []
+    times = np.array([begin, *keys, end])
+    share = np.arange(parts) / parts
+    fine = (times[:-1, None] + share * np.diff(times)[:, None]).ravel()
+    return np.broadcast_to(value_at(rotation, np.append(fine, end)), (len(fine) + 1, 3))
 
 
 def _recalled(table: ContactMemory, ids: Array) -> Memory:

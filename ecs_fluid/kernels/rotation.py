@@ -143,6 +143,19 @@ def rotation_vector(q: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
+def path_turned(vectors: np.ndarray) -> np.ndarray:
+    """int spin dt (3,) along rotation vectors (n, 3): the sum of the rotations from each to the next."""
+    total = np.zeros(3)
+    before = quaternion_of(vectors[0])
+    for i in range(1, len(vectors)):
+        after = quaternion_of(vectors[i])
+        back = np.array([before[0], -before[1], -before[2], -before[3]])
+        total += rotation_vector(product(after, back))
+        before = after
+    return total
+
+
+@njit(cache=True, error_model="numpy")
 def _momentum_step(m: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
     """One step of dm/dt = m x (I^-1 m) by the Gauss method of order 6; keeps |m| and the energy."""
     slopes = np.empty((3, 3))

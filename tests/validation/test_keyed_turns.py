@@ -1,0 +1,109 @@
+"""Keyed rotations of more than half a turn in a tick: the spin goes the way the keys go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from solids import body_world, box, solid
+
+import ecs_fluid as ef
+from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
+from ecs_fluid.keyframes import Keyed, value_at
+
+Array = np.ndarray
+
+
+def turned_by(rotation: dict[str, Any], dt: float, ticks: int) -> tuple[ef.Entity, Array, Array]:
+    """(The body, its spins (ticks, 3) rad/s, its quaternions (ticks + 1, 4)) on a keyed rotation."""
+    world = body_world(dt=dt, gravity=(0.0, 0.0, 0.0))
+    body = solid(world, "paddle", box(1, 0.5, 0.2), motion="scripted", rotation=rotation)
+    world.system(ef.BodySystem).scripts = [ef.BodyScript(name="paddle", rotation=rotation)]
+    spins, poses = [], [body[ef.Pose].q[0].copy()]
+    for _ in range(ticks):
+        world.step()
+        spins.append(body[ef.RigidMotion].spin[0].copy())
+        poses.append(body[ef.Pose].q[0].copy())
+    return body, np.array(spins), np.array(poses)
+
+
+def integral_of_spin(keyed: Keyed, begin: float, end: float, parts: int = 20_000) -> Array:
+    """Of spin = theta' + (1 - cos a)/a^2 theta x theta' + (a - sin a)/a^3 theta x (theta x theta')."""
+    times = begin + (end - begin) * (np.arange(parts) + 0.5) / parts
+    theta, h = value_at(keyed, times), 1e-7
+    rate = (value_at(keyed, times + h) - value_at(keyed, times - h)) / (2 * h)
+    a = np.linalg.norm(theta, axis=1, keepdims=True) + 1e-9
+    once = np.cross(theta, rate)
+    spin = rate + (1 - np.cos(a)) / a**2 * once + (a - np.sin(a)) / a**3 * np.cross(theta, once)
+    return np.asarray(spin.mean(axis=0) * (end - begin))
+
+
+def same_turn(a: Array, b: Array) -> float:
+    """Largest difference of the rotation matrices of two quaternions."""
+    return float(np.abs(matrix_of(a) - matrix_of(b)).max())
+
+
+@pytest.mark.parametrize("rate", [40.0, -40.0, 20 * np.pi, 31.4, 31.5, 1234.5, -1e5])
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (0.6, -0.64, 0.48)])
+def test_spin_about_a_fixed_axis(rate: float, axis: tuple[float, ...]) -> None:
+    """Keys 10 s apart at `rate` rad/s: that is the spin in every tick of 0.1 s, to 1e-9, whole turns too.
+
+    By the shorter way between poses, 40 rad/s became -22.8, and 20 pi rad/s nothing.
+    """
+    way = np.array(axis)
+    keyed = {"keys": [(0.0, [0.0, 0.0, 0.0]), (10.0, (10 * rate * way).tolist())]}
+    _, spins, poses = turned_by(keyed, 0.1, 5)
+    assert np.abs(spins - rate * way).max() < 1e-9 * abs(rate)
+    assert same_turn(poses[-1], quaternion_of(0.5 * rate * way)) < 1e-9 * max(1.0, abs(rate) / 1e3)
+
+
+def test_turns_between_many_keys() -> None:
+    """There and back in one tick is no spin, and a tick with a key in it has the mean of both rates."""
+    keys = [
+        (0.0, [0.0, 0.0, 0.0]),
+        (0.05, [0.0, 0.0, 9.0]),
+        (0.1, [0.0, 0.0, 0.0]),
+        (0.15, [0.0, 0.0, -20.0]),
+    ]
+    _, spins, _ = turned_by({"keys": keys}, 0.1, 3)
+    assert np.abs(spins[:, :2]).max() < 1e-12
+    assert np.allclose(spins[:, 2], [0.0, -200.0, 0.0], atol=1e-11)
+
+
+@pytest.mark.parametrize("dt", [0.02, 0.1, 0.35])
+def test_spin_about_an_axis_that_moves(dt: float) -> None:
+    """A keyed vector whose axis tilts while it turns at 30 rad/s: the spin is near the mean of the exact one.
+
+    Where a rotation at constant spin between both poses is near that, it is the spin: it takes one to the
+    other to 1e-12. Else the mean itself, to 2 % of it, as at the few ticks that nearly end as they began.
+    """
+    keys = [(0.0, [0.3, -0.2, 0.5]), (2.0, [20.0, 12.0, 55.0]), (4.0, [-10.0, 5.0, 90.0])]
+    rotation = {"keys": keys}
+    _, spins, poses = turned_by(rotation, dt, int(3.9 / dt))
+    met = 0
+    for k, spin in enumerate(spins):
+        mean = integral_of_spin(Keyed(keys=keys), k * dt, (k + 1) * dt) / dt
+        there = same_turn(product(quaternion_of(dt * spin), poses[k]), poses[k + 1]) < 1e-12
+        met += there
+        assert np.linalg.norm(spin - mean) < (0.5 * np.pi / dt if there else 0.02 * np.linalg.norm(mean))
+        assert spin @ mean > 0
+        assert same_turn(poses[k + 1], quaternion_of(value_at(Keyed(keys=keys), (k + 1) * dt))) < 1e-12
+    assert met > 0.7 * len(spins)
+
+
+def test_less_than_half_a_turn_is_the_shorter_way() -> None:
+    """Below pi a tick the spin takes one pose to the next exactly, about any axes."""
+    keys = [(0.0, [0.3, -0.2, 0.5]), (2.0, [3.0, 1.0, 2.0]), (4.0, [-1.0, 2.0, 0.0])]
+    _, spins, poses = turned_by({"keys": keys}, 0.5, 7)
+    for k, spin in enumerate(spins):
+        assert same_turn(product(quaternion_of(0.5 * spin), poses[k]), poses[k + 1]) < 1e-13
+
+
+def test_constant_and_stepped_rotations() -> None:
+    """A rotation that stays has no spin; one in steps goes the shorter way at its step, as before."""
+    _, spins, _ = turned_by({"keys": [(0.0, [0.0, 0.0, 9.0])]}, 0.1, 2)
+    assert not spins.any()
+    steps = {"keys": [(0.0, [0.0, 0.0, 0.0]), (0.15, [0.0, 0.0, 4.0])], "between": "step"}
+    _, spins, _ = turned_by(steps, 0.1, 3)
+    assert np.allclose(spins[:, 2], [0.0, (4.0 - 2 * np.pi) / 0.1, 0.0], atol=1e-12)
