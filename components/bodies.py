@@ -186,13 +186,22 @@ class Bound(Component):
 
 class Layer(Component):
     """Tag of vortons that a BoundarySystem keeps on a lattice, inside of bodies too: nothing else moves,
-    joins or remeshes them. within: part of their volume that is inside, where the fluid turns with the body.
+    joins or remeshes them. within: part of their volume that is inside of the body with the RowId `body`,
+    where the fluid turns with it; -1 for none.
     """
 
     within: Array = column("1", default=0.0)
+    body: Array = column("1", kind="int", default=-1, minimum=-1)
 
 
-class ShedSpin(Component):
-    """Angular velocity of a body for which vorticity has been shed: the fluid knows of this much spin."""
+class ShedSpin(Component, per_row=False):
+    """Angular velocity of bodies for which vorticity has been shed: the fluid knows of this much spin.
 
-    spin: Array = column("rad/s", shape=(3,), default=0.0)
+    id: their RowId. bound: how many vortons on its surface stand for it, in the order of the bodies. A body
+    that is not here has shed none yet, and one that is here and no more in the world leaves its vorticity to
+    the fluid.
+    """
+
+    id: Array = column("1", shape=(None,), kind="int")
+    spin: Array = column("rad/s", shape=(None, 3))
+    bound: Array = column("1", shape=(None,), kind="int")

@@ -46,8 +46,9 @@ class BoundarySystem(System):
     surface and the flow along it. It is shed at every tick, `offset` panels off the surface, as vortons
     of exactly its strength, into the entity `wake`; vortons that come closer than `merge` core radii there
     are joined, and those far from all bodies in ever coarser cells once there are more than `most`. The
-    vorticity of bodies that spin is in the entity `wake`-bound; the total of both is zero. Containers act on
-    the fluid in them; one that moves slips along it, but lets none through.
+    vorticity of bodies that spin is in the entity `wake`-bound; the total of both is zero. That of a body
+    which is taken out of the world goes to the wake: fluid that turns as the body did fills its place.
+    Containers act on the fluid in them; one that moves slips along it, but lets none through.
 
     layer: the sheet of `panels` and all of the wake are vortons on a lattice, whose spacing resolves the
     boundary layer, and are put back on it at every tick by M4'. With a DiffusionSystem, drag, torque and lift
@@ -135,11 +136,9 @@ class BoundarySystem(System):
     def process(self, dt: float) -> None:
         """Meet the condition at all bodies."""
         entities = body_entities(self.world)
-        if not entities:
-            return
         if self.boundary != "article":
             self._sheets.process(entities)
-        else:
+        elif any(len(entity) for entity in entities):
             reassign_vortons(self, entities)
 
     def lint(self, world: World) -> list[str]:

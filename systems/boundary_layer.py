@@ -8,12 +8,11 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import HullShape, Layer, ShedSpin
+from ecs_fluid.components.bodies import HullShape, Layer
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.body_tables import body_entities, gathered
 from ecs_fluid.systems.boundary_article import flow_at, near_bodies, record_exchange
-from ecs_fluid.systems.boundary_panels import PanelBoundary, Sheet, Surface, rms, turned
-from ecs_fluid.systems.populations import joined, spread
+from ecs_fluid.systems.boundary_panels import Known, PanelBoundary, Sheet, Surface, rms, turned
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -75,30 +74,31 @@ class LayerBoundary(PanelBoundary):
                     f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
                     "use boundary = 'panels'"
                 )
-            if ShedSpin not in entity:
-                world.attach(entity.name, ShedSpin)
+        self._remembers(world)
 
     # ------------------------------------------------------------------ the tick
 
     def process(self, entities: list[Entity]) -> None:
         """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
+        known = self._known_spins(entities)
+        if not len(known.ids):
+            self._remember(known, np.zeros((0, 3)), np.zeros(0, np.int64))
+            return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
         spacing = self._spacing(bodies, surfaces)
         sheet = self._sheet(bodies, hulls, surfaces)
         wake = self.world[self.system.wake]
-        before = joined([entity[ShedSpin].spin for entity in entities], (3,), self.world.dtype)
-        before = before.astype(np.float64)  # a copy: the tables change below
-        old = self._outside(bodies, hulls, before)
+        old = self._outside(bodies, hulls, known)
         new = _reflected(bodies, hulls, old)
         # What follows looks at the flow of these; the lattice of the next tick takes their place.
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
-        spread(bodies.spin, [entity[ShedSpin].spin for entity in entities])
+        self._remember(known, bodies.spin, np.zeros(len(bodies.x), np.int64))
         arm = sheet.center - bodies.x[sheet.who]
         wall = bodies.v[sheet.who] + np.cross(bodies.spin[sheet.who], arm)
         inner = self._inside(bodies, hulls, surfaces, spacing)
         flow = flow_at(self.world, sheet.center) + self._turning(bodies, inner, sheet.center, spacing)
-        spun = self._returned(bodies, surfaces, sheet, old, new, before)
+        spun = self._returned(bodies, surfaces, sheet, old, new, known.before)
         strengths = spun + self._rings(surfaces, sheet, wall - flow, spun)
         places, who, shares = _pieces(bodies, surfaces, strengths, spacing)
         every = np.concatenate([new.who, who])
@@ -111,23 +111,28 @@ class LayerBoundary(PanelBoundary):
         )  # fmt: skip
         if np.isfinite(strengths).all():
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
-            self._to_lattice(bodies, hulls, surfaces, vortons, spacing)
+            self._to_lattice(bodies, known.ids, hulls, surfaces, vortons, spacing)
 
     def _spacing(self, bodies: Bodies, surfaces: list[Surface]) -> float:
         """Of the lattice, m."""
         smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
         return self.system.lattice or smallest / FINE
 
-    def _outside(self, bodies: Bodies, hulls: Hulls, spin: Array) -> Vortons:
-        """The vortons as they came, less the vorticity 2 `spin` of the bodies' inside."""
+    def _outside(self, bodies: Bodies, hulls: Hulls, known: Known) -> Vortons:
+        """The vortons as they came, less the vorticity 2 spin of the bodies' inside.
+
+        That of a body which is no more is the fluid's: it stays.
+        """
         wake = self.world[self.system.wake]
         x, alpha = wake[Position].x.astype(np.float64), wake[Strength].alpha.astype(np.float64)
         within = wake[Layer].within.astype(np.float64) * wake[Volume].volume
         if not len(x):
             return Vortons(x, alpha, np.zeros(0, np.int64), np.zeros(0, np.int64))
-        # A point that stands for some of the inside is near a surface or under it.
+        order = np.argsort(known.ids, kind="stable")
+        owner = order[np.minimum(np.searchsorted(known.ids, wake[Layer].body, sorter=order), len(order) - 1)]
+        inner = np.flatnonzero((known.ids[owner] == wake[Layer].body) & (within != 0.0))
+        alpha[inner] -= 2.0 * within[inner, None] * known.before[owner[inner]]
         rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
-        alpha[rows] -= 2.0 * within[rows, None] * spin[who]
         deep = gap < 0.0
         return Vortons(x, alpha, rows[deep], who[deep])
 
@@ -203,6 +208,7 @@ class LayerBoundary(PanelBoundary):
     def _to_lattice(
         self,
         bodies: Bodies,
+        ids: Array,
         hulls: Hulls,
         surfaces: list[Surface],
         vortons: tuple[Array, Array],
@@ -236,8 +242,8 @@ class LayerBoundary(PanelBoundary):
         new = strength.copy()
         if weak.any():
             new[stay], _ = with_moments(x[stay], strength[stay], x[weak], strength[weak])
-        within = np.zeros(len(x))
-        within[at] = parts / spacing**3
+        within, body = np.zeros(len(x)), np.full(len(x), -1)
+        within[at], body[at] = parts / spacing**3, ids[who]
         new[at] += 2.0 * parts[:, None] * bodies.spin[who]
         wake, n = self.world[self.system.wake], int(stay.sum())
         wake.kill(np.ones(len(wake), bool))
@@ -246,7 +252,7 @@ class LayerBoundary(PanelBoundary):
             Strength(new[stay]),
             CoreRadius(np.full(n, self.system.overlap * spacing)),
             Volume(np.full(n, spacing**3)),
-            Layer(within[stay]),
+            Layer(within[stay], body[stay]),
         )
 
 

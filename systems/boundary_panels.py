@@ -9,11 +9,10 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.components.bodies import FIXED, Body, Bound, HullShape, ShedSpin
+from ecs_fluid.components.bodies import FIXED, Bound, ShedSpin
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.body_tables import gathered, row_ids
 from ecs_fluid.systems.boundary_article import astray, flow_at, near_bodies, record_exchange
-from ecs_fluid.systems.populations import joined, spread
 from ecs_fluid.systems.velocity import VelocitySystem
 
 if TYPE_CHECKING:
@@ -62,6 +61,26 @@ class Sheet(NamedTuple):
     """volumes they stand for"""
 
 
+class Known(NamedTuple):
+    """What the fluid knows of the spin of bodies."""
+
+    ids: Array
+    """RowId (n,) of the bodies there are"""
+    before: Array
+    """their spin (n, 3) that the fluid knows of, 0 for new ones"""
+    gone: Array
+    """mask of the rows of ShedSpin whose bodies are no more"""
+
+
+class Free(NamedTuple):
+    """Vortons (m rows) that were bound to a body."""
+
+    x: Array
+    alpha: Array
+    sigma: Array
+    volume: Array
+
+
 class PanelBoundary:
     """Solves for the sheets of all bodies and sheds them; keeps the factors of shapes met before.
 
@@ -80,18 +99,20 @@ class PanelBoundary:
 
     def spawns(self, world: World) -> None:
         """Make the entities of vortons shed and bound, and the memory of the spin shed."""
-        names = [self.system.wake]
-        entities = body_entities(world)
-        if any((_solid(entity) & (entity[Body].motion != FIXED)).any() for entity in entities):
-            names.append(self.bound_name)
         nothing = np.zeros((0, 3))
-        for name in names:
+        # Bound vorticity is not there before a body moves, but such a body may come at any time.
+        for name in (self.system.wake, self.bound_name):
             if name not in world:
                 kind = Volume(np.zeros(0)) if name == self.system.wake else Bound()
                 world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
-        for entity in entities:
-            if ShedSpin not in entity:
-                world.attach(entity.name, ShedSpin)
+        self._remembers(world)
+
+    @staticmethod
+    def _remembers(world: World) -> None:
+        """Give the world a memory of the spin that bodies have shed."""
+        if ShedSpin not in world.fluid:
+            none = np.zeros(0, np.int64)
+            world.attach("fluid", ShedSpin(none, np.zeros((0, 3)), none))
 
     @property
     def bound_name(self) -> str:
@@ -102,20 +123,32 @@ class PanelBoundary:
 
     def process(self, entities: list[Entity]) -> None:
         """Find the sheets and shed them."""
+        from ecs_fluid.kernels.contacts import CONTAINER
+
+        known = self._known_spins(entities)
+        left = self._left_behind(known)
+        if not len(known.ids):
+            self._fill_wake(left)
+            self._remember(known, np.zeros((0, 3)), np.zeros(0, np.int64))
+            return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
         sheet = self._sheet(bodies, hulls, surfaces)
         arm = sheet.center - bodies.x[sheet.who]
         wall = bodies.v[sheet.who] + np.cross(bodies.spin[sheet.who], arm)
-        flow = self._bound(bodies, sheet, arm) + flow_at(self.world, sheet.center)
-        strengths = self._spin_shed(entities, bodies, sheet, arm)
+        bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
+        flow = self._bound(bodies, sheet, arm, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
+        if len(left.x):
+            flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
+        strengths = self._spin_shed(known, bodies, sheet, arm)
+        self._remember(known, _of_solids(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
         slip = flow - wall
         strengths = strengths + self._solved(surfaces, sheet, wall - flow, strengths)
         nothing = np.zeros((len(sheet.who), 3))
         record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
         # What is not finite is told by the tick, from the table of exchanges.
         if np.isfinite(strengths).all():
-            self._shed(bodies, hulls, sheet, strengths)
+            self._shed(bodies, hulls, sheet, strengths, left)
 
     def _surfaces(self, bodies: Bodies, hulls: Hulls) -> Iterator[Surface]:
         from ecs_fluid.kernels.contacts import BALL, CONTAINER
@@ -172,17 +205,52 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ spin
 
-    def _bound(self, bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
+    def _known_spins(self, entities: list[Entity]) -> Known:
+        """What the fluid knows of the bodies that there are, and of those that there were."""
+        memory = self.system.field(ShedSpin)
+        ids = row_ids(entities)
+        order = np.argsort(memory.id, kind="stable")
+        at = np.searchsorted(memory.id, ids, sorter=order)
+        before = np.zeros((len(ids), 3))
+        if len(memory.id):
+            rows = order[np.minimum(at, len(order) - 1)]
+            met = memory.id[rows] == ids
+            before[met] = memory.spin[rows[met]]
+        return Known(ids, before, ~np.isin(memory.id, ids))
+
+    def _remember(self, known: Known, spin: Array, bound: Array) -> None:
+        """The fluid knows of the spin (n, 3) of the bodies; `bound` (n,) vortons each stand for it."""
+        memory = self.system.field(ShedSpin)
+        memory.id, memory.spin, memory.bound = known.ids, spin.astype(self.world.dtype), bound
+
+    def _left_behind(self, known: Known) -> Free:
+        """Bound vortons of bodies that have gone: they are the fluid's from now on.
+
+        The vorticity 2 spin V that a body had stays where it was, so that neither the flow nor the total of
+        wake and bound vorticity, zero, changes as the body goes: what fills its place turns as it did.
+        """
+        entity = self.world[self.bound_name]
+        rows = np.repeat(known.gone, self.system.field(ShedSpin).bound)
+        x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
+        sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
+        volume = (sigma / self.system.overlap) ** 3
+        return Free(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
+
+    def _fill_wake(self, left: Free) -> None:
+        """Move the bound vortons of the last bodies into the wake."""
+        bound = self.world[self.bound_name]
+        if len(bound):
+            bound.kill(np.ones(len(bound), bool))
+        if len(left.x):
+            tables = Position(left.x), Strength(left.alpha), CoreRadius(left.sigma), Volume(left.volume)
+            self.world[self.system.wake].spawn(*tables)
+
+    def _bound(self, bodies: Bodies, sheet: Sheet, arm: Array, solid: Array) -> Array:
         """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
 
         The vorticity 2 spin of a turning body is seen from outside as the sheet n x (spin x r) on its
-        surface, of the same total 2 spin V.
+        surface, of the same total 2 spin V; on the panels `solid` (s,) of bodies that may turn.
         """
-        from ecs_fluid.kernels.contacts import CONTAINER
-
-        if self.bound_name not in self.world:
-            return np.zeros_like(arm)
-        solid = np.flatnonzero(((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who])
         around = np.cross(sheet.normal[solid], np.cross(bodies.spin[sheet.who[solid]], arm[solid]))
         strength, place, core = sheet.area[solid, None] * around, sheet.center[solid], sheet.sigma[solid]
         entity = self.world[self.bound_name]
@@ -195,18 +263,13 @@ class PanelBoundary:
         entity.spawn(Position(place), Strength(strength), CoreRadius(core))
         return self._velocity(sheet.center, place, strength, core)
 
-    def _spin_shed(self, entities: list[Entity], bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
+    def _spin_shed(self, known: Known, bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
         """Strengths (p, 3) m^3/s that solids shed because their spin has changed: -n x (d spin x r) A.
 
         They end the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
         """
-        from ecs_fluid.kernels.contacts import CONTAINER
-
-        before = joined([entity[ShedSpin].spin for entity in entities], (3,), self.world.dtype)
-        solid = bodies.shape != CONTAINER
-        change = np.where(solid[:, None], bodies.spin - before, 0.0)
-        spread(np.where(solid[:, None], bodies.spin, before), [entity[ShedSpin].spin for entity in entities])
-        return -sheet.area[:, None] * np.cross(sheet.normal, np.cross(change[sheet.who], arm))
+        change = _of_solids(bodies) - known.before
+        return np.asarray(-sheet.area[:, None] * np.cross(sheet.normal, np.cross(change[sheet.who], arm)))
 
     # ------------------------------------------------------------------ solution
 
@@ -255,20 +318,20 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ shedding
 
-    def _shed(self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array) -> None:
-        """Add the vortons to the wake, and join those that lie close together."""
+    def _shed(self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: Free) -> None:
+        """Add the vortons to the wake, with those left behind, and join those that lie close together."""
         from ecs_fluid.kernels.merging import cell_levels, merge
 
         wake = self.world[self.system.wake]
         old = len(wake)
 
-        def both(stored: Array, fresh: Array) -> Array:
-            return np.concatenate([stored.astype(np.float64), fresh])
+        def every(stored: Array, *fresh: Array) -> Array:
+            return np.concatenate([stored.astype(np.float64), *fresh])
 
-        x = both(wake[Position].x, sheet.shed)
-        alpha = both(wake[Strength].alpha, strengths)
-        sigma = both(wake[CoreRadius].sigma, sheet.sigma)
-        volume = both(wake[Volume].volume, sheet.volume)
+        x = every(wake[Position].x, sheet.shed, left.x)
+        alpha = every(wake[Strength].alpha, strengths, left.alpha)
+        sigma = every(wake[CoreRadius].sigma, sheet.sigma, left.sigma)
+        volume = every(wake[Volume].volume, sheet.volume, left.volume)
         base = cell_levels(self.system.merge * sigma)
         distance, side = _distance(bodies, x), _side(bodies, hulls, x, sigma)
         for coarser in range(32):
@@ -307,11 +370,11 @@ class PanelBoundary:
             )
 
 
-def _solid(entity: Entity) -> Array:
-    """Mask (n,) of the rows that are not containers."""
-    if HullShape in entity:
-        return np.asarray(entity[HullShape].container == 0)
-    return np.ones(len(entity), bool)
+def _of_solids(bodies: Bodies) -> Array:
+    """Spin (n, 3) rad/s of bodies; 0 for containers, which slip along their fluid."""
+    from ecs_fluid.kernels.contacts import CONTAINER
+
+    return np.asarray(np.where((bodies.shape != CONTAINER)[:, None], bodies.spin, 0.0))
 
 
 def _size(panels: Panels) -> float:
