@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, get_args
 
 import cyclopts
 from rich.console import Console
@@ -16,10 +17,25 @@ from rich.console import Console
 from ecs_fluid import __version__
 from ecs_fluid.errors import FluidError, FluidWarning
 
+
+def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
+    """Values of an option; cyclopts alone would round a part of a number where whole ones are wanted."""
+    if int in (kind, *get_args(kind)):
+        for token in tokens:
+            try:
+                whole = float(token.value).is_integer()
+            except ValueError:
+                continue  # no number, or in another base: cyclopts knows
+            if not whole:
+                raise FluidError(f"{token.keyword or 'argument'} {token.value}: a whole number is needed")
+    return cyclopts.convert(kind, tokens)
+
+
 app = cyclopts.App(
     name="ecs-fluid",
     help="Vortex-particle fluids: compose a world, run it, look at it.",
     version=__version__,
+    default_parameter=cyclopts.Parameter(converter=_converted),
     help_format="plaintext",
     print_error=False,
     exit_on_error=False,

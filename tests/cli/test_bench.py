@@ -25,7 +25,15 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(["--sizes", "7"], "--sizes 7"), (["--tolerance", "2"], "--tolerance 2"), (["--sizes", "many"], "many")],
+    [
+        (["--sizes", "7"], "--sizes 7"),
+        (["--sizes", "1000.5"], "--sizes 1000.5: a whole number is needed"),
+        (["--sizes", "300", "--sizes", "-0.4"], "--sizes -0.4: a whole number is needed"),
+        (["--sizes", "nan"], "--sizes nan"),
+        (["--threads", "1.5"], "--threads 1.5: a whole number is needed"),
+        (["--tolerance", "2"], "--tolerance 2"),
+        (["--sizes", "many"], "many"),
+    ],
 )
 def test_wrong_arguments(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "velocity", *arguments]) == 2
