@@ -109,9 +109,10 @@ class TransferSystem(System):
             return
         ambient = self.field(Ambient)
         clouds = carriers(self.world)
-        load = self._load(ambient, clouds)
-        self._enclose(load, clouds)
-        self._fill(ambient, load, clouds)
+        with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
+            load = self._load(ambient, clouds)
+            self._enclose(load, clouds)
+            self._fill(ambient, load, clouds)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.

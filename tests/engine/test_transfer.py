@@ -3,6 +3,7 @@ B4."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -178,10 +179,12 @@ class Wild(ef.System):
 @pytest.mark.parametrize("column", ["x", "volume"])
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
 def test_what_is_not_finite_ends_the_tick_in_one_sentence(kernel: str, column: str, value: str) -> None:
+    """And numpy says nothing beside it."""
     world = loaded(kernel=kernel)
     world.add_systems([Wild(column=column, value=value)])
     named = {"x": r"Position\.x", "volume": r"Volume\.volume"}[column]
-    with pytest.raises(DivergedError, match=rf"Wild made.*{named} row 7"):
+    with pytest.raises(DivergedError, match=rf"Wild made.*{named} row 7"), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
         world.step()
 
 
