@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asked
 import bodies
 import eikonal
 import fire
@@ -15,6 +16,7 @@ import solvers
 import start
 import ticks
 
+asked.nothing("", __doc__)
 for benchmark in (
     overhead,
     pair_rate,

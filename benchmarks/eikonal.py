@@ -9,9 +9,8 @@ distance. Then the wall-clock time of two threads, and of a mesh by VTK.
 from __future__ import annotations
 
 import itertools
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -115,10 +114,8 @@ def meshes(n: int) -> None:
     print(f"{n}^3 mesh: {spent:.3f} s, {len(x):,} vertices, {len(faces):,} triangles")
 
 
-def main() -> None:
-    """Print everything for the numbers of points in the arguments."""
-    own = sys.argv[1:] if sys.argv[0].endswith("eikonal.py") else []
-    sizes = [int(argument) for argument in own] or [128, 256]
+def main(sizes: Sequence[int] = (128, 256)) -> None:
+    """Print everything for these numbers of points."""
     if skfmm is None:
         print("scikit-fmm is not installed: pip install scikit-fmm")
     found = {n: compare(n) for n in sizes}
@@ -131,4 +128,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from asked import numbers
+
+    main(*numbers(__file__, __doc__, "points"))

@@ -8,7 +8,6 @@ With --cpu both are measured in processor time of one thread, which others on th
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 import warnings
@@ -57,8 +56,13 @@ def main(worlds: tuple[str, ...] = WORLDS) -> None:
 
 
 if __name__ == "__main__":
-    arguments = [word for word in sys.argv[1:] if word != "--cpu"]
-    if "--cpu" in sys.argv:  # before anything of numba is loaded
+    from asked import parser
+
+    reader = parser(__file__, __doc__)
+    reader.add_argument("--cpu", action="store_true")
+    reader.add_argument("worlds", metavar="WORLD", nargs="*", default=WORLDS)
+    asked = reader.parse_args()
+    if asked.cpu:  # before anything of numba is loaded
         os.environ["NUMBA_NUM_THREADS"] = "1"
         time.perf_counter = time.process_time
-    main(tuple(arguments) or WORLDS)
+    main(tuple(asked.worlds))

@@ -62,4 +62,7 @@ if __name__ == "__main__":
         except FluidError as error:
             print(f"{sys.argv[2]}: {error}")
     else:
+        from asked import nothing
+
+        nothing(__file__, __doc__)
         main()

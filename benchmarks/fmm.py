@@ -16,9 +16,8 @@ the RMS velocity of our vortons, because some close pair decides the RMS of the 
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -162,9 +161,8 @@ class Case:
         return float("nan"), float("nan")
 
 
-def main() -> None:
+def main(numbers: Sequence[int] = (1000, 10_000, 100_000, 1_000_000)) -> None:
     """Print the table."""
-    numbers = [int(n) for n in sys.argv[1:]] or [1000, 10_000, 100_000, 1_000_000]
     print(f"velocity and gradient, float32, tolerance {TOLERANCE:g}, {numba.get_num_threads()} threads")
     print(
         f"{'flow':5s} {'n':>8s} {'fmm s':>7s} {'again':>7s} {'err u':>8s} {'err du':>8s} {'order':>5s} "
@@ -200,4 +198,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from asked import numbers
+
+    main(*numbers(__file__, __doc__, "n"))

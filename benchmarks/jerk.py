@@ -14,7 +14,6 @@ tables stand the claims of that part (J1 to J8) with what was found.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from itertools import pairwise
@@ -315,7 +314,7 @@ def draw(found: dict[str, dict[str, Found]], path: str) -> None:
     figure.savefig(path)
 
 
-def main() -> None:
+def main(picture: str | None = None) -> None:
     """Print both tables; draw if asked."""
     warnings.simplefilter("ignore")
     found: dict[str, dict[str, Found]] = {}
@@ -332,9 +331,11 @@ def main() -> None:
             )
     for claim in claims(found["articles"], far_field()):
         print(f"{claim.name} {'holds' if claim.holds else 'fails'}: {claim.text}: {claim.figures}")
-    if len(sys.argv) > 1:
-        draw(found, sys.argv[1])
+    if picture:
+        draw(found, picture)
 
 
 if __name__ == "__main__":
-    main()
+    from asked import picture
+
+    main(picture(__file__, __doc__))

@@ -8,7 +8,6 @@ which the true flow keeps and raises; with a file name the energies are drawn in
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from typing import Any
@@ -89,7 +88,7 @@ def draw(found: dict[str, list[tuple[float, ...]]], path: str) -> None:
     figure.savefig(path)
 
 
-def main() -> None:
+def main(picture: str | None = None) -> None:
     """Print the table; draw if asked."""
     warnings.simplefilter("ignore")
     found = {}
@@ -107,9 +106,11 @@ def main() -> None:
             for k, i in ((8, 1), (16, 1), (24, 1), (16, 2))
         ]
         print(f"{name:27} {lasts:>9} {' '.join(shown)} {1e3 * tick:8.1f}")
-    if len(sys.argv) > 1:
-        draw(found, sys.argv[1])
+    if picture:
+        draw(found, picture)
 
 
 if __name__ == "__main__":
-    main()
+    from asked import picture
+
+    main(picture(__file__, __doc__))

@@ -48,4 +48,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    from asked import nothing
+
+    nothing(__file__, __doc__)
     main()

@@ -15,9 +15,8 @@ for the others.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -136,9 +135,9 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], None]]:
     return table
 
 
-def main() -> None:
+def main(sizes: Sequence[int] = (16384,)) -> None:
     """Print the table; ratios of the gradient are to the plain gradients, all others to the velocities."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 16384
+    n = sizes[0]
     print(f"{n} sources, {n} targets, {numba.get_num_threads()} threads")
     print(f"{'kernel':46s} {'precision':9s} {'Mpairs/s':>9s}   x rows x columns x tuned")
     for real in (np.float32, np.float64):
@@ -163,4 +162,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from asked import numbers
+
+    main(*numbers(__file__, __doc__, "n", most=1))

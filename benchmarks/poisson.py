@@ -9,9 +9,8 @@ hybrid solver: velocity and gradient at 60,000 vortons by a grid of 64^3 cells, 
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -112,9 +111,8 @@ def best_of(run: Callable[[], None]) -> float:
     return min(times)
 
 
-def main() -> None:
+def main(sizes: Sequence[int] = (64, 128)) -> None:
     """Print the tables."""
-    sizes = [int(word) for word in sys.argv[1:]] or [64, 128]
     print(f"{numba.get_num_threads()} threads, three components; ratio to scipy's FFT of the doubled grid")
     print(f"{'cells':>5s} {'precision':9s} {'solver':46s} {'ms':>8s} {'ratio':>6s}")
     for n in sizes:
@@ -138,4 +136,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from asked import numbers
+
+    main(*numbers(__file__, __doc__, "cells"))

@@ -101,7 +101,7 @@ def on_the_wire(count: int, vortons: int, tracers: int) -> tuple[float, float]:
     return passed, sum(told)
 
 
-def main(vortons: int = 1_000_000, tracers: int = 4_000_000) -> None:
+def main(vortons: int, tracers: int) -> None:
     """Print one row for each number of ranks, then counted bytes against those on the wire."""
     print(f"{vortons:,} vortons, {tracers:,} tracers; of the ranks: mean and most")
     print("ranks machines  s/tick    MB grown   MB received a tick  million pairs a tick  hash")
@@ -123,4 +123,9 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["worker"]:
         worker(int(sys.argv[2]), int(sys.argv[3]))
     else:
-        main(*(int(word) for word in sys.argv[1:3]))
+        from asked import parser, positive
+
+        reader = parser(__file__, __doc__)
+        reader.add_argument("vortons", metavar="VORTONS", nargs="?", type=positive, default=1_000_000)
+        reader.add_argument("tracers", metavar="TRACERS", nargs="?", type=positive, default=4_000_000)
+        main(**vars(reader.parse_args()))

@@ -123,4 +123,7 @@ def draw(times: dict[str, list[Measured]], accuracy: list[Measured]) -> None:
 
 
 if __name__ == "__main__":
+    from asked import nothing
+
+    nothing(__file__, __doc__)
     main()

@@ -8,9 +8,8 @@ does not change much. The least of several ticks counts, after the flow has begu
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numba
 
@@ -42,9 +41,8 @@ def least(world: ef.World, clock: Callable[[], float]) -> float:
     return best
 
 
-def main() -> None:
+def main(counts: Sequence[int] = (16_800,)) -> None:
     """Print the table."""
-    counts = [int(part) for part in sys.argv[1:]] or [16_800]
     threads = numba.get_num_threads()
     both_head = f"{threads} threads, ms"
     print(
@@ -67,4 +65,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from asked import numbers
+
+    main(*numbers(__file__, __doc__, "particles"))
