@@ -82,8 +82,8 @@ class Ticker:
         try:
             self._advance(world, schedule)
             bad = self._guard.first_bad(world)
-        except BaseException:
-            self._guard.restore(world)
+        except BaseException as error:
+            self._explain(world, schedule, error)
             raise
         if bad is not None:
             self._guard.restore(world)
@@ -169,6 +169,16 @@ class Ticker:
             self._guard.after_system(world, system)
             for watcher in watchers:
                 watcher.after_system(system)
+
+    def _explain(self, world: World, schedule: Schedule, error: BaseException) -> None:
+        """Put the state back; raise DivergedError where a system stumbled over what is not finite."""
+        stumbled = isinstance(error, Exception) and not isinstance(error, FluidError)
+        # Ranks need not have stumbled together, so none of them may ask the others.
+        bad = self._guard.first_bad(world) if stumbled and world.ranks is None else None
+        self._guard.restore(world)
+        if bad is not None:
+            self._guard.check_start(world)
+            self._replay(world, schedule, bad)
 
     def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
         """Run the failed tick again with a check after every system, to name the one that broke it."""

@@ -142,7 +142,9 @@ class PotentialGrid:
         origin, spacing, cells = self._mesh
         x = self.sources.x.astype(np.float64)
         below, above = x.min(axis=1) - origin, origin + spacing * cells - x.max(axis=1)
-        clear = int((np.minimum(below, above) / spacing).min())
+        gap = float((np.minimum(below, above) / spacing).min())
+        # Any grid does where a place is not finite: the guard ends this tick and says which.
+        clear = int(gap) if np.isfinite(gap) else 0
         return np.asarray(cells // np.clip(np.minimum(clear, cells // LEAST), 1, COARSER))
 
     def _gathered(self, parts: list[tuple[float, Array]], fewer: Array) -> tuple[Array, Array, Array]:

@@ -38,6 +38,9 @@ FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
 less than it takes to sort the vortons and grow a tree for so few points."""
 
+RANGE = 1 / 32
+"""Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
+
 Table = tuple[Entity, Array, Array, Array | None]
 """A population of vortons, with its positions, velocities and velocity gradients."""
 
@@ -329,11 +332,24 @@ class VelocitySystem(System):
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
         if solver is not None and solver not in SOLVERS:
             raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
-        x = points.astype(self.world.dtype)
+        sources, grid = self.world.require(PartitionSystem).present()
+        x = self._in_range(points, sources.sigma)
         u = np.empty_like(x)
-        summation = self._summation(*self.world.require(PartitionSystem).present())
+        summation = self._summation(sources, grid)
         summation.velocity(solver or self.solver, x, u)
         return u
+
+    def _in_range(self, points: Array, sigma: Array) -> Array:
+        """The points in the world's precision, none so far off that a squared distance would overflow."""
+        most = float(RANGE * np.sqrt(np.finfo(self.world.dtype).max) * min(1.0, sigma.min(initial=1.0)))
+        beyond = np.argwhere(np.abs(points) > most)
+        if len(beyond):
+            row, axis = beyond[0]
+            raise FluidError(
+                f"points row {row} holds {points[row, axis]:g} m; in {self.world.options.precision} "
+                f"precision up to {most:.2g} m are allowed"
+            )
+        return points.astype(self.world.dtype)
 
     def velocity_at_few(self, points: Array) -> Array:
         """Like `velocity_at`; up to FEW_PAIRS pairs by the direct sum, done before a tree would be grown."""
@@ -343,7 +359,7 @@ class VelocitySystem(System):
         vortons = None if self.solver in ON_GRID else self.world.require(PartitionSystem).unsorted(most)
         if vortons is None:
             return self.velocity_at(points)
-        x = points.astype(self.world.dtype)
+        x = self._in_range(points, vortons[2])
         u = np.empty_like(x)
         direct.velocity(regularisation.CODES[self.kernel], x, *vortons, u)
         return u

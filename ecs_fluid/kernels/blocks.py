@@ -7,6 +7,7 @@ never on the number of threads. Compact blocks are fast; any grouping gives a ri
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -54,8 +55,14 @@ def point_blocks(targets: NDArray[Any]) -> Blocks:
 
 
 def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.uint32]:
-    """Place (m,) along the Z-order curve through the box from ``low`` to ``high``, below 2^30."""
-    extent = float((high - low).max())
+    """Place (m,) along the Z-order curve through the box from ``low`` to ``high``, below 2^30.
+
+    All are 0 where the box has no size that the precision holds, so targets stay as they come.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        extent = float((high - low).max())
+    if not math.isfinite(extent):
+        return np.zeros(len(targets), np.uint32)
     cells = ((targets - low) * ((2**_BITS - 1) / extent if extent > 0.0 else 0.0)).astype(np.uint32)
     # Two zero bits between each two of the ten bits, by table; then the axes interleave.
     spread = np.zeros(2**_BITS, np.uint32)

@@ -124,6 +124,24 @@ def test_an_exception_inside_a_tick_puts_the_state_back(phase: str, error: type[
     assert (world.state_hash(), world.tick, world.time) == (before, 2, 0.5)
 
 
+def test_a_system_that_stumbles_over_nan_does_not_hide_who_made_it() -> None:
+    """Stumbling is in the second stage, over what another system did in the first."""
+    world = world_of()
+
+    def stumbles(system: System) -> None:
+        for (position,) in system.query(ef.Position):
+            int(position.x.max())  # a ValueError
+
+    slow = breaks_at(1, np.nan, ef.Velocity)
+    world.add_system(acting("Slow", slow, phase="rates", adds=(ef.Velocity,)))
+    world.add_system(acting("Stumbles", stumbles, phase="prepare", reads=(ef.Position,)))
+    world.step()
+    before = world.state_hash()
+    with pytest.raises(DivergedError, match=r"Slow made entity 'a'.* non-finite"):
+        world.step()
+    assert (world.state_hash(), world.tick) == (before, 1)
+
+
 def test_an_exception_in_an_observer_leaves_the_finished_tick() -> None:
     """The state is whole when observers run, and writers before it have stored this tick already."""
     world, straight = world_of(), world_of()

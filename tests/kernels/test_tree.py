@@ -284,6 +284,15 @@ def test_grid_blocks_are_small_bricks_that_hold_every_point_once(shape: tuple[in
         assert extent.prod() == last - first
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
+def test_blocks_of_points_out_of_range_are_those_of_the_table(value: float) -> None:
+    x = np.random.default_rng(1).random((100, 3)).astype(np.float32)
+    x[7], x[8, 0] = value, -value
+    order, starts = blocks.point_blocks(x)
+    assert np.array_equal(order, np.arange(100))
+    assert starts[-1] == 100
+
+
 def test_point_blocks_are_compact() -> None:
     """Blocks of 32 out of 32,768 points in the unit cube: 1/1024 of the volume, edge 0.1 as a cube."""
     x = np.random.default_rng(2).random((32_768, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array
+from ecs_fluid.errors import DivergedError, FluidError
 from ecs_fluid.kernels import cubic, direct, poisson
 from ecs_fluid.kernels.differences import curl, divergence
 from ecs_fluid.systems.potential_grid import PotentialGrid, core_bins
@@ -83,6 +85,44 @@ def test_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rms(few, exact) < 1e-5 * rms(velocity.velocity_at(POINTS), exact)
     monkeypatch.setattr("ecs_fluid.systems.velocity.FEW_PAIRS", 3000 * len(POINTS) - 1)
     assert np.array_equal(velocity.velocity_at_few(POINTS), velocity.velocity_at(POINTS))
+
+
+def few_vortons(precision: str, far: float, **velocity: Any) -> ef.World:
+    """Three vortons, one of them that far away."""
+    world = ef.World(dt=0.01, precision=precision)  # type: ignore[arg-type]
+    x = [[far, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    world.spawn("v", ef.Position(x), ef.Strength(np.eye(3)), ef.CoreRadius(np.full(3, 0.1)))
+    world.add_systems([ef.VelocitySystem(**velocity), ef.AdvectionSystem()])
+    return world
+
+
+EVERY = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
+
+
+@pytest.mark.parametrize("solver", EVERY)
+@pytest.mark.parametrize(("precision", "far"), [("single", 1e39), ("single", 1e20), ("double", 1e200)])
+def test_points_out_of_range_are_refused_by_name(solver: str, precision: str, far: float) -> None:
+    """One sentence from every solver; the largest coordinate that it allows gives a velocity."""
+    for kernel in ("winckelmans", "gaussian"):
+        world = few_vortons(precision, 3.0, kernel=kernel)
+        with pytest.raises(FluidError, match=rf"row 1 holds {re.escape(f'{-far:g}')} m; in") as refused:
+            world.velocity([[0.0, 0.0, 0.0], [0.0, -far, 0.0]], solver)
+        most = 0.99 * float(str(refused.value).split("up to ")[1].split(" m")[0])
+        at = most * np.array([[1.0, -1.0, 1.0], [0.0, 0.0, 0.0]])
+        found = world.velocity(at, solver)
+        assert np.isfinite(found).all()
+        assert np.abs(found[1] - world.velocity(at[1:], solver)).max() < 1e-2 * np.abs(found[1]).max()
+
+
+@pytest.mark.parametrize("solver", EVERY)
+def test_a_vorton_out_of_range_ends_the_tick_in_one_sentence(solver: str) -> None:
+    world = few_vortons("single", 1e25, solver=solver)
+    with pytest.raises(DivergedError, match=r"VelocitySystem made entity .* row 0 non-finite"):
+        world.step()
+    assert world.tick == 0
+    # As between the stages: what is not finite already passes, for the guard to name.
+    world["v"][ef.Position].x[1] = np.nan
+    world.evaluate()
 
 
 @pytest.mark.parametrize(("spread", "cells"), [(0.0, 60_000), (0.3, 60_000), (0.0, 9_000)])
