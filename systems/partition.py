@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -25,6 +25,15 @@ MOST_FINE_CELLS = 2**17
 
 Box = tuple[Array, Array]
 """Least and largest coordinates (3,) m."""
+
+
+class Needs(NamedTuple):
+    """What a solver needs of the field grid."""
+
+    padding: float
+    """core radii around the vortons"""
+    per_core: float
+    """cells per core radius, where the partition leaves it open"""
 
 
 class PartitionSystem(System):
@@ -105,16 +114,17 @@ class PartitionSystem(System):
         sources.origin, sources.spacing, sources.cells = mesh
         sources.start, sources.order = parts.start, parts.order
         sources.x, sources.alpha, sources.sigma = parts.x, parts.alpha, parts.sigma
-        self._enclose(grid, *self._cloud(*rows[:3], box, ranks))
+        self._enclose(grid, self._needs(), *self._cloud(*rows[:3], box, ranks))
 
-    def present(self) -> tuple[Sources, Grid]:
+    def present(self, needs: Needs | None = None) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
 
-        The world's own Sources and Grid stay those of the last stage, to which its fields belong.
+        The world's own Sources and Grid stay those of the last stage, to which its fields belong. With
+        `needs` the grid is made for them, otherwise for what the world's systems need.
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
-        self._fill(sources, grid, "present ")
+        self._fill(sources, grid, "present ", needs)
         return sources, grid
 
     def unsorted(self, most: int) -> list[Array] | None:
@@ -135,7 +145,7 @@ class PartitionSystem(System):
         vortons = ranks.gathered_vortons(self.world)
         return ranks.machine.once("unsorted vortons", lambda: columns(*vortons))
 
-    def _fill(self, sources: Sources, grid: Grid, purpose: str) -> None:
+    def _fill(self, sources: Sources, grid: Grid, purpose: str, needs: Needs | None = None) -> None:
         from ecs_fluid.kernels.reduce import bounds
 
         ranks = self.world.ranks
@@ -151,7 +161,7 @@ class PartitionSystem(System):
             cloud = ranks.machine.once(f"{purpose}cloud", lambda: self._cloud(*vortons, bounds(x)))
         sources.origin, sources.spacing, sources.cells, sources.start, sources.order = found[:5]
         sources.x, sources.alpha, sources.sigma = found[5:]
-        self._enclose(grid, *cloud)
+        self._enclose(grid, needs or self._needs(), *cloud)
 
     def _vortons(self) -> tuple[Array, Array, Array]:
         """Positions, strengths and core radii of all vortons, population after population."""
@@ -205,12 +215,21 @@ class PartitionSystem(System):
             mean *= (units if ranks is None else int(ranks.comm.sum(np.array(units)))) / 2.0**32 / count
         return [lo, hi, across, np.array([widest, mean]), np.array([count])]
 
-    def _enclose(self, grid: Grid, lo: Array, hi: Array, across: Array, cores: Array, count: Array) -> None:
+    def _needs(self) -> Needs:
+        """The most that the systems need; asked each time, for parameters may change between two ticks."""
+        systems = self.world.systems
+        return Needs(
+            max((getattr(system, "grid_padding", 0.0) for system in systems), default=0.0),
+            max((getattr(system, "grid_fineness", PER_CORE) for system in systems), default=PER_CORE),
+        )
+
+    def _enclose(
+        self, grid: Grid, needs: Needs, lo: Array, hi: Array, across: Array, cores: Array, count: Array
+    ) -> None:
         from ecs_fluid.kernels.grid import flat_axes, uniform_grid
         from ecs_fluid.kernels.reduce import bounds
 
-        asked = (getattr(system, "grid_padding", 0.0) for system in self.world.systems)
-        pad = max(self.padding, *asked) * cores[0]
+        pad = max(self.padding, needs.padding) * cores[0]
         # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
         room = np.where(flat_axes(lo, hi) & across, 0.0, pad)
         lo, hi = lo - room, hi + room
@@ -225,12 +244,15 @@ class PartitionSystem(System):
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
         grid.origin, grid.spacing, grid.cells = uniform_grid(
-            lo, hi, self._count(hi - lo, cores[1], int(count[0]))
+            lo, hi, self._count(hi - lo, cores[1], int(count[0]), needs.per_core)
         )
         grid.flat = (flat_axes(lo, hi) & across).astype(np.int64)
 
-    def _count(self, extent: Array, core: float, vortons: int) -> int:
-        """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius."""
+    def _count(self, extent: Array, core: float, vortons: int, needed: float) -> int:
+        """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius.
+
+        `needed` are the cells per core radius where the partition leaves them open.
+        """
         if self.cells is not None:
             return self.cells
         wanted = round(vortons * self.cells_per_vorton)
@@ -239,11 +261,7 @@ class PartitionSystem(System):
                 f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {vortons} vortons "
                 f"asks for {wanted} grid cells; at most {MAX_CELLS} are allowed"
             )
-        per_core = self.cells_per_core
-        if per_core is None:
-            # Asked each time: a system's parameters may change between two ticks.
-            asked = (getattr(system, "grid_fineness", PER_CORE) for system in self.world.systems)
-            per_core = max(asked, default=PER_CORE)
+        per_core = needed if self.cells_per_core is None else self.cells_per_core
         if per_core and vortons and np.isfinite(extent).all():
             edge = core / per_core
             fine = float(np.prod(np.maximum(extent / edge, 1.0)))

@@ -25,7 +25,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System, Types
-from ecs_fluid.systems.partition import PER_CORE, PartitionSystem
+from ecs_fluid.systems.partition import PER_CORE, Needs, PartitionSystem
 from ecs_fluid.systems.potential_grid import CLEARANCE
 from ecs_fluid.systems.solver_times import stored
 from ecs_fluid.systems.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
@@ -141,13 +141,17 @@ class VelocitySystem(System):
     @property
     def grid_padding(self) -> float:
         """Core radii that the field grid must leave around the vortons, whose vorticity is spread on it."""
-        spread = self.solver == "hybrid" or (self.solver == "poisson" and self.boundary == "open")
-        return CLEARANCE if spread else 0.0
+        return self._needs(self.solver).padding
 
     @property
     def grid_fineness(self) -> float:
         """Cells of the field grid per core radius, where the partition leaves it open."""
-        return HYBRID_PER_CORE if self.solver == "hybrid" else PER_CORE
+        return self._needs(self.solver).per_core
+
+    def _needs(self, solver: str) -> Needs:
+        """What a solver needs of the field grid."""
+        spread = solver == "hybrid" or (solver == "poisson" and self.boundary == "open")
+        return Needs(CLEARANCE if spread else 0.0, HYBRID_PER_CORE if solver == "hybrid" else PER_CORE)
 
     @property
     def needs_all_sources(self) -> bool:
@@ -329,14 +333,19 @@ class VelocitySystem(System):
         return fluid[SolverTimes].seconds if SolverTimes in fluid else stored(self.world.options.precision)
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
-        """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
+        """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides.
+
+        Another solver than the world's has a grid of its own, made as in a world of that solver.
+        """
         if solver is not None and solver not in SOLVERS:
             raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
-        sources, grid = self.world.require(PartitionSystem).present()
+        chosen = solver or self.solver
+        needs = None if chosen == self.solver else self._needs(chosen)
+        sources, grid = self.world.require(PartitionSystem).present(needs)
         x = self._in_range(points, sources.sigma)
         u = np.empty_like(x)
         summation = self._summation(sources, grid)
-        summation.velocity(solver or self.solver, x, u)
+        summation.velocity(chosen, x, u)
         return u
 
     def _in_range(self, points: Array, sigma: Array) -> Array:
