@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ PER_CORE = 2.0
 """Field cells per core radius unless something else is asked for."""
 MOST_FINE_CELLS = 2**17
 """Cells that `cells_per_core` may ask for; a thin core in a wide world stays unresolved beyond."""
+MOST_ADVISED_CELLS = 2**24
+"""Cells that a warning tells anybody to ask for."""
 
 
 Box = tuple[Array, Array]
@@ -126,6 +129,35 @@ class PartitionSystem(System):
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
         self._fill(sources, grid, "present ", needs)
         return sources, grid
+
+    def farthest(self, sources: Sources, grid: Grid) -> str | None:
+        """Who makes the grid much larger than most vortons do: "entity 'name'" or "a few vortons", if any.
+
+        For sentences; on many ranks no entity is named, as a rank knows its own rows alone.
+        """
+        from ecs_fluid.kernels.reduce import bounds
+
+        (lo, hi), found, reach = bounds(sources.x.T), None, 0.25 * float((grid.spacing * grid.cells).max())
+        inner = np.percentile(sources.x, (0.5, 99.5), axis=1)
+        if max((inner[0] - lo).max(), (hi - inner[1]).max()) > reach:
+            found = "a few vortons"
+        for entity, (position,) in self.entities(Position):
+            vortons = Strength in entity and CoreRadius in entity
+            if self.world.ranks is not None or vortons or not len(entity):
+                continue
+            low, high = bounds(position.x)
+            beyond = float(np.maximum(lo - low, high - hi).max())
+            if beyond > reach:
+                found, reach = f"entity {entity.name!r}", beyond
+        return found
+
+    def finer(self, sources: Sources, grid: Grid, radius: float, per_core: float) -> str | None:
+        """The parameter, with its value, that gives that many cells per radius; None if none does."""
+        count = float(np.prod(np.maximum(grid.spacing * grid.cells * (per_core / radius), 1.0)))
+        ratio = per_core * float(sources.sigma.mean(dtype=np.float64)) / radius
+        if self.cells is None and count <= MOST_FINE_CELLS and ratio <= 16:
+            return f"cells_per_core = {ratio:.2g}"
+        return f"cells = {math.ceil(count):,}".replace(",", "_") if count <= MOST_ADVISED_CELLS else None
 
     def unsorted(self, most: int) -> list[Array] | None:
         """x (3, n), alpha (3, n) and sigma (n,) of the vortons as they are now; None if n is above `most`."""

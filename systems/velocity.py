@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -22,7 +23,7 @@ from ecs_fluid.components import (
     VelocityGradient,
 )
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.explain import nearest
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.partition import PER_CORE, Needs, PartitionSystem
@@ -33,6 +34,10 @@ from ecs_fluid.world import World
 
 HYBRID_PER_CORE = 3.0
 """Field cells per core radius of the hybrid: with 2, vortons jerk half as much again as by direct sums."""
+
+LEAST_PER_CORE, THIN = 1.5, 0.01
+"""Cells per core radius below which solvers on the grid warn (docs/stability.md has their errors), and the
+part of the vortons, the thinnest, that may have fewer."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -117,6 +122,7 @@ class VelocitySystem(System):
         super().__init__(**parameters)
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes)
+        self._coarse: set[str] = set()
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A solver set later on has its state with it, as if it had been there from the start."""
@@ -245,6 +251,7 @@ class VelocitySystem(System):
 
         grid, field = self.field(Grid), self.field(VelocityField)
         if self._on_grid and len(sources.sigma):
+            self._warn_once(self.solver, sources, grid, f"t = {self.world.time:.4g} s: ")
             field.u = summation.potential_grid(self.solver).velocity
             return
         shape = (*(int(n) + 1 for n in grid.cells), 3)
@@ -344,6 +351,7 @@ class VelocitySystem(System):
         sources, grid = self.world.require(PartitionSystem).present(needs)
         x = self._in_range(points, sources.sigma)
         u = np.empty_like(x)
+        self._warn_once(chosen, sources, grid)
         summation = self._summation(sources, grid)
         summation.velocity(chosen, x, u)
         return u
@@ -386,9 +394,48 @@ class VelocitySystem(System):
         direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
         return psi, omega, u, du
 
+    def _grid_lint(self, solver: str, sources: Sources, grid: Grid) -> list[str]:
+        """What to say of a grid whose cells are too wide for the cores of more vortons than the part THIN."""
+        sigma, h = sources.sigma, float(grid.spacing.max())
+        some = int(THIN * len(sigma))
+        if (
+            solver not in ON_GRID
+            or grid.flat.any()
+            or not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some
+        ):
+            return []
+        radius = float(np.partition(sigma, some)[some])
+        return [
+            f"VelocitySystem: {radius / h:.2g} cells of the field grid ({h:.3g} m) per core radius "
+            f"({radius:.3g} m) are too few for solver = {solver!r}, {LEAST_PER_CORE} the least; "
+            f"{self._finer_grid(solver, sources, grid, radius)}"
+        ]
+
+    def _finer_grid(self, solver: str, sources: Sources, grid: Grid, radius: float) -> str:
+        """How large the grid is, what makes it so, and what to change."""
+        partition = self.world.require(PartitionSystem)
+        far = partition.farthest(sources, grid)
+        wider = f", as far as {far} lies" if far else ""
+        ways = [f"keep {far} nearer"] if far else []
+        value = partition.finer(sources, grid, radius, self._needs(solver).per_core)
+        ways.append(f"use {value} of PartitionSystem" if value else "use solver = 'fmm'")
+        sides = " x ".join(f"{side:.3g}" for side in grid.spacing * grid.cells)
+        return f"the grid spans {sides} m{wider}; {' or '.join(ways)}"
+
+    def _warn_once(self, solver: str, sources: Sources, grid: Grid, when: str = "") -> None:
+        """Warn of cells too wide for the cores, once for each solver."""
+        if solver in self._coarse:
+            return
+        for text in self._grid_lint(solver, sources, grid):
+            self._coarse.add(solver)
+            warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
+
     def lint(self, world: World) -> list[str]:
-        """Combinations that are known to give poor paths."""
+        """Combinations that are known to give poor paths, and a field grid too coarse for its solver."""
         found = []
+        if self.solver in ON_GRID and world.ranks is None:
+            found = self._grid_lint(self.solver, *world.require(PartitionSystem).present())
+            self._coarse.update([self.solver] if found else [])
         least = 1e-9 if world.options.precision == "double" else 1e-5
         if self.solver in ("fmm", "auto") and self.tolerance < least:
             found.append(

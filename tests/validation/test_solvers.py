@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,80 @@ def test_another_solver_is_asked_on_a_grid_of_its_own(own: str, solver: str) -> 
 def field_arrays(world: ef.World) -> dict[str, Array]:
     """Arrays of the tables on the world's fluid entity."""
     return {field.label: array for table in world.fluid.tables.values() for field, array in table.items()}
+
+
+def thin_ring(partition: dict[str, Any] | None = None, **velocity: Any) -> ef.World:
+    """63 vortons of core radius 0.2 m on a circle of radius 1 m."""
+    t = np.arange(63) * 2 * np.pi / 63
+    world = ef.World(dt=1e-3, precision="double", integrator="euler")
+    x, along = np.stack([np.cos(t), np.sin(t), 0 * t], 1), np.stack([-np.sin(t), np.cos(t), 0 * t], 1)
+    world.spawn("ring", ef.Position(x), ef.Strength(0.5 * along), ef.CoreRadius(np.full(63, 0.2)))
+    world.add_systems([ef.PartitionSystem(**(partition or {})), ef.VelocitySystem(**velocity)])
+    return world
+
+
+def too_coarse(world: ef.World, ticks: int = 3) -> tuple[list[str], list[str]]:
+    """What validate and what the first ticks say of cells that are too wide."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        lint = world.lint()
+        world.step(ticks)
+    texts = lint, [str(item.message) for item in said]
+    return tuple([text for text in some if "per core radius" in text] for some in texts)  # type: ignore[return-value]
+
+
+def far_line(world: ef.World) -> ef.World:
+    """With tracers from corner to corner of a cube of 60 m."""
+    world.spawn("line", ef.Position(np.linspace(-30.0, 30.0, 50)[:, None] * np.ones(3)))
+    return world
+
+
+@pytest.mark.parametrize("solver", ["poisson", "hybrid"])
+def test_cells_wider_than_cores_are_warned_of_once(solver: str) -> None:
+    """With cell, core, extent and who makes it so large: before the first tick, and not again in it."""
+    for partition in ({"cells": 1}, {"cells": 8}, {"cells_per_core": 0.1}):
+        lint, said = too_coarse(thin_ring(partition, solver=solver))
+        assert len(lint) == 1 and said == lint
+        assert re.search(
+            r" 0\.\d+ cells of the field grid \(.* m\) per core radius \(0\.2 m\) are too", lint[0]
+        )
+        # What it advises is enough.
+        key, value = re.findall(r"use (\w+) = ([\d_]+) of PartitionSystem", lint[0])[0]
+        assert key in partition
+        assert too_coarse(thin_ring({key: int(value)}, solver=solver)) == ([], [])
+    lint, said = too_coarse(far_line(thin_ring(solver=solver)))
+    assert len(lint) == 1 and said == lint
+    assert "0.17 cells of the field grid (1.18 m)" in lint[0]
+    assert "spans 60 x 60 x 60 m, as far as entity 'line' lies; keep entity 'line' nearer or" in lint[0]
+    stray = thin_ring(solver=solver)
+    stray["ring"][ef.Position].x[3, 1] = 500.0
+    assert "a few vortons" in too_coarse(stray)[0][0]
+
+
+@pytest.mark.parametrize("solver", ["poisson", "hybrid"])
+def test_cells_that_become_wider_than_cores_are_warned_of_in_the_run(solver: str) -> None:
+    world = thin_ring(solver=solver)
+    assert too_coarse(world) == ([], [])
+    world["ring"][ef.CoreRadius].sigma[0] = 0.02  # one of 63 is more than a hundredth
+    with pytest.warns(ef.FluidWarning) as said:
+        world.step(2)
+    texts = [str(item.message) for item in said if "per core radius" in str(item.message)]
+    assert len(texts) == 1
+    assert re.match(r"t = 0\.003 s: VelocitySystem: .* per core radius \(0\.02 m\)", texts[0])
+
+
+def test_few_thin_cores_and_other_solvers_are_not_warned_of() -> None:
+    cloud = thick_ring(1000, solver="poisson")
+    cloud["ring"][ef.CoreRadius].sigma[:10] = 0.01
+    assert too_coarse(cloud) == ([], [])
+    cloud["ring"][ef.CoreRadius].sigma[:11] = 0.01
+    assert len(cloud.lint()) == 1
+    assert too_coarse(far_line(thin_ring(solver="direct"))) == ([], [])
+    asked = far_line(thin_ring(solver="direct"))
+    with pytest.warns(ef.FluidWarning, match="too few for solver = 'hybrid'") as said:
+        asked.velocity(POINTS, "hybrid")
+        asked.velocity(POINTS, "hybrid")
+    assert len(said) == 1
 
 
 def few_vortons(precision: str, far: float, **velocity: Any) -> ef.World:
