@@ -20,6 +20,10 @@ from ecs_fluid.world import World
 ROUNDING = 1e-13
 """Part of sum |alpha| that is rounding of the weights; points that hold no more together are empty."""
 
+MOST_MISSED, FEWER = 1e-14, 4.0
+"""What the moments may miss in a pass, see `with_moments`; where so few points are left that they miss more,
+`loss` is taken this much smaller, and again."""
+
 MAX_POINTS = 2**26
 """Lattice points of one population; beyond it the vortons are too scattered for their spacing."""
 
@@ -34,8 +38,9 @@ class RemeshSystem(System):
 
     The weakest new vortons, together at most the part `loss` of sum |alpha| (and of the volume, if they carry
     matter), are left out; the others take up what that changes in the moments, by alpha += |alpha| times a
-    quadratic polynomial of the position, the least change in the sense of sum |change|^2/|alpha|. `report`
-    holds counts and figures of the last remeshing, by entity.
+    quadratic polynomial of the position, the least change in the sense of sum |change|^2/|alpha|. Where so
+    few are left that they cannot, fewer are left out. `report` holds counts and figures of the last
+    remeshing, by entity.
 
     Core radii become overlap times spacing. By default the spacing is such that the mean square core radius,
     weighted by |alpha|, stays. With a spacing of its own, narrower cores undo what core spreading has spread.
@@ -96,14 +101,21 @@ class RemeshSystem(System):
         positive = "positive" if self.weights == "m4_prime" else "linear"
         _, load = to_lattice(positive, x, cargo.extensive, spacing, flat)
         strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
-        kept, out = _chosen(strength, load[:, 0] if cargo.matter else None, self.loss)
-        places, far = (
-            np.where(flat, x[0], spacing * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low))
-            for rows in (kept, out)
-        )
-        new, residue = strength[kept], 0.0
-        if len(out) and new.any():
-            new, residue = with_moments(places, new, far, strength[out])
+        volume, loss = load[:, 0] if cargo.matter else None, max(self.loss, ROUNDING)
+        while True:
+            kept, out = _chosen(strength, volume, loss)
+            places, far = (
+                np.where(
+                    flat, x[0], spacing * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)
+                )
+                for rows in (kept, out)
+            )
+            new, residue = strength[kept], 0.0
+            if len(out) and new.any():
+                new, residue = with_moments(places, new, far, strength[out])
+            if residue <= MOST_MISSED or loss == ROUNDING:
+                break
+            loss = max(loss / FEWER, ROUNDING)
         self.report[entity.name] = {
             "before": len(entity),
             "after": len(kept),
@@ -160,6 +172,6 @@ def _chosen(strength: Array, volume: Array | None, loss: float) -> tuple[Array, 
     order = np.argsort(score, kind="stable")
     empty = int((score == 0).sum())
     least = np.cumsum(score[order])
-    first = max(empty, int(np.searchsorted(least, max(loss, ROUNDING), side="right")))
+    first = max(empty, int(np.searchsorted(least, loss, side="right")))
     first = min(first, len(order) - 1)
     return np.sort(order[first:]), np.sort(order[empty:first])
