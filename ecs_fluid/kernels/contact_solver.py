@@ -337,7 +337,7 @@ def recall(
     friction: np.ndarray,
     h: float,
 ) -> None:
-    """Start each contact from the force that the same place of the same two bodies had before."""
+    """Start each contact from the force that the same place of the two bodies had before, for h seconds."""
     old = len(memory.who)
     if old == 0:
         return
@@ -369,3 +369,20 @@ def recall(
             continue
         for d in range(ways):
             _push(weighted, d, c, bodies.v, bodies.spin, a, b, gained[c, d])
+
+
+@njit(cache=True)
+def bear(
+    bodies: Bodies,
+    who: np.ndarray,
+    weighted: np.ndarray,
+    gained: np.ndarray,
+    friction: np.ndarray,
+    c: int,
+    total: np.ndarray,
+) -> None:
+    """Make `total` (3,) kg m/s, along the normal and two tangents, of what contact c has gained."""
+    for d in range(1 if friction[c] == 0.0 else 3):
+        change = total[d] - gained[c, d]
+        gained[c, d] = total[d]
+        _push(weighted, d, c, bodies.v, bodies.spin, who[c, 0], who[c, 1], change)

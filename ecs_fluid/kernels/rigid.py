@@ -2,13 +2,16 @@
 
 In a substep of h seconds
 
-1. velocities get their acceleration, v += a h, and half of the torque turns the spin;
+1. velocities get half of their acceleration, v += a h/2, and spins half of the torque: the means over the
+   substep of what is free;
 2. contacts are found, those too that are still a gap away but may close within h;
 3. impulses make every contact keep its gap open, v_n h >= -gap, with Coulomb's friction;
-4. bodies move, x += v h - a h^2/2, the exact parabola, but for what bears them, turn freely, and get the
-   other half of the torque;
-5. impulses are corrected for the velocities at the end of the substep. A contact that closed fast gets its
-   rebound here, e sqrt(v_n^2 + 2 a_n gap); impacts of balls have been taken out before, see `impacts`.
+4. bodies move by the mean velocity, x += v h, and turn freely. In free flight that is the exact parabola,
+   x + v_0 h + a h^2/2; where a contact bears or brakes, it is that of all forces, so what friction holds
+   stays and what slides or rolls at a constant acceleration goes as far as it should;
+5. velocities get the other half, and impulses make them what they are at the end of the substep. A contact
+   that closed fast gets its rebound here, e sqrt(v_n^2 + 2 a_n gap); impacts of balls have been taken out
+   before, see `impacts`.
 
 Everything is float64.
 
@@ -30,6 +33,7 @@ from ecs_fluid.kernels.contact_solver import (
     Bodies,
     Memory,
     alike,
+    bear,
     contact_friction,
     contact_rows,
     contact_speed,
@@ -136,60 +140,47 @@ def _aims(
     h: float,
     whole: float,
     least_bounce: float,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(least normal velocity that keeps the gap open, impact speed, rebound speed) of all contacts (c,), m/s.
+) -> tuple[np.ndarray, np.ndarray]:
+    """(least normal mean velocity that keeps the gap open, rebound speed) of all contacts (c,), m/s.
 
-    Impacts slower than `least_bounce` have the speed 0. An overlap heals by the part PUSH in a whole substep,
+    Impacts slower than `least_bounce` have no rebound. An overlap heals by the part PUSH in a whole substep,
     however short h is: in no time at all it would need a speed without bound, of which something stays where
     many bodies push one another.
     """
     count = len(who)
     v, spin, restitution = bodies.v, bodies.spin, bodies.restitution
-    target, impact, rebound = np.empty(count), np.zeros(count), np.empty(count)
+    target, rebound = np.empty(count), np.zeros(count)
     for c in range(count):
         a, b = who[c, 0], who[c, 1]
         nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
         pull = push[a, 0] * nx + push[a, 1] * ny + push[a, 2] * nz
         pull -= push[b, 0] * nx + push[b, 1] * ny + push[b, 2] * nz
         gap = points[c, 6]
-        # Towards a wall above, a body goes g h^2/2 farther than h v.
-        spare = max(-0.5 * h * h * pull, 0.0)
-        target[c] = (spare - gap) / h if gap > 0.0 else spare / h - PUSH * gap / whole
-        speed = _impact_speed(-contact_speed(rows, 0, c, v, spin, a, b) - h * pull, pull, gap)
+        target[c] = -gap / h if gap > 0.0 else -PUSH * gap / whole
+        before = -contact_speed(rows, 0, c, v, spin, a, b) - 0.5 * h * pull
+        speed = _impact_speed(before, pull, gap)
         if speed > least_bounce:
-            impact[c] = speed
-        rebound[c] = max(restitution[a], restitution[b]) * impact[c]
-    return target, impact, rebound
+            rebound[c] = max(restitution[a], restitution[b]) * speed
+    return target, rebound
 
 
 @njit(cache=True)
-def _move(
-    bodies: Bodies,
-    who: np.ndarray,
-    points: np.ndarray,
-    gained: np.ndarray,
-    impact: np.ndarray,
-    push: np.ndarray,
-    h: float,
-) -> None:
-    """Move all bodies by h seconds in place, and the places of contacts with them."""
-    n = len(bodies.x)
-    before, late = bodies.x.copy(), -0.5 * h * h * push
-    # What bears a body holds it all the time: along that normal it does not lag behind h v.
-    for c in range(len(who)):
-        a, b = who[c, 0], who[c, 1]
-        in_flight = impact[c] > 0.0 and bodies.motion[a] == 2 and bodies.motion[b] == 2
-        if gained[c, 0] > 0.0 and not in_flight:
-            nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
-            before_b = max(late[b, 0] * nx + late[b, 1] * ny + late[b, 2] * nz, 0.0)
-            ahead_a = min(late[a, 0] * nx + late[a, 1] * ny + late[a, 2] * nz, 0.0)
-            for k in range(3):
-                late[b, k] -= before_b * points[c, 3 + k]
-                late[a, k] -= ahead_a * points[c, 3 + k]
-    for i in range(n):
+def _push_half(bodies: Bodies, push: np.ndarray, torque: np.ndarray, h: float) -> None:
+    """Give bodies half of what their accelerations (n, 3) m/s^2 and torques (n, 3) N m do in h seconds."""
+    for i in range(len(bodies.x)):
+        for k in range(3):
+            bodies.v[i, k] += 0.5 * h * push[i, k]
+    _twist(bodies, torque, 0.5 * h)
+
+
+@njit(cache=True)
+def _move(bodies: Bodies, who: np.ndarray, points: np.ndarray, h: float) -> None:
+    """Move all bodies by h seconds at their velocities, in place, and the places of contacts with them."""
+    before = bodies.x.copy()
+    for i in range(len(bodies.x)):
         if bodies.motion[i] != 0:
             for k in range(3):
-                bodies.x[i, k] += h * bodies.v[i, k] + late[i, k]
+                bodies.x[i, k] += h * bodies.v[i, k]
             turn_body(bodies, i, h)
     # Both bodies' arms go to one point again, or the impulses would not keep the angular momentum: one that
     # goes along with a ball, whose arm has to stay along the normal, else with the mean of both bodies.
@@ -223,26 +214,26 @@ def substep(
         least_bounce: approach speed below which nothing bounces, m/s.
         memory: what the last substep returned.
     """
-    n = len(bodies.x)
-    shift = np.empty((n, 3))
-    for i in range(n):
-        for k in range(3):
-            shift[i, k] = h * bodies.v[i, k] + 0.5 * h * h * push[i, k]
-            bodies.v[i, k] += h * push[i, k]
-    _twist(bodies, torque, 0.5 * h)
-    who, points = find_contacts(bodies, hulls, shift, h)
+    _push_half(bodies, push, torque, h)
+    who, points = find_contacts(bodies, hulls, h * bodies.v, h)
     count = len(who)
     friction, gained = contact_friction(bodies, who), np.zeros((count, 3))
     rows, weighted = contact_rows(bodies, who, points, friction)
-    target, impact, rebound = _aims(bodies, who, points, rows, push, h, whole, least_bounce)
-    recall(bodies, memory, who, points, rows, weighted, gained, friction, h)
+    target, rebound = _aims(bodies, who, points, rows, push, h, whole, least_bounce)
+    recall(bodies, memory, who, points, rows, weighted, gained, friction, 0.5 * h)
+    remembered = 2.0 * gained
     solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
+    _move(bodies, who, points, h)
+    _push_half(bodies, push, torque, h)
+    rows, weighted = contact_rows(bodies, who, points, friction)
     for c in range(count):
         # A contact still open brakes nothing before the bodies are there.
-        target[c] = rebound[c] if gained[c, 0] > 0.0 else -math.inf
-    _move(bodies, who, points, gained, impact, push, h)
-    _twist(bodies, torque, 0.5 * h)
-    rows, weighted = contact_rows(bodies, who, points, friction)
+        target[c] = -math.inf
+        if gained[c, 0] > 0.0:
+            target[c] = rebound[c]
+            # What bore a load all the time starts from it again: what healed or stopped bodies is over.
+            if remembered[c, 0] > 0.0:
+                bear(bodies, who, weighted, gained, friction, c, remembered[c])
     solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
     force = np.zeros((count, 3))
     for c in range(count):

@@ -249,6 +249,58 @@ def test_rolling_down_a_slope() -> None:
     assert abs(ball[ef.RigidMotion].spin[0, 1] * 0.1 - speed) < 1e-3 * speed
 
 
+@pytest.mark.parametrize(("dt", "edge"), [(0.02, 0.02), (0.05, 0.02), (1 / 60, 0.1)])
+def test_what_friction_holds_stays(dt: float, edge: float) -> None:
+    """At rest on a slope of 0.35 rad, mu = 0.5 > tan: in 10 s a block moves by less than 1e-9 of its edge."""
+    world = body_world(dt=dt)
+    angle = 0.35
+    up, turn = np.array([np.sin(angle), 0, np.cos(angle)]), (0.0, angle, 0.0)
+    size = 20 * edge
+    solid(world, "slope", box(size, size, size), center=tuple(-size / 2 * up), rotation=turn, motion="fixed",
+          friction=0.5)  # fmt: skip
+    block = solid(world, "block", box(edge, edge, edge / 2), center=tuple(edge / 4 * up), rotation=turn,
+                  friction=0.5)  # fmt: skip
+    before = block[ef.Pose].x.copy()
+    world.step(round(10 / dt))
+    assert np.abs(block[ef.Pose].x - before).max() < 1e-9 * edge
+
+
+@pytest.mark.parametrize(("dt", "edge", "duration"), [(0.01, 1e-3, 0.05), (0.05, 0.4, 1.0)])
+def test_a_sliding_block_goes_as_far_as_it_should(dt: float, edge: float, duration: float) -> None:
+    """s = a t^2/2 and v = a t with a = g (sin - mu cos): constant forces, so exact for any step; to 1e-10."""
+    world = body_world(dt=dt)
+    angle, friction = 0.5, 0.2
+    up, turn = np.array([np.sin(angle), 0, np.cos(angle)]), (0.0, angle, 0.0)
+    down = np.array([np.cos(angle), 0, -np.sin(angle)])
+    size = 200 * edge
+    solid(world, "slope", box(size, size, size), center=tuple(-size / 2 * up), rotation=turn, motion="fixed",
+          friction=friction)  # fmt: skip
+    block = solid(world, "block", box(edge, edge, edge / 2), center=tuple(edge / 4 * up), rotation=turn,
+                  friction=friction)  # fmt: skip
+    before = block[ef.Pose].x[0].copy()
+    world.step(round(duration / dt))
+    rate = G * (np.sin(angle) - friction * np.cos(angle))
+    assert abs(block[ef.RigidMotion].v[0] @ down / (rate * duration) - 1) < 1e-10
+    assert abs((block[ef.Pose].x[0] - before) @ down / (rate * duration**2 / 2) - 1) < 1e-10
+
+
+@pytest.mark.parametrize("dt", [1 / 60, 0.05])
+def test_a_rolling_ball_goes_as_far_as_it_should(dt: float) -> None:
+    """A solid ball that rolls: s = a t^2/2, v = a t, v = R spin with a = 5/7 g sin; exact, to 1e-10."""
+    world = body_world(dt=dt)
+    angle = 0.3
+    solid(
+        world, "slope", box(60, 4, 2), center=(0, 0, 0), rotation=(0, angle, 0), motion="fixed", friction=1.0
+    )
+    start = 1.1 * np.array([np.sin(angle), 0, np.cos(angle)])
+    ball = balls(world, "ball", start, friction=1.0)
+    world.step(round(1 / dt))
+    rate, down = 5 / 7 * G * np.sin(angle), np.array([np.cos(angle), 0, -np.sin(angle)])
+    assert abs((ball[ef.Pose].x[0] - start) @ down / (rate / 2) - 1) < 1e-10
+    assert abs(ball[ef.RigidMotion].v[0] @ down / rate - 1) < 1e-10
+    assert abs(0.1 * ball[ef.RigidMotion].spin[0, 1] / rate - 1) < 1e-10
+
+
 def test_crowd_keeps_momentum() -> None:
     """Case 87 among bodies: 60 balls and boxes that collide in the void keep both momenta to rounding.
 
