@@ -2,7 +2,9 @@
 
 A contact is (x, y, z, nx, ny, nz, gap): a place, the normal from the first body to the second, and the
 distance still open along it, m; negative where they overlap. `shift` is how far each body is about to move:
-balls are followed along it, so that the normal is that of the moment of the impact. Everything is float64.
+balls are followed along it, so that the normal is that of the moment of the impact, or, where they pass each
+other, of that when they are closest: on that normal's account no ball that misses ever has to slow down.
+Everything is float64.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -23,6 +25,9 @@ BALL, SOLID, CONTAINER = 0, 1, 2
 
 NEAR = 0.01
 """Gap, as a part of a ball's radius, up to which a contact is kept though nothing closes it by itself."""
+
+PASSES = 24
+"""Halvings of the way of a ball past a polytope, to find where it is closest."""
 
 MOST_CONTACTS = 64
 """Contacts of one pair of bodies; a polytope of more corners in a container has the deepest ones."""
@@ -94,15 +99,50 @@ def ball_ball(x: np.ndarray, radius: np.ndarray, shift: np.ndarray, a: int, b: i
     if size > ra + rb:
         wx, wy, wz = shift[b, 0] - shift[a, 0], shift[b, 1] - shift[a, 1], shift[b, 2] - shift[a, 2]
         s = touch_of(dx, dy, dz, wx, wy, wz, ra + rb)
-        if s <= 1.0:
-            nx, ny, nz = (dx + s * wx) / (ra + rb), (dy + s * wy) / (ra + rb), (dz + s * wz) / (ra + rb)
-        elif size - ra - rb > NEAR * min(ra, rb):
-            return 0
+        if s > 1.0:
+            if size - ra - rb > NEAR * min(ra, rb):
+                return 0
+            dw, ww = dx * wx + dy * wy + dz * wz, wx * wx + wy * wy + wz * wz
+            s = min(-dw / ww, 1.0) if dw < 0.0 else 0.0
+        nx, ny, nz = dx + s * wx, dy + s * wy, dz + s * wz
+        size = math.sqrt(nx * nx + ny * ny + nz * nz)
+        nx, ny, nz = nx / size, ny / size, nz / size
     gap = (dx * nx + dy * ny + dz * nz) - ra - rb
     reach = ra + 0.5 * gap
     out[0, 0], out[0, 1], out[0, 2] = x[a, 0] + reach * nx, x[a, 1] + reach * ny, x[a, 2] + reach * nz
     out[0, 3], out[0, 4], out[0, 5], out[0, 6] = nx, ny, nz, gap
     return 1
+
+
+@njit(cache=True, error_model="numpy")
+def _nearest_pass(
+    hulls: Hulls,
+    hull: int,
+    start: np.ndarray,
+    path: np.ndarray,
+    before: tuple[float, float, float, float, float, float, float],
+) -> tuple[float, float, float, float, float, float, float]:
+    """What `closest` gives at the point of start + s path, 0 <= s <= 1, that is closest to the polytope.
+
+    The distance is a convex function of s, so its slope, path times the normal, is halved down to its sign.
+    before: the same at the start.
+    """
+    found = before
+    if path[0] * found[1] + path[1] * found[2] + path[2] * found[3] >= 0.0:
+        return found
+    low, high, at = 0.0, 1.0, 1.0
+    for _ in range(PASSES):
+        found = closest(
+            hulls, hull, start[0] + at * path[0], start[1] + at * path[1], start[2] + at * path[2]
+        )
+        if path[0] * found[1] + path[1] * found[2] + path[2] * found[3] > 0.0:
+            high = at
+        elif at == 1.0:
+            break
+        else:
+            low = at
+        at = 0.5 * (low + high)
+    return found
 
 
 @njit(cache=True, error_model="numpy")
@@ -126,21 +166,26 @@ def _hull_ball(
     if now > speed and now > NEAR * radius:
         return 0
     if now > 0.0:
-        # Forward by what is free of all obstacles, until the ball touches or has come all the way.
-        near = found
+        # Newton's method: the gap is a convex function of s, so it never jumps over the first touch.
+        near, meets = found, True
         for _ in range(64):
-            s += (near[0] - radius) / speed if speed > 0.0 else 2.0
-            if s > 1.0:
+            gap = near[0] - radius
+            if gap <= 1e-10 * radius:
                 break
+            closing = -(path[0] * near[1] + path[1] * near[2] + path[2] * near[3])
+            if gap > (1.0 - s) * closing:
+                meets = False
+                break
+            s += gap / closing
             near = closest(
                 hulls, hull, start[0] + s * path[0], start[1] + s * path[1], start[2] + s * path[2]
             )
-            if near[0] - radius <= 1e-10 * radius:
-                break
-        if s <= 1.0:
+        if meets:
             found = near
         elif now > NEAR * radius:
             return 0
+        else:
+            found = _nearest_pass(hulls, hull, start, path, found)
     normal, place = np.array([found[1], found[2], found[3]]), np.array([found[4], found[5], found[6]])
     gap = ((start - place) * normal).sum() - radius
     if found[0] < 0.0:
