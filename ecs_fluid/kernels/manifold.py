@@ -21,6 +21,12 @@ from ecs_fluid.kernels.rotation import cross, matrix_of, times, times_transposed
 MOST_CORNERS = 64
 """Corners of a clipped face, so contacts of a pair; clipping stops there."""
 
+ONE_PLACE = 1e-4
+"""Part of the smaller body's size within which two points of a face are one contact.
+
+Faces of one size that lie on each other are clipped to pairs of points that rounding sets apart.
+"""
+
 FACES_FIRST = 1e-3
 """Part of a body's size by which two edges must beat the faces: faces give steadier contacts."""
 
@@ -142,9 +148,14 @@ def _face_contacts(
         polygon, spare = spare, polygon
         before = after
     made = 0
+    one = (ONE_PLACE * min(hulls.radius[a], hulls.radius[b])) ** 2
     for j in range(min(count, MOST_CORNERS)):
         gap = (n * polygon[j]).sum() - plane[3]
-        if gap <= slack:
+        new = True
+        for i in range(made):
+            away = polygon[j] - (0.5 * gap) * n - out[i, :3]
+            new = new and (away * away).sum() > one
+        if gap <= slack and new:
             out[made, :3] = polygon[j] - (0.5 * gap) * n
             out[made, 3:6] = sign * n
             out[made, 6] = gap

@@ -56,3 +56,22 @@ def test_a_row_of_balls_is_solved_to_rounding() -> None:
     solve(bodies, who, rows, weighted, np.zeros(6), friction, np.zeros((6, 3)), 200)
     assert np.allclose(bodies.v[:, 1], 1.0, atol=1e-12)
     assert not bodies.spin.any()
+
+
+def test_a_force_goes_to_one_contact() -> None:
+    """One force of 3 N and two contacts where it was, or two forces and one contact: their sum stays.
+
+    It pushes for 0.1 s: 0.3 kg m/s in the first case, 0.6 kg m/s of two such forces in the second.
+    """
+    for places, forces in ((2, 1), (1, 2)):
+        bodies = _balls(np.array([[0.0, 0, 0], [2.0, 0, 0]]), np.zeros((2, 3)), np.full(2, 2.0))
+        who, points = np.zeros((places, 2), np.int64), np.tile([1.0, 0, 0, 1, 0, 0, 0], (places, 1))
+        who[:, 1] = 1
+        points[:, 1] = 1e-9 * np.arange(places)
+        pairs, place = np.zeros((forces, 2), np.int64), np.tile([1.0, 0, 0], (forces, 1))
+        pairs[:, 1] = 1
+        memory = Memory(pairs, place, np.tile([3.0, 0, 0], (forces, 1)))
+        friction, gained = np.zeros(places), np.zeros((places, 3))
+        rows, weighted = contact_rows(bodies, who, points, friction)
+        recall(bodies, memory, who, points, rows, weighted, gained, friction, 0.1)
+        assert np.allclose(bodies.v[:, 0], [-0.15 * forces, 0.15 * forces], atol=1e-15)
