@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
+from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems.potential_grid import PotentialGrid
 from ecs_fluid.systems.solver_times import fastest_first
 
@@ -47,6 +49,10 @@ SHARED_PAIRS = 2**16
 
 SURELY_DIRECT = 2**18
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
+
+IN_PLACE_OF_FMM = 2**30
+"""Up to this many pairs of target and vorton the direct sum answers where ``fmm`` finds that it misses its
+tolerance: as long as some of the sums that have failed by then. Above, it warns."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 """Blocks of neighbouring targets in which ``auto`` measures the tree, and targets in each that are compared
@@ -134,7 +140,7 @@ class Summation:
                 targets, u, du, self._blocks(targets, points), how.criterion, how.opening, how.originals
             )
         elif solver == "fmm":
-            self._by_fmm(targets, u, du)
+            self._by_fmm_or_direct(targets, u, du)
         elif solver in ON_GRID and not self.grid.flat.any():
             self._by_grid(solver, targets, u, du)
         else:
@@ -265,8 +271,25 @@ class Summation:
             self.kept = keep is not None
             self.ranks.on_all(work, targets, u, du, blocks, evaluate, keep, fetch)
 
-    def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> bool:
-        """Whether the tolerance was kept on the solver's own sample (float32 has its limits)."""
+    def _by_fmm_or_direct(self, targets: Array, u: Array, du: Array | None) -> None:
+        """The multipole method, and the direct sum where that keeps the tolerance or is cheaper."""
+        from ecs_fluid.kernels.fmm_sample import COMPARED
+
+        if len(targets) <= COMPARED:  # all of them would be compared with the direct sum
+            self._direct(targets, u, du)
+            return
+        error, goal = self._by_fmm(targets, u, du), self.how.tolerance
+        if error > goal and len(targets) * len(self.sigma) <= IN_PLACE_OF_FMM:
+            self._direct(targets, u, du)
+        elif error > goal:
+            text = (
+                f"VelocitySystem: solver = 'fmm' has an RMS error of {error:.1e} at {len(targets)} points, "
+                f"tolerance = {goal:g}; use precision = 'double', a larger tolerance or solver = 'direct'"
+            )
+            warnings.warn(text, FluidWarning, stacklevel=2)
+
+    def _by_fmm(self, targets: Array, u: Array, du: Array | None) -> float:
+        """The error on the solver's own sample, which may be above the tolerance (float32 has its limits)."""
         from ecs_fluid.kernels import fmm
 
         vortons = self.how.code, self.sources.x, self.sources.alpha, self.sigma
@@ -283,7 +306,7 @@ class Summation:
             work = fmm.velocity(code, targets, *rest, u, prepared=self._plan, split=split)
         else:
             work = fmm.velocity_gradient(code, targets, *rest, u, du, prepared=self._plan, split=split)
-        return not work.error > self.how.tolerance
+        return work.error
 
     def potential_grid(self, solver: str) -> PotentialGrid:
         """The flow on the field grid, by ``poisson`` or ``hybrid``; there must be vortons."""
@@ -327,7 +350,7 @@ class Summation:
             for solver in fastest_first(self.how.times, n, m, self.how.tolerance, du is not None):
                 if solver == "direct":
                     break
-                if solver == "fmm" and self._by_fmm(targets, u, du):
+                if solver == "fmm" and not self._by_fmm(targets, u, du) > self.how.tolerance:
                     return
                 if solver == "tree":
                     blocks = self._blocks(targets, points)

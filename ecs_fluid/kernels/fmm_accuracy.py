@@ -47,6 +47,9 @@ class Settings(NamedTuple):
     """the same where core radii differ: there the blobs must have no tail left"""
     spread: float
     """largest bound on the relative change of velocity by giving all vortons of a node one core radius"""
+    full: bool = False
+    """whether nodes that are far away get all terms, too. Otherwise their series ends where it is below the
+    error of the nearest ones, which is too early where nothing is near and strengths cancel"""
 
 
 def settings(code: int, tolerance: float, sources: int = 0) -> Settings:

@@ -3,11 +3,12 @@
 Two samples serve two ends. Before the sum, a few leaves spread over the tree tell which order it will need;
 they cost some percent of it, but a small place with strong vortons may lie between them. After the sum, a
 weighted sample measures the error, and every error found counts by the inverse of its probability. This is
-the mean of four shares: an even one; of sum |u|^2; of sum |du|^2, so that no place that matters to the RMS is
-passed over; and of (distance to the centre of the leaf / its radius)^order, where expansions are worst: of
-high orders, one point in a thousand may have most of the error. What is reported is the mean and twice its
-standard error. No random numbers are drawn: the targets stand at even distances on the sum of the
-probabilities along the tree.
+the mean of four shares: an even one, half of which goes to targets close to the sources; of sum |u|^2; of
+sum |du|^2, so that no place that matters to the RMS is passed over; and of (distance to the centre of the
+leaf / its radius)^order, where expansions are worst: of high orders, one point in a thousand may have most
+of the error. Of targets spread far and wide, the close ones have most of the velocity, and must be seen even
+if it is just what the expansions have lost. What is reported is the mean and twice its standard error. No
+random numbers are drawn: the targets stand at even distances on the sum of the probabilities along the tree.
 
 Source: Horvitz and Thompson 1952 for the weights; Madow 1949 for even distances.
 """
@@ -35,8 +36,10 @@ _MANY_LEAVES = 512
 """With fewer leaves the sum itself is not much dearer than a look at some of them."""
 _LEAVES, _EACH = 64, 3
 """Leaves looked at before the sum, and targets compared in each."""
-_TARGETS = 192
+COMPARED = 192
 """Targets compared after the sum: they average errors to some 6 % at 1e-3, 10 to 30 % at 1e-6."""
+_CLOSE = 0.5
+"""Part of the even share that goes to targets close to the sources."""
 _PROGRESS = 0.85
 """A step that leaves more than this part of the error shows that terms are not what is missing."""
 _LEAST_OPENING = 0.25
@@ -45,12 +48,16 @@ _GOLDEN = 0.6180339887498949
 
 
 class Search:
-    """Better settings, step by step: a higher order, a narrower opening, a stricter bound on mixed cores."""
+    """Better settings, step by step: a higher order, a narrower opening, all terms of far nodes, a stricter
+    bound on mixed cores."""
 
     def __init__(self, s: Sources, tolerance: float) -> None:
         self.tolerance = tolerance
         self.before = s
         self.error = float("inf")
+        self.full = s.settings.full
+        """whether all terms of far nodes were tried, with the present bound on mixed cores"""
+        self.mixed = bool((s.ssigma != s.ssigma[0]).any())
 
     def better(self, s: Sources, error: float) -> Sources | None:
         """The next to try, given the error of ``s``; None where the precision is exhausted."""
@@ -67,9 +74,13 @@ class Search:
             if how.opening > _LEAST_OPENING:
                 return s._replace(settings=how._replace(opening=0.8 * how.opening))
         how = self.before.settings
-        if how.spread > 0.1 * self.tolerance:
+        if not self.full:
+            # A higher order is none for nodes so far away that their series ends before it.
+            self.full = True
+            return self.before._replace(settings=how._replace(full=True))
+        if self.mixed and how.spread > 0.1 * self.tolerance:
             # Order and opening are not to blame; nodes of mixed core radii may be.
-            self.error = float("inf")
+            self.error, self.full = float("inf"), how.full
             return self.before._replace(settings=how._replace(spread=0.3 * how.spread))
         return None
 
@@ -119,16 +130,17 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
 
 def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -> float:
     """Relative RMS error of the results, the larger one of u and du, by a weighted sample of the targets."""
-    sums = _leaf_sums(s.settings.order, target, results)
+    about = np.array([*s.tree.centre[0], s.tree.radius[0]])
+    sums = _leaf_sums(s.settings.order, target, about, results)
     totals = sums.sum(axis=1)
-    if not np.isfinite(totals[1:]).all():
+    if not np.isfinite(totals[2:]).all():
         return float("nan")
-    rows, probability = _drawn(s.settings.order, target, results, sums, totals)
+    rows, probability = _drawn(s.settings.order, target, about, results, sums, totals)
     given = target.order[rows]
     # A target that is worth several steps is in the sample for sure.
     weight = 1.0 / np.minimum(1.0, probability)
     exact, error = _exact(mode, s, target, rows, results), 0.0
-    for result, reference, total in zip(results, exact, totals[1:], strict=True):
+    for result, reference, total in zip(results, exact, totals[2:], strict=True):
         parts = weight * squares(result[given] - reference)
         # Targets that are in for sure do not scatter, and a sample of all is exact.
         scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
@@ -136,66 +148,80 @@ def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -
     return error
 
 
-def _leaf_sums(order: int, target: PointTree, results: Results) -> NDArray[np.float64]:
-    """Sums over every leaf of (distance/radius)^order and of the square of every result, one row each."""
-    sums = np.empty((1 + len(results), 1 << target.depth))
+def _leaf_sums(
+    order: int, target: PointTree, about: NDArray[np.float64], results: Results
+) -> NDArray[np.float64]:
+    """Sums over every leaf of the numbers of ``_fill_sizes``, one row each."""
+    sums = np.empty((2 + len(results), 1 << target.depth))
     u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
-    share(lambda first, last: _fill_sums(order, target, first, last, u, du, sums), 1 << target.depth)
+    share(lambda first, last: _fill_sums(order, target, about, first, last, u, du, sums), 1 << target.depth)
     return sums
 
 
 def _drawn(
-    order: int, target: PointTree, results: Results, sums: NDArray[np.float64], totals: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    order: int, target: PointTree, about: NDArray[np.float64], results: Results,
+    sums: NDArray[np.float64], totals: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # fmt: skip
     """Rows of the target tree that are in the sample, and their probabilities."""
     m, leaves = target.order.size, 1 << target.depth
     factors = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
-    counts = np.diff((np.arange(leaves + 1) * m) >> target.depth)
+    factors[0] *= _CLOSE
+    counts = (1.0 - _CLOSE) * np.diff((np.arange(leaves + 1) * m) >> target.depth)
     rungs = np.cumsum(counts / m + (factors[:, None] * sums).sum(axis=0))
-    step = rungs[-1] / _TARGETS
-    places = (np.arange(_TARGETS) + 0.5) * step
+    step = rungs[-1] / COMPARED
+    places = (np.arange(COMPARED) + 0.5) * step
     picked = np.minimum(np.searchsorted(rungs, places), leaves - 1)
     rest = places - np.where(picked > 0, rungs[picked - 1], 0.0)
-    rows, probability = np.empty(_TARGETS, np.int64), np.empty(_TARGETS)
+    rows, probability = np.empty(COMPARED, np.int64), np.empty(COMPARED)
     u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
-    _draw(order, target, u, du, factors, picked, rest, rows, probability)
+    _draw(order, target, about, u, du, factors, picked, rest, rows, probability)
     rows, first = np.unique(rows, return_index=True)
     return rows, probability[first] / step
 
 
 @njit(**PART)
-def _fill_sizes(order: int, target: Any, k: Any, u: Any, du: Any, sizes: Any) -> int:
-    """Of the targets in leaf k: (distance/radius)^order, |u|^2 and |du|^2; returns how many they are."""
+def _fill_sizes(order: int, target: Any, about: Any, k: Any, u: Any, du: Any, sizes: Any) -> int:
+    """Of the targets in leaf k: closeness to the sources, (distance/radius)^order, |u|^2 and |du|^2.
+
+    ``about`` is the ball around the sources, inside which closeness is 1; outside it falls with the sixth
+    power of the distance, like the square of the velocity of sources whose strengths cancel. Returns how many
+    targets they are.
+    """
     m = target.order.size
     node = (np.int64(1) << np.int64(target.depth)) - 1 + k
     inverse = 1.0 / target.radius[node] if target.radius[node] > 0.0 else 1.0
     start, end = (k * m) >> target.depth, ((k + 1) * m) >> target.depth
     for at in range(start, end):
-        r2 = 0.0
+        r2 = d2 = 0.0
         for a in range(3):
             r2 += (np.float64(target.x[a, at]) - target.centre[node, a]) ** 2
+            d2 += (np.float64(target.x[a, at]) - about[a]) ** 2
+        close = about[3] ** 2 / d2 if d2 > about[3] ** 2 else 1.0
+        sizes[0, at - start] = close * close * close
         ratio, far = np.sqrt(r2) * inverse, 1.0
         for _ in range(order):
             far *= ratio
-        sizes[0, at - start] = far
+        sizes[1, at - start] = far
         row, size = target.order[at], 0.0
         for a in range(3):
             size += np.float64(u[row, a]) ** 2
-        sizes[1, at - start] = size
+        sizes[2, at - start] = size
         if du.shape[1] > 0:
             size = 0.0
             for a in range(du.shape[1]):
                 size += np.float64(du[row, a]) ** 2
-            sizes[2, at - start] = size
+            sizes[3, at - start] = size
     return int(end - start)
 
 
 @njit(**KERNEL)
-def _fill_sums(order: int, target: Any, first: int, last: int, u: Any, du: Any, sums: Any) -> None:
+def _fill_sums(
+    order: int, target: Any, about: Any, first: int, last: int, u: Any, du: Any, sums: Any
+) -> None:
     """Columns first:last of ``sums (k, leaves)``: the sums of ``_fill_sizes`` over each leaf."""
     sizes = np.empty((sums.shape[0], (target.order.size >> target.depth) + 1))
     for k in range(first, last):
-        count = _fill_sizes(order, target, k, u, du, sizes)
+        count = _fill_sizes(order, target, about, k, u, du, sizes)
         for a in range(sums.shape[0]):
             total = 0.0
             for i in range(count):
@@ -205,17 +231,17 @@ def _fill_sums(order: int, target: Any, first: int, last: int, u: Any, du: Any, 
 
 @njit(**KERNEL)
 def _draw(
-    order: int, target: Any, u: Any, du: Any, factors: Any, picked: Any, rest: Any, rows: Any,
+    order: int, target: Any, about: Any, u: Any, du: Any, factors: Any, picked: Any, rest: Any, rows: Any,
     probability: Any,
 ) -> None:  # fmt: skip
     """In leaf picked[i], the row up to which the shares add up to rest[i], and the share of that row."""
     m = target.order.size
     sizes = np.empty((factors.size, (m >> target.depth) + 1))
     for i in range(picked.size):
-        count = _fill_sizes(order, target, picked[i], u, du, sizes)
+        count = _fill_sizes(order, target, about, picked[i], u, du, sizes)
         at, total, own = 0, 0.0, 0.0
         while at < count:
-            own = 1.0 / m
+            own = (1.0 - _CLOSE) / m
             for a in range(factors.size):
                 own += factors[a] * sizes[a, at]
             total += own

@@ -274,7 +274,7 @@ def walk(
     reach = np.empty(how.order + 1)
     for q in range(1, how.order + 1):
         # Half an order to spare: pairs that need few terms are many.
-        reach[q] = how.opening ** ((2.0 * how.order + 1.0) / q)
+        reach[q] = 0.0 if how.full else how.opening ** ((2.0 * how.order + 1.0) / q)
     local, shift, queue = w.local, w.shift, np.empty(1024, np.int64)
     far, pending, ranked = np.empty(512, np.int64), np.empty(1024, np.int64), np.empty(512, np.int64)
     place = np.empty(how.order + 2, np.int64)

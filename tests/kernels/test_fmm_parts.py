@@ -12,7 +12,7 @@ from ecs_fluid.kernels import direct, fmm, fmm_sample, fmm_threads, fmm_tree
 from ecs_fluid.kernels.fmm_accuracy import GOAL, settings, terms_for
 from ecs_fluid.kernels.fmm_orders import orders
 from ecs_fluid.kernels.fmm_passes import whole
-from ecs_fluid.kernels.fmm_walk import GRADIENT
+from ecs_fluid.kernels.fmm_walk import GRADIENT, VELOCITY
 from ecs_fluid.kernels.regularisation import CODES
 
 Array = NDArray[Any]
@@ -169,6 +169,22 @@ def test_an_error_at_the_strong_place_is_found(which: int) -> None:
     results[which][:25] = 1.01 * strong
     error = fmm_sample.measured_error(GRADIENT, s, target, results)
     assert 0.009 * share < error < 0.02
+
+
+def test_velocity_that_was_lost_close_by_is_missed() -> None:
+    """One target of 3000 is near and has all of the velocity, but the sum has found none there.
+
+    It is in no share of the velocity then, and an even sample holds it in one case of 16.
+    """
+    s, _, *_ = sums(5000)
+    x = 1e4 * np.random.default_rng(2).standard_normal((3000, 3))
+    x[1234] = (3.0, 1.0, 2.0)
+    u = np.empty_like(x)
+    direct.velocity(WINCKELMANS, x, s.tree.x, s.sa, s.ssigma, u)
+    target = fmm_tree.build(np.ascontiguousarray(x.T), 2)
+    assert fmm_sample.measured_error(VELOCITY, s, target, [u]) < 1e-12
+    u[1234] = 0.0
+    assert fmm_sample.measured_error(VELOCITY, s, target, [u]) > 1.0
 
 
 def test_an_even_error_is_measured() -> None:

@@ -81,6 +81,32 @@ def test_velocity_and_gradient_anywhere(targets: Any, real: Any) -> None:
     assert_tolerance_is_kept((u, du), (exact_u, exact_du), 1e-4)
 
 
+def circle(n: int, height: float = 0.0, strength: float = 1.0) -> tuple[Array, Array, Array]:
+    """A closed ring: no strength in total, so that far away its first terms vanish."""
+    t = 2.0 * np.pi * np.arange(n) / n
+    x = np.stack([np.cos(t), np.sin(t), np.full(n, height)], axis=1)
+    return x, strength / n * np.stack([-np.sin(t), np.cos(t), 0.0 * t], axis=1), np.full(n, 0.05)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("opposite", [False, True])
+def test_far_from_strengths_that_cancel(opposite: bool, tolerance: float) -> None:
+    """One point 10 to 2000 radii from a ring, or from two opposite ones, 0.5 radii apart.
+
+    The series of nodes so far away was cut before its first term that does not vanish: 3e-2 at 50, and all of
+    the velocity of the two rings at 1000. They are 1e-15 (1000/0.5)^2 exact, rounding.
+    """
+    rings = [circle(2000), circle(2000, 0.5, -1.0)][: 1 + opposite]
+    cloud = tuple(np.concatenate(a) for a in zip(*rings, strict=True))
+    _, sx, sa, sigma = arrays(cloud, np.float64)
+    for distance in (10.0, 50.0, 100.0, 500.0, 2000.0):
+        x, u, exact = distance * np.array([[0.9, 0.3, 0.2]]), np.empty((1, 3)), np.empty((1, 3))
+        work = fmm.velocity(WINCKELMANS, x, sx, sa, sigma, tolerance, u)
+        direct.velocity(WINCKELMANS, x, sx, sa, sigma, exact)
+        assert rms(u - exact) < tolerance * rms(exact)
+        assert not work.error > tolerance
+
+
 def test_one_plan_serves_many_sums() -> None:
     x, sx, sa, sigma = arrays(thick_ring(3000), np.float64)
     plan = fmm.plan(WINCKELMANS, sx, sa, sigma, 1e-4)

@@ -78,6 +78,24 @@ def test_errors(
     assert rms(found[2], exact[2]) < u
 
 
+def test_multipoles_that_miss_their_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single precision does not reach 1e-8: the direct sum in their place; where that is long, a warning.
+
+    Up to as many points as are compared it is the direct sum at once.
+    """
+    far = 3.0 * POINTS
+    cloud = ring(6000)
+    world = ef.World(dt=0.01, precision="single")
+    world.spawn("ring", ef.Position(cloud["x"]), ef.Strength(cloud["alpha"]), ef.CoreRadius(cloud["sigma"]))
+    world.add_system(ef.VelocitySystem(solver="fmm", tolerance=1e-8))
+    assert np.array_equal(world.velocity(far), world.velocity(far, "direct"))
+    monkeypatch.setattr("ecs_fluid.systems.summation.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
+    with pytest.warns(ef.FluidWarning, match="solver = 'fmm' has an RMS error"):
+        assert not np.array_equal(world.velocity(far), world.velocity(far, "direct"))
+    few = far[:192]
+    assert np.array_equal(world.velocity(few), world.velocity(few, "direct"))
+
+
 def test_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """At few points the sum over all pairs, equal to rounding in any order; at more what the solver gives."""
     world = thick_ring(solver="tree", angle=0.3)
