@@ -29,11 +29,13 @@ class SolverTimes(Component, per_row=False):
     ``seconds[k, t, s, i]`` is the time with (k = 1) or without (0) velocity gradients, at tolerance t, of
     solver s, for as many targets as vortons, of number i; see ``systems.solver_times``. It is state, so that
     a resumed run chooses as before. ``angle`` holds the tree's opening angles that were last found to keep
-    the tolerance, at the vortons and at the grid points; 0 if none was.
+    the tolerance, at the vortons and at the grid points; 0 if none was. ``found_for`` says for which flow
+    each was found, see ``systems.summation``.
     """
 
     seconds: Array = column("s", shape=(None, None, None, None))
     angle: Array = column("1", shape=(2,), default=0.0)
+    found_for: Array = column("1", shape=(2, 10), default=0.0)
 
 
 class Emission(Component, per_row=False):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Grid, Sources
+from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems.potential_grid import PotentialGrid
 from ecs_fluid.systems.solver_times import fastest_first
@@ -39,7 +39,10 @@ POWER, RESERVE, TRIALS = 3.0, 1.2, 4
 the tolerance, to cover its scatter; so many angles are tried."""
 
 MEASURED_EVERY = 8
-"""Ticks between two measurements of the tree by ``auto``."""
+"""Ticks between two measurements of the tree by ``auto``, as long as the flow is alike."""
+
+ALIKE = 0.05
+"""Largest relative change of the numbers of a flow for which an angle of the tree goes on serving."""
 
 AT_VORTONS, AT_GRID = 0, 1
 """Places whose angles are kept."""
@@ -91,8 +94,8 @@ class Summation:
         sigma: their core radii (n,) m, in place of those in `sources` (they may be widened).
         grid: the field grid, for the solvers that fill it.
         how: parameters of the solvers.
-        angles: where ``auto`` keeps the tree's angles (2,), at the vortons and at the grid points, between
-            the ticks in which it measures; None if it is to measure each time.
+        state: where ``auto`` keeps the tree's angles, at the vortons and at the grid points, between the
+            ticks in which it measures; None if it is to measure each time.
         due: whether this is such a tick.
         ranks: processes that share out the sums, all of which ask for the same.
         parts: the sources, where each machine has its part of them only; for the solver ``tree``.
@@ -104,7 +107,7 @@ class Summation:
         sigma: Array,
         grid: Grid,
         how: How,
-        angles: Array | None = None,
+        state: SolverTimes | None = None,
         due: bool = True,
         ranks: Ranks | None = None,
         parts: Parts | None = None,
@@ -115,7 +118,7 @@ class Summation:
         """Whether the last sum at the vortons went to `Keep.store` instead of u and du."""
         self._vortons: Array | None = None
         self.sources, self.sigma, self.grid, self.how = sources, sigma, grid, how
-        self.angles, self.due = angles, due
+        self.state, self.due = state, due
         self._tree: Tree | None = None
         self._plan: Plan | None = None
         self._potential_grids: dict[str, PotentialGrid] = {}
@@ -362,11 +365,32 @@ class Summation:
 
     def _kept_angle(self, targets: Array, blocks: Blocks, gradient: bool, place: int | None) -> float:
         """The angle of the last measurement where it may be used, or a new one; 0 if none will do."""
-        if self.angles is None or place is None:
+        state = self.state
+        if state is None or place is None:
             return self._angle(targets, blocks, gradient)
-        if self.due or self.angles[place] == 0.0:
-            self.angles[place] = self._angle(targets, blocks, gradient)
-        return float(self.angles[place])
+        flow = self._fingerprint(len(targets), gradient)
+        alike = (np.abs(flow - state.found_for[place]) <= ALIKE * np.abs(flow)).all()
+        if self.due or not alike or state.angle[place] == 0.0:
+            state.angle[place] = self._angle(targets, blocks, gradient)
+            state.found_for[place] = flow
+        return float(state.angle[place])
+
+    def _fingerprint(self, targets: int, gradient: bool) -> Array:
+        """Numbers (10,) of what the error of the tree depends on; an angle serves as long as they are alike.
+
+        Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
+        them from strengths that cancel.
+        """
+        x, alpha, how = self.sources.x, self.sources.alpha, self.how
+        squares = np.einsum("ij,ij->j", alpha, alpha, dtype=np.float64)
+        total = float(squares.sum())
+        beside = float(np.einsum("ij,ij->", alpha[:, 1:], alpha[:, :-1], dtype=np.float64))
+        numbers = (
+            how.tolerance, how.code, gradient, len(squares), targets, np.sqrt(squares).sum(), total,
+            self.sigma.sum(dtype=np.float64), x.std(axis=1, dtype=np.float64).max(),
+            2.0 + (beside / total if total > 0.0 else 0.0),
+        )  # fmt: skip
+        return np.array(numbers, np.float64)
 
     def _angle(self, targets: Array, blocks: Blocks, gradient: bool) -> float:
         """Opening angle that keeps the tolerance on a sample of the targets, 0 if none does.

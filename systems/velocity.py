@@ -329,11 +329,11 @@ class VelocitySystem(System):
             times=self._times(),
         )
         fluid = self.world.fluid
-        angles = fluid[SolverTimes].angle if within_tick and SolverTimes in fluid else None
+        state = fluid[SolverTimes] if within_tick and SolverTimes in fluid else None
         due = self.world.tick % MEASURED_EVERY == 0
         cores, ranks = sources.sigma if sigma is None else sigma, self.world.ranks
         parts = ranks.parts if within_tick and ranks is not None else None
-        return Summation(sources, cores, grid, how, angles, due, ranks, parts)
+        return Summation(sources, cores, grid, how, state, due, ranks, parts)
 
     def _times(self) -> Array:
         fluid = self.world.fluid
