@@ -25,6 +25,9 @@ SHAPE = (2, len(TOLERANCES), len(SOLVERS), len(SIZES))
 NEVER = 1e30
 """Stands for a solver that does not keep the tolerance, s."""
 
+GROWTH = 0.05
+"""Part of the tree's time for as many targets as vortons that goes to growing it, whatever the targets."""
+
 SHIPPED = Path(__file__).with_name("solver_times.json")
 
 
@@ -48,23 +51,36 @@ def stored(precision: str) -> Array:
     raise FileNotFoundError(SHIPPED)
 
 
-def fastest_first(seconds: Array, n: int, m: int, tolerance: float, gradient: bool) -> list[str]:
+def fastest_first(
+    seconds: Array, n: int, m: int, tolerance: float, gradient: bool, compared: int = 0, walked: int = 0
+) -> list[str]:
     """Solvers that may keep the tolerance for n vortons and m targets, the one expected fastest first.
 
     Times are interpolated between the measured numbers of vortons, and between tolerances, as powers. With
-    m targets the direct sum takes m/n of its time for n, the tree too, the multipole method (n + m)/2n.
+    m targets the direct sum takes m/n of its time for n, and the multipole method (n + m)/2n. The tree has
+    to be grown, and fewer targets are farther apart, in wider blocks with longer lists: (m/n)^(2/3). Before
+    it is used its error may have to be measured, by direct sums at ``compared`` targets and by the tree at
+    ``walked`` ones.
     """
     table = seconds[int(gradient)].astype(np.float64)
-    return _fastest_first(table.tobytes(), n, m, tolerance)
+    return _fastest_first(table.tobytes(), n, m, tolerance, compared, walked)
 
 
 @lru_cache
-def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float) -> list[str]:
+def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float, compared: int, walked: int) -> list[str]:
     times, tables = {}, np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
     for s, solver in enumerate(SOLVERS):
         alike = _at([row[s] for row in tables], n, tolerance)
         if alike < NEVER:
-            times[solver] = alike * ((n + m) / (2 * n) if solver == "fmm" else m / n)
+            walks = max(m / n, (m / n) ** (2 / 3)) * (1.0 + walked / m)
+            parts = {
+                "direct": m / n,
+                "tree": GROWTH + (1.0 - GROWTH) * walks,
+                "fmm": (n + m) / (2 * n),
+            }
+            times[solver] = alike * parts[solver]
+    if "tree" in times and "direct" in times:
+        times["tree"] += times["direct"] * compared / m
     return sorted(times, key=times.__getitem__)
 
 

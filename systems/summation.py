@@ -61,6 +61,8 @@ SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 """Blocks of neighbouring targets in which ``auto`` measures the tree, and targets in each that are compared
 with the direct sum."""
 
+WALKED = 384
+"""Targets at which a measurement evaluates the tree, about, in each of its trials."""
 
 Evaluate = Callable[[Array, Array, Array | None, "Blocks | None"], int]
 """Fills u and du at targets that are grouped in blocks; returns the number of pairs that it summed."""
@@ -350,7 +352,11 @@ class Summation:
 
         n, m = len(self.sigma), len(targets)
         if n * m > SURELY_DIRECT:
-            for solver in fastest_first(self.how.times, n, m, self.how.tolerance, du is not None):
+            # At places whose angle is kept, measuring it is for many ticks.
+            each = self.state is None or place is None
+            measured = (min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)) if each else (0, 0)
+            choice = self.how.times, n, m, self.how.tolerance, du is not None, *measured
+            for solver in fastest_first(*choice):
                 if solver == "direct":
                     break
                 if solver == "fmm" and not self._by_fmm(targets, u, du) > self.how.tolerance:

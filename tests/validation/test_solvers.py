@@ -465,6 +465,22 @@ def test_choice_by_cost() -> None:
     assert fastest_first(seconds, 20000, 6000, 1e-3, False) == ["direct", "fmm"]
     assert fastest_first(seconds, 20000, 8000, 1e-3, False) == ["fmm", "direct"]
     assert fastest_first(seconds, 10**6, 10**6, 1e-5, True)[0] == "fmm"
+    # The tree in 1e-6 n, a twentieth of which is growth: 1e-9 n m against 1e-6 n (0.05 + 0.95 (m/n)^(2/3)).
+    seconds[:, :, 1] = 1e-6 * np.array(SIZES, float)
+    assert fastest_first(seconds, 20000, 70, 1e-3, True)[0] == "direct"
+    assert fastest_first(seconds, 20000, 80, 1e-3, True)[0] == "tree"
+    # Direct sums at 192 targets to measure it cost as much as those at 192 more.
+    assert fastest_first(seconds, 20000, 270, 1e-3, True, 192)[0] == "direct"
+    assert fastest_first(seconds, 20000, 330, 1e-3, True, 192)[0] == "tree"
+
+
+@pytest.mark.parametrize(("vortons", "points"), [(20_000, 20), (50_000, 100), (50_000, 192)])
+def test_no_tree_for_few_points(monkeypatch: pytest.MonkeyPatch, vortons: int, points: int) -> None:
+    """Where the direct sum costs less than finding an angle for the tree, `auto` grows none."""
+    monkeypatch.setattr("ecs_fluid.systems.summation.Summation._grown", None)
+    world = thick_ring(vortons, solver="auto")
+    x = np.random.default_rng(7).uniform(-1.5, 1.5, (points, 3))
+    assert np.array_equal(world.velocity(x), world.velocity(x, "direct"))
 
 
 @pytest.mark.parametrize("count", [200, 3000])
