@@ -354,7 +354,9 @@ class Summation:
         if n * m > SURELY_DIRECT:
             # At places whose angle is kept, measuring it is for many ticks.
             each = self.state is None or place is None
-            measured = (min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)) if each else (0, 0)
+            measured = (
+                (2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)) if each else (0, 0)
+            )
             choice = self.how.times, n, m, self.how.tolerance, du is not None, *measured
             for solver in fastest_first(*choice):
                 if solver == "direct":
@@ -363,23 +365,59 @@ class Summation:
                     return
                 if solver == "tree":
                     blocks = self._blocks(targets, points)
-                    angle = self._kept_angle(targets, blocks, du is not None, place)
-                    if angle:
+                    angle, fresh = self._kept_angle(targets, blocks, du is not None, place)
+                    if angle and fresh and place != AT_VORTONS:
+                        angle = self._checked(targets, u, du, blocks, angle)
+                        if self.state is not None and place is not None:
+                            self.state.angle[place] = angle
+                    elif angle:
                         self._by_tree(targets, u, du, blocks, tree.ANGLE, angle, True)
+                    if angle:
                         return
         self._direct(targets, u, du)
 
-    def _kept_angle(self, targets: Array, blocks: Blocks, gradient: bool, place: int | None) -> float:
-        """The angle of the last measurement where it may be used, or a new one; 0 if none will do."""
+    def _checked(self, targets: Array, u: Array, du: Array | None, blocks: Blocks, angle: float) -> float:
+        """Fill u and du by the tree; returns the angle that kept the tolerance, this or less; 0 if none did.
+
+        Points may lie anywhere: one block in a hundred may have all of the velocity. What was found tells
+        which targets matter, as for the multipole method.
+        """
+        from ecs_fluid.kernels import tree
+        from ecs_fluid.kernels.fmm_sample import drawn_error
+
+        def exact(few: Array) -> list[Array]:
+            found = np.empty_like(few), None if du is None else np.empty((len(few), 3, 3), few.dtype)
+            self._direct(few, *found)
+            return [found[0]] if found[1] is None else [found[0], found[1].reshape(-1, 9)]
+
+        results = [u] if du is None else [u, du.reshape(-1, 9)]
+        for _ in range(TRIALS):
+            self._by_tree(targets, u, du, blocks, tree.ANGLE, angle, True)
+            error = drawn_error(targets, self.sources.x, results, exact)
+            if error <= self.how.tolerance:
+                return angle
+            angle *= min(0.9, 0.95 * (self.how.tolerance / RESERVE / error) ** (1.0 / POWER))
+            if not angle >= NARROWEST:
+                break
+        return 0.0
+
+    def _kept_angle(
+        self, targets: Array, blocks: Blocks, gradient: bool, place: int | None
+    ) -> tuple[float, bool]:
+        """The angle of the last measurement where it may be used, or a new one; 0 if none will do.
+
+        And whether it is a new one.
+        """
         state = self.state
         if state is None or place is None:
-            return self._angle(targets, blocks, gradient)
+            return self._angle(targets, blocks, gradient), True
         flow = self._fingerprint(len(targets), gradient)
         alike = (np.abs(flow - state.found_for[place]) <= ALIKE * np.abs(flow)).all()
-        if self.due or not alike or state.angle[place] == 0.0:
+        fresh = bool(self.due or not alike or state.angle[place] == 0.0)
+        if fresh:
             state.angle[place] = self._angle(targets, blocks, gradient)
             state.found_for[place] = flow
-        return float(state.angle[place])
+        return float(state.angle[place]), fresh
 
     def _fingerprint(self, targets: int, gradient: bool) -> Array:
         """Numbers (10,) of what the error of the tree depends on; an angle serves as long as they are alike.

@@ -15,6 +15,7 @@ Source: Horvitz and Thompson 1952 for the weights; Madow 1949 for even distances
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ _LEAVES, _EACH = 64, 3
 """Leaves looked at before the sum, and targets compared in each."""
 COMPARED = 192
 """Targets compared after the sum: they average errors to some 6 % at 1e-3, 10 to 30 % at 1e-6."""
+_LEAF = 64
+"""Most targets in a leaf of those that were not summed by expansions."""
 _CLOSE = 0.5
 """Part of the even share that goes to targets close to the sources."""
 _PROGRESS = 0.85
@@ -136,11 +139,37 @@ def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -
     if not np.isfinite(totals[2:]).all():
         return float("nan")
     rows, probability = _drawn(s.settings.order, target, about, results, sums, totals)
+    exact = _exact(mode, s, target, rows, results)
+    return _weighted_error(results, target.order[rows], exact, probability, totals[2:])
+
+
+def drawn_error(
+    targets: NDArray[Any], x: NDArray[Any], results: Results, exact: Callable[[NDArray[Any]], Results]
+) -> float:
+    """The same for results of any method at ``targets (m, 3)``, of sources at ``x (3, n)``.
+
+    ``exact`` gives what they should be at some points (k, 3).
+    """
+    low, high = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
+    about = np.array([*(0.5 * (low + high)), 0.5 * np.linalg.norm(high - low)])
+    target = fmm_tree.build(np.ascontiguousarray(targets.T), _LEAF)
+    sums = _leaf_sums(0, target, about, results)
+    totals = sums.sum(axis=1)
+    if not np.isfinite(totals[2:]).all():
+        return float("nan")
+    rows, probability = _drawn(0, target, about, results, sums, totals)
     given = target.order[rows]
+    found = exact(np.ascontiguousarray(targets[given]))
+    return _weighted_error(results, given, found, probability, totals[2:])
+
+
+def _weighted_error(
+    results: Results, given: NDArray[np.int64], exact: Results, probability: Any, totals: Any
+) -> float:
+    """Relative RMS error of the results, of which those at the rows ``given`` should be ``exact``."""
     # A target that is worth several steps is in the sample for sure.
-    weight = 1.0 / np.minimum(1.0, probability)
-    exact, error = _exact(mode, s, target, rows, results), 0.0
-    for result, reference, total in zip(results, exact, totals[2:], strict=True):
+    weight, error = 1.0 / np.minimum(1.0, probability), 0.0
+    for result, reference, total in zip(results, exact, totals, strict=True):
         parts = weight * squares(result[given] - reference)
         # Targets that are in for sure do not scatter, and a sample of all is exact.
         scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))

@@ -96,6 +96,26 @@ def test_multipoles_that_miss_their_tolerance(monkeypatch: pytest.MonkeyPatch) -
     assert np.array_equal(world.velocity(few), world.velocity(few, "direct"))
 
 
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3])
+def test_auto_at_points_far_and_wide(tolerance: float) -> None:
+    """2000 points within 20 m of a closed ring of 1 m and ten beside it, which have all of the velocity.
+
+    Twelve blocks of neighbours, an even sample, held none of the ten: 4.7 times the tolerance.
+    """
+    t = 2.0 * np.pi * np.arange(3000) / 3000
+    x = np.stack([np.cos(t), np.sin(t), 0.0 * t], axis=1)
+    alpha = np.stack([-np.sin(t), np.cos(t), 0.0 * t], axis=1) / 3000
+    world = ef.World(dt=0.01, precision="double")
+    world.spawn("ring", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(np.full(3000, 0.05)))
+    world.add_system(ef.VelocitySystem(solver="auto", tolerance=tolerance))
+    # The tree, wherever it keeps the tolerance.
+    world.fluid[ef.SolverTimes].seconds[:, :, 1] = 1e-9
+    for seed in range(4):
+        wide = np.random.default_rng(seed).uniform(-20.0, 20.0, (2000, 3))
+        points = np.concatenate([wide, x[::300] + 0.03])
+        assert rms(world.velocity(points), world.velocity(points, "direct")) < tolerance
+
+
 CHANGES: dict[str, Any] = {
     "tolerance": lambda world: setattr(world.require(ef.VelocitySystem), "tolerance", 1e-3),
     "kernel": lambda world: setattr(world.require(ef.VelocitySystem), "kernel", "rosenhead_moore"),
