@@ -53,6 +53,10 @@ SHARED_PAIRS = 2**16
 SURELY_DIRECT = 2**18
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
+FEW_TARGETS = 1024
+"""Up to this many targets, other than the vortons, the direct sum takes less time than ``fmm`` needs to sort
+any number of vortons and find their moments."""
+
 IN_PLACE_OF_FMM = 2**30
 """Up to this many pairs of target and vorton the direct sum answers where ``fmm`` finds that it misses its
 tolerance: as long as some of the sums that have failed by then. Above, it warns."""
@@ -280,7 +284,8 @@ class Summation:
         """The multipole method, and the direct sum where that keeps the tolerance or is cheaper."""
         from ecs_fluid.kernels.fmm_sample import COMPARED
 
-        if len(targets) <= COMPARED:  # all of them would be compared with the direct sum
+        # Of the vortons up to COMPARED would all be compared with the direct sum.
+        if len(targets) <= (COMPARED if targets is self._vortons else FEW_TARGETS):
             self._direct(targets, u, du)
             return
         error, goal = self._by_fmm(targets, u, du), self.how.tolerance
