@@ -27,7 +27,7 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.ambient import gravity_of
-from ecs_fluid.systems.body_tables import body_entities, gathered, row_ids, write_back
+from ecs_fluid.systems.body_tables import body_entities, gathered, row_ids, rows_of, write_back
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class BodySystem(System):
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
-        from ecs_fluid.kernels.decay import kicked
+        from ecs_fluid.kernels.rigid import twist
 
         n, free = len(bodies.x), bodies.motion == FREE
         if not free.any():
@@ -158,7 +158,7 @@ class BodySystem(System):
             torque[rows] = load.torque
             kick[rows] = load.kick
         if kick.any():
-            kicked(bodies.q, bodies.inertia, np.where(free[:, None], kick, 0.0), bodies.spin)
+            twist(bodies, kick, 1.0)
         bodies = bodies._replace(mass=heavier)
         return bodies, np.where(free[:, None], push, 0.0), np.where(free[:, None], torque, 0.0)
 
@@ -196,7 +196,7 @@ class BodySystem(System):
 
     def _follow_scripts(self, entities: list[Entity], dt: float) -> list[tuple[Entity, Array, Array]]:
         """Give scripted bodies the velocities that take them to the end of the tick; returns the ends."""
-        from ecs_fluid.kernels.rotation import product, quaternion_of, rotation_vector
+        from ecs_fluid.kernels.rotation import product, quaternion_of, turn_between
 
         ends = []
         by_name = {entity.name: entity for entity in entities}
@@ -214,8 +214,7 @@ class BodySystem(System):
                 turned = product(quaternion_of(dt * motion.spin[0].astype(np.float64)), q)
             else:
                 turned = quaternion_of(value_at(script.rotation, end))
-                back = np.array([q[0], -q[1], -q[2], -q[3]])
-                short = rotation_vector(product(turned, back))
+                short = turn_between(q, turned)
                 motion.spin[0] = with_turns(short, script.rotation, self.world.time, end) / dt
             ends.append((entity, there, turned))
         return ends
@@ -257,10 +256,8 @@ def _recalled(table: ContactMemory, ids: Array) -> Memory:
     """The memory by rows; contacts of bodies that are gone are left out."""
     from ecs_fluid.kernels.contact_solver import Memory
 
-    order = np.argsort(ids, kind="stable")
-    at = np.searchsorted(ids, table.ids, sorter=order)
-    rows = order[np.minimum(at, len(ids) - 1)] if len(ids) else np.zeros_like(table.ids)
-    there = (ids[rows] == table.ids).all(axis=1) if len(ids) else np.zeros(len(rows), bool)
+    rows, found = rows_of(ids, table.ids)
+    there = found.all(axis=1)
     who = rows[there]
     rising = np.argsort(who[:, 0] * max(len(ids), 1) + who[:, 1], kind="stable")
     return Memory(

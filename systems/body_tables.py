@@ -171,6 +171,15 @@ def row_ids(entities: Iterable[Entity]) -> Array:
     return np.concatenate([np.zeros(0, np.int64), *(entity[RowId].id for entity in entities)])
 
 
+def rows_of(ids: Array, wanted: Array) -> tuple[Array, Array]:
+    """Row among `ids` (n,) of each of the RowIds `wanted`, of any shape, and a mask of those found."""
+    if not len(ids):
+        return np.zeros(wanted.shape, np.int64), np.zeros(wanted.shape, bool)
+    order = np.argsort(ids, kind="stable")
+    rows = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return rows, ids[rows] == wanted
+
+
 @lru_cache(maxsize=64)
 def _moved_and_free(motion: bytes) -> tuple[Any, Any]:
     """Indices of the moving bodies and of the free ones, None where there are none."""

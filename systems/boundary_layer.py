@@ -10,7 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import HullShape, Layer
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.body_tables import body_entities, gathered, rows_of
 from ecs_fluid.systems.boundary_article import flow_at, near_bodies, record_exchange
 from ecs_fluid.systems.boundary_panels import Known, PanelBoundary, Sheet, Surface, rms, turned
 
@@ -128,9 +128,8 @@ class LayerBoundary(PanelBoundary):
         within = wake[Layer].within.astype(np.float64) * wake[Volume].volume
         if not len(x):
             return Vortons(x, alpha, np.zeros(0, np.int64), np.zeros(0, np.int64))
-        order = np.argsort(known.ids, kind="stable")
-        owner = order[np.minimum(np.searchsorted(known.ids, wake[Layer].body, sorter=order), len(order) - 1)]
-        inner = np.flatnonzero((known.ids[owner] == wake[Layer].body) & (within != 0.0))
+        owner, there = rows_of(known.ids, wake[Layer].body)
+        inner = np.flatnonzero(there & (within != 0.0))
         alpha[inner] -= 2.0 * within[inner, None] * known.before[owner[inner]]
         rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
         deep = gap < 0.0

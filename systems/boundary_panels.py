@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, Bound, ShedSpin
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.body_tables import gathered, row_ids
+from ecs_fluid.systems.body_tables import gathered, row_ids, rows_of
 from ecs_fluid.systems.boundary_article import astray, flow_at, near_bodies, record_exchange
 from ecs_fluid.systems.velocity import VelocitySystem
 
@@ -209,13 +209,9 @@ class PanelBoundary:
         """What the fluid knows of the bodies that there are, and of those that there were."""
         memory = self.system.field(ShedSpin)
         ids = row_ids(entities)
-        order = np.argsort(memory.id, kind="stable")
-        at = np.searchsorted(memory.id, ids, sorter=order)
+        rows, met = rows_of(memory.id, ids)
         before = np.zeros((len(ids), 3))
-        if len(memory.id):
-            rows = order[np.minimum(at, len(order) - 1)]
-            met = memory.id[rows] == ids
-            before[met] = memory.spin[rows[met]]
+        before[met] = memory.spin[rows[met]]
         return Known(ids, before, ~np.isin(memory.id, ids))
 
     def _remember(self, known: Known, spin: Array, bound: Array) -> None:

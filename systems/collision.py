@@ -123,17 +123,11 @@ class CollisionSystem(System):
         for name, count in zip(("met", "squeezed", "trapped"), found.tolist(), strict=True):
             if count:
                 getattr(total, name)[0] += count
-        total.cleared[0] += self._clear_new()
+        total.cleared[0] += self._clear_new(obstacles, hulls)
 
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
-        from ecs_fluid.kernels.collide import misplaced
-
-        points = np.ascontiguousarray(points)
-        depth = np.empty(len(points))
-        obstacles, hulls = self._obstacles(body_entities(self.world), moving=False)
-        misplaced(obstacles, hulls, points, depth)
-        return depth
+        return _depth(*self._obstacles(body_entities(self.world), moving=False), points)
 
     def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:
         """Bodies over this tick, or as they stand now."""
@@ -151,14 +145,14 @@ class CollisionSystem(System):
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
 
-    def _clear_new(self) -> int:
+    def _clear_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
         """Keep back misplaced particles of this tick's emitters; returns their number."""
 
         def misplaced(batch: Batch) -> Array:
             position: Any = batch.tables.get(Position)
             if position is None or (self.on and batch.name not in self.on):
                 return np.zeros(batch.rows, dtype=bool)
-            return self.overlap(position.x) > 0.0
+            return _depth(obstacles, hulls, position.x) > 0.0
 
         cleared = 0
         for name, (lost, of) in self.world.drop_new_rows(misplaced).items():
@@ -186,3 +180,13 @@ class CollisionSystem(System):
                 entity.kill(lost)
                 cleared += int(lost.sum())
         return cleared
+
+
+def _depth(obstacles: Obstacles, hulls: Hulls, points: Array) -> Array:
+    """Depth (n,) m of points (n, 3) m inside a body or outside all containers, at the end of the tick."""
+    from ecs_fluid.kernels.collide import misplaced
+
+    points = np.ascontiguousarray(points)
+    depth = np.empty(len(points))
+    misplaced(obstacles, hulls, points, depth)
+    return depth

@@ -69,15 +69,11 @@ def fastest_first(
 @lru_cache
 def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float, compared: int, walked: int) -> list[str]:
     times, tables = {}, np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
+    walks = max(m / n, (m / n) ** (2 / 3)) * (1.0 + walked / m)
+    parts = {"direct": m / n, "tree": GROWTH + (1.0 - GROWTH) * walks, "fmm": (n + m) / (2 * n)}
     for s, solver in enumerate(SOLVERS):
         alike = _at([row[s] for row in tables], n, tolerance)
         if alike < NEVER:
-            walks = max(m / n, (m / n) ** (2 / 3)) * (1.0 + walked / m)
-            parts = {
-                "direct": m / n,
-                "tree": GROWTH + (1.0 - GROWTH) * walks,
-                "fmm": (n + m) / (2 * n),
-            }
             times[solver] = alike * parts[solver]
     if "tree" in times and "direct" in times:
         times["tree"] += times["direct"] * compared / m

@@ -16,9 +16,6 @@ FLAT = 1e-6
 """Triangles that lean by less against one another, rad, are one face; so are those that the rounding of the
 corners' coordinates alone may have made lean."""
 
-Sides = dict[tuple[int, int], int]
-"""The triangle on the left of each side a -> b of a closed surface, seen from outside."""
-
 
 def closed_triangles(points: Array, simplices: Array, outward: Array) -> Array | None:
     """Triangles (t, 3), all counterclockwise seen from outside; None where they do not close.
@@ -66,7 +63,7 @@ def face_loops(points: Array, triangles: Array, outward: Array, rounding: Array)
     """
     normals = _normals(points, triangles)
     area = np.linalg.norm(normals, axis=1)
-    left_of: Sides = {side: t for t, row in enumerate(triangles.tolist()) for side in _sides(row)}
+    left_of = {side: t for t, row in enumerate(triangles.tolist()) for side in _sides(row)}
     size = float(np.ptp(points[triangles], axis=(0, 1)).max())
     taken = np.zeros(len(triangles), dtype=bool)
     loops: list[tuple[int, Array]] = []

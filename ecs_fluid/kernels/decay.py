@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.contact_solver import alike
-from ecs_fluid.kernels.rotation import matrix_of, times, times_transposed
+from ecs_fluid.kernels.rotation import matrix_of
 
 TERMS = 14
 """Of the series; the first left out is below 1e-16 of the sum."""
@@ -92,20 +92,3 @@ def turns(q: np.ndarray, inertia: np.ndarray, out: np.ndarray) -> None:
     """Rotation matrices (n, 3, 3) from axes of bodies to the world; 1 where all axes are principal ones."""
     for i in range(len(q)):
         out[i] = np.eye(3) if alike(inertia[i]) else matrix_of(q[i])
-
-
-@njit(cache=True, error_model="numpy")
-def kicked(q: np.ndarray, inertia: np.ndarray, kick: np.ndarray, spin: np.ndarray) -> None:
-    """Add angular momentum `kick` (n, 3) N m s, world axes, to the spin (n, 3) rad/s of bodies, in place.
-
-    Those that get none keep their spin bit for bit.
-    """
-    for i in range(len(q)):
-        if kick[i, 0] == 0.0 and kick[i, 1] == 0.0 and kick[i, 2] == 0.0:
-            continue
-        if alike(inertia[i]):
-            for k in range(3):
-                spin[i, k] += kick[i, k] / inertia[i, k, k]
-        else:
-            turn = matrix_of(q[i])
-            spin[i] += times(turn, times(np.linalg.inv(inertia[i]), times_transposed(turn, kick[i])))

@@ -71,7 +71,7 @@ def turn_body(bodies: Bodies, i: int, h: float) -> None:
 
 
 @njit(cache=True)
-def _twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
+def twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
     """Give free bodies the spin of a torque that acts for h seconds; without one they keep it bit for bit."""
     for i in range(len(bodies.x)):
         if bodies.motion[i] == 2 and (torque[i, 0] != 0.0 or torque[i, 1] != 0.0 or torque[i, 2] != 0.0):
@@ -170,7 +170,7 @@ def _push_half(bodies: Bodies, push: np.ndarray, torque: np.ndarray, h: float) -
     for i in range(len(bodies.x)):
         for k in range(3):
             bodies.v[i, k] += 0.5 * h * push[i, k]
-    _twist(bodies, torque, 0.5 * h)
+    twist(bodies, torque, 0.5 * h)
 
 
 @njit(cache=True)

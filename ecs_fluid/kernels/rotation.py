@@ -143,14 +143,20 @@ def rotation_vector(q: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
+def turn_between(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Rotation vector (3,) rad of the shorter turn from one unit quaternion (4,) to another."""
+    back = np.array([before[0], -before[1], -before[2], -before[3]])
+    return rotation_vector(product(after, back))
+
+
+@njit(cache=True, error_model="numpy")
 def path_turned(vectors: np.ndarray) -> np.ndarray:
     """int spin dt (3,) along rotation vectors (n, 3): the sum of the rotations from each to the next."""
     total = np.zeros(3)
     before = quaternion_of(vectors[0])
     for i in range(1, len(vectors)):
         after = quaternion_of(vectors[i])
-        back = np.array([before[0], -before[1], -before[2], -before[3]])
-        total += rotation_vector(product(after, back))
+        total += turn_between(before, after)
         before = after
     return total
 

@@ -58,6 +58,22 @@ def box(x: float, y: float, z: float) -> dict[str, Any]:
     return {"shape": "box", "size": [x, y, z]}
 
 
+class Motor(ef.System):
+    """A user's own system, which turns and kicks everything."""
+
+    adds = (ef.BodyLoad,)
+    phase = "move"
+    before = ("BodySystem",)
+
+    torque: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    kick: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def process(self, dt: float) -> None:
+        for (load,) in self.query(ef.BodyLoad):
+            load.torque += self.torque
+            load.kick += self.kick
+
+
 def floor(world: ef.World, **given: Any) -> ef.Entity:
     """A fixed block with its top at z = 0."""
     return solid(world, "floor", box(20, 20, 2), center=(0, 0, -1), motion="fixed", **given)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solids import balls, body_world, box, solid
+from solids import Motor, balls, body_world, box, solid
 
 import ecs_fluid as ef
 
@@ -271,21 +271,9 @@ def test_a_heated_balloon_lifts_off() -> None:
 
 def test_a_constant_torque_spins_a_body_up() -> None:
     """I d(spin)/dt = T: a user's own system adds to BodyLoad; spin = T t/I about a principal axis."""
-
-    class Motor(ef.System):
-        """Turns everything about x."""
-
-        adds = (ef.BodyLoad,)
-        phase = "move"
-        before = ("BodySystem",)
-
-        def process(self, dt: float) -> None:
-            for (load,) in self.query(ef.BodyLoad):
-                load.torque[:, 0] += 0.3
-
     world = body_world(gravity=(0.0, 0.0, 0.0), dt=0.1)
     body = solid(world, "body", box(0.2, 0.3, 0.4), density=1000.0)
-    world.add_systems([ef.LoadSystem(), Motor()])
+    world.add_systems([ef.LoadSystem(), Motor(torque=(0.3, 0.0, 0.0))])
     world.step(10)
     inertia = 24.0 / 12 * (0.3**2 + 0.4**2)
     assert np.allclose(body[ef.RigidMotion].spin[0], [0.3 / inertia, 0, 0], rtol=1e-12, atol=1e-14)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solids import balls, body_world, box, momenta, solid
+from solids import Motor, balls, body_world, box, momenta, solid
 
 import ecs_fluid as ef
 
@@ -118,23 +118,10 @@ def test_lift_does_no_work(dt: float) -> None:
 
 def test_another_torque_and_the_brake_add() -> None:
     """A kick is angular momentum, and a torque beside it gives T dt more; fixed bodies get neither."""
-
-    class Motor(ef.System):
-        """Turns and kicks everything."""
-
-        adds = (ef.BodyLoad,)
-        phase = "move"
-        before = ("BodySystem",)
-
-        def process(self, dt: float) -> None:
-            for (load,) in self.query(ef.BodyLoad):
-                load.torque += [0.0, 0.0, 0.3]
-                load.kick += [0.1, 0.2, 0.0]
-
     world = body_world(gravity=(0.0, 0.0, 0.0), dt=0.1)
     solid(world, "body", box(0.2, 0.3, 0.4), density=100.0, rotation=(0.4, -1.0, 0.3))
     solid(world, "still", box(0.2, 0.3, 0.4), center=(3, 0, 0), motion="fixed")
-    world.add_systems([ef.LoadSystem(), Motor()])
+    world.add_systems([ef.LoadSystem(), Motor(torque=(0.0, 0.0, 0.3), kick=(0.1, 0.2, 0.0))])
     for tick in range(1, 6):
         world.step()
         assert np.allclose(momenta(world)[1], tick * np.array([0.1, 0.2, 0.03]), atol=1e-12)

@@ -107,3 +107,15 @@ def test_constant_and_stepped_rotations() -> None:
     steps = {"keys": [(0.0, [0.0, 0.0, 0.0]), (0.15, [0.0, 0.0, 4.0])], "between": "step"}
     _, spins, _ = turned_by(steps, 0.1, 3)
     assert np.allclose(spins[:, 2], [0.0, (4.0 - 2 * np.pi) / 0.1, 0.0], atol=1e-12)
+
+
+def test_a_keyed_way_leaves_the_spin_alone() -> None:
+    """With keys for the centre only, a body turns by its own spin, 3 rad/s about z: 0.9 rad after 0.3 s."""
+    way = {"keys": [[0, [0, 0, 0]], [1, [2, 0, 0]]]}
+    world = body_world(dt=0.1, gravity=(0.0, 0.0, 0.0))
+    body = solid(world, "paddle", box(1, 0.5, 0.2), motion="scripted", center=way, spin=(0, 0, 3.0))
+    world.system(ef.BodySystem).scripts = [ef.BodyScript(name="paddle", center=way)]
+    world.step(3)
+    assert np.allclose(body[ef.Pose].x[0], [0.6, 0, 0], atol=1e-12)
+    assert same_turn(body[ef.Pose].q[0], quaternion_of(np.array([0, 0, 0.9]))) < 1e-12
+    assert np.array_equal(body[ef.RigidMotion].spin[0], [0, 0, 3.0])
