@@ -31,9 +31,9 @@ def scene(tracers: int = 49_000, vortons: int = 981) -> ef.World:
     ball["radius"] = 0.5
     BodyRecipe(name="upper", shape=ball, center=(0.2, 0, 2.0), motion="fixed").build(world)
     plate = {"shape": "plate", "length": 1.0, "width": 0.5, "thickness": 0.1}
-    BodyRecipe(name="plate", shape=plate, center=(0, 0, 1.0), motion="scripted", spin=(0.01, 0.02, 0)).build(
-        world
-    )
+    BodyRecipe(
+        name="plate", shape=plate, center=(0, 0, 1.0), motion="scripted", angular_velocity=(0.01, 0.02, 0)
+    ).build(world)
     world.add_systems(
         [
             ef.PartitionSystem(cells_per_core=0.0),  # the articles' grid: as many cells as vortons

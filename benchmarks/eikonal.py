@@ -16,10 +16,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from ecs_fluid.kernels import shapes
-from ecs_fluid.kernels.eikonal import distances
-from ecs_fluid.kernels.facets import facet_distances
-from ecs_fluid.systems.contour import contour
+from ecs_fluid.kernels.surface import shapes
+from ecs_fluid.kernels.surface.eikonal import distances
+from ecs_fluid.kernels.surface.facets import facet_distances
+from ecs_fluid.systems.surface.contour import contour
 
 try:
     import skfmm

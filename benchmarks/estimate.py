@@ -21,9 +21,9 @@ def main(worlds: tuple[str, ...] = WORLDS) -> None:
     import tomli_w
 
     from ecs_fluid.errors import FluidWarning
-    from ecs_fluid.estimate import estimate
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.runner import Run
+    from ecs_fluid.runs.estimate import estimate
+    from ecs_fluid.runs.runner import Run
     from ecs_fluid.worlds.world_recipe import read
 
     warnings.simplefilter("ignore", FluidWarning)

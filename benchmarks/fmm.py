@@ -31,10 +31,11 @@ try:
 except ImportError:
     fmm3dpy = None
 
-from ecs_fluid.kernels import direct, fmm, supervortons, tree
-from ecs_fluid.kernels.grid import uniform_grid
-from ecs_fluid.kernels.partition import partition
-from ecs_fluid.kernels.regularisation import WINCKELMANS
+from ecs_fluid.kernels.biot_savart import direct, tree, tree_build
+from ecs_fluid.kernels.biot_savart.regularisation import WINCKELMANS
+from ecs_fluid.kernels.fmm import fast_multipole
+from ecs_fluid.kernels.grids.grid import uniform_grid
+from ecs_fluid.kernels.grids.partition import partition
 
 Array = NDArray[Any]
 TOLERANCE = 1e-3
@@ -94,8 +95,8 @@ class Case:
             rms(self.du[self.rows] - self.exact_du) / rms(self.exact_du),
         )
 
-    def fmm(self) -> fmm.Work:
-        return fmm.velocity_gradient(
+    def fmm(self) -> fast_multipole.Work:
+        return fast_multipole.velocity_gradient(
             WINCKELMANS, self.x, self.sx, self.sa, self.sigma, TOLERANCE, self.u, self.du
         )
 
@@ -104,8 +105,8 @@ class Case:
         rest = self.sx, self.sa, self.sigma, TOLERANCE
 
         def run() -> None:
-            plan = fmm.plan(WINCKELMANS, *rest, how, check=True)
-            fmm.velocity_gradient(WINCKELMANS, self.x, *rest, self.u, self.du, prepared=plan)
+            plan = fast_multipole.plan(WINCKELMANS, *rest, how, check=True)
+            fast_multipole.velocity_gradient(WINCKELMANS, self.x, *rest, self.u, self.du, prepared=plan)
 
         return run
 
@@ -147,7 +148,7 @@ class Case:
         grid = uniform_grid(low, high, len(self.x) // 8)
         start, order = partition(self.x, *grid)
         columns = [np.ascontiguousarray(a[:, order]) for a in (self.sx, self.sa)]
-        nodes = supervortons.build(*grid, start, *columns, self.sigma[order])
+        nodes = tree_build.build(*grid, start, *columns, self.sigma[order])
         tree.velocity_gradient(
             WINCKELMANS, self.x, nodes, self.u, self.du, criterion=tree.ANGLE, opening=angle, originals=True
         )

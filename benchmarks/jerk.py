@@ -25,11 +25,11 @@ from scipy.spatial import cKDTree
 
 import ecs_fluid as ef
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.kernels.grid import grid_points
-from ecs_fluid.kernels.partition import partition
-from ecs_fluid.kernels.poisson import vorticity_grid
-from ecs_fluid.kernels.reduce import bounds
-from ecs_fluid.systems.summation import Summation
+from ecs_fluid.kernels.compiled.reduce import bounds
+from ecs_fluid.kernels.grids.grid import grid_points
+from ecs_fluid.kernels.grids.partition import partition
+from ecs_fluid.kernels.poisson.poisson import vorticity_grid
+from ecs_fluid.systems.velocity.summation import Summation
 
 Array = NDArray[Any]
 

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from numba import njit, prange
 
-from ecs_fluid.kernels import direct, regularisation, symmetric
+from ecs_fluid.kernels.biot_savart import direct, regularisation, symmetric
 
 ROUNDS = 25
 

@@ -18,13 +18,13 @@ import numpy as np
 from scipy import fft
 
 import ecs_fluid as ef
-from ecs_fluid.kernels.differences import curl
-from ecs_fluid.kernels.direct import potential_vorticity
-from ecs_fluid.kernels.freespace import hockney
-from ecs_fluid.kernels.multigrid import cascade
-from ecs_fluid.kernels.poisson import dirichlet, face_points
-from ecs_fluid.kernels.relaxation import sor
-from ecs_fluid.kernels.smoothing import widen
+from ecs_fluid.kernels.biot_savart.direct import potential_vorticity
+from ecs_fluid.kernels.grids.differences import curl
+from ecs_fluid.kernels.poisson.blob_filter import widen
+from ecs_fluid.kernels.poisson.freespace import hockney
+from ecs_fluid.kernels.poisson.multigrid import cascade
+from ecs_fluid.kernels.poisson.poisson import dirichlet, face_points
+from ecs_fluid.kernels.poisson.smoothers import sor
 
 ROUNDS = 5
 SIDE = 3.0

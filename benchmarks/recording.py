@@ -14,7 +14,7 @@ import numpy as np
 
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runner import stored_columns
+from ecs_fluid.runs.runner import stored_columns
 
 ROWS, FRAMES, VORTONS, TICKS = 100_000, 100, 16_000, 30
 

@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot as plt
 
-from ecs_fluid.systems.solver_bench import Measured, measure, measure_with, threads
+from ecs_fluid.systems.velocity.solver_bench import Measured, measure, measure_with, threads
 
 SIZES = (1000, 2000, 4000, 8000, 16000, 32000, 64000)
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "solvers.png"

@@ -52,7 +52,7 @@ def main(counts: Sequence[int] = (16_800,)) -> None:
         for steps in (1, 0):
             world = dam(count, steps)
             world.step(2)
-            books = world.fluid[ef.LiquidBooks]
+            books = world.fluid[ef.LiquidBudget]
             before, tick = int(books.steps[0]), world.tick
             numba.set_num_threads(1)
             single = least(world, time.process_time)

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 import ecs_fluid as ef
-from ecs_fluid.kernels import direct, regularisation
+from ecs_fluid.kernels.biot_savart import direct, regularisation
 
 CASES = ((1_000, 50_000, "5-9", 16.0), (16_700, 131_000, "70-80", 3.5), (63_000, 131_000, "250-300", 1.5))
 """Vortons, tracers, the original's ms a tick, and the hybrid's grid cells per vorton."""

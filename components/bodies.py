@@ -25,7 +25,7 @@ class RigidMotion(Component):
     """Velocity of a body's centre of mass, and its angular velocity in world axes."""
 
     v: Array = column("m/s", shape=(3,), default=0.0)
-    spin: Array = column("rad/s", shape=(3,), default=0.0)
+    angular_velocity: Array = column("rad/s", shape=(3,), default=0.0)
 
 
 class Body(Component):
@@ -55,7 +55,7 @@ class HullShape(Component):
 
 
 class HullTable(Component, per_row=False):
-    """Convex polytopes end to end, in axes about their centres of mass; see `kernels.polytope.Hulls`."""
+    """Convex polytopes end to end, in axes about the centres of mass; see `kernels.bodies.polytope.Hulls`."""
 
     planes: Array = column("m", shape=(None, 4))
     loops: Array = column("1", shape=(None,), kind="int")
@@ -145,7 +145,7 @@ class BodyHeat(Component):
     rest: Array = column("K", default=0.0)
 
 
-class Touch(Component):
+class Contact(Component):
     """The bodies that a particle met in the last tick, and in the one before: numbers among all bodies.
 
     -1 for none. Filled by the CollisionSystem for the particles that have it.
@@ -180,11 +180,11 @@ class BoundaryExchange(Component, derived=True, given=(Pose, RigidMotion, Body))
     slip: Array = column("m/s")
 
 
-class Bound(Component):
+class BoundVorticity(Component):
     """Tag of vortons that stand for the vorticity of bodies: they stay on these, whatever moves others."""
 
 
-class Layer(Component):
+class BoundaryLayer(Component):
     """Tag of vortons that a BoundarySystem keeps on a lattice, inside of bodies too: nothing else moves,
     joins or remeshes them. within: part of their volume that is inside of the body with the RowId `body`,
     where the fluid turns with it; -1 for none.
@@ -194,7 +194,7 @@ class Layer(Component):
     body: Array = column("1", kind="int", default=-1, minimum=-1)
 
 
-class ShedSpin(Component, per_row=False):
+class ShedAngularVelocity(Component, per_row=False):
     """Angular velocity of bodies for which vorticity has been shed: the fluid knows of this much spin.
 
     id: their RowId. bound: how many vortons on its surface stand for it, in the order of the bodies. A body
@@ -203,5 +203,5 @@ class ShedSpin(Component, per_row=False):
     """
 
     id: Array = column("1", shape=(None,), kind="int")
-    spin: Array = column("rad/s", shape=(None, 3))
+    angular_velocity: Array = column("rad/s", shape=(None, 3))
     bound: Array = column("1", shape=(None,), kind="int")

@@ -39,7 +39,7 @@ class LiquidModel(Component, per_row=False):
     peak: Array = column("1", shape=(1,), default=1.0)
 
 
-class LiquidBooks(Component, per_row=False):
+class LiquidBudget(Component, per_row=False):
     """What has happened to the liquid so far.
 
     dissipated: energy taken by viscosity. gravity, walls: momentum given by gravity and by the pressure of

@@ -21,13 +21,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad Bound BoundaryExchange "
-        "CollisionCount ContactMemory CoreRadius CoreRadiusRate Density DensityField Emission "
-        "FireField FluidReaction FormerPose FormerPosition Grid HullShape HullTable "
-        "InertialVelocity Layer Liquid LiquidBooks LiquidModel LiquidState Pose Position RigidMotion "
-        "ShedSpin SignedDistance SolverTimes Sources Species SpeciesField SpeciesRate Strength "
-        "StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Temperature TemperatureField "
-        "TemperatureRate Touch TransferGrid Velocity VelocityField VelocityGradient "
+        "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad BoundVorticity "
+        "BoundaryExchange BoundaryLayer CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
+        "Density DensityField Emission FireField FluidReaction FormerPose FormerPosition Grid HullShape "
+        "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidState Pose Position "
+        "RigidMotion ShedAngularVelocity SignedDistance SolverTimes Sources Species SpeciesField "
+        "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Temperature "
+        "TemperatureField TemperatureRate TransferGrid Velocity VelocityField VelocityGradient "
         "VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (

@@ -38,7 +38,7 @@ def _bad_row(world: World, number: int, name: str, table: Component) -> Iterator
 
 
 def _copy(array: Array, old: Array) -> None:
-    from ecs_fluid.kernels.copying import copy
+    from ecs_fluid.kernels.compiled.copying import copy
 
     copy(array, old)
 
@@ -47,7 +47,7 @@ def _fine(array: Array) -> bool:
     """`finite` of a column."""
     if array.size < MANY or array.dtype.kind != "f":
         return finite(array)
-    from ecs_fluid.kernels.reduce import all_finite
+    from ecs_fluid.kernels.compiled.reduce import all_finite
 
     return all_finite(array)
 

@@ -91,7 +91,7 @@ class Integrator:
 
     def advance(self, entities: Iterable[tuple[int, Tables]], stage: int, dt: float) -> None:
         """Advance all rated states of (entity id, tables) pairs by one stage."""
-        from ecs_fluid.kernels import integrate
+        from ecs_fluid.kernels.compiled import integrate
 
         a, b = self.method.a[stage], self.method.b[stage]
         for entity, tables in entities:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from ecs_fluid.errors import RecipeError, StorageError
-from ecs_fluid.explain import NAME, nearest, shown, validated
 from ecs_fluid.system import Settings
+from ecs_fluid.validation_errors import NAME, nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

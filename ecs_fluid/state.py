@@ -12,9 +12,9 @@ import numpy as np
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError
-from ecs_fluid.explain import nearest
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
+from ecs_fluid.validation_errors import nearest
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

@@ -31,7 +31,7 @@ from pydantic.fields import FieldInfo
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.explain import validated
+from ecs_fluid.validation_errors import validated
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -42,7 +42,17 @@ PHASES = ("spawn", "prepare", "rates", "move", "constrain", "observe")
 
 Types = tuple[type[Component], ...]
 
-DECLARATIONS = ("reads", "writes", "adds", "phase", "before", "after", "integrates", "spans", "watching")
+DECLARATIONS = (
+    "reads",
+    "writes",
+    "adds",
+    "phase",
+    "before",
+    "after",
+    "integrates",
+    "distribution",
+    "watching",
+)
 """Class attributes that are no parameters, annotated or not."""
 
 
@@ -61,7 +71,8 @@ class System(esper.Processor):
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
-        spans: what the system looks at, for worlds on many ranks (docs/ranks.md): "rows" works on every
+        distribution: what the system looks at, for worlds on many ranks (docs/ranks.md): "rows" works on
+        every
             row by itself, "whole" (the default) on all rows, "ranks" passes messages itself.
     """
 
@@ -72,7 +83,7 @@ class System(esper.Processor):
     before: ClassVar[tuple[type[System] | str, ...]] = ()
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
-    spans: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
+    distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"

@@ -19,16 +19,16 @@ import esper
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.announced import alone, together
+from ecs_fluid.collective import before_sharing, collective
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
-from ecs_fluid.explain import nearest, validated
 from ecs_fluid.integrator import Tables
 from ecs_fluid.schedule import Schedule, Timing, build
 from ecs_fluid.system import Settings, System
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
+from ecs_fluid.validation_errors import nearest, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.commands import Batch
@@ -162,7 +162,7 @@ class World:
     def __contains__(self, name: str) -> bool:
         return name in self._entities
 
-    @alone
+    @before_sharing
     def spawn(self, name: str, *components: Component | type[Component]) -> Entity:
         """Make an entity, a population whose rows are the particles.
 
@@ -207,7 +207,7 @@ class World:
         self.next_row_id += count
         return ids
 
-    @alone
+    @before_sharing
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self.active():
@@ -225,7 +225,7 @@ class World:
             self._put(entity, checked)
             self._schedule = None
 
-    @alone
+    @before_sharing
     def spawn_rows(
         self, name: str, *components: Component, ready: Sequence[Component] = (), where_free: bool = False
     ) -> None:
@@ -269,7 +269,7 @@ class World:
         """
         return self._ticker.commands.drop(misplaced)
 
-    @alone
+    @before_sharing
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self.active():
@@ -310,7 +310,7 @@ class World:
         self.add_systems([system])
         return system
 
-    @alone
+    @before_sharing
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; what they need of one another is taken from the list first."""
         for number, system in enumerate(systems):
@@ -379,7 +379,7 @@ class World:
         """Simulated time, s: tick times dt, plus the offset of the integrator's stage during a tick."""
         return (self.tick + self._ticker.offset) * self.dt
 
-    @together
+    @collective
     def step(self, ticks: int = 1) -> None:
         """Advance by whole ticks of `dt`.
 
@@ -394,7 +394,7 @@ class World:
             for _ in range(ticks):
                 self._ticker.tick(self)
 
-    @together
+    @collective
     def evaluate(self) -> None:
         """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
         with self.active():
@@ -402,7 +402,7 @@ class World:
             self._ticker.evaluate(self)
 
     def scope(self, system: System) -> AbstractContextManager[None]:
-        """While active, tables hold what the system asks for by its `spans`, on worlds of many ranks."""
+        """While active, tables hold what the system asks for by its `distribution`, on many ranks."""
         return nullcontext() if self.ranks is None else self.ranks.scope(self, system)
 
     def integrate_stage(self) -> None:
@@ -430,7 +430,7 @@ class World:
         """Sentences on what looks physically wrong or coarse, asked of every system."""
         return [text for system in self.schedule.systems for text in system.lint(self)]
 
-    @together
+    @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
         """Fluid velocity (m, 3) in m/s at points (m, 3) in m, by the world's velocity system."""
         try:
@@ -444,13 +444,13 @@ class World:
         with self.active():
             return self._ask("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
-    @together
+    @collective
     def diagnostics(self) -> dict[str, Any]:
         """Strength, impulses, energy, enstrophy, helicity, overlap and step size of the present state."""
         with self.active():
             return self._ask("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
 
-    @together
+    @collective
     def first_surface(self) -> Any:
         """What the SurfaceSystem finds in the evaluated fields of a world before its first tick."""
         with self.active():
@@ -479,12 +479,12 @@ class World:
         """Per-row columns of an entity by label; on many ranks what stands for them until it is read."""
         return entity.columns() if self.ranks is None else self.ranks.spread_columns(entity)
 
-    @together
+    @collective
     def on_ranks(self) -> list[dict[str, Any]]:
         """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
         return [] if self.ranks is None else self.ranks.about()
 
-    @together
+    @collective
     def _gathered_column(self, name: str, kind: str, column: str) -> Array:
         """A column of a population, rows of all ranks, on rank 0."""
         assert self.ranks is not None

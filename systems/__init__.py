@@ -1,12 +1,11 @@
 """Systems that ship with ecs_fluid, one per file; each calls kernels on the tables it declares."""
 
 from ecs_fluid.systems.advection import AdvectionSystem
-from ecs_fluid.systems.alignment import AlignmentSystem
 from ecs_fluid.systems.ambient import AmbientSystem
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
-from ecs_fluid.systems.boundary import BoundarySystem
+from ecs_fluid.systems.boundary.system import BoundarySystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.collision import CollisionSystem, DepartureSystem
 from ecs_fluid.systems.combustion import CombustionSystem
@@ -17,20 +16,21 @@ from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.emission import EmissionSystem, Emitter
 from ecs_fluid.systems.lifetime import AgeLimitSystem, KillBoxSystem, LifetimeSystem, SpeciesLimitSystem
 from ecs_fluid.systems.operations import AccelerateSystem, InertiaSystem, WindSystem
+from ecs_fluid.systems.particle_mesh import SamplingSystem, TransferSystem
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.pedrizzetti import AlignmentSystem
 from ecs_fluid.systems.reaction import ReactionSystem
 from ecs_fluid.systems.reformulation import ReformulationSystem
 from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.subfilter import SubfilterAverageSystem, SubfilterSystem
-from ecs_fluid.systems.surface import SurfaceSystem
+from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.systems.surface_barrier import SurfaceBarrierSystem
 from ecs_fluid.systems.surface_tension import SurfaceTensionSystem
 from ecs_fluid.systems.thermal import CoolingSystem, ExpansionSystem, HeaterSystem, ThermalSystem
-from ecs_fluid.systems.transfer import SamplingSystem, TransferSystem
 from ecs_fluid.systems.turbulence import TurbulenceSystem
-from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.velocity.system import VelocitySystem
 
 __all__ = [
     "AccelerateSystem",

@@ -13,7 +13,7 @@ class AdvectionSystem(System):
     """
 
     phase = "move"
-    spans = "rows"
+    distribution = "rows"
     before = ("*",)
     integrates = True
 

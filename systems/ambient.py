@@ -45,7 +45,7 @@ class AmbientSystem(System):
 
     writes = (Ambient,)
     phase = "prepare"
-    spans = "rows"
+    distribution = "rows"
 
     gravity: KeyedVector = Field((0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time")
     density: float = Field(1.2, gt=0, le=1e6, description="reference density, kg/m^3")

@@ -22,16 +22,16 @@ from ecs_fluid.components import (
     VelocityMemory,
     Volume,
 )
-from ecs_fluid.components.bodies import Bound
+from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_density, density_slope
-from ecs_fluid.systems.populations import add_spread, joined
-from ecs_fluid.systems.properties import attach_ambient, column, particle_density, shed
-from ecs_fluid.systems.transfer import TransferSystem
-from ecs_fluid.systems.velocity import VelocitySystem
-from ecs_fluid.systems.walls import containers, mirrored, poison
+from ecs_fluid.systems.particle_mesh import TransferSystem
+from ecs_fluid.systems.shared.populations import add_spread, joined
+from ecs_fluid.systems.shared.properties import attach_ambient, column, particle_density, shed
+from ecs_fluid.systems.shared.walls import containers, mirrored, poison
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 
@@ -45,7 +45,8 @@ class BaroclinicSystem(System):
     the weight of the newest value: it depends on the rate that it determines, and converges over some ticks.
 
     gradient = "neighbours": from the vortons within `reach` core radii, with exact moments, so that the total
-    strength stays zero and the impulse grows by exactly the weight of the cloud (`kernels.baroclinic`).
+    strength stays zero and the impulse grows by exactly the weight of the cloud
+    (`kernels.vorticity.baroclinic`).
     gradient = "grid": central differences of the TransferGrid's excess mass, as in the articles; exact where
     particles fill the space around.
 
@@ -101,7 +102,7 @@ class BaroclinicSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the baroclinic rate of every vorton."""
-        from ecs_fluid.kernels.baroclinic import cross
+        from ecs_fluid.kernels.vorticity.baroclinic import cross
 
         ambient, number = self.field(Ambient), self.world.dtype
         clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
@@ -158,8 +159,8 @@ class BaroclinicSystem(System):
         return slope
 
     def _from_grid(self, x: Array) -> Array:
-        from ecs_fluid.kernels import cubic, interpolation
-        from ecs_fluid.kernels.differences import gradient
+        from ecs_fluid.kernels.grids import cubic, interpolation
+        from ecs_fluid.kernels.grids.differences import gradient
 
         grid, field = self.field(TransferGrid), self.field(DensityField)
         slope = gradient(field.excess, np.where(grid.flat == 1, 0.0, grid.spacing))
@@ -185,7 +186,7 @@ class BaroclinicSystem(System):
         return [
             f"entity {entity.name!r} has no Volume, so BaroclinicSystem leaves it as it is; give it one"
             for entity in world.entities
-            if Strength in entity and Volume not in entity and Bound not in entity
+            if Strength in entity and Volume not in entity and BoundVorticity not in entity
         ]
 
     def _flat_axis(self, x: Array) -> int:
@@ -197,7 +198,7 @@ def _among_neighbours(
     x: Array, values: Array, reach: Array, volume: Array, flat: int, walls: list[tuple[Array, Array]]
 ) -> Array:
     """Volume times gradient (n, 3) of values per volume, from neighbours and their images in the walls."""
-    from ecs_fluid.kernels.baroclinic import weighted_gradient
+    from ecs_fluid.kernels.vorticity.baroclinic import weighted_gradient
 
     n = len(x)
     if walls:

@@ -27,12 +27,12 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.ambient import gravity_of
-from ecs_fluid.systems.body_tables import body_entities, gathered, row_ids, rows_of, write_back
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered, row_ids, rows_of, write_back
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.contact_solver import Bodies, Memory
-    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies, Memory
+    from ecs_fluid.kernels.bodies.polytope import Hulls
 
 MOST_SUBSTEPS = 128
 
@@ -75,8 +75,8 @@ class BodySystem(System):
     take no substeps.
 
     Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
-    `kernels.rigid` and `kernels.impacts`. More substeps are taken when a polytope would otherwise move by
-    more than half its inner radius, or turn by more than half a radian, in one.
+    `kernels.bodies.rigid` and `kernels.bodies.impacts`. More substeps are taken when a polytope would
+    otherwise move by more than half its inner radius, or turn by more than half a radian, in one.
     """
 
     reads = (Body, BallShape, HullShape, HullTable)
@@ -108,7 +108,7 @@ class BodySystem(System):
 
     def process(self, dt: float) -> None:
         """Move all bodies by one tick."""
-        from ecs_fluid.kernels.isolation import move_alone
+        from ecs_fluid.kernels.bodies.isolated import move_alone
 
         entities = body_entities(self.world)
         for entity in entities:
@@ -133,7 +133,7 @@ class BodySystem(System):
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
-        from ecs_fluid.kernels.rigid import twist
+        from ecs_fluid.kernels.bodies.rigid import twist
 
         n, free = len(bodies.x), bodies.motion == FREE
         if not free.any():
@@ -174,8 +174,8 @@ class BodySystem(System):
         least: float,
     ) -> None:
         """Advance the bodies that are not alone, the rows `rest`, and remember their contacts."""
-        from ecs_fluid.kernels.contact_solver import Bodies
-        from ecs_fluid.kernels.impacts import advance
+        from ecs_fluid.kernels.bodies.contact_solver import Bodies
+        from ecs_fluid.kernels.bodies.impacts import advance
 
         table, (push, torque) = self.field(ContactMemory), loads
         if not len(rest):
@@ -188,7 +188,7 @@ class BodySystem(System):
         memory = advance(
             some, hulls, _recalled(table, ids[rest]), push[rest], torque[rest], dt, steps, self.sweeps, least
         )
-        for name in ("x", "q", "v", "spin"):
+        for name in ("x", "q", "v", "angular_velocity"):
             getattr(bodies, name)[rest] = getattr(some, name)
         number = self.world.dtype
         table.ids = ids[rest][memory.who]
@@ -196,7 +196,7 @@ class BodySystem(System):
 
     def _follow_scripts(self, entities: list[Entity], dt: float) -> list[tuple[Entity, Array, Array]]:
         """Give scripted bodies the velocities that take them to the end of the tick; returns the ends."""
-        from ecs_fluid.kernels.rotation import product, quaternion_of, turn_between
+        from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_between
 
         ends = []
         by_name = {entity.name: entity for entity in entities}
@@ -211,11 +211,11 @@ class BodySystem(System):
                 there = value_at(script.center, end)
                 motion.v[0] = (there - x) / dt
             if script.rotation is None:
-                turned = product(quaternion_of(dt * motion.spin[0].astype(np.float64)), q)
+                turned = product(quaternion_of(dt * motion.angular_velocity[0].astype(np.float64)), q)
             else:
                 turned = quaternion_of(value_at(script.rotation, end))
                 short = turn_between(q, turned)
-                motion.spin[0] = with_turns(short, script.rotation, self.world.time, end) / dt
+                motion.angular_velocity[0] = with_turns(short, script.rotation, self.world.time, end) / dt
             ends.append((entity, there, turned))
         return ends
 
@@ -228,7 +228,7 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     rotations between both poses, `short` and whole turns more about its axis, the one next to that counts.
     If the axis turns so much meanwhile that none is near, it is int spin dt itself, the mean spin.
     """
-    from ecs_fluid.kernels.rotation import path_turned
+    from ecs_fluid.kernels.bodies.rotation import path_turned
 
     theta = _way(rotation, begin, end, 1)
     length = float(np.linalg.norm(np.diff(theta, axis=0), axis=1).sum())
@@ -254,7 +254,7 @@ def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
 
 def _recalled(table: ContactMemory, ids: Array) -> Memory:
     """The memory by rows; contacts of bodies that are gone are left out."""
-    from ecs_fluid.kernels.contact_solver import Memory
+    from ecs_fluid.kernels.bodies.contact_solver import Memory
 
     rows, found = rows_of(ids, table.ids)
     there = found.all(axis=1)

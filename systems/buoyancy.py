@@ -24,16 +24,16 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem, density_of
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
-from ecs_fluid.systems.body_tables import body_entities, gathered
-from ecs_fluid.systems.populations import add_spread
-from ecs_fluid.systems.properties import carriers
-from ecs_fluid.systems.transfer import TransferSystem
+from ecs_fluid.systems.particle_mesh import TransferSystem
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.shared.properties import carriers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.contact_solver import Bodies
-    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
 
 GOLDEN = (1 + 5**0.5) / 2
 
@@ -105,7 +105,7 @@ class BuoyancySystem(System):
 
     def _at_rest(self, ambient: Ambient, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array, Array]:
         """Displaced mass (n,), its moment (n, 3), volume (n,) in the ambient fluid."""
-        from ecs_fluid.kernels.buoyancy import displaced
+        from ecs_fluid.kernels.bodies.buoyancy import displaced
 
         n = len(bodies.x)
         mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
@@ -119,7 +119,7 @@ class BuoyancySystem(System):
         """Add what particles have more than the ambient fluid, continued linearly into the bodies."""
         if not carriers(self.world):
             return
-        from ecs_fluid.kernels.interpolation import interpolate
+        from ecs_fluid.kernels.grids.interpolation import interpolate
 
         grid, field = self.field(TransferGrid), self.field(DensityField)
         out = 0.5 * float(grid.spacing.min())
@@ -149,8 +149,8 @@ def profile(ambient: Ambient) -> tuple[Array, Array]:
 
 def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
     """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising."""
-    from ecs_fluid.kernels.contacts import BALL, SOLID
-    from ecs_fluid.kernels.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.contacts import BALL, SOLID
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     balls = np.flatnonzero(bodies.shape == BALL)
     spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions()
@@ -174,7 +174,7 @@ def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
 
 def second_moment(bodies: Bodies, i: int) -> Array:
     """int r r^T dV / V (3, 3) m^2 of body i in world axes, from the inertia of a body of even density."""
-    from ecs_fluid.kernels.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     turn = matrix_of(bodies.q[i])
     inertia = bodies.inertia[i] / bodies.mass[i]
@@ -196,8 +196,8 @@ def _swelling(entities: list[Entity]) -> Array:
 
 def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:
     """Added over displaced mass (n, 3, 3) in world axes."""
-    from ecs_fluid.kernels.contacts import BALL
-    from ecs_fluid.kernels.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.contacts import BALL
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     out = np.zeros((len(bodies.x), 3, 3))
     out[bodies.shape == BALL] = 0.5 * np.eye(3)

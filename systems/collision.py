@@ -13,29 +13,29 @@ from ecs_fluid.components import InertialVelocity, Position
 from ecs_fluid.components.bodies import (
     BallShape,
     Body,
-    Bound,
+    BoundaryLayer,
+    BoundVorticity,
     CollisionCount,
+    Contact,
     FormerPose,
     FormerPosition,
     HullShape,
     HullTable,
-    Layer,
     Pose,
     RigidMotion,
-    Touch,
 )
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.commands import Batch
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.obstacles import Obstacles
-    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 
 
 class DepartureSystem(System):
@@ -44,7 +44,7 @@ class DepartureSystem(System):
     reads = (Position,)
     writes = (FormerPosition,)
     phase = "spawn"
-    spans = "rows"
+    distribution = "rows"
 
     def process(self, dt: float) -> None:
         """Copy all positions."""
@@ -68,9 +68,9 @@ class CollisionSystem(System):
     """
 
     reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body, BallShape, HullShape, HullTable)
-    writes = (Position, InertialVelocity, CollisionCount, Touch)
+    writes = (Position, InertialVelocity, CollisionCount, Contact)
     phase = "constrain"
-    spans = "ranks"
+    distribution = "ranks"
 
     clearance: float = Field(0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m")
     restitution: float = Field(
@@ -94,8 +94,8 @@ class CollisionSystem(System):
 
     def process(self, dt: float) -> None:
         """Follow all paths of the tick."""
-        from ecs_fluid.kernels import CHUNKS
-        from ecs_fluid.kernels.collide import collide
+        from ecs_fluid.kernels.collision.collide import collide
+        from ecs_fluid.kernels.compiled import CHUNKS
 
         entities = body_entities(self.world)
         if not entities:
@@ -104,15 +104,19 @@ class CollisionSystem(System):
         counts = np.zeros((CHUNKS, 3), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
         for entity, (position, former) in self.entities(Position, FormerPosition):
-            if (self.on and entity.name not in self.on) or Bound in entity or Layer in entity:
+            if (
+                (self.on and entity.name not in self.on)
+                or BoundVorticity in entity
+                or BoundaryLayer in entity
+            ):
                 continue
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution
             else:
                 own, bounce = np.zeros((0, 3), self.world.dtype), 0.0
             touched = np.zeros(0, np.int64)
-            if Touch in entity:
-                touch = entity[Touch]
+            if Contact in entity:
+                touch = entity[Contact]
                 touched, touch.before[...] = touch.body, touch.body
             collide(
                 obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts, touched
@@ -131,7 +135,7 @@ class CollisionSystem(System):
 
     def _obstacles(self, entities: list[Entity], moving: bool) -> tuple[Obstacles, Hulls]:
         """Bodies over this tick, or as they stand now."""
-        from ecs_fluid.kernels.obstacles import obstacles
+        from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
         bodies, hulls = gathered(entities)
         former = (bodies.x, bodies.q)
@@ -141,7 +145,7 @@ class CollisionSystem(System):
                 np.concatenate([table.x for table in tables], dtype=np.float64),
                 np.concatenate([table.q for table in tables], dtype=np.float64),
             )
-        present, motion = (bodies.x, bodies.q), (bodies.v, bodies.spin)
+        present, motion = (bodies.x, bodies.q), (bodies.v, bodies.angular_velocity)
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         return obstacles(former, present, motion, *shapes, self.clearance), hulls
 
@@ -184,7 +188,7 @@ class CollisionSystem(System):
 
 def _depth(obstacles: Obstacles, hulls: Hulls, points: Array) -> Array:
     """Depth (n,) m of points (n, 3) m inside a body or outside all containers, at the end of the tick."""
-    from ecs_fluid.kernels.collide import misplaced
+    from ecs_fluid.kernels.collision.collide import misplaced
 
     points = np.ascontiguousarray(points)
     depth = np.empty(len(points))

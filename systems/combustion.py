@@ -10,7 +10,7 @@ from pydantic import Field
 from ecs_fluid.components import Position, Species, Strength, Temperature, Volume
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem
-from ecs_fluid.systems.properties import attach_ambient, check_species, shed
+from ecs_fluid.systems.shared.properties import attach_ambient, check_species, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
@@ -25,15 +25,15 @@ class CombustionSystem(System):
     becomes flame with each mass of fuel; ThermalSystem's species_diffusivity brings new air in.
 
     Exact where it can be, implicit in the rest: fractions stay in [0, 1] and fuel + flame + smoke (+ air
-    used) is kept to the last digit for any dt; second order in time (`kernels.combustion`). The articles'
-    G is a temperature rise per burnt mass fraction, Q/c_p: they multiply by rho c_p where c_p divides.
-    Source: Fluid Simulation for Video Games, part 11.
+    used) is kept to the last digit for any dt; second order in time (`kernels.combustion.burning`). The
+    articles' G is a temperature rise per burnt mass fraction, Q/c_p: they multiply by rho c_p where c_p
+    divides. Source: Fluid Simulation for Video Games, part 11.
     """
 
     reads = (Volume,)
     writes = (Species, Temperature)
     phase = "move"
-    spans = "rows"
+    distribution = "rows"
     before = ("SpeciesLimitSystem",)
 
     rate: float = Field(1.0, ge=0, le=1e30, description="rate constant A of burning, 1/s")
@@ -60,7 +60,7 @@ class CombustionSystem(System):
 
     def process(self, dt: float) -> None:
         """Burn in every particle."""
-        from ecs_fluid.kernels.combustion import burn, flame_decay
+        from ecs_fluid.kernels.combustion.burning import burn, flame_decay
 
         rise = self.heat / self.heat_capacity
         need = self.air_need if self.oxygen == "limited" else 0.0

@@ -20,16 +20,16 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem, ambient_temperature
-from ecs_fluid.systems.body_tables import body_entities, gathered
-from ecs_fluid.systems.populations import joined, spread
-from ecs_fluid.systems.properties import attach_ambient, shed
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.populations import joined, spread
+from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.contact_solver import Bodies
-    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
 
 
 class ConductionSystem(System):
@@ -38,7 +38,7 @@ class ConductionSystem(System):
     C dT_b/dt = -sum h A w (T_b - T), rho_0 c_p V dT/dt = h A w (T_b - T): the body's `transfer` h and area A,
     and for each particle within `reach` of the surface the part w = V / V_all of the fluid there, V_all being
     the volume of the layer, or of the particles if they are more. So the outcome does not depend on how many
-    particles there are, nor on dt: the tick is solved exactly (`kernels.conduction`). C T_b + sum
+    particles there are, nor on dt: the tick is solved exactly (`kernels.collision.conduction`). C T_b + sum
     rho_0 c_p V T is kept to rounding; heat counts per volume as in the ThermalSystem.
 
     A particle near several bodies exchanges with the nearest. What particles leave free of the layer
@@ -66,8 +66,8 @@ class ConductionSystem(System):
 
     def process(self, dt: float) -> None:
         """Exchange the heat of the tick."""
-        from ecs_fluid.kernels.conduction import conduct, nearest_bodies
-        from ecs_fluid.kernels.obstacles import obstacles
+        from ecs_fluid.kernels.collision.conduction import conduct, nearest_bodies
+        from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
         entities = body_entities(self.world)
         if not any(BodyHeat in entity for entity in entities):
@@ -82,7 +82,7 @@ class ConductionSystem(System):
         T = np.concatenate([np.zeros(0, number), *(table.T for *_, table in tables)])
         who = np.empty(len(x), np.int64)
         pose, shapes = (bodies.x, bodies.q), (bodies.shape, bodies.radius, bodies.hull)
-        around = obstacles(pose, pose, (bodies.v, bodies.spin), *shapes, self.reach)
+        around = obstacles(pose, pose, (bodies.v, bodies.angular_velocity), *shapes, self.reach)
         nearest_bodies(around, hulls, x, self.reach, heat["transfer"] > 0, who)
         area = areas(bodies, hulls)
         warm, lost = heat["T"].copy(), np.zeros(len(area))
@@ -103,7 +103,7 @@ class ConductionSystem(System):
 
     def _layers(self, bodies: Bodies, area: Array) -> Array:
         """Volume (n,) m^3 of the fluid within reach of each surface."""
-        from ecs_fluid.kernels.contacts import BALL, CONTAINER
+        from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
 
         r, size = self.reach, bodies.radius
         ball = 4 / 3 * np.pi * ((size + r) ** 3 - size**3)

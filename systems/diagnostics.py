@@ -22,8 +22,8 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.system import System
-from ecs_fluid.systems.populations import joined
-from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.shared.populations import joined
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 LEAST_OVERLAP = 1.5
@@ -94,7 +94,7 @@ class DiagnosticsSystem(System):
 
     def measure(self, pair_limit: int | None = None) -> dict[str, Any]:
         """The record of the present state; pair sums up to `pair_limit` vortons (default: always)."""
-        from ecs_fluid.kernels.reduce import vortex_invariants
+        from ecs_fluid.kernels.compiled.reduce import vortex_invariants
 
         tables = list(self.query(Position, Strength, CoreRadius))
         number = self.world.dtype
@@ -129,7 +129,7 @@ class DiagnosticsSystem(System):
 
     def _fastest(self) -> float:
         """Largest velocity among all particles in the last stage, m/s."""
-        from ecs_fluid.kernels.reduce import max_norm
+        from ecs_fluid.kernels.compiled.reduce import max_norm
 
         return max((max_norm(table.u) for (table,) in self.query(Velocity) if len(table.u)), default=0.0)
 
@@ -137,7 +137,7 @@ class DiagnosticsSystem(System):
         velocity = self.world.require(VelocitySystem)
         psi, omega, u, du = velocity.pair_fields(x)
         weight = alpha.astype(np.float64)
-        from ecs_fluid.kernels.reduce import max_norm
+        from ecs_fluid.kernels.compiled.reduce import max_norm
 
         return {
             "energy": 0.5 * float((weight * psi).sum()),
@@ -147,7 +147,7 @@ class DiagnosticsSystem(System):
         }
 
     def _gradient_of_last_stage(self) -> float | None:
-        from ecs_fluid.kernels.reduce import max_norm
+        from ecs_fluid.kernels.compiled.reduce import max_norm
 
         if self.world.tick == 0:
             return None
@@ -231,7 +231,7 @@ class DiagnosticsSystem(System):
             budget[name] += factor * (after[name] - self._before[name])
 
     def _totals(self, rates: bool) -> dict[str, Array]:
-        from ecs_fluid.kernels.reduce import vortex_invariants
+        from ecs_fluid.kernels.compiled.reduce import vortex_invariants
 
         result = {name: np.zeros(3) for name in INVARIANTS}
         if not rates:

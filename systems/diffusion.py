@@ -9,12 +9,12 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
-from ecs_fluid.components.bodies import Bound
+from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
-from ecs_fluid.systems.exchanging import exchanged
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.populations import add_spread, joined
+from ecs_fluid.systems.shared.particle_strength_exchange import exchanged
+from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.world import World
 
 
@@ -36,7 +36,7 @@ class DiffusionSystem(System):
     reads = (Position, Strength, CoreRadius, Volume, Sources)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
-    spans = "ranks"
+    distribution = "ranks"
 
     viscosity: float = Field(ge=0, description="kinematic viscosity, m^2/s (1/s with index_space)")
     method: Literal["pse", "core_spreading", "index_space"] = Field("pse", description="how to diffuse")
@@ -90,7 +90,7 @@ class DiffusionSystem(System):
         add_spread(rate, [table.dalpha for *_, table in tables])
 
     def _exchange_in_index_space(self, dt: float) -> None:
-        from ecs_fluid.kernels.exchange import index_exchange
+        from ecs_fluid.kernels.vorticity.exchange import index_exchange
 
         # Each of about 27 neighbours takes 2 nu dt; together they must not take more than there is.
         if self.viscosity * dt > 1 / 54:
@@ -125,7 +125,7 @@ class DiffusionSystem(System):
         found = [
             f"entity {entity.name!r} has no Volume, so DiffusionSystem leaves it as it is; give it one"
             for entity in world.entities
-            if Strength in entity and Volume not in entity and Bound not in entity
+            if Strength in entity and Volume not in entity and BoundVorticity not in entity
         ]
         x = joined([position.x for position, *_ in self.query(Position, Strength, Volume)], (3,), float)
         if len(x) > 3 and _thinness(x, self.dimension) < 0.1:

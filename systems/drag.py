@@ -22,14 +22,14 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import AmbientSystem
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
-from ecs_fluid.systems.body_tables import body_entities, gathered
 from ecs_fluid.systems.buoyancy import profile
-from ecs_fluid.systems.populations import add_spread
-from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
 
 NEWTON = 0.44
 """Drag coefficient of a ball at Reynolds numbers from 1,000 up to the drag crisis."""
@@ -45,13 +45,13 @@ class DragSystem(System):
     in fast flow. A polytope counts as the ball of its volume.
 
     With k of the start of the tick, velocities follow (m + m_a) dw/dt = p - k w + lift exactly over the tick
-    (`kernels.decay`), with the added mass as the tensor that the BodySystem divides by, and all other forces
-    in p. So any dt is stable, |w| never grows by drag, and the terminal velocity itself is exact. The spin
-    follows I dw/dt = -8 pi rho nu R^3 w, w = spin - omega/2, with the tensor I of the body as it is turned
-    when the tick begins: it is braked there, by the `kick` of the BodyLoad, and then the body turns freely.
-    So the energy of the spin never grows either, however far it turns in a tick.
-    Source: Schiller and Naumann, Z. Ver. Dtsch. Ing. 77 (1933); Lamb, Hydrodynamics, art. 334 and 337;
-    Rubinow and Keller, J. Fluid Mech. 11 (1961).
+    (`kernels.bodies.decay`), with the added mass as the tensor that the BodySystem divides by, and all other
+    forces in p. So any dt is stable, |w| never grows by drag, and the terminal velocity itself is exact. The
+    spin follows I dw/dt = -8 pi rho nu R^3 w, w = spin - omega/2, with the tensor I of the body as it is
+    turned when the tick begins: it is braked there, by the `kick` of the BodyLoad, and then the body turns
+    freely. So the energy of the spin never grows either, however far it turns in a tick. Source: Schiller and
+    Naumann, Z. Ver. Dtsch. Ing. 77 (1933); Lamb, Hydrodynamics, art. 334 and 337; Rubinow and Keller, J.
+    Fluid Mech. 11 (1961).
     """
 
     reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, BodyLoad)
@@ -76,8 +76,8 @@ class DragSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the drag of every free body."""
-        from ecs_fluid.kernels.contacts import CONTAINER
-        from ecs_fluid.kernels.decay import braked
+        from ecs_fluid.kernels.bodies.contacts import CONTAINER
+        from ecs_fluid.kernels.bodies.decay import braked
 
         entities = body_entities(self.world)
         if not entities:
@@ -99,7 +99,7 @@ class DragSystem(System):
         gravity = self.world.require(BodySystem).gravity_now()
         pull = force + bodies.mass[:, None] * gravity
         inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
-        lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.spin
+        lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.angular_velocity
         loss = k[:, None, None] * np.eye(3) - _crossing(lift)
         gained = np.empty_like(wind)
         braked(inertia, loss, pull, wind, dt, gained)
@@ -114,11 +114,11 @@ class DragSystem(System):
 
     def _spin_braked(self, bodies: Bodies, slow: Array, turning: Array, dt: float) -> Array:
         """Angular impulse (n, 3) N m s of the torques -slow (spin - turning) over the tick, world axes."""
-        from ecs_fluid.kernels.decay import braked, turns
+        from ecs_fluid.kernels.bodies.decay import braked, turns
 
         turn = np.empty_like(bodies.inertia)
         turns(bodies.q, bodies.inertia, turn)
-        local = np.einsum("nji,nj->ni", turn, bodies.spin - turning)
+        local = np.einsum("nji,nj->ni", turn, bodies.angular_velocity - turning)
         gained, nothing = np.empty_like(local), np.zeros_like(local)
         braked(bodies.inertia, slow[:, None, None] * np.eye(3), nothing, local, dt, gained)
         return np.asarray(np.einsum("nij,nj->ni", turn, gained))
@@ -158,7 +158,7 @@ def _crossing(vectors: Array) -> Array:
 
 def volumes(bodies: object, hulls: object) -> Array:
     """Volumes (n,) m^3."""
-    from ecs_fluid.kernels.buoyancy import displaced
+    from ecs_fluid.kernels.bodies.buoyancy import displaced
 
     n = len(bodies.x)  # type: ignore[attr-defined]
     mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)

@@ -19,7 +19,7 @@ class LifetimeSystem(System):
 
     writes = (Age,)
     phase = "spawn"
-    spans = "rows"
+    distribution = "rows"
 
     def process(self, dt: float) -> None:
         """Age all particles by one tick."""
@@ -32,7 +32,7 @@ class AgeLimitSystem(System):
 
     reads = (Age,)
     phase = "spawn"
-    spans = "rows"
+    distribution = "rows"
     after = (LifetimeSystem,)
 
     seconds: float = Field(gt=0, description="age at which a particle is removed, s")
@@ -61,7 +61,7 @@ class KillBoxSystem(System):
 
     reads = (Position,)
     phase = "spawn"
-    spans = "rows"
+    distribution = "rows"
 
     low: Vector = Field(description="least corner of the box, m")
     high: Vector = Field(description="greatest corner of the box, m")
@@ -96,7 +96,7 @@ class SpeciesLimitSystem(System):
 
     reads = (Species,)
     phase = "move"
-    spans = "rows"
+    distribution = "rows"
 
     species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(
         min_length=1, description="species whose fractions are added up"

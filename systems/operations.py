@@ -18,7 +18,7 @@ class WindSystem(System):
 
     adds = (Velocity,)
     phase = "rates"
-    spans = "rows"
+    distribution = "rows"
 
     velocity: KeyedVector = Field(description="wind velocity, m/s; may be keyed in time")
     on: tuple[Name, ...] = Field((), description="entities blown by it; default all")
@@ -30,7 +30,7 @@ class WindSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the wind to the velocities."""
-        from ecs_fluid.kernels.integrate import shift
+        from ecs_fluid.kernels.compiled.integrate import shift
 
         wind = value_at(self.velocity, self.world.time).astype(self.world.dtype)
         for entity, (velocity,) in self.entities(Velocity):
@@ -56,7 +56,7 @@ class InertiaSystem(System):
     reads = (InertialVelocity,)
     adds = (Velocity, Acceleration)
     phase = "rates"
-    spans = "rows"
+    distribution = "rows"
 
     drag: float = Field(0.0, ge=0, description="rate at which the own velocity is lost to the fluid, 1/s")
 
@@ -76,7 +76,7 @@ class AccelerateSystem(System):
 
     adds = (Acceleration,)
     phase = "rates"
-    spans = "rows"
+    distribution = "rows"
 
     acceleration: KeyedVector = Field(
         (0.0, 0.0, -9.81), description="acceleration, m/s^2; may be keyed in time"
@@ -91,7 +91,7 @@ class AccelerateSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the acceleration."""
-        from ecs_fluid.kernels.integrate import shift
+        from ecs_fluid.kernels.compiled.integrate import shift
 
         push = value_at(self.acceleration, self.world.time).astype(self.world.dtype)
         for entity, (acceleration,) in self.entities(Acceleration):

@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
-from ecs_fluid.systems.populations import joined
+from ecs_fluid.systems.shared.populations import joined
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.ranks import Ranks
@@ -54,7 +54,7 @@ class PartitionSystem(System):
     reads = (Position, Strength, CoreRadius)
     writes = (Grid, Sources)
     phase = "prepare"
-    spans = "ranks"
+    distribution = "ranks"
 
     cells: int | None = Field(
         None, ge=1, le=MAX_CELLS, description="cells of the field grid; None: by the next two"
@@ -107,7 +107,7 @@ class PartitionSystem(System):
 
     def _fill_parts(self, sources: Sources, grid: Grid, ranks: Ranks) -> None:
         """Sources of which each machine holds its part; see `ecs_fluid.ranks.parts`."""
-        from ecs_fluid.kernels.reduce import bounds
+        from ecs_fluid.kernels.compiled.reduce import bounds
 
         rows = ranks.own_vortons(self.world)
         total = self._total(ranks)
@@ -135,7 +135,7 @@ class PartitionSystem(System):
 
         For sentences; on many ranks no entity is named, as a rank knows its own rows alone.
         """
-        from ecs_fluid.kernels.reduce import bounds
+        from ecs_fluid.kernels.compiled.reduce import bounds
 
         (lo, hi), found, reach = bounds(sources.x.T), None, 0.25 * float((grid.spacing * grid.cells).max())
         inner = np.percentile(sources.x, (0.5, 99.5), axis=1)
@@ -178,7 +178,7 @@ class PartitionSystem(System):
         return ranks.machine.once("unsorted vortons", lambda: columns(*vortons))
 
     def _fill(self, sources: Sources, grid: Grid, purpose: str, needs: Needs | None = None) -> None:
-        from ecs_fluid.kernels.reduce import bounds
+        from ecs_fluid.kernels.compiled.reduce import bounds
 
         ranks = self.world.ranks
         if ranks is None:
@@ -207,14 +207,14 @@ class PartitionSystem(System):
 
     def _mesh(self, lo: Array, hi: Array, vortons: int) -> tuple[Array, Array, Array]:
         """The grid by whose cells that many vortons in a box are sorted."""
-        from ecs_fluid.kernels.grid import uniform_grid
+        from ecs_fluid.kernels.grids.grid import uniform_grid
 
         wanted = max(1, round(vortons / self.vortons_per_cell))
         return uniform_grid(lo, hi, min(wanted, MAX_CELLS))
 
     def _sorted(self, x: Array, alpha: Array, sigma: Array, box: Box) -> list[Array]:
         """Columns of Sources, in their order."""
-        from ecs_fluid.kernels.partition import gather_sorted, partition
+        from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
         origin, spacing, cells = self._mesh(*box, len(x))
         start, order = partition(x, origin, spacing, cells)
@@ -258,8 +258,8 @@ class PartitionSystem(System):
     def _enclose(
         self, grid: Grid, needs: Needs, lo: Array, hi: Array, across: Array, cores: Array, count: Array
     ) -> None:
-        from ecs_fluid.kernels.grid import flat_axes, uniform_grid
-        from ecs_fluid.kernels.reduce import bounds
+        from ecs_fluid.kernels.compiled.reduce import bounds
+        from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 
         pad = max(self.padding, needs.padding) * cores[0]
         # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.

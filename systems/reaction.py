@@ -14,27 +14,27 @@ from ecs_fluid.components.bodies import (
     BallShape,
     Body,
     BoundaryExchange,
+    Contact,
     FluidReaction,
     HullShape,
     HullTable,
     Pose,
     RigidMotion,
-    Touch,
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.body_tables import body_entities, gathered
-from ecs_fluid.systems.boundary import BoundarySystem
+from ecs_fluid.systems.boundary.system import BoundarySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.drag import volumes
-from ecs_fluid.systems.populations import spread
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.populations import spread
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.contact_solver import Bodies
-    from ecs_fluid.kernels.polytope import Hulls
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
 
 Source = Literal["tracers", "vortons", "none"]
 LEAST = 3.0
@@ -48,8 +48,8 @@ class ReactionSystem(System):
     that meets a body loses its velocity relative to the surface there, along the normal (contact
     "sliding"; a stream of speed U against a plate exerts rho U^2 A), or all of it ("sticking", part 4). It
     gives its momentum once, at the first tick of a contact, so that forces do not depend on dt. All meetings
-    of a tick are solved together and implicitly (`kernels.reaction`): momentum is exact, and a light body is
-    never thrown back.
+    of a tick are solved together and implicitly (`kernels.collision.reaction`): momentum is exact, and a
+    light body is never thrown back.
 
     vortons: -`density` times the impulse, and the angular impulse about the body's centre, that the
     BoundarySystem gave to the vortons near that body (its BoundaryExchange).
@@ -61,7 +61,7 @@ class ReactionSystem(System):
     """
 
     # BoundaryExchange too, where it is filled: a world may go without a BoundarySystem.
-    reads = (Pose, Body, BallShape, HullShape, HullTable, Position, Velocity, Strength, Touch)
+    reads = (Pose, Body, BallShape, HullShape, HullTable, Position, Velocity, Strength, Contact)
     writes = (RigidMotion, FluidReaction)
     phase = "constrain"
     after = ("CollisionSystem", "BoundarySystem")
@@ -97,8 +97,8 @@ class ReactionSystem(System):
         for name in self.on:
             world[name][Position]
         for entity in self._tracers(world):
-            if Touch not in entity:
-                world.attach(entity.name, Touch)
+            if Contact not in entity:
+                world.attach(entity.name, Contact)
 
     def lint(self, world: World) -> list[str]:
         """Bodies that the impulses of vortons throw about.
@@ -129,14 +129,14 @@ class ReactionSystem(System):
 
     def process(self, dt: float) -> None:
         """Exchange the momentum of the tick."""
-        from ecs_fluid.kernels.reaction import mass_matrices
+        from ecs_fluid.kernels.collision.reaction import mass_matrices
 
         entities = body_entities(self.world)
         if not entities:
             return
         bodies, hulls = gathered(entities)
         masses = mass_matrices(bodies.mass, bodies.inertia, bodies.q)
-        motion = np.concatenate([bodies.v, bodies.spin], axis=1)
+        motion = np.concatenate([bodies.v, bodies.angular_velocity], axis=1)
         matrix, given = self._meetings(bodies, hulls)
         rest = given - np.einsum("nab,nb->na", matrix, motion)
         by_vortons = self._from_vortons(entities)
@@ -155,7 +155,7 @@ class ReactionSystem(System):
 
     def _meetings(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
         """A (n, 6, 6) and b (n, 6) of all tracers that met a body."""
-        from ecs_fluid.kernels.reaction import meeting_matrices
+        from ecs_fluid.kernels.collision.reaction import meeting_matrices
 
         n = len(bodies.x)
         matrix, given = np.zeros((n, 6, 6)), np.zeros((n, 6))
@@ -163,7 +163,7 @@ class ReactionSystem(System):
             return matrix, given
         sticking = self.contact == "sticking"
         for entity in self._tracers(self.world):
-            touch = entity[Touch]
+            touch = entity[Contact]
             meeting_matrices(
                 entity[Position].x, entity[Velocity].u, touch.body, touch.before, self.tracer_mass, sticking,
                 bodies.shape, bodies.hull, hulls, bodies.x, bodies.q, matrix, given,
@@ -196,4 +196,4 @@ class ReactionSystem(System):
             if change[rows].any():
                 motion = entity[RigidMotion]
                 motion.v = bodies.v[rows] + change[rows, :3]
-                motion.spin = bodies.spin[rows] + change[rows, 3:]
+                motion.angular_velocity = bodies.angular_velocity[rows] + change[rows, 3:]

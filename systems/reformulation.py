@@ -25,8 +25,9 @@ class ReformulationSystem(System):
 
     The circulation of a stretched tube, |alpha| over length, is not kept: it falls as its length to the power
     -3/5, and comes back when the tube shortens. So rings that stay whole follow the classic method better;
-    this one is for flows that break down below the cores. Derivation: `ecs_fluid.kernels.reformulation`.
-    Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658, with their f = 0.
+    this one is for flows that break down below the cores. Derivation:
+    `ecs_fluid.kernels.vorticity.reformulation`. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv
+    2206.03658, with their f = 0.
     """
 
     reads = (VelocityGradient, Strength, CoreRadius)
@@ -42,7 +43,7 @@ class ReformulationSystem(System):
         rate = _stretching_rate(self.world)
         if rate == 0.0 or self.g == 0.0:
             return
-        from ecs_fluid.kernels.reformulation import reshape_cores
+        from ecs_fluid.kernels.vorticity.reformulation import reshape_cores
 
         g = self.world.dtype(rate * self.g)
         for gradient, strength, core, dalpha, dsigma2 in self.query(

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength
-from ecs_fluid.components.bodies import Bound, Layer
+from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.cargo import Cargo
+from ecs_fluid.systems.shared.carried_quantities import Cargo
 from ecs_fluid.world import World
 
 ROUNDING = 1e-13
@@ -84,13 +84,13 @@ class RemeshSystem(System):
         if self.world.tick % self.every:
             return
         for entity, _ in self.entities(Position, Strength, CoreRadius):
-            of_bodies = Bound in entity or Layer in entity
+            of_bodies = BoundVorticity in entity or BoundaryLayer in entity
             if len(entity) and (entity.name in self.on if self.on else not of_bodies):
                 self._remesh(entity)
 
     def _remesh(self, entity: Entity) -> None:
-        from ecs_fluid.kernels.lattice import to_lattice
-        from ecs_fluid.kernels.moments import with_moments
+        from ecs_fluid.kernels.grids.lattice import to_lattice
+        from ecs_fluid.kernels.vorticity.moments import with_moments
 
         x, alpha = entity[Position].x, entity[Strength].alpha
         spacing = self.spacing or _core_radius(alpha, entity[CoreRadius].sigma) / self.overlap
@@ -129,7 +129,7 @@ class RemeshSystem(System):
         entity.spawn(Position(places), Strength(new), CoreRadius(sigma), *matter)
 
     def _check_size(self, entity: Entity, spacing: float, flat: Array) -> None:
-        from ecs_fluid.kernels.lattice import lattice_box
+        from ecs_fluid.kernels.grids.lattice import lattice_box
 
         _, cells = lattice_box(entity[Position].x, spacing, flat)
         count = float(np.prod(cells + 1.0))

@@ -12,7 +12,7 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position, Velocity
 from ecs_fluid.components.bodies import Body, BodyLoad, HullShape, HullTable, Pose, RigidMotion
-from ecs_fluid.components.liquid import Liquid, LiquidBooks, LiquidModel, LiquidState
+from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.keyframes import KeyedVector
 from ecs_fluid.recipe import Name
@@ -20,14 +20,14 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
-from ecs_fluid.systems.body_tables import body_entities, gathered
-from ecs_fluid.systems.populations import joined, spread
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.populations import joined, spread
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.obstacles import Obstacles
-    from ecs_fluid.kernels.polytope import Hulls
-    from ecs_fluid.kernels.sph_step import Evaluation, LiquidLaw
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+    from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
 
 MOST_STEPS = 1000
 NEAREST_START = 0.4
@@ -47,10 +47,10 @@ class SphSystem(System):
     never below 0. Pairs push each other equally along their line: momentum and angular momentum are kept to
     rounding. Pressure, gravity and walls at rest have an energy, which only viscosity and impacts on walls
     take. Walls are balls, polytopes and containers, smooth and without friction; they get the reaction
-    (BodyLoad). The CollisionSystem keeps back the single particles that go through. Equations: `kernels.sph`,
-    `kernels.sph_walls`. Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named there; it takes the
-    place of the liquid of Fluid Simulation for Video Games, parts 15 to 17, which has the order of its pairs
-    and its random numbers decide.
+    (BodyLoad). The CollisionSystem keeps back the single particles that go through. Equations:
+    `kernels.sph.forces`, `kernels.sph.walls`. Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named
+    there; it takes the place of the liquid of Fluid Simulation for Video Games, parts 15 to 17, which has the
+    order of its pairs and its random numbers decide.
 
     Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g
     H), H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 %
@@ -68,7 +68,7 @@ class SphSystem(System):
     """
 
     reads = (Liquid, Pose, RigidMotion, Body, HullShape, HullTable)
-    writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBooks)
+    writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBudget)
     adds = (BodyLoad,)
     phase = "move"
     # What works where particles are waits until the liquid has moved.
@@ -105,11 +105,11 @@ class SphSystem(System):
         if LiquidModel not in world.fluid:
             self._clear(world)
             world.attach("fluid", LiquidModel)
-            world.attach("fluid", LiquidBooks)
+            world.attach("fluid", LiquidBudget)
 
     def _clear(self, world: World) -> None:
         """Remove liquid in solid bodies, and so near to them that it would burst away."""
-        from ecs_fluid.kernels.collide import misplaced
+        from ecs_fluid.kernels.collision.collide import misplaced
 
         for entity, (position, liquid) in world.entities_with(Position, Liquid):
             if not len(entity):
@@ -126,7 +126,7 @@ class SphSystem(System):
 
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
-        from ecs_fluid.kernels.reduce import max_norm
+        from ecs_fluid.kernels.compiled.reduce import max_norm
 
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):
@@ -162,7 +162,7 @@ class SphSystem(System):
         return gravity_of(self.world, self.gravity)
 
     def _law(self) -> LiquidLaw:
-        from ecs_fluid.kernels.sph_step import LiquidLaw
+        from ecs_fluid.kernels.sph.step import LiquidLaw
 
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
@@ -176,7 +176,7 @@ class SphSystem(System):
 
     def _prepare(self) -> None:
         """Fill the model, and compress what is to start at rest."""
-        from ecs_fluid.kernels.sph_step import evaluate
+        from ecs_fluid.kernels.sph.step import evaluate
 
         liquids = [(entity, tables) for entity, tables in self.entities(Position, Liquid) if len(entity)]
         volume = np.concatenate([liquid.volume for _, (_, liquid) in liquids]).astype(np.float64)
@@ -221,7 +221,7 @@ class SphSystem(System):
 
     def _containers(self) -> list[Array]:
         """Corners (n, 3) of every container, m."""
-        from ecs_fluid.kernels.rotation import matrix_of
+        from ecs_fluid.kernels.bodies.rotation import matrix_of
 
         found = []
         for pose, shape, table in self.query(Pose, HullShape, HullTable):
@@ -300,14 +300,14 @@ class SphSystem(System):
 
     def _advance(self, x: Array, v: Array, mass: Array, size: Array, dt: float, steps: int) -> Evaluation:
         """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
-        from ecs_fluid.kernels.sph_step import evaluate, kick_and_drift, moved
+        from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved
 
         law, kind, step = self._law(), self.world.dtype, dt / steps
         entities = body_entities(self.world)
         obstacles, hulls = self._obstacles(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
         pull = weight[:, None] * self.gravity_now().astype(kind)
-        books = self.field(LiquidBooks)
+        books = self.field(LiquidBudget)
         loads, walls, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), np.zeros(3), 0.0
         x += kind(step / 2) * v
         for k in range(steps):
@@ -333,8 +333,8 @@ class SphSystem(System):
     @staticmethod
     def _obstacles(world: World, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
         """Bodies as they stand and move when the tick begins."""
-        from ecs_fluid.kernels.obstacles import obstacles
-        from ecs_fluid.kernels.rotation import product, quaternion_of
+        from ecs_fluid.kernels.bodies.rotation import product, quaternion_of
+        from ecs_fluid.kernels.collision.swept_bodies import obstacles
 
         entities = body_entities(world)
         if not entities:
@@ -342,10 +342,15 @@ class SphSystem(System):
         bodies, hulls = gathered(entities)
         ends = bodies.x + dt * bodies.v
         turned = np.array(
-            [product(quaternion_of(dt * spin), q) for spin, q in zip(bodies.spin, bodies.q, strict=True)]
+            [
+                product(quaternion_of(dt * angular_velocity), q)
+                for angular_velocity, q in zip(bodies.angular_velocity, bodies.q, strict=True)
+            ]
         )
         shapes = (bodies.shape, bodies.radius, bodies.hull)
-        swept = obstacles((bodies.x, bodies.q), (ends, turned), (bodies.v, bodies.spin), *shapes, reach)
+        swept = obstacles(
+            (bodies.x, bodies.q), (ends, turned), (bodies.v, bodies.angular_velocity), *shapes, reach
+        )
         return swept._replace(x1=swept.x0, turn1=swept.turn0), hulls
 
     # ------------------------------------------------------------------ measuring
@@ -365,8 +370,8 @@ class SphSystem(System):
         * least, largest: compression nu among all particles (at rest it is 1), 1
         * speed: largest speed of a particle, m/s
         """
-        from ecs_fluid.kernels.sph import compression_energy
-        from ecs_fluid.kernels.sph_step import evaluate
+        from ecs_fluid.kernels.sph.forces import compression_energy
+        from ecs_fluid.kernels.sph.step import evaluate
 
         if not self.field(LiquidModel).reach[0]:
             self._prepare()
@@ -383,7 +388,7 @@ class SphSystem(System):
             "kinetic": 0.5 * float((m * (speed**2).sum(axis=1)).sum()),
             "potential": -float((m * weight * (place @ self.gravity_now())).sum()),
             "compression": compression_energy(found.nu, size, law.stiffness, law.volume),
-            "dissipated": float(self.field(LiquidBooks).dissipated[0]),
+            "dissipated": float(self.field(LiquidBudget).dissipated[0]),
             "least": float(found.nu.min()),
             "largest": float(found.nu.max()),
             "speed": float(np.sqrt((speed**2).sum(axis=1).max())),

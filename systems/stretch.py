@@ -24,7 +24,7 @@ class StretchSystem(System):
     reads = (VelocityGradient, Strength)
     adds = (StrengthRate,)
     phase = "rates"
-    spans = "rows"
+    distribution = "rows"
 
     scheme: Literal["transposed", "classical", "mixed", "none"] = Field(
         "transposed", description="form of the stretching term"
@@ -36,7 +36,7 @@ class StretchSystem(System):
         classical, transposed = (self.rate * weight for weight in WEIGHTS[self.scheme])
         if classical == 0.0 and transposed == 0.0:
             return
-        from ecs_fluid.kernels.stretch import stretch
+        from ecs_fluid.kernels.vorticity.stretch import stretch
 
         number = self.world.dtype
         for gradient, strength, rate in self.query(VelocityGradient, Strength, StrengthRate):

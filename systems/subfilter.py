@@ -21,8 +21,8 @@ from ecs_fluid.components import (
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.populations import add_spread, joined, spread
-from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.shared.populations import add_spread, joined, spread
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 
@@ -42,8 +42,8 @@ class SubfilterSystem(System):
     1/dt. Total strength and impulses are not kept exactly.
 
     Sums run over neighbours within `subfilter.REACH` core radii, so its cost is that of a viscous exchange.
-    Derivation: `ecs_fluid.kernels.subfilter`. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv
-    2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
+    Derivation: `ecs_fluid.kernels.vorticity.subfilter`. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
+    arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
     """
 
     reads = (Position, Strength, CoreRadius, VelocityGradient, Sources, SubfilterAverage)
@@ -73,8 +73,9 @@ class SubfilterSystem(System):
         tables = list(self.query(Position, Strength, CoreRadius, VelocityGradient, StrengthRate))
         if sources.x.shape[1] == 0:
             return
-        from ecs_fluid.kernels import regularisation, subfilter
-        from ecs_fluid.kernels.partition import gather_sorted, scatter_sorted
+        from ecs_fluid.kernels.biot_savart import regularisation
+        from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
+        from ecs_fluid.kernels.vorticity import subfilter
 
         code = regularisation.CODES[self.world.require(VelocitySystem).kernel]
         number = self.world.dtype
@@ -111,7 +112,7 @@ class SubfilterSystem(System):
 
     def _terms(self, code: int, sources: Sources, du: Array, plain: Array, model: Array) -> None:
         """alpha . L and alpha . m of every vorton, but for a common factor, into SubfilterTerms."""
-        from ecs_fluid.kernels import subfilter
+        from ecs_fluid.kernels.vorticity import subfilter
 
         number = self.world.dtype
         ratio = number(self.test_filter)
@@ -132,7 +133,7 @@ class SubfilterSystem(System):
 
 def _stretched(alpha: Array, du: Array) -> Array:
     """J alpha of every vorton, (3, n)."""
-    from ecs_fluid.kernels import subfilter
+    from ecs_fluid.kernels.vorticity import subfilter
 
     out = np.empty_like(alpha)
     subfilter.model(du, alpha, np.zeros_like(alpha), out)
@@ -141,7 +142,7 @@ def _stretched(alpha: Array, du: Array) -> Array:
 
 def _model(code: int, sources: Sources, sigma: Array, du: Array, stretched: Array) -> Array:
     """E of every vorton, (3, n), with the core radii `sigma` and the gradient `du` that belongs to them."""
-    from ecs_fluid.kernels import subfilter
+    from ecs_fluid.kernels.vorticity import subfilter
 
     grid = (sources.origin, sources.spacing, sources.cells)
     values = np.concatenate([sources.alpha, stretched])

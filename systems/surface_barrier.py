@@ -61,7 +61,7 @@ class SurfaceBarrierSystem(System):
                 )
 
     def _put_back(self, x: Array, v: Array | None, table: SignedDistance) -> None:
-        from ecs_fluid.kernels.level_set import distance_at, normal_at
+        from ecs_fluid.kernels.surface.level_set import distance_at, normal_at
 
         grid = (table.origin, table.spacing, table.phi)
         sign = 1.0 if self.side == "outside" else -1.0

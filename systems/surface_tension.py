@@ -15,8 +15,8 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.remesh import RemeshSystem
-from ecs_fluid.systems.surface import SurfaceSystem
-from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.surface.system import SurfaceSystem
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 MOST_POINTS = 2**26
@@ -30,7 +30,8 @@ class SurfaceTensionSystem(System):
 
     s the tension, kappa the curvature of the SignedDistance, chi 1 inside and 0 outside, m and d mean and
     difference of the `density` inside and the one of the `surrounding`, a the acceleration of the fluid.
-    Derivation, what is left out where the densities differ, and what is conserved: `kernels.surface_tension`.
+    Derivation, what is left out where the densities differ, and what is conserved:
+    `kernels.surface.surface_tension`.
 
     The vortons of the entity `on` (made if there is none) stand on the points of the distance's grid. When a
     tick ends, after the SurfaceSystem, they are shared anew among these points by M4' weights, which keeps
@@ -101,7 +102,7 @@ class SurfaceTensionSystem(System):
         """curl f (px, py, pz, 3), 1/s^2."""
         from scipy.ndimage import label
 
-        from ecs_fluid.kernels.surface_tension import (
+        from ecs_fluid.kernels.surface.surface_tension import (
             CELLS,
             reach,
             rotation,
@@ -124,9 +125,9 @@ class SurfaceTensionSystem(System):
 
     def _induced(self, force: Array, chi: Array, table: SignedDistance, h: Array) -> Array:
         """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
-        from ecs_fluid.kernels.direct import velocity
-        from ecs_fluid.kernels.regularisation import CODES
-        from ecs_fluid.kernels.surface_tension import rotation
+        from ecs_fluid.kernels.biot_savart.direct import velocity
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES
+        from ecs_fluid.kernels.surface.surface_tension import rotation
 
         rate = rotation(force, h) * np.prod(h)
         at, within = np.nonzero(rate.any(axis=-1)), np.nonzero(chi > 0)
@@ -157,7 +158,7 @@ class SurfaceTensionSystem(System):
 
     def _shared(self, entity: Entity, table: SignedDistance, h: Array) -> tuple[Array, Array]:
         """Strengths of the present vortons on the grid's points: lowest index (3,), and (nx, ny, nz, 3)."""
-        from ecs_fluid.kernels.lattice import lattice_box, to_lattice
+        from ecs_fluid.kernels.grids.lattice import lattice_box, to_lattice
 
         x, strength = entity[Position].x, entity[Strength].alpha
         if not len(x):
@@ -174,7 +175,7 @@ class SurfaceTensionSystem(System):
         return to_lattice("m4_prime", places, strength, 1.0, flat)
 
     def _replace(self, entity: Entity, table: SignedDistance, h: Array, low: Array, alpha: Array) -> None:
-        from ecs_fluid.kernels.moments import with_moments
+        from ecs_fluid.kernels.vorticity.moments import with_moments
 
         rows = alpha.reshape(-1, 3)
         size = np.sqrt((rows**2).sum(axis=1))

@@ -24,10 +24,10 @@ from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_temperature, density_of, key_values
-from ecs_fluid.systems.exchanging import exchanged
-from ecs_fluid.systems.populations import add_spread, joined
-from ecs_fluid.systems.properties import attach_ambient, shed
-from ecs_fluid.systems.transfer import STEFAN_BOLTZMANN
+from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
+from ecs_fluid.systems.shared.particle_strength_exchange import exchanged
+from ecs_fluid.systems.shared.populations import add_spread, joined
+from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.world import World
 
 
@@ -50,7 +50,7 @@ class ThermalSystem(System):
     reads = (Position, Temperature, Species, CoreRadius, Volume)
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
-    spans = "ranks"
+    distribution = "ranks"
 
     diffusivity: float = Field(0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
     species_diffusivity: float = Field(0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s")
@@ -248,7 +248,7 @@ class ExpansionSystem(System):
     reads = (Temperature, Volume)
     writes = (Density,)
     phase = "move"
-    spans = "rows"
+    distribution = "rows"
     after = ("*",)
 
     def added(self, world: World) -> None:

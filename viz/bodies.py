@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
 
 from ecs_fluid.viz.columns import Columns, Frame
-from ecs_fluid.viz.look import Colour
+from ecs_fluid.viz.style import Colour
 
 Array = NDArray[Any]
 Hulls = Mapping[str, Mapping[str, Array]]

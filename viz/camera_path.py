@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.explain import validated
 from ecs_fluid.system import Settings
+from ecs_fluid.validation_errors import validated
 
 Triple = tuple[float, float, float]
 LARGEST = 1_000_000  # bytes of a camera file: 10,000 keys

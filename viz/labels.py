@@ -6,7 +6,7 @@ from typing import Any
 
 import pyvista as pv
 
-from ecs_fluid.viz.look import Look
+from ecs_fluid.viz.style import Look
 
 
 def bar_style(plotter: pv.Plotter, look: Look) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingCore import vtkActor, vtkPointGaussianMapper, vtkPolyDataMapper
 from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSphereMapper
 
+from ecs_fluid.viz.colours import Paint
 from ecs_fluid.viz.columns import Array
-from ecs_fluid.viz.look import Colour, Look
-from ecs_fluid.viz.paint import Paint
 from ecs_fluid.viz.smoke import Puff, back_to_front, illumination
+from ecs_fluid.viz.style import Colour, Look
 
 BRIGHTEST = 0.4
 VALUES = "values"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.bodies import hulls_in
 from ecs_fluid.viz.columns import Frame, drawable
-from ecs_fluid.viz.look import Options
-from ecs_fluid.viz.survey import View, kept, survey
+from ecs_fluid.viz.shared_limits import View, kept, survey
+from ecs_fluid.viz.style import Options
 
 if TYPE_CHECKING:
     from ecs_fluid.viz.scene import Scene

@@ -13,8 +13,8 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.drawers import Drawn, drawn
 from ecs_fluid.viz.film import check_target, is_sequence, require_encoder, write_film
-from ecs_fluid.viz.look import LOOKS, Options
-from ecs_fluid.viz.survey import TimedFrame, View, survey
+from ecs_fluid.viz.shared_limits import TimedFrame, View, survey
+from ecs_fluid.viz.style import LOOKS, Options
 
 if TYPE_CHECKING:  # it imports PyVista, which only drawing needs
     from pathlib import Path

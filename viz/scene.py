@@ -17,27 +17,27 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.aim import Aim
 from ecs_fluid.viz.bodies import SOLID, Mesh, bodies_in, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera
+from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
+from ecs_fluid.viz.colours import PAINTED, Paint, paint
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import Clock, bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, Smoke, Spheres, Surface
-from ecs_fluid.viz.look import LOOKS, Options
-from ecs_fluid.viz.paint import PAINTED, Paint, paint
+from ecs_fluid.viz.liquid_surface import FOAM, Skin, foaming, liquid_skin, spray
 from ecs_fluid.viz.points import glyphs
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.skin import FOAM, Skin, foaming, liquid_skin, spray
-from ecs_fluid.viz.survey import View, is_cloud, is_signed, is_vortons, kept, limits, survey
+from ecs_fluid.viz.shared_limits import View, is_cloud, is_signed, is_vortons, kept, limits, survey
+from ecs_fluid.viz.style import LOOKS, Options
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-Layer = Flame | Mesh | Skin | Smoke | Spheres | Surface
+BoundaryLayer = Flame | Mesh | Skin | Smoke | Spheres | Surface
 L = TypeVar("L", Flame, Mesh, Skin, Smoke, Spheres, Surface)
 SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 FOAMING = 0.5  # share of the greatest speed from which a liquid foams
@@ -114,7 +114,7 @@ class Scene:
         self._camera = self._aim.at(None, 0.0)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._layers: dict[str, Layer] = {}
+        self._layers: dict[str, BoundaryLayer] = {}
         self._tables: dict[str, pv.LookupTable] = {}
         self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []

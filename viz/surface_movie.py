@@ -11,8 +11,8 @@ from typing import Any
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.drawers import drawn
 from ecs_fluid.viz.film import write_film
-from ecs_fluid.viz.look import Options
 from ecs_fluid.viz.movie import check_film, even, zip_numbers
+from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surface_scene import SurfaceDrawing, SurfaceOptions, TimedDistances, survey_surfaces
 
 

@@ -15,18 +15,18 @@ from matplotlib.colors import ListedColormap
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.aim import Aim
 from ecs_fluid.viz.bodies import Mesh
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE
+from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.columns import AXES, choose
 from ecs_fluid.viz.drawers import Drawn
 from ecs_fluid.viz.labels import Clock, scalar_bar
 from ecs_fluid.viz.layers import Surface
-from ecs_fluid.viz.look import LOOKS, Options
+from ecs_fluid.viz.liquid_surface import Skin
 from ecs_fluid.viz.probe import require_gl
-from ecs_fluid.viz.skin import Skin
+from ecs_fluid.viz.shared_limits import is_signed
+from ecs_fluid.viz.style import LOOKS, Options
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
-from ecs_fluid.viz.survey import is_signed
 
 SIGNED = ("curvature", "error")  # colours of both signs, white at 0
 SAMPLES = 16  # frames that a survey of a long run looks at

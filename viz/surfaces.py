@@ -10,10 +10,10 @@ import pyvista as pv
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.contour import contour
+from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.viz.camera import Camera
 from ecs_fluid.viz.columns import AXES, choose
-from ecs_fluid.viz.look import Options
+from ecs_fluid.viz.style import Options
 
 COLOURS = ("plain", "speed", "curvature", "temperature", "error")
 TITLES = {
@@ -47,7 +47,7 @@ def surface_mesh(
     These are speed (m/s) with a `velocity` function, temperature (K) if the field has one, and error (m):
     `exact` (points (n, 3) to distances (n,)) at the vertices minus the level. Lines in a flat world.
     """
-    from ecs_fluid.kernels.level_set import geometry, sample
+    from ecs_fluid.kernels.surface.level_set import geometry, sample
 
     x, faces = contour(field.phi, field.origin, field.spacing, level)
     if not len(x):

@@ -64,7 +64,7 @@ class Warmth(Settings):
 
 
 def _rotations(vector: Array, rows: int) -> Array:
-    from ecs_fluid.kernels.rotation import quaternion_of
+    from ecs_fluid.kernels.bodies.rotation import quaternion_of
 
     return np.tile(quaternion_of(np.asarray(vector, dtype=np.float64)), (rows, 1))
 
@@ -80,7 +80,7 @@ class _Placed(Recipe):
         (0.0, 0.0, 0.0), description="rotation vector, axis times angle, rad; may be keyed in time"
     )
     velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")
-    spin: Point = Field((0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s")
+    angular_velocity: Point = Field((0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s")
     restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
     friction: Friction = Field(
         0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
@@ -95,9 +95,9 @@ class _Placed(Recipe):
         motion = self._motion()
         if self._keyed() and motion != "scripted":
             raise ValueError(f"center or rotation is keyed in time, but motion is {motion!r}; use 'scripted'")
-        if motion == "fixed" and (any(self.velocity) or any(self.spin)):
+        if motion == "fixed" and (any(self.velocity) or any(self.angular_velocity)):
             raise ValueError("a body with motion = 'fixed' has a velocity or spin; use 'scripted' or 'free'")
-        for key, rate in (("center", self.velocity), ("rotation", self.spin)):
+        for key, rate in (("center", self.velocity), ("rotation", self.angular_velocity)):
             if key in self._keyed() and any(rate):
                 raise ValueError(f"{key} is keyed in time, so its rate of change cannot be given too")
         return self
@@ -118,7 +118,7 @@ class _Placed(Recipe):
         world.spawn(
             self.name,
             Pose(center[None], _rotations(value_at(self.rotation, 0.0), 1)),
-            RigidMotion(np.array([self.velocity]), np.array([self.spin])),
+            RigidMotion(np.array([self.velocity]), np.array([self.angular_velocity])),
             Body(mass * one, inertia[None], [number], self.restitution * one, self.friction * one),
             *shape,
             *warm,
@@ -192,7 +192,7 @@ class ContainerRecipe(_Placed):
         return self
 
     def _motion(self) -> str:
-        still = not (self._keyed() or any(self.velocity) or any(self.spin))
+        still = not (self._keyed() or any(self.velocity) or any(self.angular_velocity))
         return "fixed" if still else "scripted"
 
     def build(self, world: World) -> None:
@@ -216,7 +216,7 @@ class Spheres(Recipe):
     jitter: float = Field(0.0, ge=0, le=1, description="random part of the place within a cell's room, 1")
     radius: Length | list[Length] = Field(description="radius of all, or one each, m")
     velocity: Point | list[Point] = Field((0.0, 0.0, 0.0), description="velocity of all, or one each, m/s")
-    spin: Point | list[Point] = Field(
+    angular_velocity: Point | list[Point] = Field(
         (0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s"
     )
     density: Heavy = Field(1000.0, description="density, kg/m^3")
@@ -232,7 +232,7 @@ class Spheres(Recipe):
         if (self.centers is None) == (self.box is None) or (self.box is None) != (self.spacing is None):
             raise ValueError("either centers, or box and spacing are needed")
         count = len(self._places()[0])
-        for key in ("radius", "velocity", "spin"):
+        for key in ("radius", "velocity", "angular_velocity"):
             value = getattr(self, key)
             if isinstance(value, list) and len(value) != count:
                 raise ValueError(f"{key} has {len(value)} entries; one for all or {count} are needed")
@@ -257,16 +257,16 @@ class Spheres(Recipe):
 
         radius = each(self.radius, ())
         mass = self.density * 4 / 3 * np.pi * radius**3
-        velocity, spin = each(self.velocity, (3,)), each(self.spin, (3,))
+        velocity, angular_velocity = each(self.velocity, (3,)), each(self.angular_velocity, (3,))
         if self.jitter:
             room = np.maximum(edge - 2 * radius[:, None], 0.0)
             centers = centers + self.jitter * room * (stream(world.seed, self.name).random((rows, 3)) - 0.5)
-        if self.motion == "fixed" and (velocity.any() or spin.any()):
+        if self.motion == "fixed" and (velocity.any() or angular_velocity.any()):
             raise RecipeError("motion is 'fixed', but there is a velocity or spin; use 'scripted' or 'free'")
         world.spawn(
             self.name,
             Pose(centers, _rotations(np.zeros(3), rows)),
-            RigidMotion(velocity, spin),
+            RigidMotion(velocity, angular_velocity),
             Body(
                 mass,
                 0.4 * (mass * radius**2)[:, None, None] * np.eye(3),

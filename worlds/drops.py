@@ -156,7 +156,7 @@ class Drops(Recipe):
 
         The part of a uniform field in a ball that is free of divergence is 2/3 of it inside.
         """
-        from ecs_fluid.kernels.surface_tension import CELLS, rotation, step
+        from ecs_fluid.kernels.surface.surface_tension import CELLS, rotation, step
 
         push = np.zeros((*distances[0].shape, 3))
         for drop, phi in zip(self.drops, distances, strict=True):

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.explain import nearest
+from ecs_fluid.validation_errors import nearest
 
 LONGEST = 2000
 DEEPEST = 60

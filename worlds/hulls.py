@@ -9,8 +9,8 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.kernels.mass_properties import mass_properties
-from ecs_fluid.kernels.polytope import Hulls
+from ecs_fluid.kernels.bodies.mass_properties import mass_properties
+from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
 
 MOST_FACES = 4096

@@ -103,7 +103,7 @@ class LiquidRecipe(Recipe):
 
     def _in_container(self, world: World, name: str) -> tuple[Array, float]:
         """Lattice in the container's own axes, half a spacing from its walls, up to the level."""
-        from ecs_fluid.kernels.rotation import matrix_of
+        from ecs_fluid.kernels.bodies.rotation import matrix_of
 
         if name not in world or HullShape not in world[name] or not world[name][HullShape].container[0]:
             raise RecipeError(f"fills = {name!r} is no container made before this entity; put it before")

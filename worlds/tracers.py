@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.explain import nearest
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.cells import (
     candidates,
     lattice,

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.explain import nearest
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Point, refuse_above
 from ecs_fluid.worlds.vortons import spawn_vortons

@@ -14,7 +14,6 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
 from ecs_fluid.components import InertialVelocity, Liquid, Pose
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.explain import nearest, shown, validated
 from ecs_fluid.plugins import imported, refuse_hidden, searching
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
@@ -28,7 +27,8 @@ from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.stretch import StretchSystem
-from ecs_fluid.systems.velocity import VelocitySystem
+from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World, WorldOptions
 from ecs_fluid.worlds.files import files_from
 

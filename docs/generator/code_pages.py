@@ -18,7 +18,7 @@ from ecs_fluid import errors
 from ecs_fluid.component import Column, Component
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.sph import SphSystem
-from ecs_fluid.systems.surface import SurfaceSystem
+from ecs_fluid.systems.surface.system import SurfaceSystem
 
 # ------------------------------------------------------------------ components
 

@@ -37,7 +37,7 @@ def velocity(
         raise FluidError(f"--sizes {wrong}: 100 to 10,000,000 are allowed")
     if not 1e-9 <= tolerance <= 1.0:
         raise FluidError(f"--tolerance {tolerance:g}: 1e-9 to 1 is allowed")
-    from ecs_fluid.systems import solver_bench, solver_times
+    from ecs_fluid.systems.velocity import solver_bench, solver_times
 
     if calibrate:
         times = solver_bench.calibrate(precision, lambda text: err.print(text, markup=False))
@@ -65,7 +65,7 @@ def velocity(
 def _store(precision: str, seconds: Array) -> Path:
     """Keep the times for `auto`; returns the file."""
     from ecs_fluid.io.disk import make_folder, replace_text
-    from ecs_fluid.systems import solver_times
+    from ecs_fluid.systems.velocity import solver_times
 
     path = solver_times.stored_path()
     try:

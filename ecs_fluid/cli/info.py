@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ecs_fluid.cli import app, out
 from ecs_fluid.errors import StorageError
-from ecs_fluid.explain import nearest
+from ecs_fluid.validation_errors import nearest
 
 if TYPE_CHECKING:
     from ecs_fluid.io.runfolder import RunFolder

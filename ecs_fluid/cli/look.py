@@ -216,7 +216,7 @@ def _surface(
 ) -> None:
     """Window or picture of the signed distances stored with a frame."""
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.surface_frames import stored_surface
+    from ecs_fluid.runs.surface_frames import stored_surface
 
     if save is None:
         need_display()
@@ -224,7 +224,7 @@ def _surface(
     run = RunFolder.open(folder)
     field = stored_surface(run.fields, int(run.read_trajectory().ticks[number]))
     if save is not None and _without_gl(options["what"]):
-        from ecs_fluid.viz.plain import plain_distances
+        from ecs_fluid.viz.matplotlib_picture import plain_distances
 
         phi, level = field.arrays["phi"], surface["level"]
         plain_distances(
@@ -262,7 +262,7 @@ def _picture(picture: tuple[float, Any, Any], options: dict[str, Any], save: Pat
     if save is None:
         need_display()
     elif _without_gl(options["what"]):
-        from ecs_fluid.viz.plain import plain_picture
+        from ecs_fluid.viz.matplotlib_picture import plain_picture
 
         plain_picture(save, frame, velocity=velocity, time=time, **options)
         out.print(f"picture: {save}", markup=False)
@@ -282,7 +282,7 @@ def _picture(picture: tuple[float, Any, Any], options: dict[str, Any], save: Pat
 
 def _without_gl(what: str) -> bool:
     """Whether matplotlib must draw, which is told; FluidError for pictures that it cannot draw."""
-    from ecs_fluid.viz.plain import DRAWN
+    from ecs_fluid.viz.matplotlib_picture import DRAWN
     from ecs_fluid.viz.probe import require_gl
 
     try:

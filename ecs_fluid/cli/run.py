@@ -18,7 +18,7 @@ from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
-    from ecs_fluid.runner import Run
+    from ecs_fluid.runs.runner import Run
     from ecs_fluid.world import World
 
 Threads = Annotated[int | None, Parameter(help="threads for the kernels; default all cores")]
@@ -89,7 +89,7 @@ def _run(
     import tomli_w
 
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.runner import Run, about, free_folder
+    from ecs_fluid.runs.runner import Run, about, free_folder
     from ecs_fluid.worlds.world_recipe import read
 
     if frames is not None and frames < 1:
@@ -126,7 +126,7 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
     """Say what a run would take."""
     from rich.filesize import decimal
 
-    from ecs_fluid.estimate import estimate
+    from ecs_fluid.runs.estimate import estimate
     from ecs_fluid.worlds.world_recipe import read
 
     recipe = read(world, settings, allow_code)
@@ -178,7 +178,7 @@ def _code_of(folder: Path) -> Path | None:
 
 def _resume(folder: Path, frames: int | None, allow_code: bool, share: Share) -> int:
     import ecs_fluid.worlds  # noqa: F401
-    from ecs_fluid.runner import Run
+    from ecs_fluid.runs.runner import Run
 
     if frames is not None and frames < 1:
         raise FluidError(f"--frames {frames}: at least 1 is needed")
@@ -305,7 +305,7 @@ def compiling(say: Any) -> Iterator[None]:
 def warmup(*, precision: Literal["single", "double", "both"] = "single") -> None:
     """Compile the kernels now, so that the first run starts at once."""
     import ecs_fluid.worlds  # noqa: F401
-    from ecs_fluid.warmup import compile_kernels
+    from ecs_fluid.runs.warmup import compile_kernels
 
     started = time.perf_counter()
     with (

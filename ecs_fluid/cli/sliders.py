@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.explain import nearest
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.system import System
 from ecs_fluid.systems import EmissionSystem
+from ecs_fluid.validation_errors import nearest
 from ecs_fluid.viz.live import Slider
 from ecs_fluid.world import World
 from ecs_fluid.worlds.world_recipe import FLUID

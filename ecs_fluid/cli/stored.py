@@ -14,8 +14,8 @@ from ecs_fluid.errors import FluidError, StorageError
 
 if TYPE_CHECKING:
     from ecs_fluid.io.trajectory import Trajectory
+    from ecs_fluid.viz.shared_limits import Recording
     from ecs_fluid.viz.surface_scene import TimedDistances
-    from ecs_fluid.viz.survey import Recording
 
 Frame = dict[str, dict[str, Array]]
 Velocity = Callable[[Any], Any]
@@ -36,7 +36,7 @@ def hulls_of_run(folder: Path) -> dict[str, dict[str, Array]]:
 def look_of_run(folder: Path) -> str:
     """The look that the world of a run names; a damaged recipe does not hide the particles."""
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.viz.look import LOOKS
+    from ecs_fluid.viz.style import LOOKS
 
     try:
         found = tomllib.loads(RunFolder.open(folder).recipe)["output"]["look"]
@@ -67,7 +67,7 @@ def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
 
 def recording(stored: Trajectory, rows: range) -> Recording:
     """Frames of a trajectory as (time, frame)."""
-    from ecs_fluid.viz.survey import Recording
+    from ecs_fluid.viz.shared_limits import Recording
 
     return Recording(cast("Any", stored), rows)
 
@@ -126,7 +126,7 @@ class SurfaceRecording(Sequence["TimedDistances"]):
     def __init__(self, folder: Path, rows: range, speed: bool = False) -> None:
         from ecs_fluid.io.fields import field_ticks
         from ecs_fluid.io.runfolder import RunFolder
-        from ecs_fluid.surface_frames import NAME
+        from ecs_fluid.runs.surface_frames import NAME
 
         run = RunFolder.open(folder)
         self._fields, self._stored, self._rows = run.fields, run.read_trajectory(), rows
@@ -146,7 +146,7 @@ class SurfaceRecording(Sequence["TimedDistances"]):
     @overload
     def __getitem__(self, index: slice) -> SurfaceRecording: ...
     def __getitem__(self, index: int | slice) -> TimedDistances | SurfaceRecording:
-        from ecs_fluid.surface_frames import stored_surface
+        from ecs_fluid.runs.surface_frames import stored_surface
         from ecs_fluid.viz.surface_scene import TimedDistances
         from ecs_fluid.viz.surfaces import Distances
 

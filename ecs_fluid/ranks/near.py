@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.exchange import Part, exchange, exchange_grid, reach_of
-from ecs_fluid.kernels.neighbours import packed
-from ecs_fluid.kernels.partition import cell_index
+from ecs_fluid.kernels.grids.neighbours import packed
+from ecs_fluid.kernels.grids.partition import cell_index
+from ecs_fluid.kernels.vorticity.exchange import Part, exchange, exchange_grid, reach_of
 from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels import essential, supervortons
-from ecs_fluid.kernels.blocks import POINTS, morton_keys, point_blocks
-from ecs_fluid.kernels.partition import cell_index, gather_sorted
+from ecs_fluid.kernels.biot_savart import locally_essential_tree as essential, tree_build
+from ecs_fluid.kernels.biot_savart.blocks import POINTS, morton_keys, point_blocks
+from ecs_fluid.kernels.grids.partition import cell_index, gather_sorted
 from ecs_fluid.ranks.cells import BINS, Grid, all_bounds, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route, as_bytes, from_bytes
 from ecs_fluid.ranks.machine import Machine
@@ -58,7 +58,7 @@ class Parts:
         self._low, self._high = all_bounds(comm, rows.x, "vortons")
         self._share_cells()
         self._send_rows()
-        self._tree: supervortons.Tree | None = None
+        self._tree: tree_build.Tree | None = None
 
     # ------------------------------------------------------------------ sorted vortons
 
@@ -93,17 +93,17 @@ class Parts:
     # ------------------------------------------------------------------ tree
 
     @property
-    def tree(self) -> supervortons.Tree:
+    def tree(self) -> tree_build.Tree:
         """The tree, filled in where it is this machine's or was fetched; collective when first asked for."""
         if self._tree is None:
             self._tree = self._grown()
         return self._tree
 
-    def _grown(self) -> supervortons.Tree:
+    def _grown(self) -> tree_build.Tree:
         machine, real = self._machine, self.x.dtype
-        cells, first = supervortons.layers_of(self.grid[2])
+        cells, first = tree_build.layers_of(self.grid[2])
         nodes = int(first[-1])
-        tree = supervortons.Tree(
+        tree = tree_build.Tree(
             np.asarray(self.grid[0], np.float64), np.asarray(self.grid[1], np.float64), cells, first,
             machine.sparse("part node x", (3, nodes), real),
             machine.sparse("part node alpha", (3, nodes), real),
@@ -121,21 +121,21 @@ class Parts:
         machine.barrier()
         return tree
 
-    def _fill(self, tree: supervortons.Tree) -> None:
+    def _fill(self, tree: tree_build.Tree) -> None:
         """Nodes of this machine, layer after layer; children that are others' are fetched before."""
         here, cells, first = self._machine.here, tree.cells, tree.first
         columns = tree.x, tree.alpha, tree.sigma, tree.vortons, np.empty(int(first[-1]))
         a, b = (int(edge) for edge in self._ranges[0][here : here + 2])
-        supervortons.fill_leaves(a, b, tree.start, tree.sx, tree.sa, tree.ssigma, *columns)
+        tree_build.fill_leaves(a, b, tree.start, tree.sx, tree.sa, tree.ssigma, *columns)
         for layer in range(len(cells)):
             a, behind = int(self._ranges[layer][here]), int(self._ranges[layer][here + 1])
             if layer + 1 < len(cells):
                 behind = max(behind, self._fetch_ahead(layer, cells, int(first[layer]), columns))
             grid = cells, first, tree.origin, tree.spacing
-            supervortons.fill_radii(layer, np.array([[a, behind]]), *grid, tree.x, tree.vortons, tree.radius)
+            tree_build.fill_radii(layer, np.array([[a, behind]]), *grid, tree.x, tree.vortons, tree.radius)
             if layer + 1 < len(cells):
                 span = self._ranges[layer + 1][None, here : here + 2]
-                supervortons.fill_parents(layer, span, cells, first, *columns)
+                tree_build.fill_parents(layer, span, cells, first, *columns)
         # The root, which is the first machine's, is read by every walk.
         read = *columns[:4], tree.radius
         root = self._machine.among_leaders.tell(_packed([column[..., -1:] for column in read]), "nodes")

@@ -165,10 +165,10 @@ class Ranks:
 
     @contextmanager
     def scope(self, world: World, system: System) -> Iterator[None]:
-        """What `system` asked for by its `spans`, while it runs."""
-        if system.integrates or system.spans == "rows":
+        """What `system` asked for by its `distribution`, while it runs."""
+        if system.integrates or system.distribution == "rows":
             yield from self._rows()
-        elif system.spans == "ranks":
+        elif system.distribution == "ranks":
             self.local = True
             try:
                 yield

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.blocks import POINTS, block_boxes
+from ecs_fluid.kernels.biot_savart.blocks import POINTS, block_boxes
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm, Route
 from ecs_fluid.ranks.machine import Machine

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning, StorageError
 
 if TYPE_CHECKING:
-    from ecs_fluid.runner import Run
+    from ecs_fluid.runs.runner import Run
     from ecs_fluid.world import World
 
 LEAVE = threading.Event()
@@ -163,7 +163,7 @@ def _opened(job: Job) -> Run:
     """The run from its newest intact checkpoint, or from the start."""
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.runner import Run
+    from ecs_fluid.runs.runner import Run
 
     recipe = recipe_of(job)
     last = job.frames or recipe.frames

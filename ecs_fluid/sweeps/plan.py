@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
-from ecs_fluid.explain import nearest
 from ecs_fluid.io.disk import replace_text
 from ecs_fluid.io.untrusted import read_bytes
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.sweeps.member import Job
+from ecs_fluid.validation_errors import nearest
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe

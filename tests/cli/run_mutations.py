@@ -27,7 +27,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.fields import append_field
 from ecs_fluid.io.transaction import _MAGIC, JOURNAL
-from ecs_fluid.surface_frames import NAME
+from ecs_fluid.runs.surface_frames import NAME
 
 OUTSIDE = ("/dev/zero", "/dev/full", "/etc/passwd", "/proc/self/mem", "/", ".", "nowhere", "loop")
 

@@ -10,7 +10,7 @@ import pytest
 
 from ecs_fluid.cli import main
 from ecs_fluid.cli.bench import _store
-from ecs_fluid.systems import solver_times
+from ecs_fluid.systems.velocity import solver_times
 
 
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:

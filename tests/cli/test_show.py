@@ -17,7 +17,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.cli.stored import frame_of_run
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
-from ecs_fluid.viz.look import LOOKS
+from ecs_fluid.viz.style import LOOKS
 from ecs_fluid.worlds.world_recipe import OutputTable
 
 WORLD = """

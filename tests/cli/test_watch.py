@@ -17,7 +17,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.cli.sliders import sliders_of
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import ROOM, Live, Slider
-from ecs_fluid.viz.look import Options
+from ecs_fluid.viz.style import Options
 from ecs_fluid.worlds.world_recipe import WorldRecipe
 
 TABLES: dict[str, Any] = {
@@ -198,7 +198,7 @@ import sys
 sys.path.insert(0, {root!r})
 from tests.cli.test_watch import Moving
 from ecs_fluid.viz.live import Live, Slider
-from ecs_fluid.viz.look import Options
+from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.scene import pixels
 from ecs_fluid.viz.window import Window
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.explain import validated
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.system import Settings
+from ecs_fluid.validation_errors import validated
 
 
 class Holder(Settings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ecs_fluid as ef
-from ecs_fluid.runner import stored_columns
+from ecs_fluid.runs.runner import stored_columns
 
 
 def test_bodies_are_stored_with_place_pose_motion_and_shape() -> None:
@@ -24,7 +24,7 @@ def test_bodies_are_stored_with_place_pose_motion_and_shape() -> None:
     assert set(stored["dust"]) == {"Position.x", "RowId.id"}
     balls = stored["balls"]
     assert set(balls) == {
-        "Position.x", "Pose.q", "RigidMotion.v", "RigidMotion.spin", "BallShape.radius", "RowId.id",
+        "Position.x", "Pose.q", "RigidMotion.v", "RigidMotion.angular_velocity", "BallShape.radius", "RowId.id",
     }  # fmt: skip
     np.testing.assert_array_equal(balls["Position.x"], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     np.testing.assert_array_equal(balls["Pose.q"], q)

@@ -19,7 +19,7 @@ class RowSwirl(ef.System):
     reads = (ef.Position,)
     adds = (ef.Velocity,)
     phase = "rates"
-    spans = "rows"
+    distribution = "rows"
 
     def process(self, dt: float) -> None:
         for entity, (position, velocity) in self.entities(ef.Position, ef.Velocity):
@@ -50,7 +50,7 @@ class Breaks(ef.System):
 
     writes = (ef.Position,)
     phase = "constrain"
-    spans = "rows"
+    distribution = "rows"
     how: str = "nan"
 
     def process(self, dt: float) -> None:

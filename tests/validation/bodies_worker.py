@@ -33,8 +33,15 @@ def crowded_world(precision: str = "single") -> ef.World:
     )
     x = np.array([[0.3 * i, 0.3 * j, 0.5] for i in (-1, 0, 1) for j in (-1, 0, 1)])
     balls(world, "balls", x, radius=0.12, restitution=0.5, friction=0.3, v=draw.standard_normal((9, 3)))
-    solid(world, "block", box(0.4, 0.3, 0.2), center=(0.1, 0, -0.3), velocity=(1, 0, 2), spin=(3, 4, 5))
-    room(world, "room", box(2.0, 2.2, 2.4), velocity=(0.5, 0, 0), spin=(0, 0.7, 0.2))
+    solid(
+        world,
+        "block",
+        box(0.4, 0.3, 0.2),
+        center=(0.1, 0, -0.3),
+        velocity=(1, 0, 2),
+        angular_velocity=(3, 4, 5),
+    )
+    room(world, "room", box(2.0, 2.2, 2.4), velocity=(0.5, 0, 0), angular_velocity=(0, 0.7, 0.2))
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", at="vortons", tracers="solver"),

@@ -88,8 +88,15 @@ def busy_world(boundary: str, precision: str = "single") -> ef.World:
     draw = np.random.default_rng(5)
     world.spawn("smoke", ef.Position(draw.uniform(-0.9, 0.9, (500, 3))))
     ball = balls(world, "ball", [0.0, 0, 0], radius=0.25, v=[0.3, 0.1, 0.0])
-    ball[ef.RigidMotion].spin[0] = [0.0, 3.0, 4.0]
-    solid(world, "plate", box(0.6, 0.4, 0.1), center=(0.0, 0.0, 0.7), motion="scripted", spin=(0.0, 1.0, 0.5))
+    ball[ef.RigidMotion].angular_velocity[0] = [0.0, 3.0, 4.0]
+    solid(
+        world,
+        "plate",
+        box(0.6, 0.4, 0.1),
+        center=(0.0, 0.0, 0.7),
+        motion="scripted",
+        angular_velocity=(0.0, 1.0, 0.5),
+    )
     room(world, "room", box(2.4, 2.4, 2.4))
     run_systems(
         world, ef.WindSystem(velocity=(0.2, 0.0, 0.1)), ef.DiffusionSystem(viscosity=1e-3),

@@ -31,8 +31,8 @@ def busy_world(precision: str = "single") -> ef.World:
     balls(world, "balls", x, radius=0.12, mass=0.01, v=draw.standard_normal((9, 3)))
     one = np.ones(9)
     world.attach("balls", ef.BodyHeat(500 * one, 5 * one, 20 * one, one / 300, 300 * one))
-    solid(world, "block", box(0.4, 0.3, 0.2), center=(0.1, 0, -0.3), density=1.3, spin=(3, 4, 5))
-    room(world, "room", box(2.0, 2.2, 2.4), spin=(0, 0.2, 0.1))
+    solid(world, "block", box(0.4, 0.3, 0.2), center=(0.1, 0, -0.3), density=1.3, angular_velocity=(3, 4, 5))
+    room(world, "room", box(2.0, 2.2, 2.4), angular_velocity=(0, 0.2, 0.1))
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", at="vortons", tracers="solver"),

@@ -16,9 +16,9 @@ import numba
 import numpy as np
 
 import ecs_fluid as ef
-from ecs_fluid.kernels import facets, indicator, level_set, shapes
-from ecs_fluid.kernels.eikonal import distances
-from ecs_fluid.systems.contour import contour
+from ecs_fluid.kernels.surface import facets, indicator, level_set, shapes
+from ecs_fluid.kernels.surface.eikonal import distances
+from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.worlds import ContainerRecipe
 
 PRECISIONS = ("single", "double")

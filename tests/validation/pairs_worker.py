@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.kernels import direct, fmm, supervortons, tree
-from ecs_fluid.kernels.grid import uniform_grid
-from ecs_fluid.kernels.partition import partition
-from ecs_fluid.kernels.regularisation import CODES
+from ecs_fluid.kernels.biot_savart import direct, tree, tree_build
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
+from ecs_fluid.kernels.fmm import fast_multipole
+from ecs_fluid.kernels.grids.grid import uniform_grid
+from ecs_fluid.kernels.grids.partition import partition
 
 COUNT = 700
 
@@ -33,11 +34,11 @@ def sums(name: str, code: int, kind: type[np.floating[Any]]) -> None:
     shown(f"{name} direct velocity", u)
     direct.potential_vorticity(code, x, sx, sa, sigma, psi, omega)
     shown(f"{name} direct potential", psi, omega)
-    fmm.velocity_gradient(code, x, sx, sa, sigma, 1e-3, u, du)
+    fast_multipole.velocity_gradient(code, x, sx, sa, sigma, 1e-3, u, du)
     shown(f"{name} fmm gradient", u, du)
     mesh = uniform_grid(x.min(axis=0).astype(float), x.max(axis=0).astype(float), COUNT)
     start, order = partition(x, *mesh)
-    nodes = supervortons.build(*mesh, start, sx[:, order].copy(), sa[:, order].copy(), sigma[order])
+    nodes = tree_build.build(*mesh, start, sx[:, order].copy(), sa[:, order].copy(), sigma[order])
     how = {"criterion": tree.ANGLE, "opening": 0.5, "originals": True}
     tree.velocity_gradient(code, x, nodes, u, du, **how)
     shown(f"{name} tree gradient", u, du)

@@ -81,14 +81,16 @@ def floor(world: ef.World, **given: Any) -> ef.Entity:
 
 def momenta(world: ef.World) -> tuple[Array, Array, float]:
     """Linear and angular momentum about the origin, and kinetic energy, of the free bodies."""
-    from ecs_fluid.kernels.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     linear, angular, energy = np.zeros(3), np.zeros(3), 0.0
     for pose, motion, body in world.query(ef.Pose, ef.RigidMotion, ef.Body):
         for k in np.flatnonzero(body.motion == KINDS_OF_MOTION["free"]):
             turn = matrix_of(pose.q[k])
-            spin = turn @ body.inertia[k] @ turn.T @ motion.spin[k]
+            angular_velocity = turn @ body.inertia[k] @ turn.T @ motion.angular_velocity[k]
             linear += body.mass[k] * motion.v[k]
-            angular += spin + np.cross(pose.x[k], body.mass[k] * motion.v[k])
-            energy += 0.5 * (body.mass[k] * motion.v[k] @ motion.v[k] + spin @ motion.spin[k])
+            angular += angular_velocity + np.cross(pose.x[k], body.mass[k] * motion.v[k])
+            energy += 0.5 * (
+                body.mass[k] * motion.v[k] @ motion.v[k] + angular_velocity @ motion.angular_velocity[k]
+            )
     return linear, angular, energy

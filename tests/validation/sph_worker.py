@@ -21,7 +21,7 @@ def rocking_tank(precision: str = "single") -> ef.World:
         name="tank",
         shape={"shape": "box", "size": (0.5, 0.3, 0.4)},
         velocity=(0.4, 0.0, 0.1),
-        spin=(0.0, 1.5, 0.3),
+        angular_velocity=(0.0, 1.5, 0.3),
     ).build(world)
     BodyRecipe(
         name="ball", shape={"shape": "ball", "radius": 0.06}, density=600.0, center=(0.0, 0.0, 0.1)

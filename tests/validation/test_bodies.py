@@ -53,7 +53,7 @@ def test_tangential_velocity_is_kept_without_friction() -> None:
     ball = balls(world, "ball", [0, 0, 0.5], v=[3.0, -1.0, -4.0], restitution=0.7)
     world.step(30)
     assert np.allclose(ball[ef.RigidMotion].v[0], [3.0, -1.0, 2.8], atol=1e-13)
-    assert not ball[ef.RigidMotion].spin.any()
+    assert not ball[ef.RigidMotion].angular_velocity.any()
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.08, 0.19])
@@ -253,8 +253,8 @@ def test_pile_of_shapes_comes_to_rest() -> None:
     for body in bodies:
         x = body[ef.Pose].x[0]
         assert np.abs(x[:2]).max() < 0.5 and 0 < x[2] < 4
-    from ecs_fluid.kernels.contacts import contacts_of_pair
-    from ecs_fluid.systems.body_tables import body_entities, gathered
+    from ecs_fluid.kernels.bodies.contacts import contacts_of_pair
+    from ecs_fluid.systems.shared.body_tables import body_entities, gathered
 
     table, hulls = gathered(body_entities(world))
     out, still = np.empty((64, 7)), np.zeros_like(table.x)
@@ -270,7 +270,7 @@ def test_pile_of_shapes_comes_to_rest() -> None:
 
 def test_polytopes_are_those_of_the_tables_now() -> None:
     """What is remembered of polytopes is found by their numbers: one changed in place shows at once."""
-    from ecs_fluid.systems.body_tables import body_entities, gathered
+    from ecs_fluid.systems.shared.body_tables import body_entities, gathered
 
     world = body_world()
     block = solid(world, "block", box(1, 2, 3))
@@ -321,7 +321,7 @@ def test_rolling_down_a_slope() -> None:
     world.step(120)
     speed = np.linalg.norm(ball[ef.RigidMotion].v[0])
     assert abs(speed - 5 / 7 * G * np.sin(angle)) < 0.01 * speed
-    assert abs(ball[ef.RigidMotion].spin[0, 1] * 0.1 - speed) < 1e-3 * speed
+    assert abs(ball[ef.RigidMotion].angular_velocity[0, 1] * 0.1 - speed) < 1e-3 * speed
 
 
 @pytest.mark.parametrize(("dt", "edge"), [(0.02, 0.02), (0.05, 0.02), (1 / 60, 0.1)])
@@ -373,7 +373,7 @@ def test_a_rolling_ball_goes_as_far_as_it_should(dt: float) -> None:
     rate, down = 5 / 7 * G * np.sin(angle), np.array([np.cos(angle), 0, -np.sin(angle)])
     assert abs((ball[ef.Pose].x[0] - start) @ down / (rate / 2) - 1) < 1e-10
     assert abs(ball[ef.RigidMotion].v[0] @ down / rate - 1) < 1e-10
-    assert abs(0.1 * ball[ef.RigidMotion].spin[0, 1] / rate - 1) < 1e-10
+    assert abs(0.1 * ball[ef.RigidMotion].angular_velocity[0, 1] / rate - 1) < 1e-10
 
 
 def test_crowd_keeps_momentum() -> None:
@@ -388,7 +388,8 @@ def test_crowd_keeps_momentum() -> None:
     balls(world, "crowd", x, v=-2 * x + draw.standard_normal(x.shape), restitution=0.5, friction=0.3)
     for k in range(6):
         solid(world, f"box{k}", box(0.2, 0.3, 0.25), center=(2 + 0.3 * k, 0.05 * k, 0.02 * k), mass=2.0,
-              velocity=(-4.0, 0.0, 0.0), spin=tuple(draw.standard_normal(3)), friction=0.3)  # fmt: skip
+              velocity=(-4.0, 0.0, 0.0),
+              angular_velocity=tuple(draw.standard_normal(3)), friction=0.3)  # fmt: skip
     linear, angular, energy = momenta(world)
     world.step(60)
     after = momenta(world)
@@ -409,11 +410,12 @@ def test_smooth_balls_are_never_turned() -> None:
     crowd = balls(world, "crowd", x, v=-2 * x + draw.standard_normal(x.shape), restitution=0.5)
     for k in range(6):
         solid(world, f"box{k}", box(0.2, 0.3, 0.25), center=(2 + 0.3 * k, 0.05 * k, 0.02 * k), mass=2.0,
-              velocity=(-4.0, 0.0, 0.0), spin=tuple(draw.standard_normal(3)), friction=0.0)  # fmt: skip
+              velocity=(-4.0, 0.0, 0.0),
+              angular_velocity=tuple(draw.standard_normal(3)), friction=0.0)  # fmt: skip
     linear, angular, energy = momenta(world)
     world.step(60)
     after = momenta(world)
-    assert not crowd[ef.RigidMotion].spin.any()
+    assert not crowd[ef.RigidMotion].angular_velocity.any()
     assert np.abs(after[0] - linear).max() < 1e-11 * 100
     assert np.abs(after[1] - angular).max() < 1e-11 * 100
     assert after[2] < 0.9 * energy
@@ -443,7 +445,7 @@ def test_scripts_are_followed() -> None:
     world.step(5)
     assert np.allclose(keyed[ef.Pose].x[0], [1.0, 0, 0], atol=1e-14)
     assert np.allclose(keyed[ef.RigidMotion].v[0], [2.0, 0, 0], atol=1e-13)
-    assert np.allclose(keyed[ef.RigidMotion].spin[0], [0, 0, 10.0], atol=1e-12)
+    assert np.allclose(keyed[ef.RigidMotion].angular_velocity[0], [0, 0, 10.0], atol=1e-12)
     half = 5.0 / 2
     q = keyed[ef.Pose].q[0] * np.sign(keyed[ef.Pose].q[0, 0] * np.cos(half))
     assert np.allclose(q, [np.cos(half), 0, 0, np.sin(half)], atol=1e-13)

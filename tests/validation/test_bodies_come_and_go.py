@@ -30,11 +30,11 @@ def spinning(
     world: ef.World,
     name: str,
     x: tuple[float, float, float],
-    spin: tuple[float, float, float] = (1.0, 0.0, 2.0),
+    angular_velocity: tuple[float, float, float] = (1.0, 0.0, 2.0),
 ) -> ef.Entity:
     """A ball that turns steadily."""
     ball = balls(world, name, x, radius=R, motion="scripted")
-    ball[ef.RigidMotion].spin[0] = spin
+    ball[ef.RigidMotion].angular_velocity[0] = angular_velocity
     return ball
 
 
@@ -48,8 +48,8 @@ def total(world: ef.World, *names: str) -> Array:
 def test_a_body_that_comes_later(boundary: str) -> None:
     """It sheds what it would have shed at the start, wherever and whenever it comes; the total stays zero.
 
-    A run stopped with "entity has no ShedSpin". Without other bodies around, the sheet that it sheds is the
-    one of a world in which it was from the start, to the last bit.
+    A run stopped with "entity has no ShedAngularVelocity". Without other bodies around, the sheet that it
+    sheds is the one of a world in which it was from the start, to the last bit.
     """
     late, early = fluid(boundary), fluid(boundary)
     late.step(2)
@@ -59,7 +59,14 @@ def test_a_body_that_comes_later(boundary: str) -> None:
     assert np.array_equal(late["wake"][ef.Strength].alpha, early["wake"][ef.Strength].alpha)
     assert len(late["wake"]) > 50 and np.abs(total(late)).max() < 1e-12
     spinning(late, "other", (0.9, 0.1, 0.0), (0.0, 3.0, 0.0))
-    solid(late, "plate", box(0.6, 0.4, 0.1), center=(-0.8, 0.0, 0.0), motion="scripted", spin=(0.0, 1.0, 0.5))
+    solid(
+        late,
+        "plate",
+        box(0.6, 0.4, 0.1),
+        center=(-0.8, 0.0, 0.0),
+        motion="scripted",
+        angular_velocity=(0.0, 1.0, 0.5),
+    )
     for _ in range(3):
         late.step()
         assert np.abs(total(late)).max() < 1e-12
@@ -110,7 +117,7 @@ def test_rows_of_one_entity_come_and_go() -> None:
     world = fluid("panels")
     x = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]])
     swarm = balls(world, "swarm", x, radius=R, motion="scripted")
-    swarm[ef.RigidMotion].spin[:] = [[0, 0, 4.0], [1.0, 0, 0], [0, 2.0, 0], [1.0, 1.0, 1.0]]
+    swarm[ef.RigidMotion].angular_velocity[:] = [[0, 0, 4.0], [1.0, 0, 0], [0, 2.0, 0], [1.0, 1.0, 1.0]]
     world.step(2)
     swarm.kill([1])
     new = ef.Pose([[2.0, 0, 0]], [[1.0, 0, 0, 0]]), ef.RigidMotion([[0.0, 0, 0]], [[5.0, 0, 0]])

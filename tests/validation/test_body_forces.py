@@ -34,7 +34,7 @@ def test_a_neutral_body_stays(shape: dict[str, Any], added_mass: bool) -> None:
     world.add_system(ef.BuoyancySystem(added_mass=added_mass))
     world.step(50)
     assert np.linalg.norm(body[ef.RigidMotion].v) < 1e-10 * G
-    assert np.linalg.norm(body[ef.RigidMotion].spin) < 1e-9
+    assert np.linalg.norm(body[ef.RigidMotion].angular_velocity) < 1e-9
 
 
 @pytest.mark.parametrize("shape", [{"shape": "ball", "radius": 0.3}, box(0.4, 0.7, 0.2)])
@@ -50,7 +50,7 @@ def test_archimedes_in_a_linear_profile(shape: dict[str, Any]) -> None:
     world.step()
     inertia = body[ef.Body].inertia[0] / 1000.0
     volume = body[ef.Body].mass[0] / 1000.0
-    from ecs_fluid.kernels.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     turn = matrix_of(body[ef.Pose].q[0])
     second = turn @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ turn.T
@@ -186,11 +186,13 @@ def test_spin_decays_by_the_creeping_torque() -> None:
     """Case 85: torque -8 pi mu R^3 Omega, so that the spin falls as exp(-8 pi mu R^3 t/I), to 1e-9."""
     world = afloat(dt=0.1, gravity=0.0, density=2.0)
     ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=1.0)
-    ball[ef.RigidMotion].spin[0] = [1.0, -2.0, 3.0]
+    ball[ef.RigidMotion].angular_velocity[0] = [1.0, -2.0, 3.0]
     world.add_system(ef.DragSystem(viscosity=0.05))
     world.step(20)
     rate = 8 * np.pi * 2.0 * 0.05 * 0.2**3 / (0.4 * 0.2**2)
-    assert np.allclose(ball[ef.RigidMotion].spin[0], np.exp(-2 * rate) * np.array([1, -2, 3]), rtol=1e-9)
+    assert np.allclose(
+        ball[ef.RigidMotion].angular_velocity[0], np.exp(-2 * rate) * np.array([1, -2, 3]), rtol=1e-9
+    )
 
 
 def test_spin_follows_the_vorticity() -> None:
@@ -205,7 +207,9 @@ def test_spin_follows_the_vorticity() -> None:
     world.step(20)
     # A column of Winckelmans blobs has u_phi = Gamma/(2 pi) r (r^2 + 2 s^2)/(r^2 + s^2)^2, so omega/2 on the
     # axis is Gamma/(2 pi) 2/s^2.
-    assert np.allclose(ball[ef.RigidMotion].spin[0], [0, 0, 2 / (2 * np.pi * 0.25)], rtol=0.02, atol=1e-6)
+    assert np.allclose(
+        ball[ef.RigidMotion].angular_velocity[0], [0, 0, 2 / (2 * np.pi * 0.25)], rtol=0.02, atol=1e-6
+    )
 
 
 def test_drag_is_relative_to_the_fluid() -> None:
@@ -276,7 +280,9 @@ def test_a_constant_torque_spins_a_body_up() -> None:
     world.add_systems([ef.LoadSystem(), Motor(torque=(0.3, 0.0, 0.0))])
     world.step(10)
     inertia = 24.0 / 12 * (0.3**2 + 0.4**2)
-    assert np.allclose(body[ef.RigidMotion].spin[0], [0.3 / inertia, 0, 0], rtol=1e-12, atol=1e-14)
+    assert np.allclose(
+        body[ef.RigidMotion].angular_velocity[0], [0.3 / inertia, 0, 0], rtol=1e-12, atol=1e-14
+    )
 
 
 def test_a_spinning_ball_curves() -> None:
@@ -284,10 +290,14 @@ def test_a_spinning_ball_curves() -> None:
 
     In a small step a = F/m to 1e-3, with the drag along the way only.
     """
-    for spin, way in (([0.0, -5.0, 0.0], [0, 0, 1.0]), ([0, 0, 5.0], [0, 1.0, 0]), ([5.0, 0, 0], [0, 0, 0])):
+    for angular_velocity, way in (
+        ([0.0, -5.0, 0.0], [0, 0, 1.0]),
+        ([0, 0, 5.0], [0, 1.0, 0]),
+        ([5.0, 0, 0], [0, 0, 0]),
+    ):
         world = afloat(dt=1e-4, gravity=0.0, density=1.2)
         ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=0.1, v=[4.0, 0, 0])
-        ball[ef.RigidMotion].spin[0] = spin
+        ball[ef.RigidMotion].angular_velocity[0] = angular_velocity
         world.add_system(ef.DragSystem(viscosity=1e-3, lift=1.0))
         world.step()
         wanted = np.pi * 1.2 * 0.2**3 * 5.0 * 4.0 / 0.1 * 1e-4

@@ -82,7 +82,7 @@ def spinning_ball(mass: float, ticks: int, density: float = 1.0) -> ef.World:
     """A free ball of 0.3 m that spins at 5 rad/s in a shell of vortons, which stay where they are."""
     world = empty_world(dt=1 / 30)
     ball = balls(world, "ball", [0, 0, 0], radius=0.3, mass=mass)
-    ball[ef.RigidMotion].spin[0] = [0, 0, 5.0]
+    ball[ef.RigidMotion].angular_velocity[0] = [0, 0, 5.0]
     shell(world, 0.3, 0.17, 1 / 18)
     boundary = ef.BoundarySystem(density=density)
     world.add_systems([ef.VelocitySystem(), ef.BodySystem(gravity=(0.0, 0.0, 0.0)), boundary])
@@ -125,13 +125,13 @@ def test_spin_momentum_goes_to_the_vortons() -> None:
 
     def total(world: ef.World) -> Array:
         alpha = world["vortons"][ef.Strength].alpha.sum(axis=0)
-        return inertia * world["ball"][ef.RigidMotion].spin[0] + 0.2 * density * sigma**2 * alpha
+        return inertia * world["ball"][ef.RigidMotion].angular_velocity[0] + 0.2 * density * sigma**2 * alpha
 
     world = spinning_ball(mass=2.0, ticks=0, density=density)
     start, spins = total(world), []
     for _ in range(20):
         world.step()
-        spins.append(world["ball"][ef.RigidMotion].spin[0, 2])
+        spins.append(world["ball"][ef.RigidMotion].angular_velocity[0, 2])
         size = 0.2 * density * sigma**2 * np.abs(world["vortons"][ef.Strength].alpha).sum()
         assert np.abs(total(world) - start).max() < 1e-13 * (start[2] + size)
     # Then the fluid near it turns as fast as the ball, and they swing about 2.8 rad/s.
@@ -149,8 +149,8 @@ def test_rounding_does_not_turn_a_ball() -> None:
     other["vortons"][ef.Position].x[:] *= 1 + 1e-14
     for each in (world, other):
         each.step(10)
-    spin, same = (each["ball"][ef.RigidMotion].spin[0] for each in (world, other))
-    assert np.abs(spin[:2]).max() < 1e-9 and np.abs(spin - same).max() < 1e-9
+    angular_velocity, same = (each["ball"][ef.RigidMotion].angular_velocity[0] for each in (world, other))
+    assert np.abs(angular_velocity[:2]).max() < 1e-9 and np.abs(angular_velocity - same).max() < 1e-9
 
 
 def test_a_light_ball_is_not_thrown_about() -> None:
@@ -158,7 +158,7 @@ def test_a_light_ball_is_not_thrown_about() -> None:
     world = spinning_ball(mass=0.1, ticks=0, density=1000.0)
     for _ in range(40):
         world.step()
-        assert np.linalg.norm(world["ball"][ef.RigidMotion].spin[0]) <= 5.0
+        assert np.linalg.norm(world["ball"][ef.RigidMotion].angular_velocity[0]) <= 5.0
 
 
 @pytest.mark.parametrize("boundary", ["article", "panels"])
@@ -233,13 +233,13 @@ def test_strength_of_wake_and_body_is_zero() -> None:
     ball = balls(world, "ball", [0, 0, 0], radius=0.5, motion="scripted")
     run_systems(world, boundary="panels", panels_across=4)
     world.system(ef.StretchSystem).rate = 0.0
-    for spin in ([0, 0, 2.0], [1.0, 0, 2.0], [1.0, 0, -1.0], [0.0, 0, 0]):
-        ball[ef.RigidMotion].spin[0] = spin
+    for angular_velocity in ([0, 0, 2.0], [1.0, 0, 2.0], [1.0, 0, -1.0], [0.0, 0, 0]):
+        ball[ef.RigidMotion].angular_velocity[0] = angular_velocity
         world.step(2)
         bound = world["wake-bound"][ef.Strength].alpha.sum(axis=0)
         shed = world["wake"][ef.Strength].alpha.sum(axis=0)
         volume = 4 / 3 * np.pi * 0.5**3
-        assert np.abs(bound - 2 * volume * np.array(spin)).max() < 1e-12
+        assert np.abs(bound - 2 * volume * np.array(angular_velocity)).max() < 1e-12
         assert np.abs(bound + shed).max() < 1e-12
 
 
@@ -250,7 +250,7 @@ def test_a_ball_that_spins_up_moves_no_ideal_fluid() -> None:
     """
     world = empty_world()
     ball = balls(world, "ball", [0, 0, 0], radius=0.5, motion="scripted")
-    ball[ef.RigidMotion].spin[0] = [0, 0, 2.0]
+    ball[ef.RigidMotion].angular_velocity[0] = [0, 0, 2.0]
     run_systems(world, boundary="panels")
     world.step()
     n = directions()
@@ -357,7 +357,14 @@ def test_a_shapes_factors_are_made_once() -> None:
         v=np.ones((3, 3)),
     )
     for k in range(2):
-        solid(world, f"box{k}", box(1, 1, 1 + k), center=(-3, 3 * k, 0), motion="scripted", spin=(1, 2, 3))
+        solid(
+            world,
+            f"box{k}",
+            box(1, 1, 1 + k),
+            center=(-3, 3 * k, 0),
+            motion="scripted",
+            angular_velocity=(1, 2, 3),
+        )
     system = run_systems(world, boundary="panels", panels_across=2)
     world.step(3)
     assert len(system._sheets._known) == 3

@@ -13,7 +13,7 @@ import pytest
 from flows import invariants, lattice
 
 import ecs_fluid as ef
-from ecs_fluid.systems.velocity import SOLVERS
+from ecs_fluid.systems.velocity.system import SOLVERS
 from ecs_fluid.worlds import FluidBlock, VortexRing, WorldRecipe
 
 G = 10.0

@@ -56,7 +56,14 @@ def shot(precision: str, number: int, seed: int) -> int:
     draw = np.random.default_rng(seed)
     reach = 0.2 * 10 ** draw.uniform(-1, np.log10(20), number)
     world = empty_world(precision)
-    solid(world, "plate", box(100, 100, 1e-3), motion="scripted", velocity=(0.3, 0, 1.0), spin=(0.1, 0, 0))
+    solid(
+        world,
+        "plate",
+        box(100, 100, 1e-3),
+        motion="scripted",
+        velocity=(0.3, 0, 1.0),
+        angular_velocity=(0.1, 0, 0),
+    )
     x = (
         draw.uniform(-1, 1, (number, 3)) * [5, 5, 0]
         + [0, 0, 0.05]
@@ -153,7 +160,7 @@ def test_a_spinning_ball_carries_nothing_along() -> None:
         {"shape": "ball", "radius": 0.2},
         motion="scripted",
         center=(0, 0, 0),
-        spin=(0, 0, 50.0),
+        angular_velocity=(0, 0, 50.0),
     )
     dust = particles(world, x, np.zeros((500, 3)))
     run_systems(world)
@@ -167,7 +174,13 @@ def test_nothing_leaves_a_container(shape: str, precision: str) -> None:
     """Cases 97, K1: in each regular polytope, flying and spinning, hot particles stay, tick after tick."""
     world = empty_world(precision, dt=0.05)
     draw = np.random.default_rng(5)
-    room(world, "room", {"shape": shape, "radius": 1.0}, velocity=(3.0, 1.0, -2.0), spin=(1.0, -2.0, 3.0))
+    room(
+        world,
+        "room",
+        {"shape": shape, "radius": 1.0},
+        velocity=(3.0, 1.0, -2.0),
+        angular_velocity=(1.0, -2.0, 3.0),
+    )
     dust = particles(world, draw.uniform(-0.8, 0.8, (3000, 3)), 4 * draw.standard_normal((3000, 3)))
     system = run_systems(world, restitution=1.0)
     inside = len(dust)
@@ -184,7 +197,7 @@ def test_nothing_leaves_a_container_in_long() -> None:
     """Case 97 in full: 10^5 ticks of a spinning box in single precision, no particle outside."""
     world = empty_world("single", dt=0.05)
     draw = np.random.default_rng(6)
-    room(world, "room", box(1, 2, 1.5), spin=(0.3, -0.2, 1.0))
+    room(world, "room", box(1, 2, 1.5), angular_velocity=(0.3, -0.2, 1.0))
     dust = particles(world, draw.uniform(-0.4, 0.4, (100, 3)), 4 * draw.standard_normal((100, 3)))
     system = run_systems(world, restitution=1.0)
     for _ in range(100_000):

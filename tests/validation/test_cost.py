@@ -12,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels import tree
-from ecs_fluid.kernels.blocks import point_blocks
-from ecs_fluid.kernels.grid import uniform_grid
-from ecs_fluid.kernels.pairwise import VELOCITY_SUMS, block_arrays
-from ecs_fluid.kernels.partition import partition
-from ecs_fluid.kernels.supervortons import build
+from ecs_fluid.kernels.biot_savart import tree
+from ecs_fluid.kernels.biot_savart.blocks import point_blocks
+from ecs_fluid.kernels.biot_savart.pairwise import VELOCITY_SUMS, block_arrays
+from ecs_fluid.kernels.biot_savart.tree_build import build
+from ecs_fluid.kernels.grids.grid import uniform_grid
+from ecs_fluid.kernels.grids.partition import partition
 
 SIZES = (1000, 10_000, 100_000)
 

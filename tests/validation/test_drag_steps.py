@@ -31,9 +31,9 @@ def test_energy_of_a_tumbling_body_falls(shape: dict[str, Any], dt: float, preci
     By the trace of I instead of I, a box of 4:1:1 gained a factor 3.2 of spin a tick at 0.02 s.
     """
     allowed = 1 + (1e-5 if precision == "single" else 1e-12)
-    for spin in ((1.0, 0.0, 0.0), (3.0, -20.0, 11.0), (0.0, 40.0, 0.3)):
+    for angular_velocity in ((1.0, 0.0, 0.0), (3.0, -20.0, 11.0), (0.0, 40.0, 0.3)):
         world = in_water(dt, precision, viscosity=1e-3, flow=False)
-        solid(world, "body", shape, spin=spin, rotation=(0.3, 1.0, -0.2))
+        solid(world, "body", shape, angular_velocity=angular_velocity, rotation=(0.3, 1.0, -0.2))
         _, turning, energy = momenta(world)
         first = energy
         for _ in range(12):
@@ -51,10 +51,12 @@ def test_a_box_is_braked_about_its_own_axes() -> None:
     slow = 8 * np.pi * 1000.0 * 1e-5 * (3 * volume / (4 * np.pi))
     for axis, sides in ((0, (0.02, 0.01)), (1, (0.04, 0.01)), (2, (0.04, 0.02))):
         world = in_water(0.05, viscosity=1e-5)
-        body = solid(world, "body", box(0.04, 0.02, 0.01), spin=np.eye(3)[axis])
+        body = solid(world, "body", box(0.04, 0.02, 0.01), angular_velocity=np.eye(3)[axis])
         world.step(10)
         inertia = 1000.0 * volume * (sides[0] ** 2 + sides[1] ** 2) / 12
-        assert np.isclose(body[ef.RigidMotion].spin[0, axis], np.exp(-slow * 0.5 / inertia), rtol=1e-9)
+        assert np.isclose(
+            body[ef.RigidMotion].angular_velocity[0, axis], np.exp(-slow * 0.5 / inertia), rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("law", ["stokes", "schiller_naumann", "constant"])
@@ -69,7 +71,7 @@ def test_speed_falls_with_any_added_mass(added: Any, dt: float, law: Any) -> Non
         world = in_water(dt, law=law, viscosity=1e-4, torque=False)
         body = solid(
             world, "body", PLATE, density=600.0, added_mass=added, velocity=(2.0, 0.3, -1.0), rotation=turn,
-            spin=(1.0, 2.0, 3.0),
+            angular_velocity=(1.0, 2.0, 3.0),
         )  # fmt: skip
         speed = np.linalg.norm(body[ef.RigidMotion].v[0])
         for _ in range(12):
@@ -83,7 +85,7 @@ def test_each_axis_has_its_own_relaxation_time() -> None:
     """Stokes: v_j falls as exp(-k t/(m + m_a,jj)), to 1e-9, along the body's axes wherever they point."""
     mass, displaced = 600.0 * 4e-4, 1000.0 * 4e-4
     k = 6 * np.pi * 1000.0 * 1e-3 * np.cbrt(3 * 4e-4 / (4 * np.pi))
-    from ecs_fluid.kernels.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
 
     world = in_water(0.1, law="stokes", viscosity=1e-3, torque=False)
     body = solid(
@@ -103,12 +105,12 @@ def test_lift_does_no_work(dt: float) -> None:
 
     Taken as constant over the tick it made 1e23 m/s of 2 m/s within 30 ticks of 0.2 s.
     """
-    radius, mass, spin = 0.1, 4.19, 50.0
+    radius, mass, angular_velocity = 0.1, 4.19, 50.0
     world = in_water(dt, law="stokes", viscosity=1e-6, lift=1.0, torque=False)
     ball = balls(world, "ball", [0, 0, 0], radius=radius, mass=mass, v=[2.0, 0, 0])
-    ball[ef.RigidMotion].spin[0] = [0, 0, spin]
+    ball[ef.RigidMotion].angular_velocity[0] = [0, 0, angular_velocity]
     inertia = mass + 0.5 * 1000.0 * 4 / 3 * np.pi * radius**3
-    turn = np.pi * 1000.0 * radius**3 * spin / inertia
+    turn = np.pi * 1000.0 * radius**3 * angular_velocity / inertia
     k = 6 * np.pi * 1e-3 * radius
     world.step(10)
     t = 10 * dt
@@ -125,4 +127,4 @@ def test_another_torque_and_the_brake_add() -> None:
     for tick in range(1, 6):
         world.step()
         assert np.allclose(momenta(world)[1], tick * np.array([0.1, 0.2, 0.03]), atol=1e-12)
-    assert not world["still"][ef.RigidMotion].spin.any()
+    assert not world["still"][ef.RigidMotion].angular_velocity.any()

@@ -12,8 +12,8 @@ from scipy.integrate import solve_ivp
 
 import ecs_fluid as ef
 from ecs_fluid.systems.ambient import density_of, temperature_of
+from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
 from ecs_fluid.systems.thermal import cooled
-from ecs_fluid.systems.transfer import STEFAN_BOLTZMANN
 
 
 def still_world(x: np.ndarray, T: np.ndarray, h: float, *systems: ef.System, **options: object) -> ef.World:

@@ -9,7 +9,7 @@ import pytest
 from solids import body_world, box, solid
 
 import ecs_fluid as ef
-from ecs_fluid.kernels.rotation import matrix_of, product, quaternion_of
+from ecs_fluid.kernels.bodies.rotation import matrix_of, product, quaternion_of
 from ecs_fluid.keyframes import Keyed, value_at
 
 Array = np.ndarray
@@ -23,7 +23,7 @@ def turned_by(rotation: dict[str, Any], dt: float, ticks: int) -> tuple[ef.Entit
     spins, poses = [], [body[ef.Pose].q[0].copy()]
     for _ in range(ticks):
         world.step()
-        spins.append(body[ef.RigidMotion].spin[0].copy())
+        spins.append(body[ef.RigidMotion].angular_velocity[0].copy())
         poses.append(body[ef.Pose].q[0].copy())
     return body, np.array(spins), np.array(poses)
 
@@ -35,8 +35,8 @@ def integral_of_spin(keyed: Keyed, begin: float, end: float, parts: int = 20_000
     rate = (value_at(keyed, times + h) - value_at(keyed, times - h)) / (2 * h)
     a = np.linalg.norm(theta, axis=1, keepdims=True) + 1e-9
     once = np.cross(theta, rate)
-    spin = rate + (1 - np.cos(a)) / a**2 * once + (a - np.sin(a)) / a**3 * np.cross(theta, once)
-    return np.asarray(spin.mean(axis=0) * (end - begin))
+    angular_velocity = rate + (1 - np.cos(a)) / a**2 * once + (a - np.sin(a)) / a**3 * np.cross(theta, once)
+    return np.asarray(angular_velocity.mean(axis=0) * (end - begin))
 
 
 def same_turn(a: Array, b: Array) -> float:
@@ -82,12 +82,14 @@ def test_spin_about_an_axis_that_moves(dt: float) -> None:
     rotation = {"keys": keys}
     _, spins, poses = turned_by(rotation, dt, int(3.9 / dt))
     met = 0
-    for k, spin in enumerate(spins):
+    for k, angular_velocity in enumerate(spins):
         mean = integral_of_spin(Keyed(keys=keys), k * dt, (k + 1) * dt) / dt
-        there = same_turn(product(quaternion_of(dt * spin), poses[k]), poses[k + 1]) < 1e-12
+        there = same_turn(product(quaternion_of(dt * angular_velocity), poses[k]), poses[k + 1]) < 1e-12
         met += there
-        assert np.linalg.norm(spin - mean) < (0.5 * np.pi / dt if there else 0.02 * np.linalg.norm(mean))
-        assert spin @ mean > 0
+        assert np.linalg.norm(angular_velocity - mean) < (
+            0.5 * np.pi / dt if there else 0.02 * np.linalg.norm(mean)
+        )
+        assert angular_velocity @ mean > 0
         assert same_turn(poses[k + 1], quaternion_of(value_at(Keyed(keys=keys), (k + 1) * dt))) < 1e-12
     assert met > 0.7 * len(spins)
 
@@ -96,8 +98,8 @@ def test_less_than_half_a_turn_is_the_shorter_way() -> None:
     """Below pi a tick the spin takes one pose to the next exactly, about any axes."""
     keys = [(0.0, [0.3, -0.2, 0.5]), (2.0, [3.0, 1.0, 2.0]), (4.0, [-1.0, 2.0, 0.0])]
     _, spins, poses = turned_by({"keys": keys}, 0.5, 7)
-    for k, spin in enumerate(spins):
-        assert same_turn(product(quaternion_of(0.5 * spin), poses[k]), poses[k + 1]) < 1e-13
+    for k, angular_velocity in enumerate(spins):
+        assert same_turn(product(quaternion_of(0.5 * angular_velocity), poses[k]), poses[k + 1]) < 1e-13
 
 
 def test_constant_and_stepped_rotations() -> None:
@@ -113,9 +115,11 @@ def test_a_keyed_way_leaves_the_spin_alone() -> None:
     """With keys for the centre only, a body turns by its own spin, 3 rad/s about z: 0.9 rad after 0.3 s."""
     way = {"keys": [[0, [0, 0, 0]], [1, [2, 0, 0]]]}
     world = body_world(dt=0.1, gravity=(0.0, 0.0, 0.0))
-    body = solid(world, "paddle", box(1, 0.5, 0.2), motion="scripted", center=way, spin=(0, 0, 3.0))
+    body = solid(
+        world, "paddle", box(1, 0.5, 0.2), motion="scripted", center=way, angular_velocity=(0, 0, 3.0)
+    )
     world.system(ef.BodySystem).scripts = [ef.BodyScript(name="paddle", center=way)]
     world.step(3)
     assert np.allclose(body[ef.Pose].x[0], [0.6, 0, 0], atol=1e-12)
     assert same_turn(body[ef.Pose].q[0], quaternion_of(np.array([0, 0, 0.9]))) < 1e-12
-    assert np.array_equal(body[ef.RigidMotion].spin[0], [0, 0, 3.0])
+    assert np.array_equal(body[ef.RigidMotion].angular_velocity[0], [0, 0, 3.0])

@@ -72,9 +72,9 @@ def test_wall_of_the_mirror(place: float, step: float) -> None:
     number omega in all layers; with the total 1 of a flow over L, up to the closed end above, omega = 1/L
     tells where the wall is.
     """
-    from ecs_fluid.kernels.exchange import exchange_rows
-    from ecs_fluid.kernels.lattice import to_lattice
-    from ecs_fluid.systems.boundary_layer import FILLED
+    from ecs_fluid.kernels.grids.lattice import to_lattice
+    from ecs_fluid.kernels.vorticity.exchange import exchange_rows
+    from ecs_fluid.systems.boundary.layer import FILLED
 
     height = np.arange(-int(FILLED), 24) + place
     n, line = len(height), np.arange(-5.0, 6.0)
@@ -143,7 +143,7 @@ def spun_sphere(ticks: int) -> tuple[ef.World, float, float]:
     dt = 0.3 * lattice**2 / nu
     world = empty_world(dt=dt)
     ball = balls(world, "ball", [0, 0, 0], radius=R, motion="scripted")
-    ball[ef.RigidMotion].spin[0] = [0.0, 0.0, omega]
+    ball[ef.RigidMotion].angular_velocity[0] = [0.0, 0.0, omega]
     layer(world, nu, lattice)
     world.step(ticks)
     unit = nu * dt / R**2
@@ -164,8 +164,8 @@ def test_torque_on_a_sphere_that_starts_to_spin() -> None:
     assert np.abs(world["wake"][ef.Strength].alpha.sum(axis=0)).max() < 1e-7
 
 
-@pytest.mark.parametrize("spin", [0.0, 2.0])
-def test_a_spinning_ball_is_bent_by_its_own_wake(spin: float) -> None:
+@pytest.mark.parametrize("angular_velocity", [0.0, 2.0])
+def test_a_spinning_ball_is_bent_by_its_own_wake(angular_velocity: float) -> None:
     """F3 without the law of lift: a free ball at 1 m/s in fluid at rest, spin along z, Re = 100.
 
     The fluid pushes it along spin cross v, which is +y, and not at all along z; without spin along neither.
@@ -173,7 +173,7 @@ def test_a_spinning_ball_is_bent_by_its_own_wake(spin: float) -> None:
     """
     world = empty_world(dt=0.05, precision="single")
     ball = balls(world, "ball", [0, 0, 0], radius=R, mass=10 * VOLUME, v=[1.0, 0, 0])
-    ball[ef.RigidMotion].spin[0] = [0.0, 0.0, spin]
+    ball[ef.RigidMotion].angular_velocity[0] = [0.0, 0.0, angular_velocity]
     layer(world, 0.01, R / 6, ef.ReactionSystem(linear="vortons", angular="vortons"))
     world.step(7)
     forces = []
@@ -182,9 +182,9 @@ def test_a_spinning_ball_is_bent_by_its_own_wake(spin: float) -> None:
         forces.append(-ball[ef.BoundaryExchange].impulse[0] / 0.05)
     along, aside, over = np.mean(forces, axis=0)
     assert along < -0.2 and abs(over) < 3e-3
-    if spin:
+    if angular_velocity:
         assert 0.016 < aside < 0.4
-        assert 0.5 * spin < ball[ef.RigidMotion].spin[0, 2] < 0.9 * spin
+        assert 0.5 * angular_velocity < ball[ef.RigidMotion].angular_velocity[0, 2] < 0.9 * angular_velocity
     else:
         assert abs(aside) < 3e-3
 

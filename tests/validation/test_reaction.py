@@ -49,9 +49,9 @@ def test_a_stream_against_a_plate(contact: str, dt: float) -> None:
 def gained(world: ef.World, mass: float, former: tuple[Array, Array]) -> tuple[Array, Array]:
     """Momentum, and angular momentum about the origin, of tracers that now stick to the body: m (v - u)."""
     smoke, pose, motion = world["smoke"], world["ball"][ef.Pose], world["ball"][ef.RigidMotion]
-    hit = (smoke[ef.Touch].body == 0) & (smoke[ef.Touch].before < 0)
+    hit = (smoke[ef.Contact].body == 0) & (smoke[ef.Contact].before < 0)
     arm = smoke[ef.Position].x[hit] - pose.x[0]
-    change = mass * (motion.v[0] + np.cross(motion.spin[0], arm) - smoke[ef.Velocity].u[hit])
+    change = mass * (motion.v[0] + np.cross(motion.angular_velocity[0], arm) - smoke[ef.Velocity].u[hit])
     turned = np.cross(smoke[ef.Position].x[hit], change)
     return former[0] + change.sum(axis=0), former[1] + turned.sum(axis=0)
 
@@ -82,7 +82,7 @@ def test_a_ball_through_smoke_slows() -> None:
     assert 0.5 < ball[ef.RigidMotion].v[0, 0] < 1.9
     assert np.abs(now[0] - linear + books[0]).max() < 1e-13
     assert np.abs(now[1] - angular + books[1]).max() < 1e-13
-    assert np.abs(ball[ef.RigidMotion].spin[0]).max() > 0.1
+    assert np.abs(ball[ef.RigidMotion].angular_velocity[0]).max() > 0.1
 
 
 def test_a_feather_goes_along() -> None:
@@ -151,11 +151,13 @@ def test_vortons_give_back_what_they_gain(linear: str, angular: str) -> None:
     )
     moved = 0.0
     for _ in range(10):
-        v, spin = (getattr(ball[ef.RigidMotion], name)[0].copy() for name in ("v", "spin"))
+        v, angular_velocity = (
+            getattr(ball[ef.RigidMotion], name)[0].copy() for name in ("v", "angular_velocity")
+        )
         world.step()
         after = ball[ef.RigidMotion]
         assert np.abs(0.5 * (after.v[0] - v) + rho * books.change[:3]).max() < 1e-12
-        turned = 0.4 * 0.5 * 0.09 * (after.spin[0] - spin)
+        turned = 0.4 * 0.5 * 0.09 * (after.angular_velocity[0] - angular_velocity)
         wanted = -rho * books.change[3:] if angular == "vortons" else 0.0
         assert np.abs(turned - wanted).max() < 1e-12
         assert np.allclose(ball[ef.FluidReaction].vortons[0], -rho * books.change[:3], atol=1e-14)

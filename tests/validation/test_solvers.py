@@ -12,11 +12,13 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError
-from ecs_fluid.kernels import cubic, direct, poisson
-from ecs_fluid.kernels.differences import curl, divergence
-from ecs_fluid.systems.potential_grid import PotentialGrid, core_bins
-from ecs_fluid.systems.solver_bench import ring
-from ecs_fluid.systems.solver_times import NEVER, SIZES, SOLVERS, TOLERANCES, fastest_first, stored
+from ecs_fluid.kernels.biot_savart import direct
+from ecs_fluid.kernels.grids import cubic
+from ecs_fluid.kernels.grids.differences import curl, divergence
+from ecs_fluid.kernels.poisson import poisson
+from ecs_fluid.systems.velocity.solver_bench import ring
+from ecs_fluid.systems.velocity.solver_times import NEVER, SIZES, SOLVERS, TOLERANCES, fastest_first, stored
+from ecs_fluid.systems.velocity.vector_potential_grid import PotentialGrid, core_bins
 from ecs_fluid.worlds import VortexRing
 
 
@@ -89,7 +91,7 @@ def test_multipoles_that_miss_their_tolerance(monkeypatch: pytest.MonkeyPatch) -
     world.spawn("ring", ef.Position(cloud["x"]), ef.Strength(cloud["alpha"]), ef.CoreRadius(cloud["sigma"]))
     world.add_system(ef.VelocitySystem(solver="fmm", tolerance=1e-8))
     assert np.array_equal(world.velocity(far), world.velocity(far, "direct"))
-    monkeypatch.setattr("ecs_fluid.systems.summation.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
+    monkeypatch.setattr("ecs_fluid.systems.velocity.system.summation.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
     with pytest.warns(ef.FluidWarning, match="solver = 'fmm' has an RMS error"):
         assert not np.array_equal(world.velocity(far), world.velocity(far, "direct"))
     few = far[:1024]
@@ -166,7 +168,7 @@ def test_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     velocity = world.require(ef.VelocitySystem)
     few, exact = velocity.velocity_at_few(POINTS), velocity.velocity_at(POINTS, "direct")
     assert rms(few, exact) < 1e-5 * rms(velocity.velocity_at(POINTS), exact)
-    monkeypatch.setattr("ecs_fluid.systems.velocity.FEW_PAIRS", 3000 * len(POINTS) - 1)
+    monkeypatch.setattr("ecs_fluid.systems.velocity.system.FEW_PAIRS", 3000 * len(POINTS) - 1)
     assert np.array_equal(velocity.velocity_at_few(POINTS), velocity.velocity_at(POINTS))
 
 
@@ -497,7 +499,7 @@ def test_choice_by_cost() -> None:
 @pytest.mark.parametrize(("vortons", "points"), [(20_000, 20), (50_000, 100), (50_000, 192)])
 def test_no_tree_for_few_points(monkeypatch: pytest.MonkeyPatch, vortons: int, points: int) -> None:
     """Where the direct sum costs less than finding an angle for the tree, `auto` grows none."""
-    monkeypatch.setattr("ecs_fluid.systems.summation.Summation._grown", None)
+    monkeypatch.setattr("ecs_fluid.systems.velocity.system.summation.Summation._grown", None)
     world = thick_ring(vortons, solver="auto")
     x = np.random.default_rng(7).uniform(-1.5, 1.5, (points, 3))
     assert np.array_equal(world.velocity(x), world.velocity(x, "direct"))

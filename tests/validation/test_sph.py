@@ -121,7 +121,7 @@ def test_filled_container_comes_to_rest() -> None:
         hydrostatic = 1000 * G * (depth - x[layer, 2].mean())
         assert state.pressure[layer].mean() == pytest.approx(hydrostatic, abs=0.08 * whole)
     # Walls gave back what gravity gave, but for the momentum that the liquid has.
-    books = world.fluid[ef.LiquidBooks]
+    books = world.fluid[ef.LiquidBudget]
     total = books.gravity + books.walls
     np.testing.assert_allclose(total, record["momentum"], atol=1e-3 * abs(books.gravity[2]))
     assert books.gravity[2] == pytest.approx(-record["mass"] * G * 0.8, rel=1e-4)
@@ -338,7 +338,7 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()
     # 0.6 (R/2) / c = 0.6 * 0.052 / 20 = 1.56 ms; particles fall no faster than 1 m/s in this tick.
-    assert int(world.fluid[ef.LiquidBooks].steps[0]) == 65
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 65
 
 
 def test_without_gravity_a_speed_of_sound_is_asked_for() -> None:

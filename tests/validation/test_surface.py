@@ -14,10 +14,10 @@ from surface_flows import carried_world, cube, heavy_particles, mesh_volume, sam
 
 import ecs_fluid as ef
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.kernels import level_set, shapes
-from ecs_fluid.kernels.facets import enclosed
-from ecs_fluid.systems import surface_tracking
-from ecs_fluid.systems.contour import contour
+from ecs_fluid.kernels.surface import level_set, shapes
+from ecs_fluid.kernels.surface.facets import enclosed
+from ecs_fluid.systems.surface import tracking
+from ecs_fluid.systems.surface.contour import contour
 
 Array = np.ndarray
 CENTRE = np.zeros(3)
@@ -266,7 +266,7 @@ def test_threads_do_not_matter() -> None:
     script = (
         "import sys, json, hashlib, numba, numpy as np\n"
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import ecs_fluid as ef\nfrom surface_flows import *\nfrom ecs_fluid.kernels import shapes\n"
+        "import ecs_fluid as ef\nfrom surface_flows import *\nfrom ecs_fluid.kernels.surface import shapes\n"
         "out = []\n"
         "for threads in (1, 2, 4, 8):\n"
         "    numba.set_num_threads(threads)\n"
@@ -291,7 +291,7 @@ def test_threads_do_not_matter() -> None:
 
 def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in one sentence, at the door where that is possible."""
-    monkeypatch.setattr(surface_tracking, "MOST_POINTS", 1000)
+    monkeypatch.setattr(tracking, "MOST_POINTS", 1000)
     # Five points across, and six on either side: 17^3.
     start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.25), 0.1, (0, -0.5, -0.5), (1, 0.5, 0.5))
     with pytest.raises(FluidError, match=r"spreads over 4,913 grid points of 0.1 m; at most 1,000"):

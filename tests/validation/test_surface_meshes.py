@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from surface_flows import cube, mesh_area, mesh_volume, topology
 
-from ecs_fluid.kernels import shapes
-from ecs_fluid.systems.contour import contour
+from ecs_fluid.kernels.surface import shapes
+from ecs_fluid.systems.surface.contour import contour
 
 CENTRE = np.zeros(3)
 

@@ -7,7 +7,7 @@ import pytest
 from surface_flows import sampled
 
 import ecs_fluid as ef
-from ecs_fluid.kernels import level_set, shapes
+from ecs_fluid.kernels.surface import level_set, shapes
 from ecs_fluid.worlds import ContainerRecipe
 
 

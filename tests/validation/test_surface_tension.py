@@ -22,9 +22,9 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import FluidError
-from ecs_fluid.kernels.facets import enclosed
-from ecs_fluid.kernels.level_set import sample
-from ecs_fluid.kernels.surface_tension import curvature_beside, reach, rotation, step, tension_force
+from ecs_fluid.kernels.surface.facets import enclosed
+from ecs_fluid.kernels.surface.level_set import sample
+from ecs_fluid.kernels.surface.surface_tension import curvature_beside, reach, rotation, step, tension_force
 from ecs_fluid.recipe import entity_recipe
 from ecs_fluid.worlds import Drop, Drops
 
@@ -100,7 +100,7 @@ def test_constant_curvature_makes_no_vorticity_and_sums_are_exact() -> None:
     h = np.full(3, 0.1)
     x = 0.1 * np.stack(np.meshgrid(*[np.arange(24.0) - 11.5] * 3, indexing="ij"), axis=-1)
     phi = np.linalg.norm(x, axis=-1) - 0.6
-    from ecs_fluid.kernels.differences import gradient
+    from ecs_fluid.kernels.grids.differences import gradient
 
     slope = gradient(step(phi, 0.15), h)
     assert np.abs(slope).max() > 3.0

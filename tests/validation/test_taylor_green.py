@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.kernels.differences import curl
-from ecs_fluid.kernels.poisson import dirichlet
+from ecs_fluid.kernels.grids.differences import curl
+from ecs_fluid.kernels.poisson.poisson import dirichlet
 
 
 def test_decay() -> None:

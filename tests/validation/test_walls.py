@@ -139,7 +139,7 @@ def test_gradient_of_a_linear_ball() -> None:
 
 def test_images_of_a_corner() -> None:
     """A particle near three walls has 7 images; one in the middle none."""
-    from ecs_fluid.systems.walls import containers, mirrored
+    from ecs_fluid.systems.shared.walls import containers, mirrored
 
     world = ef.World(precision="double")
     room(world, "room", box(1, 1, 1), center=(2.0, 0, 0))

@@ -9,10 +9,10 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.io.trajectory import TrajectoryWriter
-from ecs_fluid.runner import stored_columns
+from ecs_fluid.runs.runner import stored_columns
 from ecs_fluid.viz.bodies import bodies_in, extent, hulls_in, hulls_of, matrices, surface, wires
-from ecs_fluid.viz.look import Options
-from ecs_fluid.viz.survey import survey
+from ecs_fluid.viz.shared_limits import survey
+from ecs_fluid.viz.style import Options
 from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
 
 Array = np.ndarray

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.aim import Aim
 from ecs_fluid.viz.camera import CAMERAS, VIEW_ANGLE
+from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath, read_camera
 
 ORIGIN = (0.0, 0.0, 0.0)

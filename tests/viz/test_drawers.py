@@ -12,9 +12,9 @@ import pytest
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.drawers import Drawn, drawn
-from ecs_fluid.viz.look import Options
 from ecs_fluid.viz.movie import Drawing, movie
-from ecs_fluid.viz.survey import survey
+from ecs_fluid.viz.shared_limits import survey
+from ecs_fluid.viz.style import Options
 
 
 class Numbers(Drawn):

@@ -13,7 +13,7 @@ from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.film import check_target
 from ecs_fluid.viz.movie import movie
 from ecs_fluid.viz.scene import pixels, render
-from ecs_fluid.viz.survey import survey
+from ecs_fluid.viz.shared_limits import survey
 
 
 def rising(frame: Frame, count: int) -> list[tuple[float, dict[str, dict[str, np.ndarray]]]]:
@@ -22,7 +22,7 @@ def rising(frame: Frame, count: int) -> list[tuple[float, dict[str, dict[str, np
 
 
 def test_sequence_holds_the_pixels_of_single_pictures(frame: Frame, tmp_path: Path) -> None:
-    from ecs_fluid.viz.look import Options
+    from ecs_fluid.viz.style import Options
 
     frames = rising(frame, 3)
     target = tmp_path / "film" / "ring_%03d.png"

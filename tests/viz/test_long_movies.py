@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels import shapes
+from ecs_fluid.kernels.surface import shapes
 from ecs_fluid.viz.movie import movie
 from ecs_fluid.viz.surface_movie import surface_movie
 from ecs_fluid.viz.surface_scene import TimedDistances

@@ -13,7 +13,7 @@ import pytest
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
 from ecs_fluid.viz.movie import movie
-from ecs_fluid.viz.survey import TimedFrame
+from ecs_fluid.viz.shared_limits import TimedFrame
 
 iio = pytest.importorskip("imageio.v3")
 pytest.importorskip("imageio_ffmpeg")

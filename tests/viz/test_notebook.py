@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.kernels import shapes
-from ecs_fluid.viz.beside import beside
+from ecs_fluid.kernels.surface import shapes
+from ecs_fluid.viz.side_by_side import beside
 from ecs_fluid.viz.surfaces import Distances, render_surface
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "surfaces.ipynb"

@@ -59,7 +59,7 @@ def test_note_depends_on_what_can_change(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_packages_without_drawing_import_no_pyvista() -> None:
     code = (
-        "import sys, ecs_fluid.viz, ecs_fluid.viz.probe, ecs_fluid.viz.survey, ecs_fluid.viz.movie\n"
+        "import sys, ecs_fluid.viz, ecs_fluid.viz.probe, ecs_fluid.viz.shared_limits, ecs_fluid.viz.movie\n"
         "assert not any(name.split('.')[0] in ('pyvista', 'vtkmodules', 'vtk') for name in sys.modules)"
     )
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=False)

@@ -94,9 +94,9 @@ def test_slice_of_rigid_rotation_is_dark_in_the_middle_and_bright_outside(frame:
 
 
 def test_view_is_kept_over_frames(frame: Frame) -> None:
-    from ecs_fluid.viz.look import Options
     from ecs_fluid.viz.scene import Scene
-    from ecs_fluid.viz.survey import survey
+    from ecs_fluid.viz.shared_limits import survey
+    from ecs_fluid.viz.style import Options
 
     higher = {name: {**columns} for name, columns in frame.items()}
     for columns in higher.values():
@@ -118,9 +118,9 @@ def test_view_is_kept_over_frames(frame: Frame) -> None:
 
 
 def test_population_without_rows_is_hidden_again(frame: Frame) -> None:
-    from ecs_fluid.viz.look import Options
     from ecs_fluid.viz.scene import Scene
-    from ecs_fluid.viz.survey import survey
+    from ecs_fluid.viz.shared_limits import survey
+    from ecs_fluid.viz.style import Options
 
     options = Options(size=SMALL, background="black")
     scene = Scene(survey([(0.0, {"smoke": frame["smoke"]})], options), options)

@@ -11,7 +11,7 @@ from PIL import Image
 from scipy.ndimage import median_filter
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.kernels import shapes
+from ecs_fluid.kernels.surface import shapes
 from ecs_fluid.viz.surface_movie import surface_movie
 from ecs_fluid.viz.surface_scene import SurfaceOptions, TimedDistances, survey_surfaces
 from ecs_fluid.viz.surfaces import Distances

@@ -11,9 +11,9 @@ import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.kernels import shapes
-from ecs_fluid.kernels.facets import enclosed
-from ecs_fluid.surface_frames import store_surface, stored_surface
+from ecs_fluid.kernels.surface import shapes
+from ecs_fluid.kernels.surface.facets import enclosed
+from ecs_fluid.runs.surface_frames import store_surface, stored_surface
 from ecs_fluid.viz.scene import pixels
 from ecs_fluid.viz.surfaces import Distances, distance_slice, render_surface, surface_mesh
 

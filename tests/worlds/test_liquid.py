@@ -124,4 +124,4 @@ def test_shipped_world_runs(name: str) -> None:
     for entity in liquids:
         assert collision.overlap(entity[ef.Position].x).max() <= 1e-5
     # The steps of a tick stay few enough for that.
-    assert int(world.fluid[ef.LiquidBooks].steps[0]) <= 2 * 12
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) <= 2 * 12

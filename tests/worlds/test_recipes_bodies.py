@@ -119,7 +119,7 @@ MISTAKES = [
     ({"shape": {"shape": "blob"}}, "shape"),
     ({"shape": BOX, "density": 0.0}, "density"),
     ({"shape": BOX, "center": {"keys": [[0, [0, 0, 0]]]}}, "scripted"),
-    ({"shape": BOX, "motion": "fixed", "spin": [1, 0, 0]}, "fixed"),
+    ({"shape": BOX, "motion": "fixed", "angular_velocity": [1, 0, 0]}, "fixed"),
     ({"shape": {"shape": "points", "points": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]}}, "plane"),
     ({"shape": {"shape": "planes", "planes": [[1, 0, 0, 1]] * 4}}, "open"),
     ({"shape": {"shape": "mesh", "file": "nowhere.stl"}}, "does not exist"),

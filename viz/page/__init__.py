@@ -54,8 +54,8 @@ def page(
     from ecs_fluid.io.export.target import own_folder, unfinished, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.viz.columns import choose
-    from ecs_fluid.viz.look import LOOKS
     from ecs_fluid.viz.page.writer import write
+    from ecs_fluid.viz.style import LOOKS
 
     if look not in LOOKS:
         raise choose("look", look, LOOKS)

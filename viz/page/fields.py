@@ -10,7 +10,7 @@ import numpy as np
 import ecs_fluid.components  # noqa: F401  (all classes, so that `title` knows their units)
 from ecs_fluid.io.export.frames import Frames
 from ecs_fluid.viz.columns import DERIVED, Array, Columns, choose, has_scalar, known_scalars, title
-from ecs_fluid.viz.survey import is_signed, limits
+from ecs_fluid.viz.shared_limits import is_signed, limits
 
 COVERED = {"Position.x", "Velocity.u", "Strength.alpha"}
 """Columns that are not offered by themselves: places, and those whose size is `speed` or `strength`."""

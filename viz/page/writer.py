@@ -15,15 +15,15 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.io.export.bodies import BodyShapes
 from ecs_fluid.io.export.frames import Frame, Frames
 from ecs_fluid.io.export.surfaces import Surfaces
-from ecs_fluid.surface_meshes import stored_mesh
+from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, FACING, ROOM, VIEW_ANGLE
+from ecs_fluid.viz.colours import PAINTED
 from ecs_fluid.viz.columns import scalar, title
-from ecs_fluid.viz.look import LOOKS, Look, Options
-from ecs_fluid.viz.page import codec, files, natural
+from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, samples
 from ecs_fluid.viz.page.solids import Solids
-from ecs_fluid.viz.paint import PAINTED
-from ecs_fluid.viz.survey import Recording, View, is_vortons, survey
+from ecs_fluid.viz.shared_limits import Recording, View, is_vortons, survey
+from ecs_fluid.viz.style import LOOKS, Look, Options
 
 GROUP_BYTES = 1_500_000
 """Places of a group of frames; a file of them is loaded and unpacked in well under 0.1 s."""
@@ -62,9 +62,9 @@ class _Writer:
         self.surfaces = Surfaces(frames)
         self.solids = Solids(shapes, frames.bodies)
         self.view = _view(frames, self.surfaces, look)
-        self.clouds = [name for name, table in self.tables.items() if natural.is_smoke(table)]
+        self.clouds = [name for name, table in self.tables.items() if default_colours.is_smoke(table)]
         puff = self.view.puff if self.clouds else None
-        self.smoke = natural.Smoke(self.look, self.view, puff) if puff is not None else None
+        self.smoke = default_colours.Smoke(self.look, self.view, puff) if puff is not None else None
         # What colours vortons when no field was chosen is always stored.
         if self.view.color_by is not None:
             natural_field = chosen_fields(frames, [self.view.color_by])[0]
@@ -139,7 +139,7 @@ class _Writer:
         """Radius [m] at which particles of a population are drawn."""
         drawn = self.view.radii.get(name, 0.02)
         # Beads of liquid nearly touch; `view.radii` of them is 0.22 spacings.
-        return 2.2 * drawn if natural.is_liquid(self.tables[name]) else drawn
+        return 2.2 * drawn if default_colours.is_liquid(self.tables[name]) else drawn
 
     def finish(self, heading: str, color_by: str | None) -> None:
         """Write the last group and the header, which knows the ranges of all frames."""
@@ -161,7 +161,7 @@ class _Writer:
             "surface": self._surface(),
             "fields": [field.told() for field in self.fields],
             "colour": names.index(color_by) if color_by is not None else -1,
-            "small": natural.SMALL,
+            "small": default_colours.SMALL,
             "puff": {"radius": self.view.puff.radius, "opacity": self.view.puff.opacity}
             if self.smoke and self.view.puff
             else None,
@@ -172,7 +172,7 @@ class _Writer:
 
     def _population(self, k: int, name: str) -> dict[str, Any]:
         table = self.tables[name]
-        liquid, cloud = natural.is_liquid(table), name in self.clouds and self.smoke is not None
+        liquid, cloud = default_colours.is_liquid(table), name in self.clouds and self.smoke is not None
         lit, shade = self.look.tint(name, self.view.clouds)
         fields = [number for number, field in enumerate(self.fields) if k in field.populations]
         names = [self.fields[number].name for number in fields]
@@ -182,7 +182,7 @@ class _Writer:
             # A look that paints the tracers hides the vortons among them, as `show` does.
             "shown": not (self.look.paint and self.smoke and is_vortons(table)),
             "radius": self._radius(name),
-            "plain": natural.WATER if liquid else self.look.plain,
+            "plain": default_colours.WATER if liquid else self.look.plain,
             "planes": self.smoke.planes if cloud and self.smoke else 0,
             "lit": lit,
             "shade": shade,
@@ -295,9 +295,9 @@ def _colours(look: Look) -> dict[str, Any]:
             "text": look.text,
             "dark": dark,
             "light": look.light,
-            "solid": natural.SOLID,
-            "edge": natural.EDGE if dark else look.plain,
-            "water": natural.WATER,
+            "solid": default_colours.SOLID,
+            "edge": default_colours.EDGE if dark else look.plain,
+            "water": default_colours.WATER,
         },
         "maps": {
             "sequential": colour_map(look.colours, look.part),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.explain import nearest
+from ecs_fluid.validation_errors import nearest
 
 FORMATS = {
     "usd": ("usd", "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse"),

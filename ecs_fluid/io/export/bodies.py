@@ -57,7 +57,7 @@ class Placed:
     q: np.ndarray
     scale: float
     velocity: np.ndarray
-    spin: np.ndarray
+    angular_velocity: np.ndarray
     ball: bool
     container: bool
 
@@ -70,7 +70,7 @@ class Placed:
     @property
     def vertex_velocity(self) -> np.ndarray:
         """Velocity (v, 3) of the vertices, v + spin x (r - x), m/s."""
-        return self.velocity + np.cross(self.spin, self.vertices - self.x)
+        return self.velocity + np.cross(self.angular_velocity, self.vertices - self.x)
 
 
 class BodyShapes:
@@ -100,7 +100,7 @@ class BodyShapes:
         """Every body of a frame."""
         for name, columns in frame.bodies.items():
             rows = len(columns["Position.x"])
-            spin = columns.get("RigidMotion.spin", np.zeros((rows, 3)))
+            angular_velocity = columns.get("RigidMotion.angular_velocity", np.zeros((rows, 3)))
             velocity = columns.get("RigidMotion.v", np.zeros((rows, 3)))
             balls = columns.get("BallShape.radius")
             hulls = columns.get("HullShape.hull")
@@ -116,7 +116,7 @@ class BodyShapes:
                     columns["Pose.q"][row].astype(np.float64),
                     1.0 if balls is None else float(balls[row]),
                     velocity[row].astype(np.float64),
-                    spin[row].astype(np.float64),
+                    angular_velocity[row].astype(np.float64),
                     balls is not None,
                     bool(inside_out[row]),
                 )

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.explain import nearest
 from ecs_fluid.io.export.names import declared
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
+from ecs_fluid.validation_errors import nearest
 
 POSE = "Pose.q"
 """The column by which bodies differ from particles."""
@@ -89,7 +89,7 @@ class Frames:
 
     def _surface_name(self) -> str | None:
         """What the surface of a liquid is called, None if the run stored none."""
-        from ecs_fluid.surface_meshes import surface_ticks
+        from ecs_fluid.runs.surface_meshes import surface_ticks
 
         self.surface_ticks = surface_ticks(self.run.fields)
         name = "surface"

@@ -79,7 +79,10 @@ class _Scene:
                 "translation": body.x.tolist(),
                 "rotation": [x, y, z, w],
                 "scale": [body.scale] * 3,
-                "extras": {"velocity": body.velocity.tolist(), "angular_velocity": body.spin.tolist()},
+                "extras": {
+                    "velocity": body.velocity.tolist(),
+                    "angular_velocity": body.angular_velocity.tolist(),
+                },
             }
         )
 

@@ -22,7 +22,7 @@ PLAIN = {
     "RowId.id": "id",
     "Pose.q": "orientation",
     "RigidMotion.v": "velocity",
-    "RigidMotion.spin": "angular_velocity",
+    "RigidMotion.angular_velocity": "angular_velocity",
     "BallShape.radius": "radius",
     "HullShape.hull": "hull",
     "HullShape.container": "container",

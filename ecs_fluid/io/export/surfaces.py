@@ -44,7 +44,7 @@ class Surfaces:
 
     def of(self, frame: Frame) -> Surface | None:
         """The surface of a frame, None if the run stored none then."""
-        from ecs_fluid.surface_meshes import stored_mesh
+        from ecs_fluid.runs.surface_meshes import stored_mesh
 
         if self.name is None or frame.tick not in self._frames.surface_ticks:
             return None

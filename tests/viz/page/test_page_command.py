@@ -12,8 +12,8 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.viz.look import LOOKS
 from ecs_fluid.viz.page import writer
+from ecs_fluid.viz.style import LOOKS
 from tests.io.export.made_run import (
     make_run,
     time_of,

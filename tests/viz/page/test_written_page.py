@@ -13,15 +13,15 @@ from hypothesis import given, strategies as st
 
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.surface_meshes import stored_mesh
+from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz import bodies, layers, scene
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, place
+from ecs_fluid.viz.colours import paint
 from ecs_fluid.viz.columns import scalar
-from ecs_fluid.viz.look import LOOKS
-from ecs_fluid.viz.page import codec, files, natural, writer
-from ecs_fluid.viz.paint import paint
+from ecs_fluid.viz.page import codec, default_colours, files, writer
+from ecs_fluid.viz.shared_limits import View
 from ecs_fluid.viz.smoke import Puff, illumination
-from ecs_fluid.viz.survey import View
+from ecs_fluid.viz.style import LOOKS
 from tests.io.export.made_run import (
     FRAMES,
     SIZE,
@@ -34,7 +34,7 @@ from tests.io.export.made_run import (
 )
 from tests.viz.page.read_page import Page, counts, take_places, take_values
 
-STATIC = Path(natural.__file__).parent / "static"
+STATIC = Path(default_colours.__file__).parent / "static"
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_fire_is_coloured_as_by_show(tmp_path: Path) -> None:
     columns = {"Position.x": x, "Species.flame": flame, "Species.smoke": smoke}
     look, puff = LOOKS["fire"], Puff(0.1, 0.08, 0.3)
     view = View(x.min(0), x.max(0), None, (0.0, 1.0), puff, ("flame",), painted=(0.2, 0.2))
-    found = natural.Smoke(look, view, puff).of({"flame": columns}, ["flame"])["flame"]
+    found = default_colours.Smoke(look, view, puff).of({"flame": columns}, ["flame"])["flame"]
     found = np.frombuffer(found, np.uint8).reshape(4, 300).T
     layer = layers.Smoke(look, puff)
     part = paint(look, columns, look.tint("flame", ("flame",)), (0.2, 0.2))
@@ -205,9 +205,9 @@ def test_fire_is_coloured_as_by_show(tmp_path: Path) -> None:
 
 def test_colours_that_are_written_twice_are_the_same() -> None:
     """Here they are free of PyVista."""
-    assert (natural.SOLID, natural.EDGE) == (bodies.SOLID, bodies.EDGE)
-    assert LOOKS["smoke"].water == natural.WATER
-    assert natural.SMALL == scene.SMALL
+    assert (default_colours.SOLID, default_colours.EDGE) == (bodies.SOLID, bodies.EDGE)
+    assert LOOKS["smoke"].water == default_colours.WATER
+    assert default_colours.SMALL == scene.SMALL
 
 
 def test_surface_is_the_stored_mesh(tmp_path: Path) -> None:

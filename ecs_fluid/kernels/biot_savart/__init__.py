@@ -1,0 +1,1 @@
+"""Velocity, gradient and vector potential of vortons: regularised pairs, direct sum, tree."""

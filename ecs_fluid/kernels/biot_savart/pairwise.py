@@ -1,0 +1,283 @@
+"""The pair loops: a packed list of sources acts on a small block of targets.
+
+Direct sum and tree differ only in the list they pack. A list lies in ``pack (8, width)``, rows x, y, z [m],
+alpha_x, alpha_y, alpha_z [m^3/s], sigma^2 [m^2] and the core constant; a block is ``points (3, BLOCK)`` and
+its sums ``sums (k, BLOCK)`` are added to. Vectors run along the sources; every loaded source serves four
+targets (velocity). All loops are compiled for each regularisation, chosen before the loop starts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.biot_savart.regularisation import (
+    GAUSSIAN,
+    RANKINE,
+    ROSENHEAD_MOORE,
+    WINCKELMANS,
+    core_constant,
+    core_shift,
+    gradient_factors,
+    potential_factors,
+    velocity_factor,
+)
+from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
+
+PACK_BYTES = 4096
+"""Bytes of a row of a packed list: 1024 float32 or 512 float64 sources stay in the first-level cache, and
+partial sums stay short."""
+
+BLOCK = 128
+"""Targets in a block at most, a multiple of 4."""
+
+VELOCITY_SUMS, GRADIENT_SUMS, POTENTIAL_SUMS = 3, 15, 6
+"""Rows of ``sums`` for each loop."""
+
+_TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+# Loops are inlined by numba, not by LLVM: LLVM would vectorise them by themselves, before it knows the
+# regularisation and with the narrow vectors of a function without ``wide_vectors``.
+_LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
+
+
+@njit(**_TILE)
+def fill_pack(code: int, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, last: int) -> int:
+    """Pack sources first:last (at most the width of the pack) and return the number of LANES-wide groups."""
+    count = int(last - first)
+    for c in range(3):
+        for j in range(count):
+            pack[c, j] = sx[c, first + j]
+            pack[3 + c, j] = sa[c, first + j]
+    for j in range(count):
+        s2 = ssigma[first + j] * ssigma[first + j]
+        pack[6, j] = s2
+        pack[7, j] = core_constant(code, s2)
+    return int(pad_pack(pack, count))
+
+
+@njit(**_TILE)
+def pad_pack(pack: Any, count: int) -> int:
+    """Fill up the last group with sources of no strength and return the number of groups."""
+    groups = (count + LANES - 1) // LANES
+    for j in range(count, groups * LANES):
+        for c in range(6):
+            pack[c, j] = 0.0
+        pack[6, j] = 1.0
+        pack[7, j] = 1.0
+    return groups
+
+
+@njit(**INLINE)
+def _velocity_pair(code: int, px: Any, py: Any, pz: Any, source: Any) -> Any:
+    x, y, z, ax, ay, az, s2, k, shift = source
+    dx = px - x
+    dy = py - y
+    dz = pz - z
+    # In this order the core radius costs no operation of its own: three multiply-adds.
+    f = velocity_factor(code, dx * dx + (dy * dy + (dz * dz + shift)), s2, k)
+    return f * (ay * dz - az * dy), f * (az * dx - ax * dz), f * (ax * dy - ay * dx)
+
+
+@njit(**_LOOP)
+def _velocity_loop(code: int, pack: Any, groups: int, points: Any, quads: int, sums: Any) -> None:
+    x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
+    for q in range(0, 4 * quads, 4):
+        px0, py0, pz0 = points[0, q], points[1, q], points[2, q]
+        px1, py1, pz1 = points[0, q + 1], points[1, q + 1], points[2, q + 1]
+        px2, py2, pz2 = points[0, q + 2], points[1, q + 2], points[2, q + 2]
+        px3, py3, pz3 = points[0, q + 3], points[1, q + 3], points[2, q + 3]
+        u0 = v0 = w0 = u1 = v1 = w1 = u2 = v2 = w2 = u3 = v3 = w3 = type(px0)(0.0)
+        for j in range(LANES * groups):
+            s = (x[j], y[j], z[j], ax[j], ay[j], az[j], s2[j], k[j], core_shift(code, s2[j]))
+            du, dv, dw = _velocity_pair(code, px0, py0, pz0, s)
+            u0 += du
+            v0 += dv
+            w0 += dw
+            du, dv, dw = _velocity_pair(code, px1, py1, pz1, s)
+            u1 += du
+            v1 += dv
+            w1 += dw
+            du, dv, dw = _velocity_pair(code, px2, py2, pz2, s)
+            u2 += du
+            v2 += dv
+            w2 += dw
+            du, dv, dw = _velocity_pair(code, px3, py3, pz3, s)
+            u3 += du
+            v3 += dv
+            w3 += dw
+        for row, a, b, c, d in ((0, u0, u1, u2, u3), (1, v0, v1, v2, v3), (2, w0, w1, w2, w3)):
+            sums[row, q] += a
+            sums[row, q + 1] += b
+            sums[row, q + 2] += c
+            sums[row, q + 3] += d
+
+
+@njit(**_TILE)
+def add_velocity(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+    """sums[:3] += sum 8 q/r^3 alpha x r over the list, for the first ``count`` points of the block."""
+    wide_vectors()
+    quads = (count + 3) // 4
+    if code == WINCKELMANS:
+        _velocity_loop(WINCKELMANS, pack, groups, points, quads, sums)
+    elif code == GAUSSIAN:
+        _velocity_loop(GAUSSIAN, pack, groups, points, quads, sums)
+    elif code == RANKINE:
+        _velocity_loop(RANKINE, pack, groups, points, quads, sums)
+    else:
+        _velocity_loop(ROSENHEAD_MOORE, pack, groups, points, quads, sums)
+
+
+@njit(**_LOOP)
+def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+    x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
+    for t in range(count):
+        px, py, pz = points[0, t], points[1, t], points[2, t]
+        u = v = w = a = b = c = type(px)(0.0)
+        xx = xy = xz = yx = yy = yz = zx = zy = type(px)(0.0)
+        for j in range(LANES * groups):
+            dx = px - x[j]
+            dy = py - y[j]
+            dz = pz - z[j]
+            d = dx * dx + (dy * dy + (dz * dz + core_shift(code, s2[j])))
+            g, h = gradient_factors(code, d, s2[j], k[j])
+            cx = ay[j] * dz - az[j] * dy
+            cy = az[j] * dx - ax[j] * dz
+            cz = ax[j] * dy - ay[j] * dx
+            u += g * cx
+            v += g * cy
+            w += g * cz
+            a += g * ax[j]
+            b += g * ay[j]
+            c += g * az[j]
+            cx *= h
+            cy *= h
+            cz *= h
+            xx += cx * dx
+            xy += cx * dy
+            xz += cx * dz
+            yx += cy * dx
+            yy += cy * dy
+            yz += cy * dz
+            zx += cz * dx
+            zy += cz * dy
+        for row, value in enumerate((u, v, w, xx, xy, xz, yx, yy, yz, zx, zy)):
+            sums[row, t] += value
+        for row, value in enumerate((a, b, c)):
+            sums[12 + row, t] += value
+
+
+@njit(**_TILE)
+def add_gradient(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+    """sums[:3] += 32 pi u; the rest is what ``join_gradient`` makes the gradient of."""
+    wide_vectors()
+    if code == WINCKELMANS:
+        _gradient_loop(WINCKELMANS, pack, groups, points, count, sums)
+    elif code == GAUSSIAN:
+        _gradient_loop(GAUSSIAN, pack, groups, points, count, sums)
+    elif code == RANKINE:
+        _gradient_loop(RANKINE, pack, groups, points, count, sums)
+    else:
+        _gradient_loop(ROSENHEAD_MOORE, pack, groups, points, count, sums)
+
+
+@njit(**_TILE)
+def join_gradient(count: int, sums: Any) -> None:
+    """Make sums[3:12] those of 32 pi du_i/dx_j, row by row, when the last pack has been added.
+
+    Two numbers at a time: what adds up three may do it in one sequence or another, and a function that is
+    compiled into two callers would then have two results.
+    """
+    for t in range(count):
+        a, b, c = sums[12, t], sums[13, t], sums[14, t]
+        sums[4, t] -= c
+        sums[5, t] += b
+        sums[6, t] += c
+        sums[8, t] -= a
+        sums[9, t] -= b
+        sums[10, t] += a
+        # The trace of (alpha x r) r is zero.
+        sums[11, t] = -(sums[3, t] + sums[7, t])
+
+
+@njit(**_LOOP)
+def _potential_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+    x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
+    for t in range(count):
+        px, py, pz = points[0, t], points[1, t], points[2, t]
+        a = b = c = u = v = w = type(px)(0.0)
+        for j in range(LANES * groups):
+            dx = px - x[j]
+            dy = py - y[j]
+            dz = pz - z[j]
+            d = dx * dx + (dy * dy + (dz * dz + core_shift(code, s2[j])))
+            green, zeta = potential_factors(code, d, s2[j], k[j])
+            a += green * ax[j]
+            b += green * ay[j]
+            c += green * az[j]
+            u += zeta * ax[j]
+            v += zeta * ay[j]
+            w += zeta * az[j]
+        for row, value in enumerate((a, b, c, u, v, w)):
+            sums[row, t] += value
+
+
+@njit(**_TILE)
+def add_potential(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+    """sums[:3] += 4 pi psi and sums[3:6] += 4 pi omega."""
+    wide_vectors()
+    if code == WINCKELMANS:
+        _potential_loop(WINCKELMANS, pack, groups, points, count, sums)
+    elif code == GAUSSIAN:
+        _potential_loop(GAUSSIAN, pack, groups, points, count, sums)
+    elif code == RANKINE:
+        _potential_loop(RANKINE, pack, groups, points, count, sums)
+    else:
+        _potential_loop(ROSENHEAD_MOORE, pack, groups, points, count, sums)
+
+
+@njit(**_TILE)
+def load_block(targets: Any, order: Any, first: int, count: int, points: Any) -> None:
+    """points[:, :count] = targets[order[first : first + count]], the last one repeated to a multiple of four.
+
+    An empty ``order`` means the targets as they stand.
+    """
+    for t in range(4 * ((count + 3) // 4)):
+        row = first + min(t, count - 1)
+        if order.size > 0:
+            row = order[row]
+        for c in range(3):
+            points[c, t] = targets[row, c]
+
+
+PAIR_SCALE = 1.0 / (32.0 * math.pi)
+"""Velocity and gradient from the sums of ``add_velocity`` and ``add_gradient``."""
+
+SCALE = 1.0 / (4.0 * math.pi)
+"""Potential and vorticity from the sums of ``add_potential``, and all of the expansions."""
+
+
+@njit(**_TILE)
+def store_block(sums: Any, row: int, scale: Any, order: Any, first: int, count: int, out: Any) -> None:
+    """Rows ``row``, ``row + 1``, ... of the sums, scaled, to the columns of ``out (m, k)``."""
+    factor = type(sums[0, 0])(scale)
+    for t in range(count):
+        target = first + t
+        if order.size > 0:
+            target = order[target]
+        for c in range(out.shape[1]):
+            out[target, c] = sums[row + c, t] * factor
+
+
+@njit(**_TILE)
+def block_arrays(like: Any, rows: int) -> Any:
+    """Scratch of one chunk: an empty pack, block points and block sums of the dtype of the array ``like``."""
+    width = PACK_BYTES // like.itemsize
+    # Rows start on cache lines, or every vector load would touch two.
+    raw = np.empty(8 * width + 64 // like.itemsize, like.dtype)
+    skip = (-(raw.ctypes.data // like.itemsize)) % (64 // like.itemsize)
+    pack = raw[skip : skip + 8 * width].reshape(8, width)
+    return pack, np.empty((3, BLOCK), like.dtype), np.empty((rows, BLOCK), like.dtype)

@@ -1,0 +1,292 @@
+"""Velocity and its gradient by the influence tree, one walk per block of targets.
+
+A walk starts at the root and collects a list: a node far enough from the whole block gives its supervorton, a
+nearer one is opened, and a near leaf gives its supervorton or, with ``originals``, its vortons (Gourlay, part
+12: then a vorton moves itself by exactly nothing). The list is summed by the loops of the direct sum. "Far
+enough" is
+
+* ``BOX`` (Gourlay, part 3): the block does not touch the box of the node, grown on each side by ``opening``
+  times the cell size of its layer. Useful values are 1e-4 (fast, rough) to 4; infinity with ``originals`` is
+  the direct sum. The root is always opened, and a tree of one cell is the direct sum.
+* ``ANGLE`` (Barnes and Hut 1986): radius < opening x distance, with the distance from the centre of the node
+  to the nearest point of the block and the radius to the farthest corner of its cell; 0 < opening <= 1.
+
+Supervortons act with the regularised kernel at every distance. The singular far field is not used anywhere,
+so a node inside a few core radii needs no guard of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.blocks import Blocks, point_blocks
+from ecs_fluid.kernels.biot_savart.pairwise import (
+    GRADIENT_SUMS,
+    PAIR_SCALE,
+    VELOCITY_SUMS,
+    add_gradient,
+    add_velocity,
+    block_arrays,
+    join_gradient,
+    load_block,
+    pad_pack,
+    store_block,
+)
+from ecs_fluid.kernels.biot_savart.regularisation import core_constant
+from ecs_fluid.kernels.biot_savart.tree_build import Tree
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.vectors import INLINE
+
+BOX, ANGLE = 0, 1
+
+_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+_PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+_STACK = (
+    512  # a walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count
+)
+
+
+# What is called for each node gets numbers: a tuple of arrays that is passed on costs two counts of
+# references for each of them, more than all the rest.
+
+
+@njit(**INLINE)
+def touches(layer: int, cell: Any, origin: Any, spacing: Any, low: Any, high: Any, margin: float) -> bool:
+    """Does the block low..high touch the ``cell`` (i, j, k) of this layer, grown by margin x its size?
+
+    All but ``layer`` and ``margin`` are tuples of three.
+    """
+    scale = float(np.int64(1) << np.int64(layer))
+    for a in range(3):
+        size = spacing[a] * scale
+        left = origin[a] + size * cell[a]
+        if high[a] < left - margin * size or low[a] > left + size + margin * size:
+            return False
+    return True
+
+
+@njit(**INLINE)
+def is_far(vortons: Any, x: Any, y: Any, z: Any, radius: Any, low: Any, high: Any, theta: float) -> bool:
+    """Is the radius of a node smaller than theta x the distance of its centre from the block low..high?"""
+    dx = max(low[0] - np.float64(x), np.float64(x) - high[0], 0.0)
+    dy = max(low[1] - np.float64(y), np.float64(y) - high[1], 0.0)
+    dz = max(low[2] - np.float64(z), np.float64(z) - high[2], 0.0)
+    r = np.float64(radius)
+    return bool(vortons == 1 or r * r < theta * theta * (dx * dx + dy * dy + dz * dz))
+
+
+@njit(**INLINE)
+def _append(code: int, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: Any) -> None:
+    for a in range(3):
+        pack[a, at] = x[a, row]
+        pack[3 + a, at] = alpha[a, row]
+    s2 = sigma[row] * sigma[row]
+    pack[6, at] = s2
+    pack[7, at] = core_constant(code, s2)
+
+
+@njit(**_PART)
+def _begin(
+    code: int, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any, stack: Any,
+    pack: Any,
+) -> Any:  # fmt: skip
+    """The root, on the stack or in the pack: the depth of the one and the filled length of the other."""
+    layer = tree.cells.shape[0] - 1
+    root = tree.first[layer]
+    if tree.vortons[root] == 0:
+        return 0, 0
+    x, y, z, radius = tree.x[0, root], tree.x[1, root], tree.x[2, root], tree.radius[root]
+    box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
+    alone = layer == 0 and not originals
+    if alone or (criterion == ANGLE and is_far(tree.vortons[root], x, y, z, radius, *box, opening)):
+        _append(code, pack, 0, tree.x, tree.alpha, tree.sigma, root)
+        return 0, 1
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = layer, 0, 0, 0
+    return 1, 0
+
+
+@njit(**_PART)
+def _walk(
+    code: int, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any,
+    stack: Any, depth: int, resume: int, pack: Any, filled: int,
+) -> Any:  # fmt: skip
+    """Go on with a walk until the pack is full or the stack, of nodes to be opened, is empty.
+
+    Returns the filled length, the depth of the stack, and how many vortons of the leaf on its top are
+    already in an earlier pack.
+    """
+    width = pack.shape[1]
+    cells, first, vortons, radius, start = tree.cells, tree.first, tree.vortons, tree.radius, tree.start
+    x, alpha, sigma, sx, sa, ssigma = tree.x, tree.alpha, tree.sigma, tree.sx, tree.sa, tree.ssigma
+    box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
+    origin = tree.origin[0], tree.origin[1], tree.origin[2]
+    spacing = tree.spacing[0], tree.spacing[1], tree.spacing[2]
+    while depth > 0 and filled + 8 <= width:
+        depth -= 1
+        layer, i, j, k = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+        if layer == 0:
+            cell = (i * cells[0, 1] + j) * cells[0, 2] + k
+            begin = start[cell] + resume
+            end = min(start[cell + 1], begin + width - filled)
+            for row in range(begin, end):
+                _append(code, pack, filled, sx, sa, ssigma, row)
+                filled += 1
+            resume = 0
+            if end < start[cell + 1]:
+                resume = end - start[cell]
+                depth += 1
+            continue
+        below = layer - 1
+        nx, ny, nz = cells[below, 0], cells[below, 1], cells[below, 2]
+        for ci in range(2 * i, min(2 * i + 2, nx)):
+            for cj in range(2 * j, min(2 * j + 2, ny)):
+                row = first[below] + (ci * ny + cj) * nz
+                for ck in range(2 * k, min(2 * k + 2, nz)):
+                    node = row + ck
+                    count = vortons[node]
+                    if count == 0:
+                        continue
+                    if below == 0 and not originals:
+                        whole = True
+                    elif criterion == BOX:
+                        whole = not touches(below, (ci, cj, ck), origin, spacing, *box, opening)
+                    else:
+                        whole = is_far(
+                            count, x[0, node], x[1, node], x[2, node], radius[node], *box, opening
+                        )  # fmt: skip
+                    if whole:
+                        _append(code, pack, filled, x, alpha, sigma, node)
+                        filled += 1
+                    else:
+                        stack[depth, 0], stack[depth, 1] = below, ci
+                        stack[depth, 2], stack[depth, 3] = cj, ck
+                        depth += 1
+    return filled, depth, resume
+
+
+@njit(**_PART)
+def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
+    for a in range(3):
+        low[a] = points[a, 0]
+        high[a] = points[a, 0]
+        for t in range(1, count):
+            low[a] = min(low[a], np.float64(points[a, t]))
+            high[a] = max(high[a], np.float64(points[a, t]))
+
+
+@njit(**_OPTIONS)
+def _velocity(
+    code: int,
+    targets: Any,
+    order: Any,
+    starts: Any,
+    tree: Any,
+    criterion: int,
+    opening: float,
+    originals: bool,
+    u: Any,
+) -> int:
+    blocks, pairs = starts.size - 1, 0
+    chunks = min(blocks, 4 * CHUNKS)
+    for chunk in prange(chunks):
+        pack, points, sums = block_arrays(tree.ssigma, VELOCITY_SUMS)
+        stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
+        for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
+            first, count = starts[b], starts[b + 1] - starts[b]
+            load_block(targets, order, first, count, points)
+            _bounds(points, count, low, high)
+            sums[:] = 0.0
+            depth, filled = _begin(code, tree, criterion, opening, originals, low, high, stack, pack)
+            resume = 0
+            while depth + filled > 0:
+                filled, depth, resume = _walk(
+                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
+                )
+                add_velocity(code, pack, pad_pack(pack, filled), points, count, sums)
+                pairs += filled * count
+                filled = 0
+            store_block(sums, 0, PAIR_SCALE, order, first, count, u)
+    return pairs
+
+
+@njit(**_OPTIONS)
+def _velocity_gradient(
+    code: int, targets: Any, order: Any, starts: Any, tree: Any,
+    criterion: int, opening: float, originals: bool,
+    u: Any, du: Any,
+) -> int:  # fmt: skip
+    blocks, pairs = starts.size - 1, 0
+    chunks = min(blocks, 4 * CHUNKS)
+    for chunk in prange(chunks):
+        pack, points, sums = block_arrays(tree.ssigma, GRADIENT_SUMS)
+        stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
+        for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
+            first, count = starts[b], starts[b + 1] - starts[b]
+            load_block(targets, order, first, count, points)
+            _bounds(points, count, low, high)
+            sums[:] = 0.0
+            depth, filled = _begin(code, tree, criterion, opening, originals, low, high, stack, pack)
+            resume = 0
+            while depth + filled > 0:
+                filled, depth, resume = _walk(
+                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
+                )
+                add_gradient(code, pack, pad_pack(pack, filled), points, count, sums)
+                pairs += filled * count
+                filled = 0
+            join_gradient(count, sums)
+            store_block(sums, 0, PAIR_SCALE, order, first, count, u)
+            store_block(sums, 3, PAIR_SCALE, order, first, count, du)
+    return pairs
+
+
+def at_leaves(tree: Tree, originals: bool) -> bool:
+    """Whether vortons stand at the leaves."""
+    # One supervorton for everything would be no answer: a tree of one cell is summed directly.
+    return bool(originals) or len(tree.cells) == 1
+
+
+def velocity(
+    code: int,
+    targets: NDArray[Any],
+    tree: Tree,
+    u: NDArray[Any],
+    *,
+    blocks: Blocks | None = None,
+    criterion: int = BOX,
+    opening: float,
+    originals: bool = False,
+) -> int:
+    """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m] with regularisation ``code``; overwrites ``u``.
+
+    ``blocks`` groups the targets (``grid_blocks`` for grid points); without it they are sorted here.
+    All arrays have the dtype of the tree. ``opening``: see the top of this file. Returns the number of pairs
+    of a target and a vorton or supervorton.
+    """
+    order, starts = point_blocks(targets) if blocks is None else blocks
+    leaves = at_leaves(tree, originals)
+    return int(_velocity(code, targets, order, starts, tree, criterion, float(opening), leaves, u))
+
+
+def velocity_gradient(
+    code: int,
+    targets: NDArray[Any],
+    tree: Tree,
+    u: NDArray[Any],
+    du: NDArray[Any],
+    *,
+    blocks: Blocks | None = None,
+    criterion: int = BOX,
+    opening: float,
+    originals: bool = False,
+) -> int:
+    """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
+    order, starts = point_blocks(targets) if blocks is None else blocks
+    rows = du.reshape(targets.shape[0], 9)
+    leaves = at_leaves(tree, originals)
+    how = criterion, float(opening), leaves
+    return int(_velocity_gradient(code, targets, order, starts, tree, *how, u, rows))

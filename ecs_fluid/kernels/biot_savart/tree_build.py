@@ -1,0 +1,237 @@
+"""Influence tree over cell-sorted vortons: layers of supervortons, each with half the cells of the one below.
+
+Source: Gourlay, part 3 (nested grid, supervortons) and part 12 (original vortons at the leaves). Layer 0 is
+the uniform grid; a parent covers 2 x 2 x 2 children, or fewer at a far face: cell counts are halved rounding
+up, so any count works. The supervorton of a node carries
+
+    strength  sum alpha_i          centre  sum |alpha_i| x_i / sum |alpha_i|
+    sigma^2   sum |alpha_i| sigma_i^2 / sum |alpha_i|   (core radius weighted like the centre)
+
+A node of one vorton is that vorton, to the bit. ``tree`` sums over the nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+
+_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+
+
+class Tree(NamedTuple):
+    """Nodes of all layers in one set of arrays; layer l has rows first[l] : first[l + 1], the root last."""
+
+    origin: NDArray[np.float64]
+    """(3,) m"""
+    spacing: NDArray[np.float64]
+    """(3,) m, of layer 0; of layer l it is 2^l times that"""
+    cells: NDArray[np.int64]
+    """(layers, 3); the linear index inside a layer is (i ny + j) nz + k"""
+    first: NDArray[np.int64]
+    """(layers + 1,)"""
+    x: NDArray[Any]
+    """(3, nodes) centre, m"""
+    alpha: NDArray[Any]
+    """(3, nodes) strength, m^3/s"""
+    sigma: NDArray[Any]
+    """(nodes,) core radius, m"""
+    radius: NDArray[Any]
+    """(nodes,) from the centre to the farthest corner of the cell, m; 0 for a single vorton"""
+    vortons: NDArray[np.int64]
+    """(nodes,) vortons below the node"""
+    start: NDArray[np.int64]
+    """(cells of layer 0 + 1,) first sorted source of each leaf"""
+    sx: NDArray[Any]
+    """(3, n) sorted sources, m"""
+    sa: NDArray[Any]
+    """(3, n) m^3/s"""
+    ssigma: NDArray[Any]
+    """(n,) m"""
+
+
+NODES = 9
+"""Fields of Tree that describe its nodes; the last four are the sources themselves."""
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _magnitude(alpha: Any, i: Any) -> float:
+    x, y, z = np.float64(alpha[0, i]), np.float64(alpha[1, i]), np.float64(alpha[2, i])
+    return float(np.sqrt(x * x + y * y + z * z))
+
+
+@njit(**_OPTIONS)
+def fill_leaves(
+    begin: int, end: int, start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, sigma: Any,
+    count: Any, weight: Any,
+) -> None:  # fmt: skip
+    """Nodes of the cells begin to end, from their vortons; ``weight`` (nodes,) is the sum of |alpha|."""
+    leaves = end - begin
+    for chunk in prange(CHUNKS):
+        for c in range(begin + chunk * leaves // CHUNKS, begin + (chunk + 1) * leaves // CHUNKS):
+            first, last = start[c], start[c + 1]
+            count[c] = last - first
+            total_weight = 0.0
+            for i in range(first, last):
+                total_weight += _magnitude(sa, i)
+            weight[c] = total_weight
+            px = py = pz = ax = ay = az = s2 = weights = 0.0
+            for i in range(first, last):
+                w = 1.0  # a cell without strength still has a centre: the mean position
+                if total_weight > 0.0:
+                    w = _magnitude(sa, i)
+                weights += w
+                px += w * sx[0, i]
+                py += w * sx[1, i]
+                pz += w * sx[2, i]
+                ax += sa[0, i]
+                ay += sa[1, i]
+                az += sa[2, i]
+                s2 += w * np.float64(ssigma[i]) ** 2
+            if last - first == 1:
+                sigma[c] = ssigma[first]
+                for a in range(3):
+                    x[a, c] = sx[a, first]
+                    alpha[a, c] = sa[a, first]
+            elif last > first:
+                sigma[c] = np.sqrt(s2 / weights)
+                x[0, c], x[1, c], x[2, c] = px / weights, py / weights, pz / weights
+                alpha[0, c], alpha[1, c], alpha[2, c] = ax, ay, az
+            else:
+                sigma[c] = 1.0
+                for a in range(3):
+                    x[a, c] = 0.0
+                    alpha[a, c] = 0.0
+
+
+@njit(**_OPTIONS)
+def fill_parents(
+    lowest: int, spans: Any, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any,
+    weight: Any,
+) -> None:  # fmt: skip
+    """Nodes from their children: of the layers over ``lowest`` and upwards those of each row of ``spans``."""
+    for step in range(spans.shape[0]):
+        below = lowest + step
+        nx, ny, nz = cells[below]
+        _, my, mz = cells[below + 1]
+        begin, parents = spans[step, 0], spans[step, 1] - spans[step, 0]
+        chunks = min(CHUNKS, parents)
+        for chunk in prange(chunks):
+            mean, strength = np.empty((2, 4)), np.empty(3)
+            for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
+                node = first[below + 1] + p
+                i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
+                total = 0
+                weights = plain = 0.0
+                occupied = 0
+                only = np.int64(-1)
+                mean[:] = 0.0
+                strength[:] = 0.0
+                for i in range(i0, min(i0 + 2, nx)):
+                    for j in range(j0, min(j0 + 2, ny)):
+                        for k in range(k0, min(k0 + 2, nz)):
+                            child = first[below] + (i * ny + j) * nz + k
+                            if count[child] == 0:
+                                continue
+                            occupied += 1
+                            only = child
+                            total += count[child]
+                            w = weight[child]
+                            weights += w
+                            plain += count[child]
+                            s2 = np.float64(sigma[child]) ** 2
+                            mean[0, 3] += w * s2
+                            mean[1, 3] += count[child] * s2
+                            for a in range(3):
+                                mean[0, a] += w * x[a, child]
+                                mean[1, a] += count[child] * x[a, child]
+                                strength[a] += alpha[a, child]
+                count[node] = total
+                weight[node] = weights
+                if occupied == 1:
+                    sigma[node] = sigma[only]
+                    for a in range(3):
+                        x[a, node] = x[a, only]
+                        alpha[a, node] = alpha[a, only]
+                else:
+                    by = 0 if weights > 0.0 else 1
+                    norm = max(weights if weights > 0.0 else plain, 1e-300)
+                    sigma[node] = np.sqrt(mean[by, 3] / norm) if total > 0 else 1.0
+                    for a in range(3):
+                        x[a, node] = mean[by, a] / norm
+                        alpha[a, node] = strength[a]
+
+
+@njit(**_OPTIONS)
+def fill_radii(
+    lowest: int, spans: Any, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any,
+    radius: Any,
+) -> None:  # fmt: skip
+    """Distance from the centre to the farthest corner of the cell (where it lies in the grid).
+
+    Of the layers from ``lowest`` upwards, the nodes of each row of ``spans``.
+    """
+    for step in range(spans.shape[0]):
+        layer = lowest + step
+        begin, nodes = spans[step, 0], spans[step, 1] - spans[step, 0]
+        ny, nz = cells[layer, 1], cells[layer, 2]
+        size = np.int64(1) << np.int64(layer)
+        chunks = min(CHUNKS, nodes)
+        for chunk in prange(chunks):
+            for n in range(begin + chunk * nodes // chunks, begin + (chunk + 1) * nodes // chunks):
+                node = first[layer] + n
+                r2 = 0.0
+                if count[node] > 1:
+                    for a in range(3):
+                        i = n // (ny * nz) if a == 0 else ((n // nz) % ny if a == 1 else n % nz)
+                        low = origin[a] + spacing[a] * (i * size)
+                        high = origin[a] + spacing[a] * min((i + 1) * size, cells[0, a])
+                        centre = np.float64(x[a, node])
+                        r2 += max(centre - low, high - centre) ** 2
+                radius[node] = np.sqrt(r2)
+
+
+def layers_of(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Fields ``cells`` and ``first`` of the tree over a grid of that many cells (3,)."""
+    layers = [np.asarray(cells, np.int64)]
+    while layers[-1].max() > 1:
+        layers.append((layers[-1] + 1) // 2)
+    counts = np.array(layers)
+    first = np.zeros(len(layers) + 1, np.int64)
+    np.cumsum(counts.prod(axis=1), out=first[1:])
+    return counts, first
+
+
+def build(
+    origin: NDArray[np.float64],
+    spacing: NDArray[np.float64],
+    cells: NDArray[np.int64],
+    start: NDArray[np.int64],
+    sx: NDArray[Any],
+    sa: NDArray[Any],
+    ssigma: NDArray[Any],
+) -> Tree:
+    """Tree over sources ``sx, sa (3, n)``, ``ssigma (n,)`` sorted by the cells of a uniform grid.
+
+    ``origin, spacing (3,)`` [m] and ``cells (3,)`` are the grid; its cell c holds the sources
+    start[c] : start[c + 1], which lie in the cell. Node arrays have the dtype of the sources; sums run in
+    float64.
+    """
+    counts, first = layers_of(cells)
+    nodes, real = int(first[-1]), sx.dtype
+    x, alpha = np.empty((3, nodes), real), np.empty((3, nodes), real)
+    sigma, radius = np.empty(nodes, real), np.empty(nodes, real)
+    count, weight = np.empty(nodes, np.int64), np.empty(nodes)
+    spans = np.zeros((len(counts), 2), np.int64)
+    spans[:, 1] = np.diff(first)
+    fill_leaves(0, int(spans[0, 1]), start, sx, sa, ssigma, x, alpha, sigma, count, weight)
+    fill_parents(0, spans[1:], counts, first, x, alpha, sigma, count, weight)
+    corner, size = np.asarray(origin, np.float64), np.asarray(spacing, np.float64)
+    fill_radii(0, spans, counts, first, corner, size, x, count, radius)
+    return Tree(
+        corner, size, counts, first, x, alpha, sigma, radius, count, start, sx, sa, ssigma,
+    )  # fmt: skip

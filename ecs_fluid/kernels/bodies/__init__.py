@@ -1,0 +1,1 @@
+"""Rigid bodies: rotation, shapes, contacts, impacts, drag and buoyancy."""

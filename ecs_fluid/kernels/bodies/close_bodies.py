@@ -1,0 +1,80 @@
+"""Pairs of bodies that may meet: a sweep along x over balls around them. Everything is float64."""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.contacts import CONTAINER
+
+
+@njit(cache=True)
+def _longer(pairs: np.ndarray) -> np.ndarray:
+    more = np.empty((2 * len(pairs), 2), np.int64)
+    more[: len(pairs)] = pairs
+    return more
+
+
+@njit(cache=True)
+def _in_order_of_rows(pairs: np.ndarray, n: int) -> np.ndarray:
+    """The pairs (m, 2) by their first row, then by their second: counted by the first, inserted within it."""
+    start = np.zeros(n + 1, np.int64)
+    for p in range(len(pairs)):
+        start[pairs[p, 0] + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    out, filled = np.empty_like(pairs), start[:n].copy()
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        place = filled[a]
+        filled[a] += 1
+        while place > start[a] and out[place - 1, 1] > b:
+            out[place, 0], out[place, 1] = out[place - 1, 0], out[place - 1, 1]
+            place -= 1
+        out[place, 0], out[place, 1] = a, b
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def close_pairs(x: np.ndarray, reach: np.ndarray, shape: np.ndarray, motion: np.ndarray) -> np.ndarray:
+    """Pairs (m, 2) of bodies whose balls of radius `reach` meet, one of them free.
+
+    Containers pair with every free body. The order depends on the rows and positions only.
+    """
+    n = len(x)
+    order = np.argsort(x[:, 0] - reach, kind="mergesort")
+    # Neighbours in the sweep lie side by side in memory.
+    sx, sy, sz, sr = x[order, 0], x[order, 1], x[order, 2], reach[order]
+    solid, free = shape[order] != CONTAINER, motion[order] == 2
+    pairs = np.empty((max(64, 4 * n), 2), np.int64)
+    count = 0
+    for k in range(n):
+        if not solid[k]:
+            continue
+        end = sx[k] + sr[k]
+        for m in range(k + 1, n):
+            if sx[m] - sr[m] > end:
+                break
+            total = sr[k] + sr[m]
+            d = (sx[k] - sx[m]) ** 2 + (sy[k] - sy[m]) ** 2 + (sz[k] - sz[m]) ** 2
+            if d > total * total or not solid[m] or not (free[k] or free[m]):
+                continue
+            if count == len(pairs):
+                pairs = _longer(pairs)
+            a, b = order[k], order[m]
+            pairs[count, 0], pairs[count, 1] = min(a, b), max(a, b)
+            count += 1
+    for a in range(n):
+        if shape[a] != CONTAINER:
+            continue
+        for b in range(n):
+            if b == a or shape[b] == CONTAINER or (motion[a] != 2 and motion[b] != 2):
+                continue
+            if count == len(pairs):
+                pairs = _longer(pairs)
+            pairs[count, 0], pairs[count, 1] = a, b
+            count += 1
+    # In the order of the rows: the sweep's own order would change with every body that overtakes another.
+    return _in_order_of_rows(pairs[:count], n)

@@ -1,0 +1,474 @@
+"""Rigid bodies as plain arrays, and impulses at their contacts by Gauss-Seidel sweeps.
+
+Contacts are solved one after the other in a fixed order, forth and back, so the result depends on nothing
+but the state. Two sweeps, forth and back, are one step of a conjugate gradient method, which carries loads
+through stacks: sweeps alone take a number that grows with the square of the height. Everything is float64.
+
+Source of the method of conjugate gradients: Silcowitz-Hansen, Niebe and Erleben, "A nonsmooth nonlinear
+conjugate gradient method for interactive contact force problems", The Visual Computer 26, 893 (2010).
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.contacts import BALL
+from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+SETTLED = 1e-13
+"""Change of a contact's velocity, m/s, below which the impulse solver stops."""
+
+TURNS = 64
+"""Contacts between two in a sweep that stand side by side in the table."""
+
+LIKE_A_BALL = 1e-12
+"""Relative difference of the moments of inertia below which a free spin keeps its axis."""
+
+SAME_PLACE = 0.2
+"""Part of the smaller body's radius by which a contact may have moved and still be the same."""
+
+
+class Memory(NamedTuple):
+    """Forces of the last contacts, from which the next solution starts.
+
+    who (c, 2): rows of the two bodies, in rising order; place (c, 3) m; force (c, 3): on the second body, N.
+    """
+
+    who: np.ndarray
+    place: np.ndarray
+    force: np.ndarray
+
+
+class Bodies(NamedTuple):
+    """Bodies of a world in one table: arrays of n rows, float64 and int64.
+
+    shape: 0 ball, 1 polytope, 2 container. radius: of the ball, or of the ball round the polytope, m.
+    hull: number in `Hulls`. motion: 2 for bodies that impulses move. inertia (n, 3, 3): body axes, kg m^2.
+    """
+
+    x: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    angular_velocity: np.ndarray
+    mass: np.ndarray
+    inertia: np.ndarray
+    motion: np.ndarray
+    restitution: np.ndarray
+    friction: np.ndarray
+    shape: np.ndarray
+    radius: np.ndarray
+    hull: np.ndarray
+
+
+@njit(cache=True)
+def alike(inertia: np.ndarray) -> bool:
+    """Whether a tensor (3, 3) is a number times the unit tensor, to LIKE_A_BALL of that number."""
+    mean = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / 3.0
+    uneven = 0.0
+    for j in range(3):
+        for k in range(3):
+            uneven = max(uneven, abs(inertia[j, k] - (mean if j == k else 0.0)))
+    return uneven <= LIKE_A_BALL * mean
+
+
+@njit(cache=True)
+def _inverse_inertia(bodies: Bodies, who: np.ndarray) -> np.ndarray:
+    """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move, zero else."""
+    n = len(bodies.x)
+    out, wanted = np.zeros((n, 3, 3)), np.zeros(n, np.bool_)
+    for c in range(len(who)):
+        wanted[who[c, 0]], wanted[who[c, 1]] = True, True
+    for i in range(n):
+        if not wanted[i] or bodies.motion[i] != 2:
+            continue
+        if alike(bodies.inertia[i]):
+            for k in range(3):
+                out[i, k, k] = 1.0 / bodies.inertia[i, k, k]
+        else:
+            turn = matrix_of(bodies.q[i])
+            out[i] = turn @ np.linalg.inv(bodies.inertia[i]) @ turn.T
+    return out
+
+
+@njit(cache=True)
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(cache=True, error_model="numpy")
+def _across(x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A unit vector across the unit vector (x, y, z)."""
+    ox, oy, oz = 1.0, 0.0, 0.0
+    if abs(y) < abs(x):
+        ox, oy = 0.0, 1.0
+    if abs(z) < min(abs(x), abs(y)):
+        ox, oy, oz = 0.0, 0.0, 1.0
+    fx, fy, fz = y * oz - z * oy, z * ox - x * oz, x * oy - y * ox
+    size = math.sqrt(fx * fx + fy * fy + fz * fz)
+    return fx / size, fy / size, fz / size
+
+
+@njit(cache=True)
+def contact_friction(bodies: Bodies, who: np.ndarray) -> np.ndarray:
+    """Coefficients (c,) of Coulomb's friction of contacts: the geometric mean of both bodies'."""
+    out = np.empty(len(who))
+    for c in range(len(who)):
+        out[c] = math.sqrt(bodies.friction[who[c, 0]] * bodies.friction[who[c, 1]])
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def contact_rows(
+    bodies: Bodies, who: np.ndarray, points: np.ndarray, friction: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows J (3, c, 12) that take both bodies' velocities to the contact's, and M^-1 J (3, c, 12).
+
+    Directions 0, 1, 2 are the normal and two tangents; contacts without friction have the normal only.
+    Columns 0 to 5 belong to the first body (v, spin), 6 to 11 to the second. An impulse along the normal
+    turns no ball. That of two balls acts along the line of their centres as they are now: along the normal of
+    a touch to come, through the centres, it would change the angular momentum. It never adds energy.
+    """
+    x, mass, motion, shape = bodies.x, bodies.mass, bodies.motion, bodies.shape
+    inverse = _inverse_inertia(bodies, who)
+    rows, weighted = np.empty((3, len(who), 12)), np.empty((3, len(who), 12))
+    for c in range(len(who)):
+        dx, dy, dz = points[c, 3], points[c, 4], points[c, 5]
+        for d in range(1 if friction[c] == 0.0 else 3):
+            if d == 1:
+                dx, dy, dz = _across(dx, dy, dz)
+            elif d == 2:
+                nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
+                dx, dy, dz = ny * dz - nz * dy, nz * dx - nx * dz, nx * dy - ny * dx
+            for side in range(2):
+                i, sign, k = who[c, side], 1.0 if side else -1.0, 6 * side
+                rx, ry, rz = points[c, 0] - x[i, 0], points[c, 1] - x[i, 1], points[c, 2] - x[i, 2]
+                ax, ay, az = (
+                    sign * (ry * dz - rz * dy),
+                    sign * (rz * dx - rx * dz),
+                    sign * (rx * dy - ry * dx),
+                )
+                if d == 0 and shape[i] == BALL:
+                    ax, ay, az = 0.0, 0.0, 0.0
+                rows[d, c, k], rows[d, c, k + 1], rows[d, c, k + 2] = sign * dx, sign * dy, sign * dz
+                rows[d, c, k + 3], rows[d, c, k + 4], rows[d, c, k + 5] = ax, ay, az
+                if motion[i] != 2:
+                    for j in range(6):
+                        weighted[d, c, k + j] = 0.0
+                    continue
+                light = sign / mass[i]
+                weighted[d, c, k], weighted[d, c, k + 1] = light * dx, light * dy
+                weighted[d, c, k + 2] = light * dz
+                for j in range(3):
+                    turned = inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
+                    weighted[d, c, k + 3 + j] = turned
+        if shape[who[c, 0]] == BALL and shape[who[c, 1]] == BALL:
+            _between_centres(x, mass, motion, who[c, 0], who[c, 1], weighted, c)
+    return rows, weighted
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _between_centres(
+    x: np.ndarray, mass: np.ndarray, motion: np.ndarray, a: int, b: int, weighted: np.ndarray, c: int
+) -> None:
+    """Turn the changes of velocity in the weighted row of contact c of two balls to their centres' line."""
+    dx, dy, dz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    size = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if size != 0.0:
+        light_a = 1.0 / mass[a] if motion[a] == 2 else 0.0
+        light_b = 1.0 / mass[b] if motion[b] == 2 else 0.0
+        wx, wy, wz = dx / size, dy / size, dz / size
+        weighted[0, c, 0], weighted[0, c, 6] = -light_a * wx, light_b * wx
+        weighted[0, c, 1], weighted[0, c, 7] = -light_a * wy, light_b * wy
+        weighted[0, c, 2], weighted[0, c, 8] = -light_a * wz, light_b * wz
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def contact_speed(
+    rows: np.ndarray, d: int, c: int, v: np.ndarray, angular_velocity: np.ndarray, a: int, b: int
+) -> float:
+    """Relative velocity of body b to body a along direction d of contact c, m/s; rows (3, c, 12).
+
+    Written out: a branch or a loop here would count references to every array at each visit.
+    """
+    total = 0.0
+    total += rows[d, c, 0] * v[a, 0] + rows[d, c, 3] * angular_velocity[a, 0]
+    total += rows[d, c, 6] * v[b, 0] + rows[d, c, 9] * angular_velocity[b, 0]
+    total += rows[d, c, 1] * v[a, 1] + rows[d, c, 4] * angular_velocity[a, 1]
+    total += rows[d, c, 7] * v[b, 1] + rows[d, c, 10] * angular_velocity[b, 1]
+    total += rows[d, c, 2] * v[a, 2] + rows[d, c, 5] * angular_velocity[a, 2]
+    total += rows[d, c, 8] * v[b, 2] + rows[d, c, 11] * angular_velocity[b, 2]
+    return total
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _push(
+    weighted: np.ndarray,
+    d: int,
+    c: int,
+    v: np.ndarray,
+    angular_velocity: np.ndarray,
+    a: int,
+    b: int,
+    impulse: float,
+) -> None:
+    """Apply an impulse along direction d of contact c; weighted (3, c, 12)."""
+    v[a, 0] += impulse * weighted[d, c, 0]
+    v[a, 1] += impulse * weighted[d, c, 1]
+    v[a, 2] += impulse * weighted[d, c, 2]
+    angular_velocity[a, 0] += impulse * weighted[d, c, 3]
+    angular_velocity[a, 1] += impulse * weighted[d, c, 4]
+    angular_velocity[a, 2] += impulse * weighted[d, c, 5]
+    v[b, 0] += impulse * weighted[d, c, 6]
+    v[b, 1] += impulse * weighted[d, c, 7]
+    v[b, 2] += impulse * weighted[d, c, 8]
+    angular_velocity[b, 0] += impulse * weighted[d, c, 9]
+    angular_velocity[b, 1] += impulse * weighted[d, c, 10]
+    angular_velocity[b, 2] += impulse * weighted[d, c, 11]
+
+
+@njit(cache=True)
+def _in_turn(target: np.ndarray, gained: np.ndarray) -> np.ndarray:
+    """The contacts that can act, so ordered that neighbours in the list seldom share a body.
+
+    The rows come body by body: each visit would wait for the one before to have moved that body.
+    """
+    acting = np.empty(len(target), np.int64)
+    count = 0
+    for c in range(len(target)):
+        if target[c] > -math.inf or gained[c, 0] > 0.0:
+            acting[count] = c
+            count += 1
+    out = np.empty(count, np.int64)
+    stride, k = (count + TURNS - 1) // TURNS, 0
+    for first in range(stride):
+        for c in range(first, count, stride):
+            out[k] = acting[c]
+            k += 1
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _carry_on(
+    v: np.ndarray,
+    angular_velocity: np.ndarray,
+    weighted: np.ndarray,
+    line: np.ndarray,
+    pair: np.ndarray,
+    central: np.ndarray,
+    turn: np.ndarray,
+    ease: np.ndarray,
+    load: np.ndarray,
+    gained: np.ndarray,
+    former: np.ndarray,
+    way: np.ndarray,
+    fell: float,
+) -> float:
+    """Go on along the way of all sweeps so far, as conjugate gradients do; returns the new `fell`.
+
+    way (count, 3): the former direction, kg m/s; it becomes d + beta way with the change d of the impulses in
+    the last two sweeps, from `former` (count, 3) on, and beta = |d|^2/fell where fell is the former |d|^2, J,
+    of the norm in which an impulse counts by the energy that it alone would give. beta is 0 where |d| grew.
+    """
+    now = 0.0
+    for k in range(len(turn)):
+        c = turn[k]
+        former[k, 0] = load[k] - former[k, 0]
+        now += former[k, 0] * former[k, 0] / ease[c, 0]
+        if line[k, 11] != 0.0:
+            for d in range(1, 3):
+                former[k, d] = gained[c, d] - former[k, d]
+                now += former[k, d] * former[k, d] / ease[c, d]
+    part = now / fell if now < fell else 0.0
+    for k in range(len(turn)):
+        c, a, b = turn[k], pair[k, 0], pair[k, 1]
+        ahead = part * way[k, 0]
+        way[k, 0] = former[k, 0] + ahead
+        change = max(load[k] + ahead, 0.0) - load[k]
+        load[k] += change
+        if central[k]:
+            for j in range(3):
+                v[a, j] += change * line[k, 3 + j]
+                v[b, j] += change * line[k, 6 + j]
+        elif change != 0.0:
+            _push(weighted, 0, c, v, angular_velocity, a, b, change)
+        if line[k, 11] == 0.0:
+            continue
+        for d in range(1, 3):
+            change = part * way[k, d]
+            way[k, d] = former[k, d] + change
+            gained[c, d] += change
+            if change != 0.0:
+                _push(weighted, d, c, v, angular_velocity, a, b, change)
+    return now
+
+
+@njit(cache=True, error_model="numpy")
+def solve(
+    bodies: Bodies,
+    who: np.ndarray,
+    rows: np.ndarray,
+    weighted: np.ndarray,
+    target: np.ndarray,
+    friction: np.ndarray,
+    gained: np.ndarray,
+    sweeps: int,
+) -> None:
+    """Sweeps forth and back, with conjugate gradients: v_n >= target, impulse >= 0, and Coulomb's cone.
+
+    gained (c, 3): impulses so far along the normal and two tangents, kg m/s; changed in place with the
+    velocities of the bodies.
+    """
+    v, angular_velocity, shape = bodies.v, bodies.angular_velocity, bodies.shape
+    turn = _in_turn(target, gained)
+    count = len(turn)
+    ease, central = np.empty((len(who), 3)), np.zeros(count, np.bool_)
+    # What each visit reads lies side by side, in the order of the visits: normal, its effect on both bodies'
+    # velocities, target, ease and friction.
+    line, pair, load = np.empty((count, 12)), np.empty((count, 2), np.int64), np.empty(count)
+    for k in range(count):
+        c = turn[k]
+        a, b = who[c, 0], who[c, 1]
+        for j in range(3):
+            line[k, j] = rows[0, c, 6 + j]
+            line[k, 3 + j], line[k, 6 + j] = weighted[0, c, j], weighted[0, c, 6 + j]
+        for d in range(1 if friction[c] == 0.0 else 3):
+            soft = 0.0
+            for j in range(12):
+                soft += rows[d, c, j] * weighted[d, c, j]
+            ease[c, d] = 1.0 / soft
+        line[k, 9], line[k, 10], line[k, 11] = target[c], ease[c, 0], friction[c]
+        pair[k, 0], pair[k, 1], load[k] = a, b, gained[c, 0]
+        # An impulse along the normal turns neither of two touching balls.
+        central[k] = shape[a] == BALL and shape[b] == BALL
+    way, former, fell = np.zeros((count, 3)), np.empty((count, 3)), 0.0
+    for sweep in range(sweeps):
+        if sweep % 2 == 0:
+            for k in range(count):
+                former[k, 0], former[k, 1], former[k, 2] = load[k], gained[turn[k], 1], gained[turn[k], 2]
+        largest = 0.0
+        for step in range(count):
+            k = step if sweep % 2 == 0 else count - 1 - step
+            a, b = pair[k, 0], pair[k, 1]
+            if central[k]:
+                x, y, z = line[k, 0], line[k, 1], line[k, 2]
+                speed = x * (v[b, 0] - v[a, 0]) + y * (v[b, 1] - v[a, 1]) + z * (v[b, 2] - v[a, 2])
+            else:
+                speed = contact_speed(rows, 0, turn[k], v, angular_velocity, a, b)
+            total = max(load[k] + (line[k, 9] - speed) * line[k, 10], 0.0)
+            change = total - load[k]
+            load[k] = total
+            if central[k]:
+                for j in range(3):
+                    v[a, j] += change * line[k, 3 + j]
+                    v[b, j] += change * line[k, 6 + j]
+            else:
+                _push(weighted, 0, turn[k], v, angular_velocity, a, b, change)
+            largest = max(largest, abs(change) / line[k, 10])
+            if line[k, 11] == 0.0:
+                continue
+            c = turn[k]
+            if total == 0.0 and gained[c, 1] == 0.0 and gained[c, 2] == 0.0:
+                continue
+            p1 = gained[c, 1] - contact_speed(rows, 1, c, v, angular_velocity, a, b) * ease[c, 1]
+            p2 = gained[c, 2] - contact_speed(rows, 2, c, v, angular_velocity, a, b) * ease[c, 2]
+            size, most = math.sqrt(p1 * p1 + p2 * p2), line[k, 11] * total
+            if size > most:
+                p1, p2 = p1 * most / size, p2 * most / size
+            largest = max(largest, abs(p1 - gained[c, 1]) / ease[c, 1], abs(p2 - gained[c, 2]) / ease[c, 2])
+            _push(weighted, 1, c, v, angular_velocity, a, b, p1 - gained[c, 1])
+            _push(weighted, 2, c, v, angular_velocity, a, b, p2 - gained[c, 2])
+            gained[c, 1], gained[c, 2] = p1, p2
+        if largest < SETTLED:
+            break
+        # The last two sweeps are plain, so that no impulse pulls and none leaves the cone.
+        if sweep % 2 == 1 and sweep + 2 < sweeps:
+            fell = _carry_on(
+                v,
+                angular_velocity,
+                weighted,
+                line,
+                pair,
+                central,
+                turn,
+                ease,
+                load,
+                gained,
+                former,
+                way,
+                fell,
+            )
+    for k in range(count):
+        gained[turn[k], 0] = load[k]
+
+
+@njit(cache=True)
+def recall(
+    bodies: Bodies,
+    memory: Memory,
+    who: np.ndarray,
+    points: np.ndarray,
+    rows: np.ndarray,
+    weighted: np.ndarray,
+    gained: np.ndarray,
+    friction: np.ndarray,
+    h: float,
+) -> None:
+    """Start the contacts from the forces that the same two bodies had before, for h seconds.
+
+    Each goes to the contact of its bodies that is nearest now, so that none is lost or given twice where two
+    contacts become one, or one becomes two.
+    """
+    old = len(memory.who)
+    if old == 0 or len(who) == 0:
+        return
+    n = len(bodies.x)
+    keys = who[:, 0] * n + who[:, 1]
+    for m in range(old):
+        a, b = memory.who[m, 0], memory.who[m, 1]
+        near = (SAME_PLACE * min(bodies.radius[a], bodies.radius[b])) ** 2
+        best = -1
+        c = np.searchsorted(keys, a * n + b)
+        while c < len(who) and keys[c] == a * n + b:
+            away = 0.0
+            for j in range(3):
+                away += (memory.place[m, j] - points[c, j]) ** 2
+            if away <= near:
+                near, best = away, c
+            c += 1
+        if best < 0:
+            continue
+        # Without friction a force that the normal has turned away from is gone.
+        for d in range(1 if friction[best] == 0.0 else 3):
+            along = 0.0
+            for j in range(3):
+                along += rows[d, best, 6 + j] * memory.force[m, j]
+            gained[best, d] += h * along
+    for c in range(len(who)):
+        if gained[c, 0] <= 0.0:
+            gained[c] = 0.0
+            continue
+        for d in range(1 if friction[c] == 0.0 else 3):
+            _push(weighted, d, c, bodies.v, bodies.angular_velocity, who[c, 0], who[c, 1], gained[c, d])
+
+
+@njit(cache=True)
+def bear(
+    bodies: Bodies,
+    who: np.ndarray,
+    weighted: np.ndarray,
+    gained: np.ndarray,
+    friction: np.ndarray,
+    c: int,
+    total: np.ndarray,
+) -> None:
+    """Make `total` (3,) kg m/s, along the normal and two tangents, of what contact c has gained."""
+    for d in range(1 if friction[c] == 0.0 else 3):
+        change = total[d] - gained[c, d]
+        gained[c, d] = total[d]
+        _push(weighted, d, c, bodies.v, bodies.angular_velocity, who[c, 0], who[c, 1], change)

@@ -1,0 +1,94 @@
+"""Motion that a resistance brakes, M dw/dt = p - K w, over a whole tick, whatever the tensors are.
+
+With A = M^-1 K and r = M^-1 (p - K w) at the start, w changes by Phi(dt) r, Phi(t) = int_0^t exp(-A s) ds.
+Phi is its series for a part of the tick so short that |A| h <= 1/2, and doubled from there on:
+Phi(2 h) = Phi(h) + exp(-A h) Phi(h). Where the symmetric part of K is positive, w^T M w without a pull p
+falls for any dt; a w that p holds up, K w = p, stays as it is to the last bits. Everything is float64.
+
+Source: Moler and Van Loan, "Nineteen dubious ways to compute the exponential of a matrix, twenty-five years
+later", SIAM Review 45 (2003), method 3.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.contact_solver import alike
+from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+TERMS = 14
+"""Of the series; the first left out is below 1e-16 of the sum."""
+
+MOST_DOUBLINGS = 1100
+"""More than any finite |A| dt needs."""
+
+
+@njit(cache=True, error_model="numpy")
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Product of two matrices (3, 3)."""
+    out = np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def response(a: np.ndarray, dt: float) -> np.ndarray:
+    """Phi(dt) = int_0^dt exp(-A s) ds (3, 3) s of a matrix A (3, 3) 1/s."""
+    size = 0.0
+    for i in range(3):
+        size = max(size, (abs(a[i, 0]) + abs(a[i, 1]) + abs(a[i, 2])) * dt)
+    doublings = 0
+    while size > 0.5 and doublings < MOST_DOUBLINGS:
+        size *= 0.5
+        doublings += 1
+    h = dt * 0.5**doublings
+    term = h * np.eye(3)
+    phi = term.copy()
+    for j in range(2, TERMS + 1):
+        term = _product(a, term) * (-h / j)
+        phi += term
+    left = np.eye(3) - _product(a, phi)
+    for _ in range(doublings):
+        phi = phi + _product(left, phi)
+        left = _product(left, left)
+    return phi
+
+
+@njit(cache=True, error_model="numpy")
+def braked(
+    mass: np.ndarray, loss: np.ndarray, pull: np.ndarray, motion: np.ndarray, dt: float, gained: np.ndarray
+) -> None:
+    """Momentum `gained` (n, 3) = M (w(dt) - w(0)) of M dw/dt = p - K w, row by row.
+
+    Args:
+        mass: M (n, 3, 3), kg or kg m^2; symmetric and positive.
+        loss: K (n, 3, 3), kg/s or N m s.
+        pull: p (n, 3), N or N m, constant over the tick.
+        motion: w (n, 3) at the start, m/s or rad/s.
+        dt: time, s.
+        gained: what is filled, N s or N m s.
+    """
+    for i in range(len(mass)):
+        inverse = np.linalg.inv(mass[i])
+        rest = np.empty(3)
+        for k in range(3):
+            held = loss[i, k, 0] * motion[i, 0] + loss[i, k, 1] * motion[i, 1] + loss[i, k, 2] * motion[i, 2]
+            rest[k] = pull[i, k] - held
+        change = _product(response(_product(inverse, loss[i]), dt), inverse)
+        steps = np.empty(3)
+        for k in range(3):
+            steps[k] = change[k, 0] * rest[0] + change[k, 1] * rest[1] + change[k, 2] * rest[2]
+        for k in range(3):
+            gained[i, k] = mass[i, k, 0] * steps[0] + mass[i, k, 1] * steps[1] + mass[i, k, 2] * steps[2]
+
+
+@njit(cache=True, error_model="numpy")
+def turns(q: np.ndarray, inertia: np.ndarray, out: np.ndarray) -> None:
+    """Rotation matrices (n, 3, 3) from axes of bodies to the world; 1 where all axes are principal ones."""
+    for i in range(len(q)):
+        out[i] = np.eye(3) if alike(inertia[i]) else matrix_of(q[i])

@@ -1,0 +1,114 @@
+"""Bodies that nothing can touch during a tick: their motion needs no substeps.
+
+A body is alone if no other comes within its reach, radius + 2 dt (speed + dt acceleration) with the largest
+speed and acceleration of all bodies, and no wall of a container does. Twice: an impact may throw another body
+faster than any was before, up to twice the speed of what hit it.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.close_bodies import close_pairs
+from ecs_fluid.kernels.bodies.contact_solver import Bodies
+from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, SOLID
+from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
+from ecs_fluid.kernels.bodies.rigid import turn_body
+from ecs_fluid.kernels.bodies.rotation import length, matrix_of, times, times_transposed
+
+
+@njit(cache=True)
+def alone(bodies: Bodies, hulls: Hulls, push: np.ndarray, dt: float) -> np.ndarray:
+    """Which bodies (n,) are alone for dt seconds; `push` (n, 3) m/s^2 is their acceleration."""
+    n = len(bodies.x)
+    speed, faster = 0.0, 0.0
+    for i in range(n):
+        here = length(bodies.v[i])
+        if bodies.shape[i] == CONTAINER:
+            here += length(bodies.angular_velocity[i]) * bodies.radius[i]
+        speed = max(speed, here)
+        faster = max(faster, length(push[i]))
+    reach = 1.01 * bodies.radius + 2.0 * dt * (speed + dt * faster)
+    out = bodies.shape != CONTAINER
+    solid = np.flatnonzero(out)
+    pairs = close_pairs(bodies.x[solid], reach[solid], bodies.shape[solid], bodies.motion[solid])
+    for p in range(len(pairs)):
+        out[solid[pairs[p, 0]]] = False
+        out[solid[pairs[p, 1]]] = False
+    for c in range(n):
+        if bodies.shape[c] != CONTAINER:
+            continue
+        turn = matrix_of(bodies.q[c])
+        for k in range(len(solid)):
+            i = solid[k]
+            if out[i] and bodies.motion[i] == 2:
+                r = times_transposed(turn, bodies.x[i] - bodies.x[c])
+                if plane_bound(hulls, bodies.hull[c], r[0], r[1], r[2])[0] > -reach[i]:
+                    out[i] = False
+    return out
+
+
+@njit(cache=True)
+def drift(
+    bodies: Bodies, which: np.ndarray, push: np.ndarray, torque: np.ndarray, dt: float, steps: int
+) -> None:
+    """Move the bodies `which` (n,) by dt seconds without contacts, in place.
+
+    Places follow the parabola of the acceleration `push` (n, 3). A `torque` (n, 3), N m in world axes, is
+    given by halves at both ends of `steps` equal parts.
+    """
+    for i in range(len(which)):
+        if not which[i] or bodies.motion[i] == 0:
+            continue
+        for k in range(3):
+            bodies.x[i, k] += dt * bodies.v[i, k] + 0.5 * dt * dt * push[i, k]
+            bodies.v[i, k] += dt * push[i, k]
+        if bodies.motion[i] != 2 or length(torque[i]) == 0.0:
+            turn_body(bodies, i, dt)
+            continue
+        inverse, h = np.linalg.inv(bodies.inertia[i]), dt / steps
+        for _ in range(steps):
+            for side in range(2):
+                turn = matrix_of(bodies.q[i])
+                local = times(inverse, times_transposed(turn, torque[i]))
+                bodies.angular_velocity[i] += (0.5 * h) * times(turn, local)
+                if side == 0:
+                    turn_body(bodies, i, h)
+
+
+@njit(cache=True, error_model="numpy")
+def _squared(vectors: np.ndarray, i: int) -> float:
+    return vectors[i, 0] * vectors[i, 0] + vectors[i, 1] * vectors[i, 1] + vectors[i, 2] * vectors[i, 2]
+
+
+@njit(cache=True, error_model="numpy")
+def move_alone(
+    bodies: Bodies, hulls: Hulls, push: np.ndarray, torque: np.ndarray, dt: float, least: int, most: int
+) -> tuple[np.ndarray, int, float]:
+    """Move all bodies that are alone by dt seconds, in place: (rows of the others, substeps, acceleration).
+
+    The substeps, `least` to `most`, are as many as keep polytopes from moving by more than half the smallest
+    inner radius, or turning by more than half a radian, in one; `most` where a speed is not a number. The
+    acceleration is the largest, m/s^2.
+    """
+    inner, speed, angular_velocity, fastest = math.inf, 0.0, 0.0, 0.0
+    for i in range(len(bodies.x)):
+        # Unlike max, these keep what is not a number.
+        fastest = np.maximum(fastest, _squared(push, i))
+        speed = np.maximum(speed, _squared(bodies.v, i))
+        if bodies.shape[i] != BALL:
+            angular_velocity = np.maximum(angular_velocity, _squared(bodies.angular_velocity, i))
+        if bodies.shape[i] == SOLID:
+            inner = min(inner, hulls.inner[bodies.hull[i]])
+    wanted = 0.0
+    if inner < math.inf:
+        wanted = np.maximum(dt * math.sqrt(speed) / (0.5 * inner), dt * math.sqrt(angular_velocity) / 0.5)
+    steps = max(least, math.ceil(wanted)) if wanted < most else most
+    apart = alone(bodies, hulls, push, dt)
+    drift(bodies, apart, push, torque, dt, steps)
+    return np.flatnonzero(~apart), steps, math.sqrt(fastest)

@@ -1,0 +1,251 @@
+"""One substep of the motion of rigid bodies under forces and contacts.
+
+In a substep of h seconds
+
+1. velocities get half of their acceleration, v += a h/2, and spins half of the torque: the means over the
+   substep of what is free;
+2. contacts are found, those too that are still a gap away but may close within h;
+3. impulses make every contact keep its gap open, v_n h >= -gap, with Coulomb's friction;
+4. bodies move by the mean velocity, x += v h, and turn freely. In free flight that is the exact parabola,
+   x + v_0 h + a h^2/2; where a contact bears or brakes, it is that of all forces, so what friction holds
+   stays and what slides or rolls at a constant acceleration goes as far as it should;
+5. velocities get the other half, and impulses make them what they are at the end of the substep. A contact
+   that closed fast gets its rebound here, e sqrt(v_n^2 + 2 a_n gap); impacts of balls have been taken out
+   before, see `impacts`.
+
+Everything is float64.
+
+Source of small substeps with a correction after the move: Macklin et al., "Small steps in physics
+simulation", SCA 2019.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.close_bodies import close_pairs
+from ecs_fluid.kernels.bodies.contact_solver import (
+    Bodies,
+    Memory,
+    alike,
+    bear,
+    contact_friction,
+    contact_rows,
+    contact_speed,
+    dot,
+    recall,
+    solve,
+)
+from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, ball_ball, contacts_of_pair, container_ball
+from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.bodies.rotation import (
+    free_rotation,
+    matrix_of,
+    product,
+    quaternion_of,
+    times,
+    times_transposed,
+)
+
+PUSH = 0.2
+"""Part of a penetration that one substep takes back."""
+
+
+@njit(cache=True)
+def turn_body(bodies: Bodies, i: int, h: float) -> None:
+    """Turn body i for h seconds, freely if it is free."""
+    if (
+        bodies.angular_velocity[i, 0] == 0.0
+        and bodies.angular_velocity[i, 1] == 0.0
+        and bodies.angular_velocity[i, 2] == 0.0
+    ):
+        return
+    if bodies.motion[i] == 2 and not alike(bodies.inertia[i]):
+        inertia = bodies.inertia[i]
+        q, angular_velocity = free_rotation(
+            bodies.q[i], bodies.angular_velocity[i], inertia, np.linalg.inv(inertia), h
+        )
+        bodies.q[i] = q
+        bodies.angular_velocity[i] = angular_velocity
+    else:
+        bodies.q[i] = product(quaternion_of(h * bodies.angular_velocity[i]), bodies.q[i])
+
+
+@njit(cache=True)
+def twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
+    """Give free bodies the spin of a torque that acts for h seconds; without one they keep it bit for bit."""
+    for i in range(len(bodies.x)):
+        if bodies.motion[i] == 2 and (torque[i, 0] != 0.0 or torque[i, 1] != 0.0 or torque[i, 2] != 0.0):
+            if alike(bodies.inertia[i]):
+                for k in range(3):
+                    bodies.angular_velocity[i, k] += h * torque[i, k] / bodies.inertia[i, k, k]
+                continue
+            turn = matrix_of(bodies.q[i])
+            local = np.linalg.inv(bodies.inertia[i]) @ times_transposed(turn, torque[i])
+            bodies.angular_velocity[i] += h * times(turn, local)
+
+
+@njit(cache=True)
+def find_contacts(bodies: Bodies, hulls: Hulls, shift: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """(who (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m."""
+    x, radius, shape, q, hull = bodies.x, bodies.radius, bodies.shape, bodies.q, bodies.hull
+    n = len(x)
+    reach = np.empty(n)
+    for i in range(n):
+        way = shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2
+        reach[i] = 1.01 * radius[i] + math.sqrt(way)
+        if shape[i] != BALL:
+            angular_velocity = math.sqrt(dot(bodies.angular_velocity[i], bodies.angular_velocity[i]))
+            reach[i] += min(angular_velocity * h, 2.0) * radius[i]
+    pairs = close_pairs(x, reach, shape, bodies.motion)
+    who = np.empty((64, 2), np.int64)
+    points = np.empty((64, 7))
+    found = np.empty((64, 7))
+    count = 0
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        slack = reach[a] - radius[a] + reach[b] - radius[b]
+        if shape[a] == BALL and shape[b] == BALL:
+            more = ball_ball(x, radius, shift, a, b, found)
+        elif shape[a] == CONTAINER and shape[b] == BALL:
+            more = container_ball(hulls, hull, radius, x, q, a, b, slack, found)
+        else:
+            more = contacts_of_pair(hulls, shape, radius, hull, x, q, shift, a, b, slack, found)
+        while count + more > len(who):
+            longer_who, longer_points = np.empty((2 * len(who), 2), np.int64), np.empty((2 * len(who), 7))
+            longer_who[:count], longer_points[:count] = who[:count], points[:count]
+            who, points = longer_who, longer_points
+        for k in range(more):
+            who[count, 0], who[count, 1] = a, b
+            for j in range(7):
+                points[count, j] = found[k, j]
+            count += 1
+    return who[:count], points[:count]
+
+
+@njit(cache=True)
+def _impact_speed(now: float, pull: float, gap: float) -> float:
+    """Approach speed when a gap that closes at `now` m/s, with `pull` m/s^2, is closed; 0 if it opens."""
+    if now < 0.0 and pull <= 0.0:
+        return 0.0
+    return math.sqrt(max(now * now + 2.0 * pull * max(gap, 0.0), 0.0))
+
+
+@njit(cache=True)
+def _aims(
+    bodies: Bodies,
+    who: np.ndarray,
+    points: np.ndarray,
+    rows: np.ndarray,
+    push: np.ndarray,
+    h: float,
+    whole: float,
+    least_bounce: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(least normal mean velocity that keeps the gap open, rebound speed) of all contacts (c,), m/s.
+
+    Impacts slower than `least_bounce` have no rebound. An overlap heals by the part PUSH in a whole substep,
+    however short h is: in no time at all it would need a speed without bound, of which something stays where
+    many bodies push one another.
+    """
+    count = len(who)
+    v, angular_velocity, restitution = bodies.v, bodies.angular_velocity, bodies.restitution
+    target, rebound = np.empty(count), np.zeros(count)
+    for c in range(count):
+        a, b = who[c, 0], who[c, 1]
+        nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
+        pull = push[a, 0] * nx + push[a, 1] * ny + push[a, 2] * nz
+        pull -= push[b, 0] * nx + push[b, 1] * ny + push[b, 2] * nz
+        gap = points[c, 6]
+        target[c] = -gap / h if gap > 0.0 else -PUSH * gap / whole
+        before = -contact_speed(rows, 0, c, v, angular_velocity, a, b) - 0.5 * h * pull
+        speed = _impact_speed(before, pull, gap)
+        if speed > least_bounce:
+            rebound[c] = max(restitution[a], restitution[b]) * speed
+    return target, rebound
+
+
+@njit(cache=True)
+def _push_half(bodies: Bodies, push: np.ndarray, torque: np.ndarray, h: float) -> None:
+    """Give bodies half of what their accelerations (n, 3) m/s^2 and torques (n, 3) N m do in h seconds."""
+    for i in range(len(bodies.x)):
+        for k in range(3):
+            bodies.v[i, k] += 0.5 * h * push[i, k]
+    twist(bodies, torque, 0.5 * h)
+
+
+@njit(cache=True)
+def _move(bodies: Bodies, who: np.ndarray, points: np.ndarray, h: float) -> None:
+    """Move all bodies by h seconds at their velocities, in place, and the places of contacts with them."""
+    before = bodies.x.copy()
+    for i in range(len(bodies.x)):
+        if bodies.motion[i] != 0:
+            for k in range(3):
+                bodies.x[i, k] += h * bodies.v[i, k]
+            turn_body(bodies, i, h)
+    # Both bodies' arms go to one point again, or the impulses would not keep the angular momentum: one that
+    # goes along with a ball, whose arm has to stay along the normal, else with the mean of both bodies.
+    for c in range(len(who)):
+        a, b = who[c, 0], who[c, 1]
+        share = 1.0 if bodies.shape[b] == BALL else 0.0 if bodies.shape[a] == BALL else 0.5
+        for k in range(3):
+            points[c, k] += share * (bodies.x[b, k] - before[b, k])
+            points[c, k] += (1.0 - share) * (bodies.x[a, k] - before[a, k])
+
+
+@njit(cache=True)
+def substep(
+    bodies: Bodies,
+    hulls: Hulls,
+    memory: Memory,
+    push: np.ndarray,
+    torque: np.ndarray,
+    h: float,
+    whole: float,
+    sweeps: int,
+    least_bounce: float,
+) -> Memory:
+    """Advance all bodies by h seconds, in place; returns the contacts for the next substep.
+
+    Args:
+        whole: the substep that h is all or a part of, s.
+        push: acceleration (n, 3) m/s^2 of the bodies by all but contacts; 0 for those that are not free.
+        torque: (n, 3) N m about the centres of mass, world axes; 0 for those that are not free.
+        sweeps: of the impulse solver.
+        least_bounce: approach speed below which nothing bounces, m/s.
+        memory: what the last substep returned.
+    """
+    _push_half(bodies, push, torque, h)
+    who, points = find_contacts(bodies, hulls, h * bodies.v, h)
+    count = len(who)
+    friction, gained = contact_friction(bodies, who), np.zeros((count, 3))
+    rows, weighted = contact_rows(bodies, who, points, friction)
+    target, rebound = _aims(bodies, who, points, rows, push, h, whole, least_bounce)
+    recall(bodies, memory, who, points, rows, weighted, gained, friction, 0.5 * h)
+    remembered = 2.0 * gained
+    solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
+    _move(bodies, who, points, h)
+    _push_half(bodies, push, torque, h)
+    rows, weighted = contact_rows(bodies, who, points, friction)
+    for c in range(count):
+        # A contact still open brakes nothing before the bodies are there.
+        target[c] = -math.inf
+        if gained[c, 0] > 0.0:
+            target[c] = rebound[c]
+            # What bore a load all the time starts from it again: what healed or stopped bodies is over.
+            if remembered[c, 0] > 0.0:
+                bear(bodies, who, weighted, gained, friction, c, remembered[c])
+    solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
+    force = np.zeros((count, 3))
+    for c in range(count):
+        # What made a body bounce is over; a load is still there next time.
+        if rebound[c] == 0.0:
+            for d in range(1 if friction[c] == 0.0 else 3):
+                for k in range(3):
+                    force[c, k] += (gained[c, d] / h) * rows[d, c, 6 + k]
+    return Memory(who, points[:, :3].copy(), force)

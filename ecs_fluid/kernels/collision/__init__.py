@@ -1,0 +1,1 @@
+"""Particles against bodies: paths, surfaces, and what is exchanged there."""

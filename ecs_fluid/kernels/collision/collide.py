@@ -1,0 +1,395 @@
+"""Particles against bodies and containers, continuous in time.
+
+During a tick a particle goes straight from one place to another, and a body from one pose to another. In
+axes that go with the body the particle's path is taken as straight: both its ends are exact, so nothing
+ever comes out on the other side, whatever the speed. Where the path meets the surface, the rest of it loses
+what points into the surface (or gets it back times the restitution), and goes on from there; the earliest
+surface comes first. At the end every particle is looked at once more where it is, in its own precision.
+
+A particle belongs to the containers that it was in when the tick began.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.bodies.contacts import CONTAINER
+from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.collision.broad_phase import MOST_VISITED, far_from_all, well_inside
+from ecs_fluid.kernels.collision.clearing import (
+    BLOCK,
+    CLEAR,
+    MANY,
+    ROWS,
+    few_bodies,
+    load,
+    look_at,
+    look_at_ends,
+)
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
+from ecs_fluid.kernels.collision.swept_contact import (
+    Vector,
+    center_at,
+    dot,
+    holds,
+    local,
+    meets,
+    minus,
+    missing,
+    outward,
+    overlap,
+    passes_by,
+    plus,
+    row_of,
+    shrunk,
+)
+from ecs_fluid.kernels.compiled import CHUNKS
+
+MOST_NEAR = 64
+"""Bodies near one path that are told apart; where there are more, all bodies are looked at."""
+
+PIECES = 8
+"""Surfaces that one particle may meet in a tick before it is merely put where it fits."""
+
+ROUNDS = 16
+
+
+@njit(cache=True, error_model="numpy")
+def _cells(obstacles: Obstacles, a: Vector, b: Vector, pad: float, k: int) -> tuple[int, int]:
+    """First and last cell along axis k that the path from a to b reaches into."""
+    first = cell_of(min(a[k], b[k]) - pad, obstacles.origin[k], obstacles.edge[k])
+    last = cell_of(max(a[k], b[k]) + pad, obstacles.origin[k], obstacles.edge[k])
+    return max(first, 0), min(last, obstacles.cells[k] - 1)
+
+
+@njit(cache=True, error_model="numpy")
+def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: np.ndarray) -> int:
+    """Bodies whose swept balls may meet the path from a to b: fills out (64,); -1 says all of them."""
+    i0, i1 = _cells(obstacles, a, b, pad, 0)
+    j0, j1 = _cells(obstacles, a, b, pad, 1)
+    k0, k1 = _cells(obstacles, a, b, pad, 2)
+    if i1 < i0 or j1 < j0 or k1 < k0:
+        return 0
+    if (i1 - i0 + 1) * (j1 - j0 + 1) * (k1 - k0 + 1) > MOST_VISITED:
+        return -1
+    count = 0
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            for k in range(k0, k1 + 1):
+                c = (i * obstacles.cells[1] + j) * obstacles.cells[2] + k
+                for s in range(obstacles.start[c], obstacles.start[c + 1]):
+                    body = obstacles.near[s]
+                    known = False
+                    for m in range(count):
+                        known = known or out[m] == body
+                    if known:
+                        continue
+                    if count == MOST_NEAR:
+                        return -1
+                    out[count] = body
+                    count += 1
+    return count
+
+
+@njit(cache=True, error_model="numpy")
+def _fits(obstacles: Obstacles, hulls: Hulls, p: Vector, held: np.ndarray, pad: float) -> bool:
+    """Whether p keeps `pad` from all solids and from the walls of the containers that hold it."""
+    for i in range(len(obstacles.shape)):
+        if obstacles.shape[i] == CONTAINER:
+            continue
+        d = minus(p, row_of(obstacles.x1, i))
+        near = dot(d, d) <= (obstacles.radius[i] + pad) ** 2
+        if near and overlap(obstacles, hulls, i, p) > -pad:
+            return False
+    for k in range(len(held)):
+        if held[k] and overlap(obstacles, hulls, obstacles.containers[k], p) > -pad:
+            return False
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def _push_out(
+    obstacles: Obstacles,
+    hulls: Hulls,
+    p: Vector,
+    held: np.ndarray,
+    pad: float,
+    margin: float,
+    near: np.ndarray,
+) -> tuple[bool, Vector]:
+    """Move p out of all that it is in at the end of the tick, each the nearest way: (whether it fits, p).
+
+    near (MOST_NEAR,) int64 is scratch.
+    """
+    for turn in range(ROUNDS):
+        moved = False
+        count = _nearby(obstacles, p, p, pad, near)
+        number = count if count >= 0 else len(obstacles.shape)
+        for k in range(number + len(held)):
+            i = near[k] if count >= 0 and k < number else k
+            if k >= number:
+                if not held[k - number]:
+                    continue
+                i = obstacles.containers[k - number]
+            elif obstacles.shape[i] == CONTAINER:
+                continue
+            if overlap(obstacles, hulls, i, p) <= -pad:
+                continue
+            r = local(obstacles, i, 1.0, p)
+            grown = pad + margin
+            if obstacles.shape[i] == CONTAINER and turn >= 2:
+                # A sharp edge takes many turns from wall to wall; towards the centre it takes one.
+                p = outward(obstacles, i, 1.0, shrunk(hulls, obstacles.hull[i], r, grown))[0]
+                moved = True
+                continue
+            s, n = meets(obstacles, hulls, i, r, r, grown)
+            if s <= 1.0:
+                r = plus(r, missing(obstacles, hulls, i, r, n, grown), n)
+                p = outward(obstacles, i, 1.0, r)[0]
+                moved = True
+        if not moved:
+            return True, p
+    return _fits(obstacles, hulls, p, held, pad), p
+
+
+@njit(cache=True, error_model="numpy")
+def _search(
+    obstacles: Obstacles, hulls: Hulls, p: Vector, start: Vector, held: np.ndarray, pad: float
+) -> tuple[bool, Vector]:
+    """Look for a place that fits ever farther around p, in 26 directions: (whether one fits, the place)."""
+    if _fits(obstacles, hulls, start, held, pad):
+        return True, start
+    size = 0.0
+    for i in range(len(obstacles.radius)):
+        size = max(size, obstacles.radius[i])
+    step = 1e-3 * size
+    while step < 4.0 * size:
+        for c in range(27):
+            spot = (p[0] + step * (c // 9 - 1), p[1] + step * (c // 3 % 3 - 1), p[2] + step * (c % 3 - 1))
+            if c != 13 and _fits(obstacles, hulls, spot, held, pad):
+                return True, spot
+        step *= 1.25
+    return False, p
+
+
+@njit(cache=True, error_model="numpy")
+def _follow(
+    obstacles: Obstacles,
+    hulls: Hulls,
+    start: Vector,
+    end: Vector,
+    velocity: Vector,
+    held: np.ndarray,
+    pad: float,
+    margin: float,
+    bounce: float,
+    near: np.ndarray,
+) -> tuple[int, Vector, Vector]:
+    """Take a particle along its path, from surface to surface: (body it met first or -1, end, velocity).
+
+    near (MOST_NEAR,) int64 is scratch.
+    """
+    best_n = start
+    p, t, met = start, 0.0, -1
+    for _ in range(PIECES):
+        count = _nearby(obstacles, p, end, pad + margin, near)
+        number = count if count >= 0 else len(obstacles.shape)
+        first, who = 2.0, -1
+        for k in range(number + len(held)):
+            i = near[k] if count >= 0 and k < number else k
+            if k >= number:
+                i = obstacles.containers[k - number]
+                if not held[k - number]:
+                    continue
+                d = minus(end, row_of(obstacles.x1, i))
+                room = hulls.inner[obstacles.hull[i]] - pad - margin
+                if room > 0.0 and dot(d, d) < room * room:
+                    continue
+            elif obstacles.shape[i] == CONTAINER or passes_by(
+                obstacles, i, t, p, end, obstacles.radius[i] + pad + margin
+            ):
+                continue
+            a, b = local(obstacles, i, t, p), local(obstacles, i, 1.0, end)
+            s, n = meets(obstacles, hulls, i, a, b, pad)
+            if s < first:
+                first, who, best_n = s, i, n
+        if who < 0:
+            break
+        if met < 0:
+            met = who
+        a, b = local(obstacles, who, t, p), local(obstacles, who, 1.0, end)
+        place = plus(a, first, minus(b, a))
+        t += first * (1.0 - t)
+        lack = max(missing(obstacles, hulls, who, b, best_n, pad), 0.0)
+        b = plus(b, (1.0 + bounce) * lack + margin, best_n)
+        p = outward(obstacles, who, t, place)[0]
+        end = outward(obstacles, who, 1.0, b)[0]
+        velocity = _rebound(obstacles, who, t, p, outward(obstacles, who, t, best_n)[1], velocity, bounce)
+    return met, end, velocity
+
+
+@njit(cache=True, error_model="numpy")
+def _rebound(
+    obstacles: Obstacles, i: int, t: float, p: Vector, n: Vector, velocity: Vector, bounce: float
+) -> Vector:
+    """A particle's own velocity without what points into body i, relative to the body's surface."""
+    r, w, v = (
+        minus(p, center_at(obstacles, i, t)),
+        row_of(obstacles.angular_velocity, i),
+        row_of(obstacles.v, i),
+    )
+    turning = (w[1] * r[2] - w[2] * r[1], w[2] * r[0] - w[0] * r[2], w[0] * r[1] - w[1] * r[0])
+    into = dot(minus(velocity, plus(v, 1.0, turning)), n)
+    if into < 0.0:
+        return plus(velocity, -((1.0 + bounce) * into), n)
+    return velocity
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def collide(
+    obstacles: Obstacles,
+    hulls: Hulls,
+    former: np.ndarray,
+    x: np.ndarray,
+    velocity: np.ndarray,
+    clearance: float,
+    bounce: float,
+    rounding: float,
+    counts: np.ndarray,
+    touched: np.ndarray,
+) -> None:
+    """Keep particles out of bodies and in containers.
+
+    Args:
+        obstacles, hulls: the bodies of the tick.
+        former, x: places (n, 3) at the start and the end of the tick, m; x is changed.
+        velocity: own velocities (n, 3), m/s, changed; (0, 3) where particles have none.
+        clearance: distance kept from surfaces, m.
+        bounce: restitution of the particles, 1.
+        rounding: relative rounding error of the numbers in x, 1.
+        counts: (CHUNKS, 3) int64, gets particles that met a body, that were squeezed, that are trapped.
+        touched: (n,) int64, gets the body that each particle met first, -1 for none; (0,) if nobody asks.
+    """
+    rows, boxes = x.shape[0], len(obstacles.containers)
+    widest = 0.0
+    for i in range(len(obstacles.radius)):
+        widest = max(widest, obstacles.radius[i])
+    inverse = 1.0 / obstacles.edge
+    first_plane, balls, planes, reach = few_bodies(obstacles, hulls)
+    blocks = (rows + BLOCK - 1) // BLOCK
+    chunks = min(CHUNKS, blocks)
+    for chunk in prange(chunks):
+        lanes = np.empty((ROWS, BLOCK), np.float32)
+        held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
+        stored = np.empty(3, x.dtype)
+        for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
+            top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
+            if len(first_plane):
+                ends = former[top:last], x[top:last]
+                left = look_at_ends(
+                    obstacles.shape, first_plane, balls, planes, reach, clearance, rounding, *ends, lanes
+                )
+                if left > MANY:
+                    load(*ends, lanes)
+                    look_at(
+                        obstacles.shape,
+                        first_plane,
+                        balls,
+                        planes,
+                        reach,
+                        clearance,
+                        rounding,
+                        lanes,
+                        last - top,
+                    )
+                if left == 0:
+                    touched[top:last] = -1
+                    continue
+            for row in range(top, last):
+                if len(first_plane) and lanes[CLEAR, row - top] > 0.0:
+                    if len(touched):
+                        touched[row] = -1
+                    continue
+                ax, ay, az = (
+                    np.float64(former[row, 0]),
+                    np.float64(former[row, 1]),
+                    np.float64(former[row, 2]),
+                )
+                bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
+                size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
+                # A position that is not finite is the guard's business.
+                if not abs(ax) + abs(ay) + abs(az) + abs(bx) + abs(by) + abs(bz) < math.inf:
+                    continue
+                if len(touched):
+                    touched[row] = -1
+                margin = 16.0 * rounding * size
+                pad = clearance + margin
+                if far_from_all(obstacles, hulls, inverse, ax, ay, az, bx, by, bz, pad) and well_inside(
+                    obstacles, hulls, bx, by, bz, pad
+                ):
+                    continue
+                start, end, own = (ax, ay, az), (bx, by, bz), (0.0, 0.0, 0.0)
+                for k in range(boxes):
+                    held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
+                if len(velocity):
+                    own = (
+                        np.float64(velocity[row, 0]),
+                        np.float64(velocity[row, 1]),
+                        np.float64(velocity[row, 2]),
+                    )
+                first, moved, own = _follow(
+                    obstacles, hulls, start, end, own, held, clearance, margin, bounce, near
+                )
+                if len(touched):
+                    touched[row] = first
+                met = first >= 0
+                for k in range(3):
+                    stored[k] = moved[k]
+                end = (np.float64(stored[0]), np.float64(stored[1]), np.float64(stored[2]))
+                fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
+                if not fits:
+                    counts[chunk, 1] += 1
+                    fits, end = _search(obstacles, hulls, end, start, held, margin)
+                    if not fits:
+                        counts[chunk, 2] += 1
+                    met = True
+                for k in range(3):
+                    met = met or end[k] != x[row, k]
+                if not met:
+                    continue
+                counts[chunk, 0] += 1
+                for k in range(3):
+                    x[row, k] = end[k]
+                if len(velocity):
+                    for k in range(3):
+                        velocity[row, k] = own[k]
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray) -> None:
+    """Depth (n,) m by which each of x (n, 3) is inside a body or outside all containers; else at most 0.
+
+    Poses are those of the end of the tick. Without containers everything outside the bodies is in place.
+    """
+    rows, boxes = x.shape[0], len(obstacles.containers)
+    for chunk in prange(CHUNKS):
+        near = np.empty(MOST_NEAR, np.int64)
+        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+            p = (np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2]))
+            worst = -math.inf
+            count = _nearby(obstacles, p, p, 0.0, near)
+            for k in range(count if count >= 0 else len(obstacles.shape)):
+                i = near[k] if count >= 0 else k
+                if obstacles.shape[i] != CONTAINER:
+                    worst = max(worst, overlap(obstacles, hulls, i, p))
+            least = math.inf
+            for k in range(boxes):
+                least = min(least, overlap(obstacles, hulls, obstacles.containers[k], p))
+            if boxes:
+                worst = max(worst, least)
+            out[row] = worst

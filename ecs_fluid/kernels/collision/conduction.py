@@ -1,0 +1,137 @@
+"""Heat between bodies and the particles around them, exact in time and in energy.
+
+A body at T_b with the heat capacity C exchanges the heat flux k per difference of temperature (k = transfer
+coefficient times area) with the particles around it, each in proportion to its volume: with F = rho_0 c_p V
+the capacity of a particle and V_all the volume it is shared among, dT/dt = (k/(rho_0 c_p V_all)) (T_b - T) is
+the same law for all of them, so that their mean T_m and the body relax to each other,
+d(T_b - T_m)/dt = -k s (1/C + 1/F_m) (T_b - T_m), with the part s of V_all that particles fill and their whole
+capacity F_m, while deviations from the mean fall by exp(-k/(rho_0 c_p V_all) t). All of it is solved exactly.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
+from ecs_fluid.kernels.bodies.polytope import Hulls, closest
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
+from ecs_fluid.kernels.collision.swept_contact import local
+from ecs_fluid.kernels.compiled import CHUNKS
+
+
+@njit(cache=True, error_model="numpy")
+def surface_gap(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray) -> float:
+    """Distance of a place from the surface of body i at the end of the tick, m; negative inside."""
+    if obstacles.shape[i] == BALL:
+        d = p - obstacles.x1[i]
+        return math.sqrt((d * d).sum()) - obstacles.radius[i]
+    r = local(obstacles, i, 1.0, (p[0], p[1], p[2]))
+    gap = closest(hulls, obstacles.hull[i], r[0], r[1], r[2])[0]
+    return -gap if obstacles.shape[i] == CONTAINER else gap
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def nearest_bodies(
+    obstacles: Obstacles, hulls: Hulls, x: np.ndarray, reach: float, taking: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill out (n,) with the body whose surface is nearest to each of x (n, 3), -1 beyond `reach` m.
+
+    `taking` (bodies,) says which bodies count. The grid of `obstacles` has to have `reach` as its clearance.
+    """
+    rows = x.shape[0]
+    for chunk in prange(CHUNKS):
+        p = np.empty(3)
+        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+            best, who = reach, -1
+            inside = True
+            c = 0
+            for k in range(3):
+                p[k] = x[row, k]
+                cell = cell_of(p[k], obstacles.origin[k], obstacles.edge[k])
+                inside = inside and 0 <= cell < obstacles.cells[k]
+                c = c * obstacles.cells[k] + cell
+            if inside:
+                for s in range(obstacles.start[c], obstacles.start[c + 1]):
+                    i = obstacles.near[s]
+                    if taking[i]:
+                        gap = surface_gap(obstacles, hulls, i, p)
+                        if gap <= best:
+                            best, who = gap, i
+            for i in obstacles.containers:
+                if taking[i]:
+                    gap = surface_gap(obstacles, hulls, i, p)
+                    if gap <= best:
+                        best, who = gap, i
+            out[row] = who
+
+
+@njit(cache=True, error_model="numpy")
+def conduct(
+    who: np.ndarray,
+    T: np.ndarray,
+    volume: np.ndarray,
+    heat: float,
+    body_T: np.ndarray,
+    capacity: np.ndarray,
+    flux: np.ndarray,
+    shell: np.ndarray,
+    ambient: np.ndarray,
+    open_air: bool,
+    dt: float,
+    lost: np.ndarray,
+) -> None:
+    """Exchange heat for dt seconds, in place.
+
+    Args:
+        who: (n,) the body that each particle is near to, -1 for none.
+        T, volume: of the particles, K and m^3; T is changed.
+        heat: capacity of the fluid per volume, J/(m^3 K).
+        body_T, capacity, flux, shell: of the bodies (b,): temperature K (changed), heat capacity J/K,
+            transfer coefficient times area W/K, volume of the fluid within reach m^3.
+        ambient: (b,) temperature of the fluid where no particles are, K.
+        open_air: whether what particles leave free of the shell is such fluid; else it insulates.
+        lost: (b,) gets the heat that went to the ambient fluid, J.
+    """
+    bodies = len(body_T)
+    filled, mean = np.zeros(bodies), np.zeros(bodies)
+    before = np.zeros(bodies)
+    for row in range(len(who)):
+        if who[row] >= 0:
+            filled[who[row]] += volume[row]
+            before[who[row]] += volume[row] * T[row]
+    former = body_T.copy()
+    after, slope, fade = body_T.copy(), np.zeros(bodies), np.ones(bodies)
+    for b in range(bodies):
+        if flux[b] <= 0.0:
+            continue
+        whole = max(filled[b], shell[b])
+        fade[b] = math.exp(-dt * flux[b] / (heat * whole))
+        if filled[b] > 0.0:
+            part, store = filled[b] / whole, heat * filled[b]
+            mean[b] = before[b] / filled[b]
+            joint = (capacity[b] * former[b] + store * mean[b]) / (capacity[b] + store)
+            left = math.exp(-dt * flux[b] * part * (1.0 / capacity[b] + 1.0 / store))
+            slope[b] = joint + (capacity[b] / (capacity[b] + store)) * (mean[b] - former[b]) * left
+    now = np.zeros(bodies)
+    for row in range(len(who)):
+        b = who[row]
+        if b >= 0 and flux[b] > 0.0:
+            T[row] = slope[b] + (T[row] - mean[b]) * fade[b]
+            now[b] += volume[row] * T[row]
+    for b in range(bodies):
+        if flux[b] <= 0.0:
+            continue
+        # From what the particles really hold, so that the sum is kept to the rounding of one number.
+        if filled[b] > 0.0:
+            after[b] = former[b] - heat * (now[b] - before[b]) / capacity[b]
+        if open_air:
+            free = 1.0 - min(filled[b] / max(filled[b], shell[b]), 1.0)
+            cooled = ambient[b] + (after[b] - ambient[b]) * math.exp(-dt * flux[b] * free / capacity[b])
+            lost[b] += capacity[b] * (after[b] - cooled)
+            after[b] = cooled
+        body_T[b] = after[b]

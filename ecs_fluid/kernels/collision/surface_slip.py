@@ -1,0 +1,358 @@
+"""What vortons near bodies find there, how far they may go, and what that gives to them. All is float64.
+
+Rows are vortons near a surface, each with its body `who`; sums run over them in their order.
+Source: Fluid Simulation for Video Games, part 4; the parts to go are least squares.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.biot_savart.direct import velocity
+from ecs_fluid.kernels.bodies.contact_solver import Bodies
+from ecs_fluid.kernels.bodies.contacts import CONTAINER
+from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.collision.article_boundary import reassign
+from ecs_fluid.kernels.collision.closest_surface import near_surfaces
+from ecs_fluid.kernels.collision.collide import misplaced
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+
+SINGULAR = 1e-15
+"""Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
+
+
+FAINT = 1e-3
+"""Speed at a surface point, relative to the RMS slip of its body, at which a vorton goes half the way."""
+
+
+class Near(NamedTuple):
+    """Vortons near a surface (c rows): their `rows` among all, the body `who`, and what they were.
+
+    normal, point (c, 3): of the surface, 1 and m. x (c, 3) m, alpha (c, 3) m^3/s, sigma (c,) m, volume (c,)
+    m^3: the vortons themselves.
+    """
+
+    rows: np.ndarray
+    who: np.ndarray
+    normal: np.ndarray
+    point: np.ndarray
+    x: np.ndarray
+    alpha: np.ndarray
+    sigma: np.ndarray
+    volume: np.ndarray
+
+
+@njit(cache=True, error_model="numpy")
+def vortons_near(
+    obstacles: Obstacles,
+    hulls: Hulls,
+    x: np.ndarray,
+    reach: np.ndarray,
+    alpha: np.ndarray,
+    sigma: np.ndarray,
+    volume: np.ndarray,
+) -> Near:
+    """The vortons (n rows) within `reach` (n,) m of a surface, by `near_surfaces`."""
+    n = len(x)
+    body, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
+    near_surfaces(obstacles, hulls, x, reach, body, gap, normal)
+    c = 0
+    for row in range(n):
+        c += body[row] >= 0
+    near = Near(
+        np.empty(c, np.int64), np.empty(c, np.int64), np.empty((c, 3)), np.empty((c, 3)),
+        np.empty((c, 3)), np.empty((c, 3)), np.empty(c), np.empty(c),
+    )  # fmt: skip
+    rows, who, normals, point, old_x, old, core, size = near
+    c = 0
+    for row in range(n):
+        if body[row] < 0:
+            continue
+        rows[c], who[c], core[c], size[c] = row, body[row], sigma[row], volume[row]
+        for k in range(3):
+            normals[c, k], old_x[c, k], old[c, k] = normal[row, k], x[row, k], alpha[row, k]
+            point[c, k] = old_x[c, k] - gap[row] * normals[c, k]
+        c += 1
+    return near
+
+
+@njit(cache=True, error_model="numpy")
+def corrections(
+    code: int, bodies: Bodies, near: Near, flow: np.ndarray, bent: bool, gain: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(slip, x, parts, change): the slip (c, 3) m/s, and what the vortons are to do about it.
+
+    Each may go to the place x and the strength where it stops the slip by itself, see `reassign` (`bent` or
+    not), and take up the strength `spun` of `slip_at`. Of these two ways each body's vortons go the `parts`
+    of `parts_to_go`, which change their strengths by `change` (c, 3) m^3/s.
+    """
+    slip, x, alpha, spun, one, two = ways_to_go(code, bodies, near, flow, bent)
+    first, second = np.zeros_like(slip), np.zeros_like(slip)
+    velocity(code, near.point, one[0], one[1], one[2], first)
+    if len(two[2]):
+        velocity(code, near.point, two[0], two[1], two[2], second)
+    parts = parts_to_go(near.who, slip, first, second, gain, len(bodies.x))
+    return slip, x, parts, changes(near.who, parts, near.alpha, alpha, spun)
+
+
+@njit(cache=True, error_model="numpy")
+def ways_to_go(
+    code: int, bodies: Bodies, near: Near, flow: np.ndarray, bent: bool
+) -> tuple[
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    tuple[np.ndarray, np.ndarray, np.ndarray],
+    tuple[np.ndarray, np.ndarray, np.ndarray],
+]:
+    """(slip, x, alpha, spun, one, two): both ways the vortons can go, and vortons that act as the changes.
+
+    slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
+    see `reassign`; spun: of the second. one, two: sources ((3, m) m, (3, m) m^3/s, (m,) m) whose flow is the
+    change if all vortons went that way to its end.
+    """
+    n, before = len(near.rows), near.alpha
+    slip, rest, spun = slip_at(bodies, near.who, near.point, near.normal, flow, before, near.volume)
+    x, alpha, off, floor = near.x.copy(), near.alpha.copy(), np.zeros(n, np.int64), np.empty(n)
+    rms = _rms(near.who, slip, len(bodies.x))
+    turned = np.zeros(n, np.bool_)
+    for c in range(n):
+        # Off the normal a vorton might leave a container by another wall.
+        off[c] = bent and bodies.shape[near.who[c]] != CONTAINER
+        floor[c] = FAINT * rms[near.who[c]]
+        for k in range(3):
+            turned[c] |= spun[c, k] != before[c, k]
+    reassign(code, x, alpha, near.sigma, near.point, near.normal, rest, off, floor)
+    one = np.empty((3, 2 * n)), np.empty((3, 2 * n)), np.empty(2 * n)
+    more, s = np.count_nonzero(turned), 0
+    two = np.empty((3, more)), np.empty((3, more)), np.empty(more)
+    for c in range(n):
+        one[2][c] = one[2][n + c] = near.sigma[c]
+        for k in range(3):
+            # What goes away acts with the opposite strength.
+            one[0][k, c], one[0][k, n + c] = x[c, k], near.x[c, k]
+            one[1][k, c], one[1][k, n + c] = alpha[c, k], -before[c, k]
+        if turned[c]:
+            two[2][s] = near.sigma[c]
+            for k in range(3):
+                two[0][k, s], two[1][k, s] = near.x[c, k], spun[c, k] - before[c, k]
+            s += 1
+    return slip, x, alpha, spun, one, two
+
+
+@njit(cache=True, error_model="numpy")
+def slip_at(
+    bodies: Bodies,
+    who: np.ndarray,
+    point: np.ndarray,
+    normal: np.ndarray,
+    flow: np.ndarray,
+    alpha: np.ndarray,
+    volume: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(slip, rest, spun) (c, 3) at surface points of bodies that the fluid passes with the velocity `flow`.
+
+    slip: flow - v - spin x r, m/s. The flow takes part in the rotation of its body by
+
+        f = sum (flow - v) . (spin x r) / sum |spin x r|^2, kept within 0 and 1.
+
+    rest: the slip without what the fluid still lacks of the rotation, slip + (1 - f) spin x r, m/s.
+    spun: strengths alpha + 2 (1 - f) (spin . n) n volume, m^3/s: what turns with a surface has the vorticity
+    2 spin . n along its normal.
+    """
+    count, n = len(bodies.x), len(who)
+    same, size = np.zeros(count), np.zeros(count)
+    slip, rest, spun = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    for c in range(n):
+        i = who[c]
+        r0, r1, r2 = point[c, 0] - bodies.x[i, 0], point[c, 1] - bodies.x[i, 1], point[c, 2] - bodies.x[i, 2]
+        s0, s1, s2 = (
+            bodies.angular_velocity[i, 0],
+            bodies.angular_velocity[i, 1],
+            bodies.angular_velocity[i, 2],
+        )
+        # The rotation waits in `rest` until its body's f is known.
+        rest[c, 0], rest[c, 1], rest[c, 2] = s1 * r2 - s2 * r1, s2 * r0 - s0 * r2, s0 * r1 - s1 * r0
+        both, square = 0.0, 0.0
+        for k in range(3):
+            through = flow[c, k] - bodies.v[i, k]
+            slip[c, k] = through - rest[c, k]
+            both += through * rest[c, k]
+            square += rest[c, k] * rest[c, k]
+        same[i] += both
+        size[i] += square
+    for c in range(n):
+        i = who[c]
+        followed = min(max(same[i] / size[i], 0.0), 1.0) if size[i] > 0.0 else 0.0
+        along = 0.0
+        for k in range(3):
+            along += bodies.angular_velocity[i, k] * normal[c, k]
+        for k in range(3):
+            rest[c, k] = slip[c, k] + (1.0 - followed) * rest[c, k]
+            spun[c, k] = alpha[c, k] + 2.0 * ((1.0 - followed) * along) * normal[c, k] * volume[c]
+    return slip, rest, spun
+
+
+@njit(cache=True, error_model="numpy")
+def parts_to_go(
+    who: np.ndarray, slip: np.ndarray, one: np.ndarray, two: np.ndarray, gain: float, count: int
+) -> np.ndarray:
+    """Parts (count, 2) to go of two ways, a row for each body.
+
+    With the slip w and its changes d_1, d_2 (all (c, 3), m/s) if all vortons of a body went one of the ways
+    to its end, the parts p_k >= 0 that leave the least sum |w + p_1 d_1 + p_2 d_2|^2 are the most that may be
+    gone: `gain` of the first way where that is less, and `gain` times p_2 of the second.
+    """
+    sums = np.zeros((count, 5))
+    for c in range(len(who)):
+        total = sums[who[c]]
+        for k in range(3):
+            w, a, b = slip[c, k], one[c, k], two[c, k]
+            total[0] += a * a
+            total[1] += a * b
+            total[2] += b * b
+            total[3] -= w * a
+            total[4] -= w * b
+    out = np.empty((count, 2))
+    for i in range(count):
+        first, second = least_squares(sums[i])
+        out[i, 0], out[i, 1] = min(max(first, 0.0), gain), gain * max(second, 0.0)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def least_squares(sums: np.ndarray) -> tuple[float, float]:
+    """The shortest p with [[a, b], [b, c]] p = (d, e) as well as can be, from sums = (a, b, c, d, e).
+
+    The matrix has no negative eigenvalues; where one of them is zero, M+ = M / trace(M)^2.
+    """
+    a, b, c, d, e = sums[0], sums[1], sums[2], sums[3], sums[4]
+    largest = 0.5 * (a + c) + math.sqrt(0.25 * (a - c) * (a - c) + b * b)
+    if not largest > 0.0:
+        return 0.0, 0.0
+    product = a * c - b * b
+    if product > SINGULAR * largest * largest:
+        return (c * d - b * e) / product, (a * e - b * d) / product
+    return (a * d + b * e) / (largest * largest), (b * d + c * e) / (largest * largest)
+
+
+@njit(cache=True, error_model="numpy")
+def changes(
+    who: np.ndarray,
+    parts: np.ndarray,
+    alpha: np.ndarray,
+    wanted: np.ndarray,
+    spun: np.ndarray,
+) -> np.ndarray:
+    """Change (c, 3) of the strengths that go these parts of the ways to `wanted` and `spun`, m^3/s."""
+    out = np.empty_like(alpha)
+    for c in range(len(who)):
+        one, two = parts[who[c], 0], parts[who[c], 1]
+        for k in range(3):
+            out[c, k] = one * (wanted[c, k] - alpha[c, k]) + two * (spun[c, k] - alpha[c, k])
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def go(
+    obstacles: Obstacles,
+    hulls: Hulls,
+    near: Near,
+    slip: np.ndarray,
+    parts: np.ndarray,
+    bearable: np.ndarray,
+    wanted: np.ndarray,
+    change: np.ndarray,
+    x: np.ndarray,
+    alpha: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Take the vortons these parts of the way to the places `wanted`, and add the change of their strengths.
+
+    All of it times what is `bearable` (count,) for their body. Who came into a body stays where it was. x,
+    alpha (n, 3) of all vortons are changed. Returns (impulse, moment, rms slip) by `exchanged`, and the
+    change of the strengths (c, 3) m^3/s that was made.
+    """
+    n = len(near.rows)
+    there, depth = np.empty((n, 3), x.dtype), np.empty(n)
+    new_x, new, made = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+    for c in range(n):
+        i = near.who[c]
+        part = bearable[i] * parts[i, 0]
+        for k in range(3):
+            there[c, k] = near.x[c, k] + part * (wanted[c, k] - near.x[c, k])
+    misplaced(obstacles, hulls, there, depth)
+    for c in range(n):
+        row, i = near.rows[c], near.who[c]
+        for k in range(3):
+            x[row, k] = near.x[c, k] if depth[c] > 0.0 else there[c, k]
+            alpha[row, k] = near.alpha[c, k] + bearable[i] * change[c, k]
+            # The books are kept on what the tables hold in their own precision.
+            new_x[c, k], new[c, k] = x[row, k], alpha[row, k]
+            made[c, k] = new[c, k] - near.alpha[c, k]
+    impulse, moment, rms = exchanged(obstacles.x1, near.who, near.x, near.alpha, new_x, new, slip)
+    return impulse, moment, rms, made
+
+
+@njit(cache=True, error_model="numpy")
+def exchanged(
+    centers: np.ndarray,
+    who: np.ndarray,
+    x0: np.ndarray,
+    alpha0: np.ndarray,
+    x1: np.ndarray,
+    alpha1: np.ndarray,
+    slip: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(impulse, moment, slip) of the bodies at `centers` (count, 3), from vortons before and after.
+
+    impulse (count, 3): change of 1/2 sum x cross alpha, m^4/s. moment (count, 3): of 1/3 sum r cross
+    (r cross alpha), r from the centre, m^5/s. slip (count,): root of the mean |slip|^2, m/s.
+    """
+    count = len(centers)
+    before, after = np.zeros((count, 6)), np.zeros((count, 6))
+    for c in range(len(who)):
+        i = who[c]
+        _add_moments(before[i], centers[i], x0[c], alpha0[c], -1.0)
+        _add_moments(after[i], centers[i], x1[c], alpha1[c], 1.0)
+    both = before + after
+    return both[:, :3].copy(), both[:, 3:].copy(), _rms(who, slip, count)
+
+
+@njit(cache=True, error_model="numpy")
+def _rms(who: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """Root of the mean |value|^2 over the rows of each body."""
+    number, square = np.zeros(count), np.zeros(count)
+    for c in range(len(who)):
+        number[who[c]] += 1.0
+        size = 0.0
+        for k in range(values.shape[1]):
+            size += values[c, k] * values[c, k]
+        square[who[c]] += size
+    out = np.empty(count)
+    for i in range(count):
+        out[i] = math.sqrt(square[i] / max(number[i], 1.0))
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _add_moments(
+    total: np.ndarray, center: np.ndarray, x: np.ndarray, alpha: np.ndarray, sign: float
+) -> None:
+    """Add sign times 1/2 x cross alpha, and 1/3 r cross (r cross alpha), to total (6,)."""
+    a0, a1, a2 = alpha[0], alpha[1], alpha[2]
+    total[0] += 0.5 * sign * (x[1] * a2 - x[2] * a1)
+    total[1] += 0.5 * sign * (x[2] * a0 - x[0] * a2)
+    total[2] += 0.5 * sign * (x[0] * a1 - x[1] * a0)
+    r0, r1, r2 = x[0] - center[0], x[1] - center[1], x[2] - center[2]
+    b0, b1, b2 = r1 * a2 - r2 * a1, r2 * a0 - r0 * a2, r0 * a1 - r1 * a0
+    third = sign / 3.0
+    total[3] += third * (r1 * b2 - r2 * b1)
+    total[4] += third * (r2 * b0 - r0 * b2)
+    total[5] += third * (r0 * b1 - r1 * b0)

@@ -1,0 +1,152 @@
+"""Bodies as what particles run into: both ends of their motion, and a grid that tells who is near.
+
+Every cell of the grid lists the bodies whose ball, swept from the start to the end of the tick, reaches into
+it. A particle looks at the cells of its own path only, so the cost grows with what is near bodies.
+Containers are not in the grid: what is inside one is looked at by its inner ball, which is one comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ecs_fluid.kernels.bodies.contacts import CONTAINER
+from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+MOST_CELLS = 32
+"""Cells of the grid along one axis."""
+
+
+class Obstacles(NamedTuple):
+    """Bodies (n rows) during one tick.
+
+    x0, q0, x1, q1: poses at its start and end, turn0, turn1 (n, 3, 3) their matrices. v, spin: velocities.
+    shape, radius, hull: as in `Bodies`.
+    containers: rows of the containers. origin (3,), edge (3,), cells (3,): of the grid; cell c lists the
+    bodies near[start[c]:start[c + 1]].
+    """
+
+    x0: np.ndarray
+    q0: np.ndarray
+    x1: np.ndarray
+    q1: np.ndarray
+    v: np.ndarray
+    angular_velocity: np.ndarray
+    shape: np.ndarray
+    radius: np.ndarray
+    hull: np.ndarray
+    containers: np.ndarray
+    origin: np.ndarray
+    edge: np.ndarray
+    cells: np.ndarray
+    start: np.ndarray
+    near: np.ndarray
+    turn0: np.ndarray
+    turn1: np.ndarray
+
+
+@njit(cache=True, error_model="numpy")
+def _matrices(q: np.ndarray) -> np.ndarray:
+    """Rotation matrices (n, 3, 3) of quaternions (n, 4)."""
+    out = np.empty((len(q), 3, 3))
+    for i in range(len(q)):
+        out[i] = matrix_of(q[i])
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _swept(
+    x0: np.ndarray, x1: np.ndarray, shape: np.ndarray, radius: np.ndarray, clearance: float
+) -> tuple[np.ndarray, ...]:
+    """(Rows of the containers, of the others, low, high, size): boxes (r, 3), m, that the others stay in."""
+    boxes, rows, count = np.empty(len(x0), np.int64), np.empty(len(x0), np.int64), 0
+    for i in range(len(x0)):
+        if shape[i] == CONTAINER:
+            boxes[i - count] = i
+        else:
+            rows[count] = i
+            count += 1
+    low, high, size = np.empty((count, 3)), np.empty((count, 3)), np.empty(3 * count)
+    for k in range(count):
+        i = rows[k]
+        # The stretch covers what rounding to single precision can move a particle by.
+        reach = (radius[i] + clearance) * (1 + 1e-5)
+        for a in range(3):
+            low[k, a] = np.minimum(x0[i, a], x1[i, a]) - reach
+            high[k, a] = np.maximum(x0[i, a], x1[i, a]) + reach
+            size[3 * k + a] = high[k, a] - low[k, a]
+    return boxes[: len(x0) - count].copy(), rows[:count].copy(), low, high, size
+
+
+@njit(cache=True, error_model="numpy")
+def cell_of(x: float, origin: float, edge: float) -> int:
+    """Cell along one axis, not clamped to the grid but kept within whole numbers."""
+    return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))
+
+
+@njit(cache=True, error_model="numpy")
+def _grid(low: np.ndarray, high: np.ndarray, rows: np.ndarray, wanted: float) -> tuple[np.ndarray, ...]:
+    """(origin, edge, cells, start, near) of bodies `rows`, whose boxes are low and high (r, 3), m."""
+    origin, edge, cells = np.zeros(3), np.ones(3), np.ones(3, np.int64)
+    span = np.empty((len(rows), 6), np.int64)
+    for a in range(3):
+        if len(rows):
+            top = high[0, a]
+            origin[a] = low[0, a]
+            for k in range(1, len(rows)):
+                origin[a], top = min(origin[a], low[k, a]), max(top, high[k, a])
+            extent = top - origin[a]
+            many = extent / wanted
+            # Also where a place is not finite: the guard tells whose.
+            if many > 1.0:
+                cells[a] = MOST_CELLS if many >= MOST_CELLS else math.ceil(many)
+            edge[a] = extent / cells[a]
+        for k in range(len(rows)):
+            span[k, a] = min(max(cell_of(low[k, a], origin[a], edge[a]), 0), cells[a] - 1)
+            span[k, 3 + a] = min(max(cell_of(high[k, a], origin[a], edge[a]), 0), cells[a] - 1)
+    start = np.zeros(cells[0] * cells[1] * cells[2] + 1, np.int64)
+    near = np.empty(0, np.int64)
+    # First count the bodies of each cell; then list them, where start[c] runs up to what start[c + 1] was.
+    for listing in range(2):
+        for k in range(len(rows)):
+            for i in range(span[k, 0], span[k, 3] + 1):
+                for j in range(span[k, 1], span[k, 4] + 1):
+                    for m in range(span[k, 2], span[k, 5] + 1):
+                        c = (i * cells[1] + j) * cells[2] + m
+                        if listing:
+                            near[start[c]] = rows[k]
+                        start[c] += 1
+        before = 0
+        for c in range(len(start)):
+            count = start[c]
+            start[c] = before
+            before = count if listing else before + count
+        if not listing:
+            near = np.empty(before, np.int64)
+    return origin, edge, cells, start, near
+
+
+def obstacles(
+    former: tuple[np.ndarray, np.ndarray],
+    present: tuple[np.ndarray, np.ndarray],
+    motion: tuple[np.ndarray, np.ndarray],
+    shape: np.ndarray,
+    radius: np.ndarray,
+    hull: np.ndarray,
+    clearance: float,
+) -> Obstacles:
+    """The obstacles of a tick: poses (x, q) at its ends, (v, spin), and the `clearance` kept around, m."""
+    (x0, q0), (x1, q1), (v, angular_velocity) = former, present, motion
+    containers, rows, low, high, sizes = _swept(x0, x1, shape, radius, clearance)
+    sizes.sort()
+    middle = 0.5 * (sizes[(sizes.size - 1) // 2] + sizes[sizes.size // 2]) if sizes.size else 1.0
+    origin, edge, cells, start, near = _grid(low, high, rows, float(middle))
+    turn1 = _matrices(q1)
+    turn0 = turn1 if q0 is q1 else _matrices(q0)
+    return Obstacles(
+        x0, q0, x1, q1, v, angular_velocity, shape, radius, hull, containers,
+        origin, edge, cells, start, near, turn0, turn1,
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""How kernels are compiled: chunks, flags, threads, and the folder of compiled code.
+
+Compiled code is cached in a folder of its own, named after a hash of every kernel source and of the
+numba, llvmlite and numpy versions: numba's own cache does not notice that a function called from
+another module has changed. Set ``ECS_FLUID_CACHE_DIR`` to move that folder, or ``NUMBA_CACHE_DIR`` to
+take charge of the cache yourself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import numba
+
+CHUNKS = 64
+"""Parallel loops are cut into this many pieces whatever the thread count, so sums keep their order."""
+
+FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
+"""Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
+
+
+def cache_folder() -> Path:
+    """Folder that holds the compiled kernels of exactly these sources and these compiler versions."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in ("numba", "llvmlite", "numpy"):
+        digest.update(f"{name}={version(name)};".encode())
+    kernels = Path(__file__).parents[1]
+    for source in sorted(kernels.rglob("*.py")):
+        digest.update(source.relative_to(kernels).as_posix().encode() + source.read_bytes())
+    base = os.environ.get("ECS_FLUID_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "ecs_fluid"
+    )
+    return Path(base) / digest.hexdigest()
+
+
+# Threads of GNU OpenMP that fall asleep between two loops take 50 to 100 us to wake, and a tick of a small
+# world has some hundred loops with less than a millisecond of Python between any two of them: so they wait
+# awake for about that long (50,000 turns are 0.8 ms), and a tick of the candle takes 3.9 in place of 4.5 ms.
+# Where another process wants the cores this is the wrong thing to do, a barrier then takes a time slice; a
+# tick of 4 ms could take 50. `ecs_fluid.threads` finds that out and leaves one thread to what is short.
+# Read by the library when numba loads it, at the first parallel kernel.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("GOMP_SPINCOUNT", "50000")
+
+# Where a libtbb lies on the machine (ParaView brings one), numba would take it first; a process then spins in
+# the library's shutdown for minutes after its last line (numba 0.68, Debian's libtbb 12.8). OpenMP is on
+# every Linux, and allows kernels from several Python threads, which the built-in "workqueue" does not.
+if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.environ):
+    numba.config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    numba.config.CACHE_DIR = str(cache_folder())

@@ -1,0 +1,163 @@
+"""Sums, bounds and extremes over rows that give the same bits for any number of threads.
+
+Rows are cut into ``CHUNKS`` pieces whatever the thread count; every piece is reduced on its own and the
+pieces are then combined in order. Everything is accumulated in float64, whatever the dtype of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.lanes import lanes_of, least, load, most, store
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+
+_ROWS_PER_CHUNK = 1024
+"""Chunks of fewer rows take longer to share out than to look at."""
+
+
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _extremes(x: np.ndarray, groups: int, low: np.ndarray, high: np.ndarray) -> None:
+    """Least and largest of every third number of ``x``, three vectors abreast; NaN is never taken."""
+    wide_vectors()
+    width = lanes_of(x)
+    a, b, c = load(low, 0), load(low, width), load(low, 2 * width)
+    d, e, f = load(high, 0), load(high, width), load(high, 2 * width)
+    for g in range(groups):
+        p, q, r = load(x, 3 * width * g), load(x, 3 * width * g + width), load(x, 3 * width * g + 2 * width)
+        a, b, c = least(p, a), least(q, b), least(r, c)
+        d, e, f = most(p, d), most(q, e), most(r, f)
+    store(low, 0, a)
+    store(low, width, b)
+    store(low, 2 * width, c)
+    store(high, 0, d)
+    store(high, width, e)
+    store(high, 2 * width, f)
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _bounds(x: np.ndarray, chunks: int, lo: np.ndarray, hi: np.ndarray) -> None:
+    """Bounds of the rows ``x`` (3 n,) into lo, hi (3,), which are the same for any number of chunks."""
+    n, abreast = x.shape[0] // 3, 3 * lanes_of(x)
+    lowest, highest = np.empty((chunks, 3)), np.empty((chunks, 3))
+    for c in prange(chunks):
+        some = x[3 * (c * n // chunks) : 3 * ((c + 1) * n // chunks)]
+        low, high = np.full(abreast, np.inf, x.dtype), np.full(abreast, -np.inf, x.dtype)
+        groups = some.size // abreast
+        _extremes(some, groups, low, high)
+        for i in range(groups * abreast, some.size):
+            k = i % 3
+            low[k] = min(some[i], low[k]) if some[i] == some[i] else low[k]
+            high[k] = max(some[i], high[k]) if some[i] == some[i] else high[k]
+        for a in range(3):
+            lowest[c, a], highest[c, a] = low[a], high[a]
+            for k in range(a + 3, abreast, 3):
+                lowest[c, a] = min(lowest[c, a], low[k])
+                highest[c, a] = max(highest[c, a], high[k])
+    for a in range(3):
+        lo[a], hi[a] = lowest[0, a], highest[0, a]
+        for c in range(1, chunks):
+            lo[a], hi[a] = min(lo[a], lowest[c, a]), max(hi[a], highest[c, a])
+
+
+def bounds(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axis-aligned box of points: (lo (3,), hi (3,)) in float64, the unit of ``x``.
+
+    ``x`` has shape (n, 3). No points give (+inf, -inf), the neutral element: boxes of several populations
+    are merged by ``np.minimum(lo_a, lo_b), np.maximum(hi_a, hi_b)``. NaN coordinates are skipped; ask
+    ``all_finite`` for them.
+    """
+    lo, hi = np.empty(3), np.empty(3)
+    _bounds(x.reshape(-1), min(CHUNKS, 1 + len(x) // _ROWS_PER_CHUNK), lo, hi)
+    return lo, hi
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _chunk_invariants(x: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
+    """Sums of alpha, x cross alpha and x cross (x cross alpha) of every chunk into out (CHUNKS, 9)."""
+    n = x.shape[0]
+    for c in prange(CHUNKS):
+        a0 = a1 = a2 = 0.0
+        b0 = b1 = b2 = 0.0
+        c0 = c1 = c2 = 0.0
+        for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            px, py, pz = np.float64(x[i, 0]), np.float64(x[i, 1]), np.float64(x[i, 2])
+            ax, ay, az = np.float64(alpha[i, 0]), np.float64(alpha[i, 1]), np.float64(alpha[i, 2])
+            mx, my, mz = py * az - pz * ay, pz * ax - px * az, px * ay - py * ax
+            a0 += ax
+            a1 += ay
+            a2 += az
+            b0 += mx
+            b1 += my
+            b2 += mz
+            c0 += py * mz - pz * my
+            c1 += pz * mx - px * mz
+            c2 += px * my - py * mx
+        out[c, 0], out[c, 1], out[c, 2] = a0, a1, a2
+        out[c, 3], out[c, 4], out[c, 5] = b0, b1, b2
+        out[c, 6], out[c, 7], out[c, 8] = c0, c1, c2
+
+
+def vortex_invariants(x: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Total strength, linear impulse and angular impulse of vortons, each (3,) float64.
+
+    sum alpha [m^3/s], I = 1/2 sum x cross alpha [m^4/s], A = 1/3 sum x cross (x cross alpha) [m^5/s],
+    with ``x`` (n, 3) m and ``alpha`` (n, 3) m^3/s. All three are constant in unbounded inviscid flow
+    (Saffman, Vortex Dynamics, chapter 3).
+    """
+    parts = np.empty((CHUNKS, 9))
+    _chunk_invariants(x, alpha, parts)
+    # cumsum adds strictly in order; np.sum would pair terms up in a way that numpy may change.
+    total = parts.cumsum(axis=0)[-1]
+    return total[0:3], total[3:6] / 2, total[6:9] / 3
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _chunk_max_square(rows: np.ndarray, out: np.ndarray) -> None:
+    """Largest sum of squares of a row in every chunk into out (CHUNKS,); a NaN stays."""
+    n, m = rows.shape
+    for c in prange(CHUNKS):
+        largest = 0.0
+        for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            square = 0.0
+            for j in range(m):
+                value = np.float64(rows[i, j])
+                square += value * value
+            # "not <=" and the second test keep the first NaN for good.
+            if not (square <= largest) and largest == largest:
+                largest = square
+        out[c] = largest
+
+
+def max_norm(rows: np.ndarray) -> float:
+    """Largest Euclidean norm of the rows of an (n, ...) array: Frobenius for (n, 3, 3), speed for (n, 3).
+
+    In the unit of ``rows``; 0 for no rows; NaN if any entry is NaN.
+    """
+    out = np.empty(CHUNKS)
+    width = math.prod(rows.shape[1:])
+    _chunk_max_square(rows.reshape(rows.shape[0], width), out)
+    return math.sqrt(float(out.max()))
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _chunk_residue(values: np.ndarray, out: np.ndarray) -> None:
+    """Sum of 0 * value of every chunk: 0 for finite values, NaN otherwise (and it vectorises)."""
+    n = values.shape[0]
+    for c in prange(CHUNKS):
+        part = values[c * n // CHUNKS : (c + 1) * n // CHUNKS]
+        zero = values.dtype.type(0)
+        residue = zero
+        for i in range(part.shape[0]):
+            residue += part[i] * zero
+        out[c] = residue
+
+
+def all_finite(values: np.ndarray) -> bool:
+    """True if no entry of a float32 or float64 array of any shape is NaN or infinite."""
+    out = np.empty(CHUNKS, values.dtype)
+    _chunk_residue(values.reshape(-1), out)
+    return bool(np.all(out == 0))

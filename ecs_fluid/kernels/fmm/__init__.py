@@ -1,0 +1,1 @@
+"""The fast multipole method for regularised vortons."""

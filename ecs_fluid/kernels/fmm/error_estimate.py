@@ -1,0 +1,285 @@
+"""How good is a sum by expansions? Some of its targets are summed without expansions, too.
+
+Two samples serve two ends. Before the sum, a few leaves spread over the tree tell which order it will need;
+they cost some percent of it, but a small place with strong vortons may lie between them. After the sum, a
+weighted sample measures the error, and every error found counts by the inverse of its probability. This is
+the mean of four shares: an even one, half of which goes to targets close to the sources; of sum |u|^2; of
+sum |du|^2, so that no place that matters to the RMS is passed over; and of (distance to the centre of the
+leaf / its radius)^order, where expansions are worst: of high orders, one point in a thousand may have most
+of the error. Of targets spread far and wide, the close ones have most of the velocity, and must be seen even
+if it is just what the expansions have lost. What is reported is the mean and twice its standard error. No
+random numbers are drawn: the targets stand at even distances on the sum of the probabilities along the tree.
+
+Source: Horvitz and Thompson 1952 for the weights; Madow 1949 for even distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.regularisation import GAUSSIAN
+from ecs_fluid.kernels.fmm import point_tree
+from ecs_fluid.kernels.fmm.accuracy import GOAL, gaussian_clearance, highest_order, terms_for
+from ecs_fluid.kernels.fmm.point_tree import PointTree
+from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
+from ecs_fluid.kernels.fmm.traversal import Sources
+from ecs_fluid.kernels.fmm.upward_downward import Pieces, add_up, some, whole, with_order
+
+Results = list[NDArray[Any]]
+"""``u (m, 3)``, and ``du (m, 9)`` where gradients are asked for."""
+
+_MANY_LEAVES = 512
+"""With fewer leaves the sum itself is not much dearer than a look at some of them."""
+_LEAVES, _EACH = 64, 3
+"""Leaves looked at before the sum, and targets compared in each."""
+COMPARED = 192
+"""Targets compared after the sum: they average errors to some 6 % at 1e-3, 10 to 30 % at 1e-6."""
+_LEAF = 64
+"""Most targets in a leaf of those that were not summed by expansions."""
+_CLOSE = 0.5
+"""Part of the even share that goes to targets close to the sources."""
+_PROGRESS = 0.85
+"""A step that leaves more than this part of the error shows that terms are not what is missing."""
+_LEAST_OPENING = 0.25
+"""Narrower ones leave little to expansions."""
+_GOLDEN = 0.6180339887498949
+
+
+class Search:
+    """Better settings, step by step: a higher order, a narrower opening, all terms of far nodes, a stricter
+    bound on mixed cores."""
+
+    def __init__(self, s: Sources, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.before = s
+        self.error = float("inf")
+        self.full = s.settings.full
+        """whether all terms of far nodes were tried, with the present bound on mixed cores"""
+        self.mixed = bool((s.ssigma != s.ssigma[0]).any())
+
+    def better(self, s: Sources, error: float) -> Sources | None:
+        """The next to try, given the error of ``s``; None where the precision is exhausted."""
+        if error < _PROGRESS * self.error:
+            self.error, self.before = error, s
+            how, highest = s.settings, highest_order(s.ssigma.dtype)
+            if how.order < highest:
+                order, opening = terms_for(how, error, self.tolerance, highest)
+                how = how._replace(opening=opening)
+                if s.code == GAUSSIAN:
+                    how = how._replace(clearance=gaussian_clearance(order))
+                s = s._replace(settings=how)
+                return s if order == how.order else with_order(s, order)
+            if how.opening > _LEAST_OPENING:
+                return s._replace(settings=how._replace(opening=0.8 * how.opening))
+        how = self.before.settings
+        if not self.full:
+            # A higher order is none for nodes so far away that their series ends before it.
+            self.full = True
+            return self.before._replace(settings=how._replace(full=True))
+        if self.mixed and how.spread > 0.1 * self.tolerance:
+            # Order and opening are not to blame; nodes of mixed core radii may be.
+            self.error, self.full = float("inf"), how.full
+            return self.before._replace(settings=how._replace(spread=0.3 * how.spread))
+        return None
+
+
+def add_up_results(mode: int, s: Sources, target: PointTree, pieces: Pieces, results: Results) -> Any:
+    """``add_up`` for a list of results."""
+    u = results[0]
+    return add_up(mode, s, target, pieces, u, results[1] if len(results) > 1 else u[:0, :0])
+
+
+def squares(a: NDArray[Any]) -> NDArray[np.float64]:
+    """|a|^2 of every row, in float64: squares of float32 numbers may overflow."""
+    return np.asarray(np.einsum("ij,ij->i", a, a, dtype=np.float64))
+
+
+def _exact(mode: int, s: Sources, target: PointTree, rows: NDArray[np.int64], results: Results) -> Results:
+    """Sums without expansions at some rows of the target tree."""
+    exact = [np.empty((rows.size, result.shape[1]), result.dtype) for result in results]
+    sample = point_tree.build(np.ascontiguousarray(target.x[:, rows]), 32)
+    direct = s._replace(settings=s.settings._replace(opening=0.0))
+    add_up_results(mode, direct, sample, whole(sample), exact)
+    return exact
+
+
+def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, results: Results) -> Sources:
+    """The sources with an order that suits some leaves spread over the tree; ``results`` are scratch."""
+    m, leaves = target.order.size, 1 << target.depth
+    if leaves < _MANY_LEAVES:
+        return s
+    picked = (np.arange(_LEAVES) * leaves + leaves // 2) // _LEAVES
+    # Anywhere in the leaf: its first and last rows lie at its faces, where errors are largest.
+    within = (np.arange(1, _LEAVES * _EACH + 1) * _GOLDEN % 1.0).reshape(_LEAVES, _EACH)
+    first, end = (picked * m) >> target.depth, ((picked + 1) * m) >> target.depth
+    rows = (first[:, None] + within * (end - first)[:, None]).astype(np.int64).ravel()
+    exact, given, pieces = _exact(mode, s, target, rows, results), target.order[rows], some(target, picked)
+    search = Search(s, tolerance)
+    while True:
+        add_up_results(mode, s, target, pieces, results)
+        error = 0.0
+        for result, reference in zip(results, exact, strict=True):
+            error = max(error, _ratio(squares(result[given] - reference).sum(), squares(reference).sum()))
+        following = search.better(s, error) if error > GOAL * tolerance else None
+        if following is None:
+            return s
+        s = following
+
+
+def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -> float:
+    """Relative RMS error of the results, the larger one of u and du, by a weighted sample of the targets."""
+    about = np.array([*s.tree.centre[0], s.tree.radius[0]])
+    sums = _leaf_sums(s.settings.order, target, about, results)
+    totals = sums.sum(axis=1)
+    if not np.isfinite(totals[2:]).all():
+        return float("nan")
+    rows, probability = _drawn(s.settings.order, target, about, results, sums, totals)
+    exact = _exact(mode, s, target, rows, results)
+    return _weighted_error(results, target.order[rows], exact, probability, totals[2:])
+
+
+def drawn_error(
+    targets: NDArray[Any], x: NDArray[Any], results: Results, exact: Callable[[NDArray[Any]], Results]
+) -> float:
+    """The same for results of any method at ``targets (m, 3)``, of sources at ``x (3, n)``.
+
+    ``exact`` gives what they should be at some points (k, 3).
+    """
+    low, high = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
+    about = np.array([*(0.5 * (low + high)), 0.5 * np.linalg.norm(high - low)])
+    target = point_tree.build(np.ascontiguousarray(targets.T), _LEAF)
+    sums = _leaf_sums(0, target, about, results)
+    totals = sums.sum(axis=1)
+    if not np.isfinite(totals[2:]).all():
+        return float("nan")
+    rows, probability = _drawn(0, target, about, results, sums, totals)
+    given = target.order[rows]
+    found = exact(np.ascontiguousarray(targets[given]))
+    return _weighted_error(results, given, found, probability, totals[2:])
+
+
+def _weighted_error(
+    results: Results, given: NDArray[np.int64], exact: Results, probability: Any, totals: Any
+) -> float:
+    """Relative RMS error of the results, of which those at the rows ``given`` should be ``exact``."""
+    # A target that is worth several steps is in the sample for sure.
+    weight, error = 1.0 / np.minimum(1.0, probability), 0.0
+    for result, reference, total in zip(results, exact, totals, strict=True):
+        parts = weight * squares(result[given] - reference)
+        # Targets that are in for sure do not scatter, and a sample of all is exact.
+        scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
+        error = max(error, _ratio(float(parts.sum() + 2.0 * scatter), float(total)))
+    return error
+
+
+def _leaf_sums(
+    order: int, target: PointTree, about: NDArray[np.float64], results: Results
+) -> NDArray[np.float64]:
+    """Sums over every leaf of the numbers of ``_fill_sizes``, one row each."""
+    sums = np.empty((2 + len(results), 1 << target.depth))
+    u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
+    share(lambda first, last: _fill_sums(order, target, about, first, last, u, du, sums), 1 << target.depth)
+    return sums
+
+
+def _drawn(
+    order: int, target: PointTree, about: NDArray[np.float64], results: Results,
+    sums: NDArray[np.float64], totals: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # fmt: skip
+    """Rows of the target tree that are in the sample, and their probabilities."""
+    m, leaves = target.order.size, 1 << target.depth
+    factors = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
+    factors[0] *= _CLOSE
+    counts = (1.0 - _CLOSE) * np.diff((np.arange(leaves + 1) * m) >> target.depth)
+    rungs = np.cumsum(counts / m + (factors[:, None] * sums).sum(axis=0))
+    step = rungs[-1] / COMPARED
+    places = (np.arange(COMPARED) + 0.5) * step
+    picked = np.minimum(np.searchsorted(rungs, places), leaves - 1)
+    rest = places - np.where(picked > 0, rungs[picked - 1], 0.0)
+    rows, probability = np.empty(COMPARED, np.int64), np.empty(COMPARED)
+    u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
+    _draw(order, target, about, u, du, factors, picked, rest, rows, probability)
+    rows, first = np.unique(rows, return_index=True)
+    return rows, probability[first] / step
+
+
+@njit(**PART)
+def _fill_sizes(order: int, target: Any, about: Any, k: Any, u: Any, du: Any, sizes: Any) -> int:
+    """Of the targets in leaf k: closeness to the sources, (distance/radius)^order, |u|^2 and |du|^2.
+
+    ``about`` is the ball around the sources, inside which closeness is 1; outside it falls with the sixth
+    power of the distance, like the square of the velocity of sources whose strengths cancel. Returns how many
+    targets they are.
+    """
+    m = target.order.size
+    node = (np.int64(1) << np.int64(target.depth)) - 1 + k
+    inverse = 1.0 / target.radius[node] if target.radius[node] > 0.0 else 1.0
+    start, end = (k * m) >> target.depth, ((k + 1) * m) >> target.depth
+    for at in range(start, end):
+        r2 = d2 = 0.0
+        for a in range(3):
+            r2 += (np.float64(target.x[a, at]) - target.centre[node, a]) ** 2
+            d2 += (np.float64(target.x[a, at]) - about[a]) ** 2
+        close = about[3] ** 2 / d2 if d2 > about[3] ** 2 else 1.0
+        sizes[0, at - start] = close * close * close
+        ratio, far = np.sqrt(r2) * inverse, 1.0
+        for _ in range(order):
+            far *= ratio
+        sizes[1, at - start] = far
+        row, size = target.order[at], 0.0
+        for a in range(3):
+            size += np.float64(u[row, a]) ** 2
+        sizes[2, at - start] = size
+        if du.shape[1] > 0:
+            size = 0.0
+            for a in range(du.shape[1]):
+                size += np.float64(du[row, a]) ** 2
+            sizes[3, at - start] = size
+    return int(end - start)
+
+
+@njit(**KERNEL)
+def _fill_sums(
+    order: int, target: Any, about: Any, first: int, last: int, u: Any, du: Any, sums: Any
+) -> None:
+    """Columns first:last of ``sums (k, leaves)``: the sums of ``_fill_sizes`` over each leaf."""
+    sizes = np.empty((sums.shape[0], (target.order.size >> target.depth) + 1))
+    for k in range(first, last):
+        count = _fill_sizes(order, target, about, k, u, du, sizes)
+        for a in range(sums.shape[0]):
+            total = 0.0
+            for i in range(count):
+                total += sizes[a, i]
+            sums[a, k] = total
+
+
+@njit(**KERNEL)
+def _draw(
+    order: int, target: Any, about: Any, u: Any, du: Any, factors: Any, picked: Any, rest: Any, rows: Any,
+    probability: Any,
+) -> None:  # fmt: skip
+    """In leaf picked[i], the row up to which the shares add up to rest[i], and the share of that row."""
+    m = target.order.size
+    sizes = np.empty((factors.size, (m >> target.depth) + 1))
+    for i in range(picked.size):
+        count = _fill_sizes(order, target, about, picked[i], u, du, sizes)
+        at, total, own = 0, 0.0, 0.0
+        while at < count:
+            own = (1.0 - _CLOSE) / m
+            for a in range(factors.size):
+                own += factors[a] * sizes[a, at]
+            total += own
+            if total >= rest[i] or at == count - 1:
+                break
+            at += 1
+        rows[i] = ((picked[i] * m) >> target.depth) + at
+        probability[i] = own
+
+
+def _ratio(part: float, total: float) -> float:
+    return float(np.sqrt(part / total)) if total > 0.0 else 0.0

@@ -1,0 +1,190 @@
+"""The near part of the fast multipole method: leaves too close for expansions, summed in pairs.
+
+The pair loops are those of the direct sum (``pairwise``). Potential, velocity and gradient have a kernel
+each, so that nobody waits for the compilation of loops that are not asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.pairwise import (
+    BLOCK,
+    GRADIENT_SUMS,
+    PAIR_SCALE,
+    POTENTIAL_SUMS,
+    SCALE,
+    VELOCITY_SUMS,
+    add_gradient,
+    add_potential,
+    add_velocity,
+    join_gradient,
+    pad_pack,
+)
+from ecs_fluid.kernels.biot_savart.regularisation import core_constant
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.fmm.lane_rows import copy, lanes, zero_rows
+from ecs_fluid.kernels.fmm.point_tree import PointTree
+from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
+
+_GROUPS = 256
+"""Rows of lanes in a row of a pack, enough for most that is near to a leaf: every pack ends in sums across
+the lanes for every target. One row more takes what is copied beyond the last vorton."""
+
+
+def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A pack, the points and the sums of a block of targets, for one thread."""
+    pack = zero_rows(8, dtype, _GROUPS + 1)
+    return pack, np.empty((3, BLOCK), dtype), np.empty((GRADIENT_SUMS, BLOCK), dtype)
+
+
+@njit(**KERNEL)
+def _sort_sources(
+    code: int, tree: Any, given_a: Any, given_s: Any, first: int, last: int, sa: Any, ssigma: Any, packed: Any
+) -> None:
+    for i in range(first, last):
+        row = tree.order[i]
+        sigma = given_s[row]
+        for a in range(3):
+            alpha = given_a[a, row]
+            sa[a, i] = alpha
+            packed[a, i] = tree.x[a, i]
+            packed[3 + a, i] = alpha
+        ssigma[i] = sigma
+        packed[6, i] = sigma * sigma
+        packed[7, i] = core_constant(code, sigma * sigma)
+
+
+def sort_sources(
+    code: int, tree: PointTree, given_a: NDArray[Any], given_s: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Strengths (3, n) and core radii (n,) in the order of the tree, and all as the rows of a pack.
+
+    A pack is that of ``pairwise``; its rows are longer than n by a row of lanes.
+    """
+    n, dtype = given_s.size, given_s.dtype
+    out = np.empty((3, n), dtype), np.empty(n, dtype), np.empty((8, n + lanes(dtype)), dtype)
+    out[2][:, n:] = 0.0
+    share(lambda first, last: _sort_sources(code, tree, given_a, given_s, first, last, *out), n)
+    return out
+
+
+@njit(**PART)
+def _fill(packed: Any, pack: Any, filled: int, first: int, count: int) -> None:
+    """Put vortons first:first + count behind the ``filled`` ones of the pack, and others behind them.
+
+    Whole rows of lanes are copied: loops of no fixed length took three times as long.
+    """
+    wide_vectors()
+    width = pack.shape[1] // (_GROUPS + 1)
+    for a in range(8):
+        to, given = a * pack.shape[1] + filled, a * packed.shape[1] + first
+        for i in range(0, count, width):
+            copy(pack, to + i, packed, given + i)
+
+
+@njit(**PART)
+def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> Any:
+    """Fill the pack from ``near[at:last]``, of whose first leaf ``done`` vortons are dealt with.
+
+    Returns the number of vortons in the pack and the new ``at`` and ``done``.
+    """
+    filled, depth, n = np.int64(0), s.tree.depth, s.ssigma.size
+    leaves = (np.int64(1) << np.int64(depth)) - 1
+    room = pack.shape[1] // (_GROUPS + 1) * _GROUPS
+    while at < last and filled < room:
+        k = near[at] - leaves
+        first, end = ((k * n) >> depth) + done, ((k + 1) * n) >> depth
+        count = end - first
+        if count > room - filled:
+            count = room - filled
+            done += count
+        else:
+            at += 1
+            done = np.int64(0)
+        _fill(s.packed, pack, filled, first, count)
+        filled += count
+    return filled, at, done
+
+
+@njit(**PART, inline="always")
+def _sum(
+    loop: Any, rows: int, scale: float, s: Any, target: Any, top: int, spans: Any, first_span: int,
+    last_span: int, near: Any, start: Any, blocks: Any, u: Any, du: Any,
+) -> int:  # fmt: skip
+    """Add the near part by the given pair loop; returns the number of pairs."""
+    pack, points, sums = blocks
+    factor, m, depth, met, pairs = u.dtype.type(scale), target.order.size, target.depth, 0, 0
+    for piece in range(first_span, last_span):
+        for leaf in range(spans[piece, 1], spans[piece, 2]):
+            k = (spans[piece, 0] << (depth - top)) + leaf
+            last = ((k + 1) * m) >> depth
+            for low in range((k * m) >> depth, last, BLOCK):
+                count = BLOCK if last - low > BLOCK else last - low
+                for i in range(4 * ((count + 3) // 4)):
+                    at = low + i if i < count else low + count - 1
+                    for a in range(3):
+                        points[a, i] = target.x[a, at]
+                    for row in range(rows):
+                        sums[row, i] = 0.0
+                at, done = start[met], np.int64(0)
+                while at < start[met + 1]:
+                    filled, at, done = _next_pack(s, near, at, done, start[met + 1], pack)
+                    pairs += count * filled
+                    loop(s.code, pack, pad_pack(pack, filled), points, count, sums)
+                if rows == GRADIENT_SUMS:
+                    join_gradient(count, sums)
+                for i in range(count):
+                    row = target.order[low + i]
+                    for a in range(3):
+                        u[row, a] += factor * sums[a, i]
+                    for a in range(du.shape[1]):
+                        du[row, a] += factor * sums[3 + a, i]
+            met += 1
+    return pairs
+
+
+@njit(**KERNEL)
+def near_velocity(
+    s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
+    u: Any, du: Any,
+) -> int:  # fmt: skip
+    """Add to ``u (m, 3)`` what ``walk`` left over (same arguments, its lists, scratch); returns the pairs."""
+    return int(
+        _sum(
+            add_velocity, VELOCITY_SUMS, PAIR_SCALE,
+            s, target, top, spans, first, last, near, start, blocks, u, du,
+        )
+    )  # fmt: skip
+
+
+@njit(**KERNEL)
+def near_gradient(
+    s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
+    u: Any, du: Any,
+) -> int:  # fmt: skip
+    """The same for ``u (m, 3)`` and ``du (m, 9)``."""
+    return int(
+        _sum(
+            add_gradient, GRADIENT_SUMS, PAIR_SCALE,
+            s, target, top, spans, first, last, near, start, blocks, u, du,
+        )
+    )  # fmt: skip
+
+
+@njit(**KERNEL)
+def near_potential(
+    s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
+    u: Any, du: Any,
+) -> int:  # fmt: skip
+    """The same for the vector potential in ``u (m, 3)``."""
+    return int(
+        _sum(
+            add_potential, POTENTIAL_SUMS, SCALE,
+            s, target, top, spans, first, last, near, start, blocks, u, du,
+        )
+    )  # fmt: skip

@@ -1,0 +1,322 @@
+"""The walk of the fast multipole method: from pieces of the target tree down to its leaves.
+
+Going down the target tree, a node inherits the source nodes that its parent could not deal with. Those far
+enough away act on its local expansion (``fmm_expansions``), larger ones are opened, and the rest is left to
+its two children. A leaf evaluates its expansion; what is left is its list for ``fmm_near``.
+
+Every piece works by itself and every target adds its sources in an order that depends on the points alone, so
+the result has the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.pairwise import SCALE
+from ecs_fluid.kernels.biot_savart.regularisation import GAUSSIAN, RANKINE, ROSENHEAD_MOORE
+from ecs_fluid.kernels.fmm.accuracy import Settings
+from ecs_fluid.kernels.fmm.expansions import evaluate, local_curl, local_down
+from ecs_fluid.kernels.fmm.lane_rows import lanes, zero_rows
+from ecs_fluid.kernels.fmm.m2l import (
+    add_local,
+    collect_lanes,
+    fill_derivatives,
+    gather_moments,
+    prepare_lanes,
+)
+from ecs_fluid.kernels.fmm.multi_indices import Orders
+from ecs_fluid.kernels.fmm.point_tree import PointTree
+from ecs_fluid.kernels.fmm.threads import KERNEL, PART
+
+POTENTIAL, VELOCITY, GRADIENT = 0, 1, 2
+"""What a walk computes."""
+
+_LEAST_ORDER = 2  # the gradient of the velocity is a second derivative
+_ORDERS = 64  # a node and an order share a number: node * _ORDERS + order
+
+
+class Sources(NamedTuple):
+    """Vortons prepared for sums with one regularisation."""
+
+    code: int
+    settings: Settings
+    orders: Orders
+    tree: PointTree
+    sa: NDArray[Any]
+    """(3, n) strengths in the order of the tree, m^3/s"""
+    ssigma: NDArray[Any]
+    """(n,) core radii in the order of the tree, m"""
+    moments: NDArray[Any]
+    """(nodes, c, 3)"""
+    packed: NDArray[Any]
+    """(8, n and some) the same and more, ready for the pair loops"""
+    cards: NDArray[np.float64]
+    """(nodes, 8) what the walk asks of a node, on one cache line: mean, least and largest sigma^2, m^2, sum
+    of |alpha|, m^3/s, centre and radius, m"""
+
+
+class Scratch(NamedTuple):
+    """Rows of lanes for a batch of source nodes or of targets, and expansions of nodes."""
+
+    direction: Any
+    f: Any
+    ratios: Any
+    gathered: Any
+    powers: Any
+    d: Any
+    lanes_local: Any
+    offsets: Any
+    out: Any
+    local: Any
+    """(levels + 1, c, 3) local expansions down to a leaf"""
+    curl: Any
+    """(c, 3) that of the velocity"""
+    shift: Any
+    """(3,) from centre to centre"""
+    places: Any
+    """(lanes,) where the moments of the nodes begin"""
+
+
+def scratch(o: Orders, levels: int, dtype: Any) -> Scratch:
+    """Scratch for one ``walk`` over pieces of ``levels`` levels below their node."""
+    c = o.degree.size
+    rows = (5, o.order + 1, o.order + 2, 3 * c + 8, o.order + 1, (o.order + 1) * c, 3 * c, 3, 12)
+    arrays = [zero_rows(count, dtype) for count in rows]
+    arrays += [np.empty((levels + 1, c, 3), dtype), np.empty((c, 3), dtype), np.empty(3)]
+    arrays.append(np.empty(lanes(dtype), np.int64))
+    return Scratch(*arrays)
+
+
+@njit(**PART, forceinline=True)
+def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: float, node: Any) -> int:
+    """Order of expansion that a target node there and a source node need to meet, 0 if too close for any.
+
+    The series converges like (a + b)/distance to the power of the order, so pairs at less than the opening
+    keep the error with fewer terms: ``reach[p]`` is the square of the ratio that order p can do.
+    """
+    how, cards = s.settings, s.cards
+    x, y, z = x - cards[node, 4], y - cards[node, 5], z - cards[node, 6]
+    r2 = x * x + y * y + z * z
+    extent = radius + cards[node, 7]
+    mean, least, largest = cards[node, 0], cards[node, 1], cards[node, 2]
+    singular = s.code == GAUSSIAN or s.code == RANKINE
+    square = r2 if singular else r2 + least
+    if singular:
+        clearance = how.clearance if largest - least <= how.spread * largest else how.mixed_clearance
+        far = np.sqrt(r2) - extent >= clearance * np.sqrt(largest)
+    elif s.code == ROSENHEAD_MOORE:
+        # Change of 1 - q by that of sigma^2, from the leading term 3/2 rho^-2 of the tail, doubled because
+        # strengths of both signs do not profit from the mean.
+        far = 3.0 * (largest - least) <= how.spread * (r2 + mean)
+    else:  # the tail is 15/8 rho^-4
+        far = 3.75 * largest * (largest - least) <= how.spread * (r2 + mean) ** 2
+    # Counted without branches, which nobody could predict.
+    order = _LEAST_ORDER
+    for q in range(_LEAST_ORDER, how.order):
+        order += int(extent * extent > reach[q] * square)
+    return order * int(far & (extent * extent < how.opening * how.opening * square))
+
+
+@njit(**PART)
+def _longer(rows: Any) -> Any:
+    """The list, copied to one of twice its length."""
+    longer = np.empty(2 * rows.size, np.int64)
+    for i in range(rows.size):
+        longer[i] = rows[i]
+    return longer
+
+
+@njit(**PART)
+def _share_out(
+    s: Any, reach: Any, target: Any, t: Any, leaf: bool, queue: Any, far: Any, pending: Any, ends: Any
+) -> None:
+    """Share the source nodes of ``queue`` between ``far`` and ``pending`` as long as all three have room.
+
+    ``ends`` are the place in the queue, its end, and those of far and pending.
+    """
+    tree, cards = s.tree, s.cards
+    leaves = (np.int64(1) << np.int64(tree.depth)) - 1
+    targets = target.order.size >> target.depth
+    direct = leaf and (targets + 1) * ((s.ssigma.size >> tree.depth) + 1) <= s.settings.pairs
+    x, y, z = target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
+    radius = target.radius[t]
+    # A leaf opens every node.
+    opened = -1.0 if leaf else radius
+    head, tail, count, used = ends[0], ends[1], ends[2], ends[3]
+    while head < tail and tail + 2 <= queue.size and count < far.size and used < pending.size:
+        node = queue[head]
+        head += 1
+        order = _order_needed(s, reach, x, y, z, radius, node)
+        inner = node < leaves
+        met = (order > 0) & (inner | (not direct))
+        split = (not met) & inner & (cards[node, 7] > opened)
+        # All three are written, and kept by counting: a branch would be wrong every other time.
+        far[count] = node * _ORDERS + order
+        count += np.int64(met)
+        queue[tail], queue[tail + 1] = 2 * node + 1, 2 * node + 2
+        tail += 2 * np.int64(split)
+        pending[used] = node
+        used += np.int64(not (met or split))
+    ends[0], ends[1], ends[2], ends[3] = head, tail, count, used
+
+
+@njit(**PART)
+def _sort_out(
+    s: Any, reach: Any, target: Any, t: Any, leaf: bool, pending: Any, first: Any, last: Any, far: Any,
+    queue: Any, ends: Any,
+) -> Any:  # fmt: skip
+    """Share the inherited source nodes ``pending[first:last]`` between expansion and what is handed down.
+
+    Puts nodes with their orders into ``far`` and appends what is left to ``pending``, whose ends go to
+    ``ends[2:]``. Returns the three lists, replaced by longer ones where they were too short.
+    """
+    while queue.size < last - first + 2:
+        queue = _longer(queue)
+    for at in range(last - first):
+        queue[at] = pending[first + at]
+    ends[0], ends[1], ends[2], ends[3] = 0, last - first, 0, last
+    while True:
+        _share_out(s, reach, target, t, leaf, queue, far, pending, ends)
+        if ends[0] == ends[1]:
+            return far, pending, queue
+        if ends[1] + 2 > queue.size:
+            queue = _longer(queue)
+        if ends[2] == far.size:
+            far = _longer(far)
+        if ends[3] == pending.size:
+            pending = _longer(pending)
+
+
+@njit(**PART)
+def _by_order(far: Any, count: int, ranked: Any, place: Any) -> None:
+    """Nodes of ``far[:count]`` to ``ranked``, lowest order first, otherwise in their sequence.
+
+    Those of order q end at place[q].
+    """
+    for q in range(place.size):
+        place[q] = 0
+    for i in range(count):
+        place[far[i] % _ORDERS + 1] += 1
+    for q in range(1, place.size):
+        place[q] += place[q - 1]
+    for i in range(count):
+        order = far[i] % _ORDERS
+        ranked[place[order]] = far[i] // _ORDERS
+        place[order] += 1
+
+
+@njit(**PART)
+def _add_expansions(
+    mode: int, s: Any, target: Any, t: Any, far: Any, count: int, ranked: Any, place: Any, w: Any, local: Any
+) -> None:
+    """The source nodes ``far[:count]`` act on the local expansion of target node t."""
+    _by_order(far, count, ranked, place)
+    order = _LEAST_ORDER
+    for low in range(0, count, w.d.shape[1]):
+        met = w.d.shape[1] if w.d.shape[1] < count - low else count - low
+        # The order of the last node serves the batch.
+        while place[order] < low + met:
+            order += 1
+        prepare_lanes(s, order, target, t, ranked, low, met, w)
+        gather_moments(s.orders, order, s.moments, w.places, w.ratios, w.gathered)
+        fill_derivatives(s.orders, order, w.direction, w.f, w.d)
+        # A constant of the potential is neither velocity nor gradient.
+        least = 0 if mode == POTENTIAL else 1
+        add_local(s.orders, order, least, w.gathered, w.powers, w.d, w.lanes_local)
+    collect_lanes(w.lanes_local, local)
+
+
+@njit(**PART)
+def _add_far(mode: int, o: Any, local: Any, target: Any, t: Any, w: Any, u: Any, du: Any) -> None:
+    """Results of the local expansion of leaf t at its targets."""
+    scale, m = target.scale[t], target.order.size
+    k = t - ((np.int64(1) << np.int64(target.depth)) - 1)
+    last = ((k + 1) * m) >> target.depth
+    order, series, inverse = o.order, local, 1.0 / scale
+    x, y, z = target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
+    if mode != POTENTIAL:
+        local_curl(o, local, scale, w.curl)
+        order, series = o.order - 1, w.curl
+    for first in range((k * m) >> target.depth, last, w.out.shape[1]):
+        count = w.out.shape[1] if w.out.shape[1] < last - first else last - first
+        for lane in range(count):  # the others keep what was there
+            w.offsets[0, lane] = (np.float64(target.x[0, first + lane]) - x) * inverse
+            w.offsets[1, lane] = (np.float64(target.x[1, first + lane]) - y) * inverse
+            w.offsets[2, lane] = (np.float64(target.x[2, first + lane]) - z) * inverse
+        # Rows of the gathered moments serve as scratch for the monomials.
+        evaluate(o, order, series, scale, SCALE, mode == GRADIENT, w.offsets, w.gathered, w.out)
+        for lane in range(count):
+            row = target.order[first + lane]
+            for a in range(3):
+                u[row, a] = w.out[a, lane]
+            for a in range(du.shape[1]):
+                du[row, a] = w.out[3 + a, lane]
+
+
+@njit(**KERNEL)
+def walk(
+    mode: int, s: Any, target: Any, top: int, spans: Any, first: int, last: int, w: Any, u: Any, du: Any
+) -> Any:
+    """The far part of the sums at the targets of the pieces ``spans[first:last]`` of their tree.
+
+    ``mode`` is POTENTIAL, VELOCITY or GRADIENT. Piece i is node spans[i, 0] of level ``top``, from its leaf
+    spans[i, 1] up to spans[i, 2]. ``w`` is scratch, of its own for every thread. Results go to ``u (m, 3)``
+    and, with GRADIENT, ``du (m, 9)`` (else (0, 0)) in the sequence of the given targets. Returns the near
+    part, ``near`` and ``start``: the i-th leaf that was met has still to add the source leaves
+    near[start[i] : start[i + 1]]; and the number of node pairs that met by expansion.
+    """
+    o, how = s.orders, s.settings
+    c, levels = o.degree.size, target.depth - top
+    reach = np.empty(how.order + 1)
+    for q in range(1, how.order + 1):
+        # Half an order to spare: pairs that need few terms are many.
+        reach[q] = 0.0 if how.full else how.opening ** ((2.0 * how.order + 1.0) / q)
+    local, shift, queue = w.local, w.shift, np.empty(1024, np.int64)
+    far, pending, ranked = np.empty(512, np.int64), np.empty(1024, np.int64), np.empty(512, np.int64)
+    place = np.empty(how.order + 2, np.int64)
+    ends = np.empty(4, np.int64)
+    near, leaves, met = np.empty(1024, np.int64), np.int64(0), np.int64(0)
+    start = np.empty(((last - first) << levels) + 1, np.int64)
+    start[0] = 0
+    # Level i of the piece inherits pending[begin[i] : begin[i + 1]]; level 0 inherits the root.
+    begin = np.empty(levels + 3, np.int64)
+    begin[0], begin[1] = 0, 1
+    pending[0] = 0
+    for piece in range(first, last):
+        for leaf in range(spans[piece, 1], spans[piece, 2]):
+            level = 0  # the highest level whose node is not that of the leaf before
+            while leaf > spans[piece, 1] and (leaf >> (levels - level)) << (levels - level) != leaf:
+                level += 1
+            for i in range(level, levels + 1):
+                t = (np.int64(1) << np.int64(top + i)) - 1 + (spans[piece, 0] << i) + (leaf >> (levels - i))
+                if i > 0:
+                    above = (t - 1) // 2
+                    for a in range(3):
+                        shift[a] = target.centre[t, a] - target.centre[above, a]
+                    local_down(o, shift, local[i - 1], target.scale[above], target.scale[t], local[i])
+                else:
+                    for m in range(c):
+                        local[0, m, 0] = local[0, m, 1] = local[0, m, 2] = 0.0
+                far, pending, queue = _sort_out(
+                    s, reach, target, t, i == levels, pending, begin[i], begin[i + 1], far, queue, ends
+                )
+                count, used = ends[2], ends[3]
+                begin[i + 2] = used
+                met += count
+                if count > 0:
+                    if ranked.size < far.size:
+                        ranked = np.empty(far.size, np.int64)
+                    _add_expansions(mode, s, target, t, far, count, ranked, place, w, local[i])
+            _add_far(mode, o, w.local[levels], target, t, w, u, du)
+            start[leaves + 1] = start[leaves]
+            for at in range(begin[levels + 1], used):
+                if start[leaves + 1] == near.size:
+                    near = _longer(near)
+                near[start[leaves + 1]] = pending[at]
+                start[leaves + 1] += 1
+            leaves += 1
+    return near, start, met

@@ -1,0 +1,79 @@
+"""The passes of the fast multipole method over prepared sources: moments up, expansions down, pairs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.fmm.expansions import fill_moments, moment_scratch
+from ecs_fluid.kernels.fmm.multi_indices import orders
+from ecs_fluid.kernels.fmm.near import near_gradient, near_potential, near_scratch, near_velocity
+from ecs_fluid.kernels.fmm.point_tree import PointTree, branch_level
+from ecs_fluid.kernels.fmm.threads import share
+from ecs_fluid.kernels.fmm.traversal import Sources, scratch, walk
+
+_TASK_LEVEL = 7
+"""Target nodes of this level are the pieces that threads share out."""
+
+
+class Pieces(NamedTuple):
+    """Parts of a target tree."""
+
+    top: int
+    """level of the nodes"""
+    spans: NDArray[np.int64]
+    """(k, 3) node of that level, its first leaf, end of its leaves"""
+
+
+def whole(target: PointTree) -> Pieces:
+    """All of the tree."""
+    top = min(_TASK_LEVEL, target.depth)
+    spans = np.zeros((1 << top, 3), np.int64)
+    spans[:, 0], spans[:, 2] = np.arange(1 << top), 1 << (target.depth - top)
+    return Pieces(top, spans)
+
+
+def some(target: PointTree, leaves: NDArray[np.int64]) -> Pieces:
+    """Single leaves of the tree."""
+    top = min(_TASK_LEVEL, target.depth)
+    below = target.depth - top
+    leaf = leaves & ((1 << below) - 1)
+    return Pieces(top, np.stack([leaves >> below, leaf, leaf + 1], axis=1))
+
+
+def with_order(s: Sources, order: int) -> Sources:
+    """The same sources with moments up to another order."""
+    o, tree = orders(order), s.tree
+    shape = tree.radius.size, o.degree.size, 3
+    # They are read in eights, beyond the last one.
+    moments = np.empty(math.prod(shape) + 8, s.ssigma.dtype)[:-8].reshape(shape)
+    top = branch_level(tree.depth, s.ssigma.size)
+
+    def branches(first: int, last: int) -> None:
+        w = moment_scratch(o, s.ssigma.dtype)
+        fill_moments(o, tree, s.sa, s.ssigma, top, first, last, tree.depth, moments, s.cards, w)
+
+    share(branches, 1 << top)
+    if top > 0:
+        w = moment_scratch(o, s.ssigma.dtype)
+        fill_moments(o, tree, s.sa, s.ssigma, 0, 0, 1, top - 1, moments, s.cards, w)
+    return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
+
+
+def add_up(mode: int, s: Sources, target: PointTree, pieces: Pieces, u: Any, du: Any) -> tuple[int, int]:
+    """Results at the targets of the pieces: ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)``; else (0, 0).
+
+    Returns the number of node pairs that met by expansion and of point pairs.
+    """
+    add_near = (near_potential, near_velocity, near_gradient)[mode]
+
+    def batch(first: int, last: int) -> tuple[int, int]:
+        w = scratch(s.orders, target.depth - pieces.top, u.dtype)
+        near, start, met = walk(mode, s, target, *pieces, first, last, w, u, du)
+        return met, add_near(s, target, *pieces, first, last, near, start, near_scratch(u.dtype), u, du)
+
+    work = share(batch, len(pieces.spans))
+    return sum(met for met, _ in work), sum(pairs for _, pairs in work)

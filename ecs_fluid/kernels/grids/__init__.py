@@ -1,0 +1,1 @@
+"""Uniform grids, particles sorted by cell, neighbours, interpolation and finite differences."""

@@ -1,0 +1,100 @@
+"""A velocity field and its gradient at particles, by the cubic convolution of ``cubic``, in one pass.
+
+Both stand side by side at the grid points, twelve numbers each, so that a particle fetches one run of memory
+per row of points; and particles come in the order of a cell sort, so that neighbours find it in the cache.
+That takes half the time of two interpolations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.grids.cubic import TAPS, axis_weights
+from ecs_fluid.kernels.grids.interpolation import axis_weight
+from ecs_fluid.kernels.grids.partition import axis_cell, view_as
+
+_EACH = 12
+"""Numbers at a point: each component's three derivatives and itself."""
+
+_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def _read(
+    x: np.ndarray, order: np.ndarray, begin: int, end: int, origin: np.ndarray, inverse: tuple, cells: tuple,
+    flat: np.ndarray, u: np.ndarray, du: np.ndarray,
+) -> None:  # fmt: skip
+    """Rows ``order[begin:end]`` of x, u and du."""
+    wide_vectors()
+    nx, ny, nz = cells
+    kind = flat.dtype.type
+    taps_x, taps_y, taps_z = 2 if nx < 3 else TAPS, 2 if ny < 3 else TAPS, 2 if nz < 3 else TAPS
+    row_length = (nz + 1) * _EACH
+    plane_length = (ny + 1) * row_length
+    wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
+    line, mean = np.zeros(TAPS * _EACH, flat.dtype), np.empty(_EACH, flat.dtype)
+    for q in range(begin, end):
+        p = order[q]
+        i = axis_cell(x[p, 0], origin[0], inverse[0], nx)
+        j = axis_cell(x[p, 1], origin[1], inverse[1], ny)
+        k = axis_cell(x[p, 2], origin[2], inverse[2], nz)
+        i = axis_weights(axis_weight(x[p, 0], origin[0], inverse[0], i), i, nx, wx)
+        j = axis_weights(axis_weight(x[p, 1], origin[1], inverse[1], j), j, ny, wy)
+        k = axis_weights(axis_weight(x[p, 2], origin[2], inverse[2], k), k, nz, wz)
+        corner = i * plane_length + j * row_length + k * _EACH
+        for e in range(TAPS * _EACH):
+            line[e] = 0.0
+        for s in range(taps_x):
+            for t in range(taps_y):
+                share = kind(wx[s] * wy[t])
+                at = corner + s * plane_length + t * row_length
+                if taps_z == TAPS:
+                    row = flat[at : at + TAPS * _EACH]
+                    for e in range(TAPS * _EACH):
+                        line[e] += share * row[e]
+                else:
+                    for e in range(2 * _EACH):
+                        line[e] += share * flat[at + e]
+        a, b, c, d = kind(wz[0]), kind(wz[1]), kind(wz[2]), kind(wz[3])
+        for e in range(_EACH):
+            mean[e] = a * line[e] + b * line[_EACH + e] + c * line[2 * _EACH + e] + d * line[3 * _EACH + e]
+        for e in range(3):
+            du[p, 3 * e], du[p, 3 * e + 1], du[p, 3 * e + 2] = mean[4 * e], mean[4 * e + 1], mean[4 * e + 2]
+            u[p, e] = mean[4 * e + 3]
+
+
+@njit(parallel=True, **_OPTIONS)
+def _interpolate(
+    x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,
+    u: np.ndarray, du: np.ndarray,
+) -> None:  # fmt: skip
+    n = len(order)
+    cells = field.shape[0] - 1, field.shape[1] - 1, field.shape[2] - 1
+    inverse = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    flat = field.reshape(field.size)
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        _read(x, order, first, last, origin, inverse, cells, flat, u, du)
+
+
+def interpolate(
+    x: np.ndarray,
+    order: np.ndarray,
+    origin: np.ndarray,
+    spacing: np.ndarray,
+    field: np.ndarray,
+    u: np.ndarray,
+    du: np.ndarray,
+) -> None:
+    """Fill rows ``order`` of u (n, 3) and du (n, 3, 3) at x (n, 3) m from a ``field`` (px, py, pz, 3, 4).
+
+    That is ``differences.jacobian_and_field`` of the velocity at the grid points, and the values are those of
+    ``cubic.interpolate`` but for rounding. ``order`` (k,) int64 names every row that is wanted, best
+    sorted by cell.
+    """
+    _interpolate(x, order, origin, spacing, field, u, view_as(du, len(du), 9))

@@ -1,0 +1,155 @@
+"""First derivatives of point fields: Jacobian, gradient, curl and divergence by finite differences.
+
+Central differences inside, of second or fourth order; one point from a face always of second, on the six
+faces one-sided of first order, so all are exact for linear fields. The derivative along an axis is one matrix
+for all lines along it, and matrices along different axes commute: the divergence of a curl is zero to
+round-off.
+An axis whose spacing is given as 0 is flat (a 2-D domain): derivatives along it are 0. Source: Fluid
+Simulation for Video Games, part 3 (second order). The Jacobian is J[..., i, j] = du_i / dx_j.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.grids.partition import view_as
+
+Order = Literal[2, 4]
+
+
+@njit(forceinline=True)
+def _inverse(spacing: np.ndarray, points: tuple[int, int, int]) -> tuple[float, float, float]:
+    """1 / spacing per axis, 0 where the axis is flat or has a single point."""
+    inv0 = 1.0 / spacing[0] if spacing[0] > 0.0 and points[0] > 1 else 0.0
+    inv1 = 1.0 / spacing[1] if spacing[1] > 0.0 and points[1] > 1 else 0.0
+    inv2 = 1.0 / spacing[2] if spacing[2] > 0.0 and points[2] > 1 else 0.0
+    return inv0, inv1, inv2
+
+
+@njit(forceinline=True)
+def _stencil(i: int, points: int, inverse: float, order: int) -> tuple[int, int, int, int, float, float]:
+    """Points a, b, c, d and weights v, w: df/dx = v (f_c - f_b) + w (f_d - f_a)."""
+    b, c = max(i - 1, 0), min(i + 1, points - 1)
+    if order == 4 and i > 1 and i < points - 2:
+        return i - 2, b, c, i + 2, inverse * (2.0 / 3.0), inverse * (-1.0 / 12.0)
+    return b, b, c, c, inverse / max(c - b, 1), 0.0
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
+    """``field`` (px, py, pz, m) into ``out`` (px, py, pz, m, 3); a fourth column takes the field itself."""
+    px, py, pz, m = field.shape
+    with_field = out.shape[4] == 4
+    kind = field.dtype.type
+    inv0, inv1, inv2 = _inverse(spacing, (px, py, pz))
+    for row in prange(px * py):
+        i, j = row // py, row % py
+        i0, i1, i2, i3, vx, wx = _stencil(i, px, inv0, order)
+        j0, j1, j2, j3, vy, wy = _stencil(j, py, inv1, order)
+        ax, bx, ay, by = kind(vx), kind(wx), kind(vy), kind(wy)
+        x0, x1, x2, x3 = field[i0, j], field[i1, j], field[i2, j], field[i3, j]
+        y0, y1, y2, y3 = field[i, j0], field[i, j1], field[i, j2], field[i, j3]
+        z, here = field[i, j], out[i, j]
+        for k in range(pz):
+            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inv2, order)
+            az, bz = kind(vz), kind(wz)
+            for c in range(m):
+                here[k, c, 0] = (x2[k, c] - x1[k, c]) * ax + (x3[k, c] - x0[k, c]) * bx
+                here[k, c, 1] = (y2[k, c] - y1[k, c]) * ay + (y3[k, c] - y0[k, c]) * by
+                here[k, c, 2] = (z[k2, c] - z[k1, c]) * az + (z[k3, c] - z[k0, c]) * bz
+                if with_field:
+                    here[k, c, 3] = z[k, c]
+
+
+def jacobian(
+    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
+) -> np.ndarray:
+    """J[..., i, j] = du_i / dx_j of a vector field (px, py, pz, 3): (px, py, pz, 3, 3), unit of field per m.
+
+    ``spacing`` (3,) m, 0 for a flat axis; fills ``out`` if given. Any number of components m works.
+    """
+    if out is None:
+        out = np.empty((*field.shape, 3), field.dtype)
+    _jacobian(field, spacing, order, out)
+    return out
+
+
+def jacobian_and_field(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
+    """(px, py, pz, m, 4): the ``jacobian`` of a field (px, py, pz, m), and in the last column the field."""
+    out = np.empty((*field.shape, 4), field.dtype)
+    _jacobian(field, spacing, order, out)
+    return out
+
+
+def gradient(
+    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
+) -> np.ndarray:
+    """Gradient of a scalar field (px, py, pz): (px, py, pz, 3), unit of field per m; ``spacing`` (3,) m."""
+    if out is None:
+        out = np.empty((*field.shape, 3), field.dtype)
+    _jacobian(field[..., None], spacing, order, view_as(out, *field.shape, 1, 3))
+    return out
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _curl_divergence(
+    field: np.ndarray, spacing: np.ndarray, order: int, rotation: np.ndarray, divergence: np.ndarray
+) -> None:
+    """Either output may have no points (size 0); it is then left out."""
+    px, py, pz, _ = field.shape
+    kind = field.dtype.type
+    inv0, inv1, inv2 = _inverse(spacing, (px, py, pz))
+    with_curl, with_divergence = rotation.size > 0, divergence.size > 0
+    for row in prange(px * py):
+        i, j = row // py, row % py
+        i0, i1, i2, i3, vx, wx = _stencil(i, px, inv0, order)
+        j0, j1, j2, j3, vy, wy = _stencil(j, py, inv1, order)
+        ax, bx, ay, by = kind(vx), kind(wx), kind(vy), kind(wy)
+        x0, x1, x2, x3 = field[i0, j], field[i1, j], field[i2, j], field[i3, j]
+        y0, y1, y2, y3 = field[i, j0], field[i, j1], field[i, j2], field[i, j3]
+        z = field[i, j]
+        for k in range(pz):
+            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inv2, order)
+            az, bz = kind(vz), kind(wz)
+            if with_curl:
+                xy = (x2[k, 1] - x1[k, 1]) * ax + (x3[k, 1] - x0[k, 1]) * bx
+                xz = (x2[k, 2] - x1[k, 2]) * ax + (x3[k, 2] - x0[k, 2]) * bx
+                yx = (y2[k, 0] - y1[k, 0]) * ay + (y3[k, 0] - y0[k, 0]) * by
+                yz = (y2[k, 2] - y1[k, 2]) * ay + (y3[k, 2] - y0[k, 2]) * by
+                zx = (z[k2, 0] - z[k1, 0]) * az + (z[k3, 0] - z[k0, 0]) * bz
+                zy = (z[k2, 1] - z[k1, 1]) * az + (z[k3, 1] - z[k0, 1]) * bz
+                rotation[i, j, k, 0] = yz - zy
+                rotation[i, j, k, 1] = zx - xz
+                rotation[i, j, k, 2] = xy - yx
+            if with_divergence:
+                xx = (x2[k, 0] - x1[k, 0]) * ax + (x3[k, 0] - x0[k, 0]) * bx
+                yy = (y2[k, 1] - y1[k, 1]) * ay + (y3[k, 1] - y0[k, 1]) * by
+                zz = (z[k2, 2] - z[k1, 2]) * az + (z[k3, 2] - z[k0, 2]) * bz
+                divergence[i, j, k] = xx + yy + zz
+
+
+def curl(
+    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
+) -> np.ndarray:
+    """Curl of a vector field (px, py, pz, 3): same shape, unit of field per m; ``spacing`` (3,) m.
+
+    (d_y u_z - d_z u_y, d_z u_x - d_x u_z, d_x u_y - d_y u_x).
+    """
+    if out is None:
+        out = np.empty_like(field)
+    _curl_divergence(field, spacing, order, out, np.empty((0, 0, 0), field.dtype))
+    return out
+
+
+def divergence(
+    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
+) -> np.ndarray:
+    """Divergence d_i u_i of a vector field (px, py, pz, 3): (px, py, pz), unit of field per m."""
+    if out is None:
+        out = np.empty(field.shape[:3], field.dtype)
+    _curl_divergence(field, spacing, order, np.empty((0, 0, 0, 3), field.dtype), out)
+    return out

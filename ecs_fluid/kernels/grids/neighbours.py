@@ -1,0 +1,209 @@
+"""Neighbours of groups of cell-sorted particles.
+
+A group is a few consecutive sorted rows. All rows that may lie within a reach of any of its members are some
+runs of rows, one for each row of cells (fixed i, j) nearby, and every member meets all of them.
+
+`lane_group` makes groups whose members are the lanes of a vector (``lanes``): they meet one row after the
+other, read where it lies.
+
+`group_end` makes groups whose members meet a list one after the other: columns of the runs, copied side by
+side, such that pair loops run over full vectors. A list is one flat array; column c lies at c WIDTH. It holds
+up to MOST rows, and the rows after the last up to a multiple of PADDING are zero, so a pair loop must give
+nothing for a source whose columns are all zero. Longer neighbourhoods are met in several lists.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.lanes import lanes_of
+from ecs_fluid.kernels.compiled.vectors import INLINE, LANES
+from ecs_fluid.kernels.grids.partition import axis_cell
+
+PADDING = 32
+"""Lists end at a multiple of this: two vectors of float32 on AVX-512, for loops unrolled so far."""
+
+MOST = 1024
+WIDTH = MOST + LANES
+"""An odd number of cache lines, for columns a power of two apart would fall upon the same lines."""
+
+GROUP = 32
+"""Members of a group at most."""
+
+FINE = 4
+"""Cells of the neighbour search that are stacked along z where one would do: runs of rows end sooner."""
+
+SPAN = 2 * FINE
+"""Most cells along z that the lanes of one vector come from."""
+
+
+def stacked(
+    origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The grid with each of its cells cut into a stack of `FINE`, which holds the members of a group."""
+    stack = np.array([1, 1, FINE])
+    return origin, spacing / stack, cells * stack
+
+
+def packed(*parts: np.ndarray) -> np.ndarray:
+    """Columns (n,) and groups of them (n, k) side by side in rows: what a pair needs lies together."""
+    columns = [part.reshape(len(part), math.prod(part.shape[1:])) for part in parts]
+    out = np.empty((len(columns[0]), sum(part.shape[1] for part in columns)), columns[0].dtype)
+    first = 0
+    for part in columns:
+        out[:, first : first + part.shape[1]] = part
+        first += part.shape[1]
+    return out
+
+
+@njit(parallel=True, cache=True)
+def _sort_rows(x: Any, width: Any, volume: Any, values: Any, order: Any, out: Any) -> None:
+    n, count = order.shape[0], values.shape[1]
+    for c in prange(CHUNKS):
+        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            row = order[s]
+            for a in range(3):
+                out[s, a] = x[row, a]
+            out[s, 3], out[s, 4] = width[row], volume[row]
+            for k in range(count):
+                out[s, 5 + k] = values[row, k]
+
+
+def sorted_rows(
+    x: np.ndarray, width: np.ndarray, volume: np.ndarray, values: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """``packed(x, width, volume, values)[order]``: (n, 5 + k) of (n, 3), (n,), (n,) and (n, k) or (n,)."""
+    columns = values.reshape(len(x), math.prod(values.shape[1:]))
+    out = np.empty((len(x), 5 + columns.shape[1]), x.dtype)
+    _sort_rows(x, width, volume, columns, order, out)
+    return out
+
+
+@njit(**INLINE)
+def group_end(p: int, last: int, start: np.ndarray, cell: int) -> tuple[int, int]:
+    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the group that begins there.
+
+    Groups lie in one stack of a `stacked` grid.
+    """
+    while start[cell + 1] <= p:
+        cell += 1
+    return cell, min(min(start[(cell // FINE + 1) * FINE], p + GROUP), last)
+
+
+@njit(**INLINE)
+def lane_group(p: int, last: int, start: np.ndarray, cell: int, nz: int, width: int) -> tuple[int, int]:
+    """Cell of the sorted row ``p``, searched from ``cell`` on, and the end of the ``width`` rows from there.
+
+    There are fewer where the row of cells along z, ``nz`` of them, ends before, or `SPAN` cells do.
+    """
+    while start[cell + 1] <= p:
+        cell += 1
+    behind = min(cell + SPAN, (cell // nz + 1) * nz)
+    return cell, min(min(start[behind], p + width), last)
+
+
+@njit(**INLINE)
+def fill_lanes(rows: np.ndarray, p: int, end: int, first: int, count: int, at: int, out: np.ndarray) -> None:
+    """Columns ``first`` to ``first + count`` of rows p:end, side by side in ``out`` from vector ``at`` on.
+
+    The last row is also in the lanes behind it.
+    """
+    width = lanes_of(rows)
+    for t in range(width):
+        row = min(p + t, end - 1)
+        for c in range(count):
+            out[(at + c) * width + t] = rows[row, first + c]
+
+
+@njit(**INLINE)
+def first_cell(p: int, start: np.ndarray) -> int:
+    """Cell of the sorted row ``p``."""
+    return int(np.searchsorted(start, p, side="right")) - 1
+
+
+@njit(**INLINE)
+def _between(lo: float, hi: float, origin: float, spacing: float, cell: int, cells: int) -> float:
+    """Distance along one axis from the interval to a cell; the outermost cells reach to infinity."""
+    below = origin + cell * spacing - hi
+    if cell > 0 and below > 0.0:
+        return below
+    above = lo - (origin + (cell + 1) * spacing)
+    if cell < cells - 1 and above > 0.0:
+        return above
+    return 0.0
+
+
+@njit(**INLINE)
+def box_of(places: np.ndarray, p0: int, p1: int, box: np.ndarray) -> None:
+    """Least and largest coordinates of ``places[p0:p1]`` (n, 3 or more), into ``box`` (2, 3)."""
+    for c in range(3):
+        box[0, c] = box[1, c] = places[p0, c]
+    for p in range(p0 + 1, p1):
+        for c in range(3):
+            box[0, c], box[1, c] = min(box[0, c], places[p, c]), max(box[1, c], places[p, c])
+
+
+@njit(error_model="numpy")
+def runs_around(
+    box: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    reach: float, runs: np.ndarray,
+) -> int:  # fmt: skip
+    """First and last + 1 of every run of rows that may lie within ``reach`` of the ``box``; their number.
+
+    ``runs`` (nx ny, 2) at least.
+    """
+    lo0, lo1, lo2 = box[0, 0], box[0, 1], box[0, 2]
+    hi0, hi1, hi2 = box[1, 0], box[1, 1], box[1, 2]
+    nx, ny, nz = cells[0], cells[1], cells[2]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    j0, j1 = axis_cell(lo1 - reach, origin[1], inv1, ny), axis_cell(hi1 + reach, origin[1], inv1, ny)
+    number = 0
+    for i in range(
+        axis_cell(lo0 - reach, origin[0], inv0, nx), axis_cell(hi0 + reach, origin[0], inv0, nx) + 1
+    ):
+        gx = _between(lo0, hi0, origin[0], spacing[0], i, nx)
+        for j in range(j0, j1 + 1):
+            gy = _between(lo1, hi1, origin[1], spacing[1], j, ny)
+            left = reach * reach - gx * gx - gy * gy
+            if left < 0.0:
+                continue
+            half = math.sqrt(left)
+            row = (i * ny + j) * nz
+            first = start[row + axis_cell(lo2 - half, origin[2], inv2, nz)]
+            last = start[row + axis_cell(hi2 + half, origin[2], inv2, nz) + 1]
+            if first < last:
+                runs[number, 0], runs[number, 1] = first, last
+                number += 1
+    return number
+
+
+@njit(error_model="numpy")
+def fill_list(data: np.ndarray, runs: np.ndarray, number: int, run: int, near: np.ndarray) -> tuple[int, int]:
+    """Fill the list ``near`` from ``data`` (k, n + LANES), by the runs that are left, from ``run`` on.
+
+    Moves the beginning of a run that does not fit. Returns the padded length and the next run.
+    """
+    count = 0
+    while run < number and count < MOST:
+        first = runs[run, 0]
+        take = min(runs[run, 1] - first, MOST - count)
+        for c in range(data.shape[0]):
+            # Unsigned indices need no test for negative ones, which would keep the loop from vectors.
+            row, at, source = np.uintp(c), np.uintp(c * WIDTH + count), np.uintp(first)
+            # Whole vectors: what is copied beyond the run is overwritten next, or blanked below.
+            for q in range(np.uintp((take + LANES - 1) // LANES * LANES)):
+                near[at + q] = data[row, source + q]
+        count += take
+        if first + take == runs[run, 1]:
+            run += 1
+        else:
+            runs[run, 0] = first + take
+    padded = (count + PADDING - 1) // PADDING * PADDING
+    for c in range(data.shape[0]):
+        near[c * WIDTH + count : c * WIDTH + padded] = 0.0
+    return padded, run

@@ -1,0 +1,216 @@
+"""Rows sorted by the grid cell they are in: a stable, parallel counting sort, and the moves that go with it.
+
+The cell of a row is floor((x - origin) / spacing) per axis, clamped to the grid, and its linear index is
+(i ny + j) nz + k. Sorted rows of one row of cells (fixed i, j) are adjacent in memory, so a neighbour loop
+meets a few long contiguous runs. Positions must be finite; the result never depends on the thread count.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import CHUNKS
+
+_BUCKETS = 512
+_ROWS_PER_BUCKET = 16
+"""Few rows are sorted with fewer buckets: counting those of all chunks took longer than the rows."""
+
+
+_FEW = 2**15
+"""So few rows are counted by one thread: two, each with counters of its own, took twice as long together."""
+
+
+@njit(forceinline=True)
+def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
+    """Cell of coordinate ``x`` [m] along one axis; ``inverse`` is 1 / spacing [1/m]."""
+    cell = int((x - origin) * inverse)
+    # int() rounds towards zero, which the lower clamp makes equal to floor.
+    return min(max(cell, 0), cells - 1)
+
+
+@njit(parallel=True, cache=True)
+def _cell_index(
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, out: np.ndarray
+) -> None:
+    n = x.shape[0]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    for c in prange(CHUNKS):
+        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            i = axis_cell(x[row, 0], origin[0], inv0, cells[0])
+            j = axis_cell(x[row, 1], origin[1], inv1, cells[1])
+            k = axis_cell(x[row, 2], origin[2], inv2, cells[2])
+            out[row] = (i * cells[1] + j) * cells[2] + k
+
+
+def cell_index(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Linear cell index of every row of ``x`` (n, 3) m: int64 (n,). Points outside go to the nearest cell."""
+    out = np.empty(len(x), np.int64)
+    _cell_index(x, origin, spacing, cells, out)
+    return out
+
+
+@njit(parallel=True, cache=True)
+def _sort(cell: np.ndarray, per_bucket: int, start: np.ndarray, order: np.ndarray) -> None:
+    """Counting sort in two stable passes: by bucket of ``per_bucket`` cells, then by cell in each bucket.
+
+    One pass would need a count per chunk and cell; two keep the counters in cache and both run in parallel.
+    """
+    n = cell.shape[0]
+    n_cells = start.shape[0] - 1
+    buckets = (n_cells + per_bucket - 1) // per_bucket
+    place = np.zeros((CHUNKS, buckets), np.int64)
+    for c in prange(CHUNKS):
+        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            place[c, cell[row] // per_bucket] += 1
+    first = np.empty(buckets + 1, np.int64)
+    total = 0
+    for b in range(buckets):
+        first[b] = total
+        for c in range(CHUNKS):
+            count = place[c, b]
+            place[c, b] = total
+            total += count
+    first[buckets] = total
+    coarse = np.empty(n, np.int64)
+    for c in prange(CHUNKS):
+        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            b = cell[row] // per_bucket
+            coarse[place[c, b]] = row
+            place[c, b] += 1
+    for b in prange(buckets):
+        lowest = b * per_bucket
+        width = min(per_bucket, n_cells - lowest)
+        cursor = np.zeros(width, np.int64)
+        for s in range(first[b], first[b + 1]):
+            cursor[cell[coarse[s]] - lowest] += 1
+        at = first[b]
+        for m in range(width):
+            start[lowest + m] = at
+            at += cursor[m]
+            cursor[m] = start[lowest + m]
+        for s in range(first[b], first[b + 1]):
+            row = coarse[s]
+            m = cell[row] - lowest
+            order[cursor[m]] = row
+            cursor[m] += 1
+    start[n_cells] = n
+
+
+def sort_by_cell(cell: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Stable sort of rows by cell: (start (n_cells + 1,) int64, order (n,) int64).
+
+    ``order`` equals ``np.argsort(cell, kind="stable")``; cell c holds sorted rows start[c]:start[c + 1].
+    ``cell`` (n,) int64 with values in [0, n_cells).
+    """
+    start = np.empty(n_cells + 1, np.int64)
+    order = np.empty(len(cell), np.int64)
+    buckets = max(1, min(_BUCKETS, len(cell) // _ROWS_PER_BUCKET))
+    _sort(cell, max(1, -(-n_cells // buckets)), start, order)
+    return start, order
+
+
+@njit(cache=True)
+def _partition_few(
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, start: Any, order: Any
+) -> None:
+    n = x.shape[0]
+    nx, ny, nz = cells[0], cells[1], cells[2]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    cell = np.empty(n, np.int64)
+    start[:] = 0
+    for row in range(n):
+        i = axis_cell(x[row, 0], origin[0], inv0, nx)
+        j = axis_cell(x[row, 1], origin[1], inv1, ny)
+        k = axis_cell(x[row, 2], origin[2], inv2, nz)
+        cell[row] = (i * ny + j) * nz + k
+        start[cell[row]] += 1
+    total = 0
+    for c in range(start.size):
+        total += start[c]
+        start[c] = total
+    for back in range(n):
+        # From the last row on, each cell is filled from its end; what is left in start is where it begins.
+        row = n - 1 - back
+        start[cell[row]] -= 1
+        order[start[cell[row]]] = row
+
+
+def partition(
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sort the rows of ``x`` (n, 3) m by cell of the grid: (start (ncells + 1,), order (n,)), both int64."""
+    n_cells = math.prod(map(int, cells))
+    if len(x) > _FEW:
+        return sort_by_cell(cell_index(x, origin, spacing, cells), n_cells)
+    start, order = np.empty(n_cells + 1, np.int64), np.empty(len(x), np.int64)
+    _partition_few(x, origin, spacing, cells, start, order)
+    return start, order
+
+
+def view_as(array: np.ndarray, *shape: int) -> np.ndarray:
+    """The same memory under another shape: a reshape that refuses to copy, since results would be lost."""
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"array of shape {array.shape} must be C-contiguous, but its strides are {array.strides}"
+        )
+    return array.reshape(shape)
+
+
+@njit(parallel=True, cache=True)
+def _gather(rows: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
+    n, m = order.shape[0], rows.shape[1]
+    for c in prange(CHUNKS):
+        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            row = order[s]
+            for j in range(m):
+                out[j, s] = rows[row, j]
+
+
+@njit(parallel=True, cache=True)
+def _scatter_rows(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
+    n, m = order.shape[0], out.shape[1]
+    for c in prange(CHUNKS):
+        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+            row = order[s]
+            for j in range(m):
+                out[row, j] = columns[j, s]
+
+
+def gather_sorted(rows: np.ndarray, order: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Rows in table order to columns in sorted order: (n, k) becomes (k, n) and (n,) stays (n,).
+
+    out[j, s] = rows[order[s], j]. Further axes of ``rows`` are flattened: (n, 3, 3) becomes (9, n).
+    """
+    n = len(order)
+    width = math.prod(rows.shape[1:])
+    if out is None:
+        out = np.empty((n,) if rows.ndim == 1 else (width, n), rows.dtype)
+    _gather(rows.reshape(len(rows), width), order, view_as(out, width, n))
+    return out
+
+
+def scatter_sorted(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Inverse of ``gather_sorted``: out[order[s], j] = columns[j, s]; fills and returns ``out`` (n, ...)."""
+    n = len(order)
+    width = math.prod(out.shape[1:])
+    _scatter_rows(columns.reshape(width, n), order, view_as(out, len(out), width))
+    return out
+
+
+@njit(forceinline=True)
+def gap(x: float, origin: float, spacing: float, cell: int, cells: int) -> float:
+    """Distance [m] along one axis from ``x`` to a cell; the outermost cells reach to infinity.
+
+    They do because rows outside the grid are kept in them.
+    """
+    below = origin + cell * spacing - x
+    if cell > 0 and below > 0.0:
+        return below
+    above = x - (origin + (cell + 1) * spacing)
+    if cell < cells - 1 and above > 0.0:
+        return above
+    return 0.0

@@ -1,0 +1,1 @@
+"""Vortex sheets on the surfaces of bodies."""

@@ -1,0 +1,308 @@
+"""Potential flow about a closed surface, and the vortex sheet that makes it.
+
+With the velocity g along the outward normal n given on the surface, the harmonic potentials outside and
+inside that have this slope on either side obey, with G = 1/(4 pi r),
+
+    (1/2 - K) phi_out = -S g,    (1/2 + K) phi_in = S g,    K f = int f dG/dn dS,    S g = int g G dS.
+
+Both are taken constant on every triangle, with exact integrals over the triangles at their centres. Across
+the surface the potential jumps by mu = phi_out - phi_in while the velocity along n does not: the surface is a
+vortex sheet n x grad(mu): a ring of circulation mu round every triangle, or a vortex line on every edge
+between two of them. Its flow outside is that of a body that moves its surface with g. Where g is the velocity
+of a rigid body less that of the flow there is, the fluid inside follows the body altogether: so this sheet is
+what the body has to shed to stop the flow through its surface and along it.
+
+A vortex line of circulation Gamma from p to q brings, with a = x - p and b = x - q,
+
+    u(x) = Gamma/(4 pi) (a x b) (|a| + |b|) / (|a| |b| (|a| |b| + a . b)).
+
+Linear systems are solved by Gauss elimination whose sums do not depend on the number of threads.
+Source: Katz and Plotkin, Low-Speed Aerodynamics (2001), chapters 3 and 10; van Oosterom and Strackee, IEEE
+Trans. Biomed. Eng. 30 (1983), for solid angles; Wilton et al., IEEE Trans. Antennas Propag. 32 (1984), for
+the potential of a triangle.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.panels.panels import Panels
+
+BLOCK = 32
+"""Columns that are eliminated together."""
+
+CORE = 1e-12
+"""Part of an edge's squared length that keeps a point on the line itself finite."""
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _line(x: np.ndarray, p: np.ndarray, q: np.ndarray, out: np.ndarray) -> None:
+    """Velocity of the vortex line from p to q at x, for Gamma = 4 pi."""
+    a0, a1, a2 = x[0] - p[0], x[1] - p[1], x[2] - p[2]
+    b0, b1, b2 = x[0] - q[0], x[1] - q[1], x[2] - q[2]
+    ra = math.sqrt(a0 * a0 + a1 * a1 + a2 * a2)
+    rb = math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
+    e2 = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2
+    size = ra * rb * (ra * rb + a0 * b0 + a1 * b1 + a2 * b2) + CORE * e2 * e2
+    factor = (ra + rb) / size
+    out[0] = factor * (a1 * b2 - a2 * b1)
+    out[1] = factor * (a2 * b0 - a0 * b2)
+    out[2] = factor * (a0 * b1 - a1 * b0)
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def line_velocity(
+    points: np.ndarray, start: np.ndarray, end: np.ndarray, gamma: np.ndarray, u: np.ndarray
+) -> None:
+    """Add to u (m, 3) m/s at points (m, 3) the velocity of vortex lines of circulation gamma (n,) m^2/s."""
+    m = len(points)
+    for chunk in prange(CHUNKS):
+        one = np.empty(3)
+        for i in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+            s0, s1, s2 = 0.0, 0.0, 0.0
+            for k in range(len(gamma)):
+                _line(points[i], start[k], end[k], one)
+                s0 += gamma[k] * one[0]
+                s1 += gamma[k] * one[1]
+                s2 += gamma[k] * one[2]
+            u[i, 0] += s0 / (4.0 * math.pi)
+            u[i, 1] += s1 / (4.0 * math.pi)
+            u[i, 2] += s2 / (4.0 * math.pi)
+
+
+@njit(cache=True, error_model="numpy")
+def triangle_integrals(x: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[float, float]:
+    """(int dS/r in m, solid angle) of the triangle a b c seen from x; the angle is positive from inside."""
+    corners = np.empty((3, 3))
+    corners[0], corners[1], corners[2] = a - x, b - x, c - x
+    n = np.empty(3)
+    p, q = b - a, c - a
+    n[0] = p[1] * q[2] - p[2] * q[1]
+    n[1] = p[2] * q[0] - p[0] * q[2]
+    n[2] = p[0] * q[1] - p[1] * q[0]
+    n /= math.sqrt((n * n).sum())
+    height = abs((corners[0] * n).sum())
+    r = np.empty(3)
+    for k in range(3):
+        r[k] = math.sqrt((corners[k] * corners[k]).sum())
+    total = 0.0
+    for k in range(3):
+        start, end = corners[k], corners[(k + 1) % 3]
+        r0, r1 = r[k], r[(k + 1) % 3]
+        way = end - start
+        size = math.sqrt((way * way).sum())
+        way /= size
+        # In the plane, out of the triangle across this edge.
+        out0 = way[1] * n[2] - way[2] * n[1]
+        out1 = way[2] * n[0] - way[0] * n[2]
+        out2 = way[0] * n[1] - way[1] * n[0]
+        across = start[0] * out0 + start[1] * out1 + start[2] * out2
+        l0, l1 = (start * way).sum(), (end * way).sum()
+        square = across * across + height * height
+        if square <= 1e-24 * size * size:
+            continue
+        total += across * math.log((r1 + l1) / (r0 + l0) if l0 + l1 > 0.0 else (r0 - l0) / (r1 - l1))
+        if height > 0.0:
+            total -= height * (
+                math.atan(across * l1 / (square + height * r1))
+                - math.atan(across * l0 / (square + height * r0))
+            )
+    u, v, w = corners[0], corners[1], corners[2]
+    triple = (
+        u[0] * (v[1] * w[2] - v[2] * w[1])
+        + u[1] * (v[2] * w[0] - v[0] * w[2])
+        + u[2] * (v[0] * w[1] - v[1] * w[0])
+    )
+    bottom = r[0] * r[1] * r[2] + (u * v).sum() * r[2] + (v * w).sum() * r[0] + (w * u).sum() * r[1]
+    return total, 2.0 * math.atan2(triple, bottom)
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def layers(
+    center: np.ndarray, vertices: np.ndarray, triangles: np.ndarray, single: np.ndarray, double: np.ndarray
+) -> None:
+    """Fill S and K (n, n): potentials of the triangles j at the centres i."""
+    n = len(center)
+    for i in prange(n):
+        for j in range(n):
+            t = triangles[j]
+            found = triangle_integrals(center[i], vertices[t[0]], vertices[t[1]], vertices[t[2]])
+            single[i, j] = found[0] / (4.0 * math.pi)
+            double[i, j] = -found[1] / (4.0 * math.pi) if i != j else 0.0
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def _column_block(a: np.ndarray, pivot: np.ndarray, first: int, last: int) -> None:
+    """Eliminate the columns first to last - 1 of a, as far as these columns themselves are concerned."""
+    n = len(a)
+    for k in range(first, last):
+        best = k
+        for i in range(k + 1, n):
+            if abs(a[i, k]) > abs(a[best, k]):
+                best = i
+        pivot[k] = best
+        if best != k:
+            for j in range(n):
+                a[k, j], a[best, j] = a[best, j], a[k, j]
+        for i in range(k + 1, n):
+            a[i, k] /= a[k, k]
+            for j in range(k + 1, last):
+                a[i, j] -= a[i, k] * a[k, j]
+
+
+@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+def factorise(a: np.ndarray, pivot: np.ndarray) -> None:
+    """L U factors of a (n, n), in place, with the rows exchanged as `pivot` (n,) tells.
+
+    By blocks of columns: the rest of a row then stays in the cache while a whole block is taken from it.
+    """
+    n = len(a)
+    for first in range(0, n, BLOCK):
+        last = min(first + BLOCK, n)
+        _column_block(a, pivot, first, last)
+        for k in range(first + 1, last):
+            for m in range(first, k):
+                for j in range(last, n):
+                    a[k, j] -= a[k, m] * a[m, j]
+        rows = n - last
+        for chunk in prange(CHUNKS):
+            for i in range(last + chunk * rows // CHUNKS, last + (chunk + 1) * rows // CHUNKS):
+                for m in range(first, last):
+                    for j in range(last, n):
+                        a[i, j] -= a[i, m] * a[m, j]
+
+
+@njit(cache=True, error_model="numpy")
+def solve(a: np.ndarray, pivot: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x (n,) with A x = b, from the factors of A."""
+    n = len(b)
+    x = b.copy()
+    for k in range(n):
+        p = pivot[k]
+        x[k], x[p] = x[p], x[k]
+    for i in range(n):
+        total = x[i]
+        for j in range(i):
+            total -= a[i, j] * x[j]
+        x[i] = total
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, n):
+            total -= a[i, j] * x[j]
+        x[i] = total / a[i, i]
+    return x
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def product(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """a x (n,) of a matrix (n, m) and a vector (m,), the same for any number of threads."""
+    n, m = a.shape
+    out = np.empty(n)
+    for i in prange(n):
+        total = 0.0
+        for j in range(m):
+            total += a[i, j] * x[j]
+        out[i] = total
+    return out
+
+
+class Factors(NamedTuple):
+    """What `ring_circulations` needs of a surface of n triangles.
+
+    single (n, n): S, m. outside, inside: factors (n, n) and row exchanges (n,) of 1/2 - K and 1/2 + K.
+    """
+
+    single: np.ndarray
+    outside: tuple[np.ndarray, np.ndarray]
+    inside: tuple[np.ndarray, np.ndarray]
+
+
+def ring_factors(panels: Panels) -> Factors:
+    """Matrices of a surface and their factors, for `ring_circulations`.
+
+    A constant potential inside has no slope, so 1/2 + K is singular: the mean over the surface is added to
+    every row, which fixes it at zero.
+    """
+    n = len(panels.area)
+    single, double = np.empty((n, n)), np.empty((n, n))
+    layers(panels.center, panels.vertices, panels.triangles, single, double)
+    weight = panels.area / panels.area.sum()
+    parts = []
+    for matrix in (0.5 * np.eye(n) - double, 0.5 * np.eye(n) + double + weight):
+        pivot = np.empty(n, np.int64)
+        factorise(matrix, pivot)
+        parts.append((matrix, pivot))
+    return Factors(single, parts[0], parts[1])
+
+
+def ring_circulations(panels: Panels, factors: Factors, normal_velocity: np.ndarray) -> np.ndarray:
+    """Circulations (n,) m^2/s of the rings for the velocity (n,) m/s along the normals at the centres.
+
+    Its mean over the surface is taken out first: rings cannot blow a body up. So is the mean of the
+    circulations, which makes no flow.
+    """
+    weight = panels.area / panels.area.sum()
+    right = product(factors.single, normal_velocity - (normal_velocity * weight).sum())
+    mu = -solve(*factors.outside, right) - solve(*factors.inside, right)
+    # The line on an edge turns with the triangle on its left, against the jump as counted outwards.
+    return np.asarray((mu * weight).sum() - mu)
+
+
+def lines_of(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends (e, 3) m of the edges."""
+    return (
+        np.ascontiguousarray(panels.vertices[panels.edges[:, 0]]),
+        np.ascontiguousarray(panels.vertices[panels.edges[:, 1]]),
+    )
+
+
+def line_circulations(panels: Panels, mu: np.ndarray) -> np.ndarray:
+    """Circulations (e,) m^2/s of the edges, from those of the rings."""
+    return np.asarray(mu[panels.sides[:, 0]] - mu[panels.sides[:, 1]])
+
+
+def sheet_strengths(panels: Panels, mu: np.ndarray) -> np.ndarray:
+    """Strengths (n, 3) m^3/s of the triangles: half of each of their edges' Gamma times its length.
+
+    Their sum is that of all vortex lines, zero; with the edges' middles in place of the triangles' centres
+    the impulse 1/2 sum x cross alpha would be exact too, here it is to second order.
+    """
+    start, end = lines_of(panels)
+    half = 0.5 * line_circulations(panels, mu)[:, None] * (end - start)
+    out = np.zeros((len(mu), 3))
+    np.add.at(out, panels.sides[:, 0], half)
+    np.add.at(out, panels.sides[:, 1], half)
+    return out
+
+
+def surface_gradient(panels: Panels, mu: np.ndarray) -> np.ndarray:
+    """Gradient (n, 3) m/s of mu along the surface at the centres, by a fit to the triangles round about.
+
+    A quadratic function of the place in the plane of the triangle is fitted by least squares to the values of
+    all triangles that share a corner with it, less those beyond a crease (normals 30 degrees apart); a linear
+    one where fewer than eight are left, and all of them count where fewer than three are.
+    """
+    at: list[list[int]] = [[] for _ in range(len(panels.vertices))]
+    for t, corners in enumerate(panels.triangles):
+        for v in corners:
+            at[v].append(t)
+    out = np.zeros((len(mu), 3))
+    for t, corners in enumerate(panels.triangles):
+        near = np.array(sorted({s for v in corners for s in at[v]} - {t}))
+        n = panels.normal[t]
+        smooth = near[panels.normal[near] @ n > math.cos(math.radians(30))]
+        near = smooth if len(smooth) >= 3 else near
+        one = panels.vertices[corners[1]] - panels.vertices[corners[0]]
+        one = one / np.linalg.norm(one)
+        two = np.cross(n, one)
+        way = panels.center[near] - panels.center[t]
+        a, b = way @ one, way @ two
+        columns = [a, b, a * a, a * b, b * b] if len(near) >= 8 else [a, b]
+        fit = np.linalg.lstsq(np.column_stack(columns), mu[near] - mu[t], rcond=1e-9)[0]
+        out[t] = fit[0] * one + fit[1] * two
+    return out

@@ -1,0 +1,1 @@
+"""Poisson's equation on grids: multigrid, and the Green's function of unbounded space."""

@@ -1,0 +1,119 @@
+"""Vortons scattered to a grid get their core radius back: a blur that keeps the total.
+
+A scatter shares a vorton among the points of its cell whatever its core, which is a core of its own: with
+the trilinear weights its variance along an axis is f (1 - f) h^2, on average h^2/6. Left at that, a ring with
+cores of 3 h moves almost twice as fast as it should. ``widen`` adds what is missing to the blob of the
+regularisation, as a mixture of Gaussians (``MIXTURES``), by passes of the weights (w, 1 - 2 w, w) along every
+axis: each pass adds the variance 2 w h^2, and a few of them are close to a Gaussian.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.regularisation import (
+    GAUSSIAN,
+    RANKINE,
+    RING_CONSTANTS,
+    ROSENHEAD_MOORE,
+    WINCKELMANS,
+)
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.grids.partition import view_as
+
+Array = NDArray[Any]
+
+# Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
+# are compiled, on its own and into its caller, then have the same bits.
+_ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
+TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
+"""Variance that a scatter adds along an axis, in squares of the spacing."""
+_LARGEST_WEIGHT = 0.25
+
+MIXTURES: dict[int, tuple[tuple[float, float], ...]] = {
+    GAUSSIAN: ((1.0, 1.0),),
+    WINCKELMANS: ((0.27206566, 0.3496552), (0.5676777, 0.58735997), (0.16025664, 1.18698602)),
+    ROSENHEAD_MOORE: ((0.50860546, 0.55070721), (0.49139454, 1.50660927)),
+    RANKINE: ((1.0, math.exp(RING_CONSTANTS[GAUSSIAN] - RING_CONSTANTS[RANKINE])),),
+}
+"""Shares and radii, in sigma, of the Gaussian blobs that stand for a regularisation, narrow ones first.
+
+Least squares of the velocity of a blob with the weight r^1.5 dr, radii up to 1.6, shares that add up to one:
+0.2 % (winckelmans) and 3 % (rosenhead_moore, whose vorticity falls too slowly for Gaussians) are left. The
+sharp edge of rankine has no such mixture; its Gaussian gives thin rings the same speed, U = Gamma/(4 pi R)
+(ln(8 R/sigma) + C).
+"""
+
+
+@njit(**_ROWS)
+def _smooth_rows(field: Array, weight: Array, m: int, out: Array, first: int, last: int) -> None:
+    """One pass over rows first:last of (px, py, pz m). Beyond a face lies the face's own value: no flux."""
+    wide_vectors()
+    px, py, width = field.shape
+    one, two = field.dtype.type(1), field.dtype.type(2)
+    a, b, c = weight[0], weight[1], weight[2]
+    line = np.empty(width + 2 * m, field.dtype)
+    for r in range(first, last):
+        i, j = r // py, r % py
+        i0, i1, j0, j1 = max(i - 1, 0), min(i + 1, px - 1), max(j - 1, 0), min(j + 1, py - 1)
+        f00, f01, f02 = field[i0, j0], field[i0, j], field[i0, j1]
+        f10, f11, f12 = field[i, j0], field[i, j], field[i, j1]
+        f20, f21, f22 = field[i1, j0], field[i1, j], field[i1, j1]
+        middle = line[m : m + width]
+        for k in range(width):
+            low = a * (f00[k] + f20[k]) + (one - two * a) * f10[k]
+            here = a * (f01[k] + f21[k]) + (one - two * a) * f11[k]
+            high = a * (f02[k] + f22[k]) + (one - two * a) * f12[k]
+            middle[k] = b * (low + high) + (one - two * b) * here
+        line[:m] = middle[:m]
+        line[m + width :] = middle[width - m :]
+        below, above, row = line[:width], line[2 * m : 2 * m + width], out[i, j]
+        for k in range(width):
+            row[k] = c * (below[k] + above[k]) + (one - two * c) * middle[k]
+
+
+@njit(parallel=True, **_ROWS)
+def _smooth(field: Array, weight: Array, m: int, out: Array) -> None:
+    rows = field.shape[0] * field.shape[1]
+    for chunk in prange(CHUNKS):
+        _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
+
+
+def widen(
+    omega: Array, spacing: Any, sigma: float, code: int = GAUSSIAN, scattered: float = TRILINEAR
+) -> Array:
+    """Vorticity of scattered vortons with cores of radius ``sigma`` m, all the same.
+
+    ``omega`` (px, py, pz, m), ``spacing`` (3,) m, 0 for a flat axis, along which nothing is spread; ``code``
+    is the regularisation, ``scattered`` the variance that the scatter has added. The total is kept to
+    round-off, also at the faces; what would spread beyond a face stays inside, so leave 3 sigma there.
+    Measured on a ring, sigma = 2 h to 4 h: the grid's velocity is then within 0.5 to 1 % (gaussian), 1 to
+    2.5 % (winckelmans) RMS of the direct sum, against 40 to 200 % without.
+    Cores below h/sqrt(6) are those of the scatter already. Takes 2 (s sigma/h)^2 passes for the widest s of
+    the mixture, so it is meant for cores of up to some five cells.
+    """
+    h = np.array(spacing, np.float64)
+    able = (h > 0) & (np.array(omega.shape[:3]) > 1)
+    squares = np.where(able, h, 1.0) ** 2
+    m = math.prod(omega.shape[3:])
+    state = view_as(omega, omega.shape[0], omega.shape[1], omega.shape[2] * m)
+    spare = [np.empty_like(state), np.empty_like(state)]
+    out = np.zeros_like(state)
+    done = np.zeros(3)
+    for share, s in MIXTURES[code]:
+        missing = np.where(able, np.maximum(0.0, (s * sigma) ** 2 / squares - scattered), 0.0) - done
+        done += missing
+        passes = math.ceil(missing.max() / (2.0 * _LARGEST_WEIGHT) - 1e-9)
+        weight = (missing / (2.0 * max(passes, 1))).astype(omega.dtype)
+        for _ in range(passes):
+            _smooth(state, weight, m, spare[0])
+            state = spare[0]
+            spare.reverse()
+        out += omega.dtype.type(share) * state
+    return out.reshape(omega.shape)

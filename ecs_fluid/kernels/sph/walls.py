@@ -1,0 +1,297 @@
+"""What walls add to the compression of liquid near them, and the forces that follow from it.
+
+A wall at the distance d, in spacings, takes the place of the layers of a lattice that lie behind it:
+
+    G(d) = v (1 - (d - 1/2) / D)^3 for 1/4 < d < 1/2 + D, 0 beyond, and straight on below,
+
+with v and D such that a cubic lattice whose first layer is half a spacing away has nu = 1 there and, under a
+uniform pressure, no force on that layer: v is the part of sum phi that is missing, and 3 v / D twice the pull
+of the layers above, since pressure acts between two particles by the gradients of both and on a wall by that
+of one. So the liquid near a wall stays where it is and has the pressure it ought to have, and the force
+
+    - P grad G
+
+has a potential: walls at rest neither heat nor cool the liquid. They are smooth, and free of friction.
+
+Distances are exact: from balls, from the nearest face, edge or corner of solid polytopes. Where several walls
+of a container are near, with G_1 >= G_2 >= ..., outward normals n_k and F = max(1 - G, 0),
+
+    G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0)),
+
+which at right angles is 1 - prod (1 - G_k), the part missing in an edge or corner to 0.2 %, and counts walls
+that are nearly one, the sides of a prism, about once. Several bodies add up.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
+from ecs_fluid.kernels.bodies.polytope import Hulls, closest
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.sph.forces import lattice_weight
+
+TOUCHED = 4
+"""Bodies at most that press on one particle at a time."""
+
+NEAREST = 6
+"""Walls of one container at most that press on one particle."""
+
+
+STRAIGHT = 0.25
+"""Distance in spacings below which G goes on straight, since a steeper wall would need shorter steps."""
+
+
+@lru_cache
+def wall_law(support: float) -> tuple[float, float]:
+    """v and D of the wall's part in the compression, for a kernel that reaches `support` spacings."""
+    k = np.arange(-np.ceil(support), np.ceil(support) + 1)
+    x, y, z = np.meshgrid(k, k, k, indexing="ij")
+    q = np.sqrt(x * x + y * y + z * z) / support
+    u = np.maximum(1.0 - q, 0.0)
+    weight = lattice_weight(support)
+    missing = weight * float((u**4 * (4.0 * q + 1.0))[z < 0].sum())
+    pull = 20.0 * weight / support**2 * float((u**3 * z)[z > 0].sum())
+    return missing, 3.0 * missing / (2.0 * pull)
+
+
+@njit(forceinline=True, error_model="numpy")
+def wall_part(d: float, law: tuple[float, float]) -> tuple[float, float]:
+    """G and dG/dd of a wall at the signed distance d, in spacings."""
+    near = max(d, STRAIGHT)
+    rest = 1.0 - (near - 0.5) / law[1]
+    if rest <= 0.0:
+        return 0.0, 0.0
+    slope = -3.0 * law[0] / law[1] * rest**2
+    return law[0] * rest**3 + slope * (d - near), slope
+
+
+@njit(forceinline=True, error_model="numpy")
+def combined(part: np.ndarray, normal: np.ndarray, number: int, rate: np.ndarray) -> float:
+    """G of several walls with parts G_1 >= G_2 >= ...; ``rate`` (k,) gets its derivatives by them."""
+    total, left = 0.0, 1.0
+    for k in range(number):
+        rate[k] = 0.0
+    for k in range(number):
+        own = left
+        for m in range(k):
+            along = normal[k, 0] * normal[m, 0] + normal[k, 1] * normal[m, 1] + normal[k, 2] * normal[m, 2]
+            own *= 1.0 - max(along, 0.0)
+        total += own * part[k]
+        rate[k] += own
+        for m in range(k):
+            # Here left > 0 only if all earlier parts are below 1.
+            if left > 0.0:
+                rate[m] -= own * part[k] / (1.0 - part[m])
+        left *= max(1.0 - part[k], 0.0)
+    return total
+
+
+@njit(forceinline=True, error_model="numpy")
+def _container(
+    planes: np.ndarray, first: int, last: int, x: float, y: float, z: float, spacing: float,
+    law: tuple[float, float], slope: np.ndarray, part: np.ndarray, fall: np.ndarray, normal: np.ndarray,
+    rate: np.ndarray,
+) -> float:  # fmt: skip
+    """G of the walls first:last of ``planes`` (k, 4) of a container at (x, y, z) m, and its gradient [1/m].
+
+    Planes of the world: outward normal and distance from the origin.
+    """
+    number, reach = 0, (0.5 + law[1]) * spacing
+    for k in range(first, last):
+        gap = planes[k, 3] - planes[k, 0] * x - planes[k, 1] * y - planes[k, 2] * z
+        if gap >= reach:
+            continue
+        value, steep = wall_part(gap / spacing, law)
+        if number == NEAREST and value <= part[NEAREST - 1]:
+            continue
+        at = min(number, NEAREST - 1)
+        while at > 0 and part[at - 1] < value:
+            part[at], fall[at] = part[at - 1], fall[at - 1]
+            for c in range(3):
+                normal[at, c] = normal[at - 1, c]
+            at -= 1
+        part[at], fall[at] = value, steep
+        for c in range(3):
+            normal[at, c] = planes[k, c]
+        number = min(number + 1, NEAREST)
+    if number == 0:
+        return 0.0
+    total = combined(part, normal, number, rate)
+    for c in range(3):
+        slope[c] = 0.0
+        for k in range(number):
+            slope[c] -= rate[k] * fall[k] / spacing * normal[k, c]
+    return total
+
+
+@njit
+def _container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[np.ndarray, np.ndarray]:
+    """Planes (k, 4) of all containers as they stand in the world, and where those of each begin."""
+    many = len(obstacles.containers)
+    first = np.zeros(many + 1, np.int64)
+    for c in range(many):
+        h = obstacles.hull[obstacles.containers[c]]
+        first[c + 1] = first[c] + hulls.plane_start[h + 1] - hulls.plane_start[h]
+    planes = np.empty((first[many], 4))
+    for c in range(many):
+        i = obstacles.containers[c]
+        start = hulls.plane_start[obstacles.hull[i]]
+        for k in range(first[c], first[c + 1]):
+            own = hulls.planes[start + k - first[c]]
+            away = own[3]
+            for axis in range(3):
+                along = 0.0
+                for m in range(3):
+                    along += obstacles.turn1[i, axis, m] * own[m]
+                planes[k, axis] = along
+                away += along * obstacles.x1[i, axis]
+            planes[k, 3] = away
+    return planes, first
+
+
+@njit(cache=True)
+def _local(turn: np.ndarray, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A vector of the world in a body's axes."""
+    return (
+        turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * z,
+        turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * z,
+        turn[0, 2] * x + turn[1, 2] * y + turn[2, 2] * z,
+    )
+
+
+@njit(cache=True)
+def _turned(turn: np.ndarray, own: np.ndarray) -> None:
+    """Turn a vector of a body's axes into those of the world, in place."""
+    x, y, z = own[0], own[1], own[2]
+    for c in range(3):
+        own[c] = turn[c, 0] * x + turn[c, 1] * y + turn[c, 2] * z
+
+
+@njit(error_model="numpy")
+def _solid(
+    hulls: Hulls, h: int, turn: np.ndarray, dx: float, dy: float, dz: float, spacing: float,
+    law: tuple[float, float], own: np.ndarray,
+) -> float:  # fmt: skip
+    """G of a solid polytope at (dx, dy, dz) m from its centre, and its gradient in ``own`` (3,), 1/m."""
+    x, y, z = _local(turn, dx, dy, dz)
+    near = closest(hulls, h, x, y, z)
+    value, steep = wall_part(near[0] / spacing, law)
+    for c in range(3):
+        own[c] = steep / spacing * near[1 + c]
+    _turned(turn, own)
+    return value
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def walls(
+    obstacles: Obstacles, hulls: Hulls, x: np.ndarray, spacing: float, law: tuple[float, float], wall:
+    np.ndarray, body: np.ndarray, slope: np.ndarray,
+) -> None:  # fmt: skip
+    """Wall part of the compression of every particle, body by body.
+
+    Args:
+        obstacles: bodies where they are now (``x1``, ``turn1``), with a clearance of two spacings or more.
+        x: (n, 3) m.
+        spacing: edge of the cube that a particle takes up, m. law: as ``wall_law`` gives it.
+        wall: (n,) filled with G.
+        body: (n, TOUCHED) filled with the numbers of the bodies that have a part in it, then -1.
+        slope: (n, TOUCHED, 3) filled with the gradients of their parts, 1/m.
+    """
+    rows, reach = x.shape[0], (0.5 + law[1]) * spacing
+    centre, turn, shape = obstacles.x1, obstacles.turn1, obstacles.shape
+    radius, hull, containers = obstacles.radius, obstacles.hull, obstacles.containers
+    planes, first_plane = _container_planes(obstacles, hulls)
+    many = len(containers)
+    # Fields read in the loop would be counted as used, by all threads at one counter, for every particle.
+    origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
+    start, near = obstacles.start, obstacles.near
+    for chunk in prange(CHUNKS):
+        own, cell = np.empty(3), np.empty(3, np.int64)
+        part, fall, rate = np.empty(NEAREST), np.empty(NEAREST), np.empty(NEAREST)
+        normal = np.empty((NEAREST, 3))
+        begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+        # Most particles are far from all planes of containers: loops that are vectors tell which.
+        gap = np.full(end - begin, np.inf)
+        for k in range(len(planes)):
+            n0, n1, n2, away = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3]
+            for s in range(end - begin):
+                row = begin + s
+                gap[s] = min(gap[s], away - n0 * x[row, 0] - n1 * x[row, 1] - n2 * x[row, 2])
+        for row in range(begin, end):
+            wall[row] = 0.0
+            for s in range(TOUCHED):
+                body[row, s] = -1
+            p0, p1, p2 = float(x[row, 0]), float(x[row, 1]), float(x[row, 2])
+            cell[0] = cell_of(p0, origin[0], edge[0])
+            cell[1] = cell_of(p1, origin[1], edge[1])
+            cell[2] = cell_of(p2, origin[2], edge[2])
+            first, count = 0, 0
+            if 0 <= cell[0] < cells[0] and 0 <= cell[1] < cells[1] and 0 <= cell[2] < cells[2]:
+                at = (cell[0] * cells[1] + cell[1]) * cells[2] + cell[2]
+                first, count = start[at], start[at + 1] - start[at]
+            found = 0
+            for s in range(count + (many if gap[row - begin] < reach else 0)):
+                i = near[first + s] if s < count else containers[s - count]
+                dx, dy, dz = p0 - centre[i, 0], p1 - centre[i, 1], p2 - centre[i, 2]
+                far, value = math.sqrt(dx * dx + dy * dy + dz * dz), 0.0
+                if shape[i] == CONTAINER:
+                    a, b = first_plane[s - count], first_plane[s - count + 1]
+                    value = _container(planes, a, b, p0, p1, p2, spacing, law, own, part, fall, normal, rate)
+                elif far - radius[i] < reach:
+                    if shape[i] == BALL:
+                        value, steep = wall_part((far - radius[i]) / spacing, law)
+                        scale = steep / (spacing * max(far, 1e-12))
+                        own[0], own[1], own[2] = scale * dx, scale * dy, scale * dz
+                    else:
+                        value = _solid(hulls, hull[i], turn[i], dx, dy, dz, spacing, law, own)
+                if value <= 0.0 or found == TOUCHED:
+                    continue
+                wall[row] += value
+                body[row, found] = i
+                for k in range(3):
+                    slope[row, found, k] = own[k]
+                found += 1
+
+
+@njit(parallel=True, cache=True)
+def wall_forces(
+    x: np.ndarray, pressure: np.ndarray, body: np.ndarray, slope: np.ndarray, centre: np.ndarray,
+    force: np.ndarray, loads: np.ndarray,
+) -> None:  # fmt: skip
+    """Add -P grad G to ``force`` (n, 3) N, and the reaction to the ``loads`` (CHUNKS, bodies, 6) of the
+    bodies.
+
+    ``pressure`` (n,) is P [J]; loads are force [N] and torque [N m] about ``centre`` (bodies, 3) m.
+    """
+    rows = x.shape[0]
+    for chunk in prange(CHUNKS):
+        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+            if pressure[row] <= 0.0:
+                continue
+            for s in range(TOUCHED):
+                i = body[row, s]
+                if i < 0:
+                    break
+                fx = pressure[row] * slope[row, s, 0]
+                fy = pressure[row] * slope[row, s, 1]
+                fz = pressure[row] * slope[row, s, 2]
+                force[row, 0] -= fx
+                force[row, 1] -= fy
+                force[row, 2] -= fz
+                rx = x[row, 0] - centre[i, 0]
+                ry = x[row, 1] - centre[i, 1]
+                rz = x[row, 2] - centre[i, 2]
+                loads[chunk, i, 0] += fx
+                loads[chunk, i, 1] += fy
+                loads[chunk, i, 2] += fz
+                loads[chunk, i, 3] += ry * fz - rz * fy
+                loads[chunk, i, 4] += rz * fx - rx * fz
+                loads[chunk, i, 5] += rx * fy - ry * fx

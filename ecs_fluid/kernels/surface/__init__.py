@@ -1,0 +1,1 @@
+"""Signed distances and the surfaces of liquids."""

@@ -1,0 +1,142 @@
+"""Vorticity that surface tension and a jump of density make at a surface, on the grid of its signed distance.
+
+Derivation. Two fluids, rho_i inside and rho_o outside, chi = 1 inside and 0 outside, share one velocity field
+u whose jump across the surface is the vortex sheet. Surface tension s [N/m] acts as the force s kappa
+grad(chi) per volume (kappa is the curvature, 2 / R for a ball: the pressure is higher inside by s kappa). The
+curl of rho (Du/Dt - g) = -grad p + s kappa grad(chi), with rho = m + d (chi - 1/2), m = (rho_i + rho_o) / 2
+and d = rho_i - rho_o, leaves
+
+    Domega/Dt - (omega . grad) u = curl f,   m f = s kappa grad(chi) + d chi g - d (chi - 1/2) a,   (*)
+
+where a is the acceleration of the fluid. For equal densities this is grad(kappa) cross grad(chi) s / rho, and
+for a surface without tension it is the baroclinic term. The part of a that (*) itself causes, the velocity
+that the strength rate curl f induces, is taken in by repetition, a contraction by |d| / (2 m (2 n + 1)) for
+waves of n lengths around a ball. What remains of a, u . grad u and the like, is left out where the densities
+differ: right for small waves and slow drops, not for those whose own speed deforms them.
+
+Discretely chi is a smooth step, grad and curl are central differences, so that constant curvature gives
+exactly nothing (curl grad = 0), and for any f that ends inside the grid
+
+    sum curl f = 0,   1/2 sum x cross curl f = sum f,   1/3 sum x cross (x cross curl f) = sum x cross f:
+
+total strength stays zero, and impulse and angular impulse grow by what the force is. Of surface tension,
+force and torque on every closed part are made exactly zero (`without_net_force`), as they are in nature.
+
+Source: Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335 (force); Tryggvason, J. Comput. Phys. 75
+(1988) 253 (sheet between two densities).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.grids.differences import curl, gradient
+from ecs_fluid.kernels.surface.level_set import geometry, sample
+
+Array = NDArray[Any]
+
+CELLS = 1.5
+"""Cells on each side of a surface within which one fluid becomes the other."""
+REPEATS = 30
+SETTLED = 1e-5
+"""Change of the acceleration, relative to it, at which repetition ends."""
+
+
+def step(phi: Array, width: float) -> Array:
+    """chi: 1 where phi < -``width`` (m), 0 where phi > ``width``, a sine-shaped step between, float64."""
+    s = np.clip(phi.astype(np.float64) / width, -1.0, 1.0)
+    return np.asarray(0.5 * (1.0 - s - np.sin(np.pi * s) / np.pi))
+
+
+def reach(width: float, spacing: Array) -> float:
+    """Distance m from the surface up to which grad(chi) is not 0: differences reach a point further."""
+    return width + 1.01 * float(np.max(spacing))
+
+
+def curvature_beside(phi: Array, origin: Array, spacing: Array, width: float) -> Array:
+    """Curvature (px, py, pz) 1/m of the surface at the point nearest to each grid point within ``width`` m.
+
+    phi: distances, m. Elsewhere 0. The curvature of the level set through a point a distance d off would be
+    1 / (R + d) for 1 / R. Values end at 1 over the spacing, a ball of two cells radius: beyond, as between
+    drops that are about to touch, differences of distances tell nothing.
+    """
+    far = width + 4.0 * float(np.max(spacing))
+    shape = geometry(phi, spacing, far)
+    at = np.nonzero(np.abs(phi) <= width)
+    slope = shape[at][:, :3]
+    length = np.linalg.norm(slope, axis=1, keepdims=True)
+    normal = slope / np.where(length > 0, length, 1)
+    x = np.asarray(origin, np.float64) + np.stack(at, axis=1) * np.asarray(spacing, np.float64)
+    foot = x - phi[at][:, None].astype(np.float64) * normal
+    found = np.zeros(phi.shape)
+    most = shape.dtype.type(1.0 / np.max(spacing))
+    kappa = np.clip(shape[..., 3], -most, most)
+    found[at] = sample(foot, origin, spacing, kappa, third_order=True)
+    return found
+
+
+def without_net_force(force: Array, weight: Array, parts: Array, count: int, spacing: Array) -> None:
+    """Take net force and torque from every part of ``force`` (px, py, pz, 3), in place.
+
+    ``parts`` numbers the points 1 to ``count`` (0: none); ``weight`` (px, py, pz) tells where there is a
+    surface. What is taken is weight (c + e cross x): the least change in the sense of sum change^2 / weight.
+    """
+    for number in range(1, count + 1):
+        at = np.nonzero((parts == number) & (weight > 0))
+        if len(at[0]) < 3:
+            continue
+        w, f = weight[at], force[at]
+        x = np.stack(at, axis=1) * np.asarray(spacing, np.float64)
+        x = x - (w[:, None] * x).sum(axis=0) / w.sum()
+        x /= np.sqrt((w[:, None] * x * x).sum() / w.sum())
+        rigid = np.zeros((len(w), 3, 6))
+        rigid[:, [0, 1, 2], [0, 1, 2]] = 1.0
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            rigid[:, j, 3 + i], rigid[:, k, 3 + i] = -x[:, k], x[:, j]
+        for _ in range(2):  # a second time takes what rounding left
+            matrix = np.einsum("pia,p,pib->ab", rigid, w, rigid, optimize=False)
+            net = np.einsum("pia,pi->a", rigid, f, optimize=False)
+            change = np.linalg.lstsq(matrix, net, rcond=1e-10)[0]
+            f = f - w[:, None] * np.einsum("pia,a->pi", rigid, change, optimize=False)
+        force[at] = f
+
+
+def tension_force(phi: Array, origin: Array, spacing: Array, width: float, parts: Array, count: int) -> Array:
+    """kappa grad(chi) (px, py, pz, 3) 1/m^2, float64, without net force or torque on any closed part.
+
+    ``phi`` (px, py, pz) m; chi rises within ``width`` m on both sides of the surface. ``parts`` numbers the
+    parts that one surface encloses 1 to ``count``, as far as `reach` from it.
+    """
+    h = np.asarray(spacing, np.float64)
+    kappa = curvature_beside(phi, origin, h, reach(width, h))
+    slope = gradient(step(phi, width), h)
+    force = kappa[..., None] * slope
+    without_net_force(force, np.linalg.norm(slope, axis=-1), parts, count, h)
+    return np.asarray(force)
+
+
+def settled_force(force: Array, chi: Array, contrast: float, induced: Callable[[Array], Array]) -> Array:
+    """f of (*): the given ``force`` (px, py, pz, 3) m/s^2 less what the acceleration that it causes takes.
+
+    ``contrast`` = d / m, ``chi`` (px, py, pz); ``induced``: strength rates curl f (px, py, pz, 3) 1/s^2 to
+    the acceleration (px, py, pz, 3) m/s^2 that they induce where chi > 0 (elsewhere it counts nothing).
+    """
+    f = force
+    if contrast == 0.0 or not force.any():
+        return f
+    for _ in range(REPEATS):
+        newer = force - contrast * chi[..., None] * induced(f) + 0.5 * contrast * f
+        change = float(np.abs(newer - f).max())
+        f = newer
+        if change <= SETTLED * float(np.abs(f).max()):
+            break
+    return f
+
+
+def rotation(force: Array, spacing: Array) -> Array:
+    """curl f (px, py, pz, 3) by central differences; ``force`` has to be 0 at the faces of the grid."""
+    return np.asarray(curl(np.ascontiguousarray(force), np.asarray(spacing, np.float64)))

@@ -1,0 +1,1 @@
+"""What changes vortons: stretching, exchange, baroclinic generation, relaxation, merging."""

@@ -1,0 +1,284 @@
+"""Gradient of what particles carry, from neighbours, such that its first two moments are exact.
+
+With extensive values m_p (excess mass [kg]: excess density times volume) the result is G_q ~ V_q grad(m /
+V)(x_q),
+
+    G_q = - sum_p m_p V_q w_pq B_p (x_q - x_p - c_p),   w_pq = (1 - |x_q - x_p|^2 / h_pq^2)^2,
+
+where c_p is the centroid of the neighbours of p, itself among them, weighted by V w, and B_p the inverse
+of their second moments about it. It is the transpose of a moving least-squares gradient, and hence for
+any arrangement
+
+    sum_q G_q = 0   and   sum_q x_q (G_q . e) = - (sum_p m_p) e   for every direction e:
+
+a cloud whose vorticity grows at the rate G x g / rho_0 keeps its total strength at zero, and its impulse
+1/2 sum x cross alpha grows by exactly its weight, as in the continuum, even where the cloud ends without
+particles around it. Where particles fill space evenly it is a second-order gradient. h_pq^2 is the mean
+of both reaches squared.
+
+A particle with too few neighbours, or with neighbours on a line or sheet only, cannot give its weight to
+them by small strengths: there the least second moment is lifted to `FLOOR` of that of filled space, and
+it gives less."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.lanes import lanes_of, load, positive, spread, store
+from ecs_fluid.kernels.compiled.reduce import bounds
+from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.grids.grid import grid_for_radius
+from ecs_fluid.kernels.grids.neighbours import (
+    box_of,
+    fill_lanes,
+    first_cell,
+    lane_group,
+    runs_around,
+    sorted_rows,
+    stacked,
+)
+from ecs_fluid.kernels.grids.partition import partition
+
+FLOOR = 0.02
+"""Least second moment relative to filled space; in the corner of a block of particles it is still 0.045."""
+
+CELL = 1.0
+"""Edge of the stacks of cells in reaches: smaller ones leave out more pairs, but make smaller groups."""
+
+_FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
+"""Second moment of w over filled space, int (1 - s^2)^2 s_x^2 over the unit disc or ball, over h^(d+2)."""
+
+
+@njit(error_model="numpy", forceinline=True)
+def _least_eigenvalue(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
+    """Of the symmetric matrix with the diagonal a, b, c and d = xy, e = xz, f = yz (Smith 1961)."""
+    mean = (a + b + c) / 3.0
+    a, b, c = a - mean, b - mean, c - mean
+    square = (a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0
+    if square <= 0.0:
+        return mean
+    det = a * (b * c - f * f) - d * (d * c - f * e) + e * (d * f - b * e)
+    angle = 0.5 * det / (square * math.sqrt(square))
+    return mean + 2.0 * math.sqrt(square) * math.cos(
+        math.acos(min(max(angle, -1.0), 1.0)) / 3.0 + 2.0 * math.pi / 3.0
+    )
+
+
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
+def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: float) -> bool:
+    """Whether all eigenvalues of that matrix exceed ``floor``: Sylvester's criterion, without angles."""
+    a, b, c = a - floor, b - floor, c - floor
+    minor = a * b - d * d
+    return a > 0.0 and minor > 0.0 and c * minor - a * f * f - b * e * e + 2.0 * d * e * f > 0.0
+
+
+@njit(**INLINE)
+def _closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any) -> Any:
+    """(1 - d^2 / h_pq^2)^2, 0 beyond; ``inverse`` is 1 / h_pq^2."""
+    t = positive(one - (dx * dx + dy * dy + dz * dz) * inverse)
+    return t * t
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _add_moments(
+    rows: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
+) -> None:
+    """Moments 0, 1, 2 (xx, yy, zz, xy, xz, yz) of V w about the targets, a target in every lane.
+
+    ``uniform``: all reaches are equal, which saves a division per pair.
+    """
+    wide_vectors()
+    kind, width = rows.dtype.type, lanes_of(rows)
+    zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
+    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
+    hp = load(targets, 3 * width)
+    inverse = one / hp
+    s = cx = cy = cz = xx = yy = zz = xy = xz = yz = zero
+    for run in range(number):
+        for q in range(runs[run, 0], runs[run, 1]):
+            dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
+            if not uniform:
+                inverse = two / (hp + spread(rows[q, 3]))
+            w = _closeness(dx, dy, dz, inverse, one) * spread(rows[q, 4])
+            wx, wy, wz = w * dx, w * dy, w * dz
+            s, cx, cy, cz = s + w, cx + wx, cy + wy, cz + wz
+            xx, yy, zz = xx + wx * dx, yy + wy * dy, zz + wz * dz
+            xy, xz, yz = xy + wx * dy, xz + wx * dz, yz + wy * dz
+    for c, value in enumerate((s, cx, cy, cz, xx, yy, zz, xy, xz, yz)):
+        store(sums, c * width, value)
+
+
+@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+def _neighbour_moments(
+    rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
+    reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
+) -> None:  # fmt: skip
+    """From the rows x, y, z, h^2, V and m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
+    (3 columns, c_p relative to the particle) and the six entries of m_p B_p."""
+    n, width = rows.shape[0], lanes_of(rows)
+    for chunk in prange(CHUNKS):
+        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if p == last:
+            continue
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+        targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
+        inverse = np.empty(9, np.float64)
+        cell = first_cell(p, start)
+        while p < last:
+            cell, end = lane_group(p, last, start, cell, cells[2], width)
+            box_of(rows, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, reach, runs)
+            fill_lanes(rows, p, end, 0, 4, 0, targets)
+            _add_moments(rows, runs, number, targets, uniform, sums)
+            for t in range(p, end):
+                _inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
+                for c in range(4):
+                    moments[t, c] = rows[t, c]
+                for c in range(9):
+                    moments[t, 4 + c] = rows[t, 5] * inverse[c]
+            p = end
+
+
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
+def _inverse_moments(
+    sums: np.ndarray, lane: int, hp: float, filled: float, flat: int, out: np.ndarray
+) -> None:
+    """B c and B from a lane's sums about the particle itself, into out (9,); in float64: B may be large."""
+    width = lanes_of(sums)
+    xx: float
+    yy: float
+    zz: float
+    xy: float
+    xz: float
+    yz: float
+    s = np.float64(sums[lane])
+    cx = np.float64(sums[width + lane]) / s
+    cy = np.float64(sums[2 * width + lane]) / s
+    cz = np.float64(sums[3 * width + lane]) / s
+    xx, xy = np.float64(sums[4 * width + lane]), np.float64(sums[7 * width + lane])
+    yy, xz = np.float64(sums[5 * width + lane]), np.float64(sums[8 * width + lane])
+    zz, yz = np.float64(sums[6 * width + lane]), np.float64(sums[9 * width + lane])
+    xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
+    xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
+    full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))
+    # Across a flat population nothing is known and nothing is asked: any value there is invertible.
+    if flat == 0:
+        xx, xy, xz = full, 0.0, 0.0
+    elif flat == 1:
+        yy, xy, yz = full, 0.0, 0.0
+    elif flat == 2:
+        zz, xz, yz = full, 0.0, 0.0
+    if not _exceeds(xx, yy, zz, xy, xz, yz, FLOOR * full):
+        lift = FLOOR * full - _least_eigenvalue(xx, yy, zz, xy, xz, yz)
+        xx, yy, zz = xx + lift, yy + lift, zz + lift
+    a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    det = 1.0 / (xx * a + xy * b + xz * c)
+    bxx, byy, bzz = det * a, det * (xx * zz - xz * xz), det * (xx * yy - xy * xy)
+    bxy, bxz, byz = det * b, det * c, det * (xy * xz - xx * yz)
+    out[0] = bxx * cx + bxy * cy + bxz * cz
+    out[1] = bxy * cx + byy * cy + byz * cz
+    out[2] = bxz * cx + byz * cy + bzz * cz
+    out[3], out[4], out[5], out[6], out[7], out[8] = bxx, byy, bzz, bxy, bxz, byz
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _add_gradient(
+    moments: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
+) -> None:
+    """What the targets get from their neighbours, G / V, a target in every lane."""
+    wide_vectors()
+    kind, width = moments.dtype.type, lanes_of(moments)
+    one, two = spread(kind(1)), spread(kind(2))
+    px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
+    hq = load(targets, 3 * width)
+    inverse = one / hq
+    gx = gy = gz = spread(kind(0))
+    for run in range(number):
+        for p in range(runs[run, 0], runs[run, 1]):
+            dx, dy, dz = px - spread(moments[p, 0]), py - spread(moments[p, 1]), pz - spread(moments[p, 2])
+            if not uniform:
+                inverse = two / (hq + spread(moments[p, 3]))
+            w = _closeness(dx, dy, dz, inverse, one)
+            xy, xz, yz = spread(moments[p, 10]), spread(moments[p, 11]), spread(moments[p, 12])
+            gx += w * (spread(moments[p, 4]) - spread(moments[p, 7]) * dx - xy * dy - xz * dz)
+            gy += w * (spread(moments[p, 5]) - xy * dx - spread(moments[p, 8]) * dy - yz * dz)
+            gz += w * (spread(moments[p, 6]) - xz * dx - yz * dy - spread(moments[p, 9]) * dz)
+    store(sums, 0, gx)
+    store(sums, width, gy)
+    store(sums, 2 * width, gz)
+
+
+@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+def _weighted_gradient(
+    moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    cells: np.ndarray, reach: float, uniform: bool, order: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """G (n, 3) of the rows ``order`` from their ``moments`` (n, 13), in which it is linear."""
+    n, width = order.shape[0], lanes_of(moments)
+    for chunk in prange(CHUNKS):
+        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if p == last:
+            continue
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), moments.dtype)
+        targets, sums = np.empty(4 * width, moments.dtype), np.empty(3 * width, moments.dtype)
+        cell = first_cell(p, start)
+        while p < last:
+            cell, end = lane_group(p, last, start, cell, cells[2], width)
+            box_of(moments, p, end, box)
+            number = runs_around(box, start, origin, spacing, cells, reach, runs)
+            fill_lanes(moments, p, end, 0, 4, 0, targets)
+            _add_gradient(moments, runs, number, targets, uniform, sums)
+            for t in range(p, end):
+                row = order[t]
+                for c in range(3):
+                    out[row, c] = volume[row] * sums[c * width + t - p]
+            p = end
+
+
+@njit(parallel=True, cache=True)
+def _cross(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+    n, step = a.shape[0], 1 if b.shape[0] > 1 else 0
+    for chunk in prange(CHUNKS):
+        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            other = row * step
+            x, y, z = factor * a[row, 0], factor * a[row, 1], factor * a[row, 2]
+            out[row, 0] = y * b[other, 2] - z * b[other, 1]
+            out[row, 1] = z * b[other, 0] - x * b[other, 2]
+            out[row, 2] = x * b[other, 1] - y * b[other, 0]
+
+
+def cross(a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> np.ndarray:
+    """``factor`` times the vector products (n, 3) of rows; ``b`` (n, 3), or (3,) for all of them."""
+    out = np.empty_like(a)
+    _cross(a, b.reshape(-1, 3), a.dtype.type(factor), out)
+    return out
+
+
+def weighted_gradient(
+    x: np.ndarray, values: np.ndarray, reach: np.ndarray, volume: np.ndarray, flat: int = -1
+) -> np.ndarray:
+    """G (n, 3): volume times gradient of values per volume, with exact moments (see above).
+
+    ``x`` (n, 3) m, ``values`` (n,) extensive (kg, say), ``reach`` (n,) m: distance at which neighbours
+    end, some two to three spacings; ``volume`` (n,) m^3. ``flat`` 0, 1 or 2 names the axis across a
+    population in one plane, whose volumes are areas; its G has no part along it. Unit of values per m.
+    """
+    out = np.empty_like(x)
+    if len(x) == 0:
+        return out
+    far = float(reach.max())
+    grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
+    start, order = partition(x, *grid)
+    rows = sorted_rows(x, reach * reach, volume, values, order)
+    moments = np.empty((len(x), 13), x.dtype)
+    # A little further than the reach, so that a pair at its end is met from both sides or from neither.
+    far *= 1.0 + 1e-5
+    filled, uniform = _FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
+    _neighbour_moments(rows, start, *grid, far, filled, flat, uniform, moments)
+    _weighted_gradient(moments, volume, start, *grid, far, uniform, order, out)
+    return out

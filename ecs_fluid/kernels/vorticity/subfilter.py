@@ -1,0 +1,302 @@
+"""Stretching below the cores of the vortons: an anisotropic model and its dynamic coefficient.
+
+The blobs are the filter. What filtering takes from the stretching of the true vorticity is modelled (Alvarez
+and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658) by
+
+    E(x) = sum_q zeta_sigma(x - x_q) (alpha_q . grad) (u(x) - u(x_q)),
+    d(alpha_p)/dt = -C E(x_p) / zeta_sigma(0),
+
+with zeta_sigma(0) = zeta(0)/sigma^3. With the stretching rates S_q = J_q alpha_q of the vortons E needs two
+sums over neighbours only: E(x_p) = J_p omega_p - sum_q zeta_sigma S_q, omega_p = sum_q zeta_sigma alpha_q.
+
+Coefficient. Let v be the unfiltered velocity. That the model makes the enstrophy which the filter took
+says alpha . (alpha . grad)(v - u) = -C alpha . E sigma^3/zeta(0). With C and v independent of sigma its
+derivative is -alpha . (alpha . grad) du/dsigma = -C alpha . (3 sigma^2 E + sigma^3 dE/dsigma)/zeta(0). Both
+together:
+
+    C = (alpha . L) / (alpha . m),   m = sigma^3/zeta(0) dE/dsigma,
+    L = 3/sigma (alpha . grad)(v - u) + (alpha . grad) du/dsigma.
+
+Derivatives are differences to a test filter a sigma, 2/3 < a < 1, whose velocity also stands for v. The
+common factor 1/((a - 1) sigma) cancels: alpha . L ~ (3 a - 2) alpha . (S' - S) and alpha . m ~
+sigma^3/zeta(0) alpha . (E' - E), the primes at the test filter. Both are averaged along the vorton's path
+before the ratio is taken.
+
+The gradient at the test filter differs from J by blobs whose far fields cancel, so this sum is local as well.
+All sums end at REACH core radii of the source.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.regularisation import (
+    GAUSSIAN,
+    RANKINE,
+    ROSENHEAD_MOORE,
+    WINCKELMANS,
+    core_constant,
+    core_shift,
+    gradient_factors,
+    potential_factors,
+)
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.grids.partition import axis_cell, gap
+
+Array = NDArray[Any]
+Grid = tuple[Array, Array, Array]
+
+REACH = {WINCKELMANS: 5.0, GAUSSIAN: 5.0, RANKINE: 1.0, ROSENHEAD_MOORE: 10.0}
+"""Core radii at which the sums end, by code; of a blob's strength 3e-3, 1.5e-5, 0 and 1.5e-2 lie beyond."""
+
+CENTRE = {
+    WINCKELMANS: 15 / (8 * math.pi),
+    GAUSSIAN: (2 * math.pi) ** -1.5,
+    RANKINE: 3 / (4 * math.pi),
+    ROSENHEAD_MOORE: 3 / (4 * math.pi),
+}
+"""zeta(0) by code."""
+
+_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+
+
+_RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
+
+
+# No fast-math: its freedom was used otherwise by the process that compiles than by those that load, in the
+# last bit. The loop has no sum, so it vectorises without.
+@njit(error_model="numpy", forceinline=True)
+def _densities(
+    code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
+) -> None:
+    """w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
+    real = w.dtype.type
+    quarter, zero, one = real(0.25 / math.pi), real(0), real(1)
+    if code in (WINCKELMANS, ROSENHEAD_MOORE):
+        steep = code == WINCKELMANS
+        scale = real(7.5) * quarter if steep else real(3) * quarter
+        for q in range(x.shape[0]):
+            dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
+            r2 = dx * dx + dy * dy + dz * dz
+            inverse = one / (r2 + square)
+            value = scale * square * inverse * inverse * np.sqrt(inverse)
+            if steep:
+                value *= square * inverse
+            w[q] = zero if r2 > cut * square else value
+    else:
+        for q in range(x.shape[0]):
+            dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
+            r2 = dx * dx + dy * dy + dz * dz
+            _, zeta = potential_factors(code, r2, square, core_constant(code, square))
+            w[q] = zero if r2 > cut * square else quarter * zeta
+
+
+@njit(**_RUN)
+def _factor_changes(
+    code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, t2: Array,
+    cut: float, g: Array, h: Array,
+) -> None:  # fmt: skip
+    """Changes of the gradient's factors from core radii squared ``s2`` to ``t2``, 0 beyond the cut."""
+    real = g.dtype.type
+    scale, zero = real(1.0 / (32.0 * math.pi)), real(0)
+    for q in range(x.shape[0]):
+        dx, dy, dz, wide, narrow = px - x[q], py - y[q], pz - z[q], s2[q], t2[q]
+        r2 = dx * dx + dy * dy + dz * dz
+        g0, h0 = gradient_factors(code, r2 + core_shift(code, wide), wide, core_constant(code, wide))
+        g1, h1 = gradient_factors(code, r2 + core_shift(code, narrow), narrow, core_constant(code, narrow))
+        far = r2 > cut * wide
+        g[q] = zero if far else scale * (g1 - g0)
+        h[q] = zero if far else scale * (h1 - h0)
+
+
+@njit(**_RUN)
+def _add_gradients(
+    px: float, py: float, pz: float, x: Array, y: Array, z: Array, a: Array, b: Array, c: Array, g: Array,
+    h: Array, out: Array,
+) -> None:  # fmt: skip
+    """Add g [alpha x] + h (alpha x r) r of one run of sources to ``out`` (9,)."""
+    zero = out.dtype.type(0)
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    for q in range(x.shape[0]):
+        dx, dy, dz = px - x[q], py - y[q], pz - z[q]
+        cx = h[q] * (b[q] * dz - c[q] * dy)
+        cy = h[q] * (c[q] * dx - a[q] * dz)
+        cz = h[q] * (a[q] * dy - b[q] * dx)
+        ga, gb, gc = g[q] * a[q], g[q] * b[q], g[q] * c[q]
+        xx += cx * dx
+        xy += cx * dy - gc
+        xz += cx * dz + gb
+        yx += cy * dx + gc
+        yy += cy * dy
+        yz += cy * dz - ga
+        zx += cz * dx - gb
+        zy += cz * dy + ga
+        zz += cz * dz
+    out[0] += xx
+    out[1] += xy
+    out[2] += xz
+    out[3] += yx
+    out[4] += yy
+    out[5] += yz
+    out[6] += zx
+    out[7] += zy
+    out[8] += zz
+
+
+@njit(**_OPTIONS)
+def _near_sums(
+    code: int,
+    sx: Array,
+    s2: Array,
+    t2: Array,
+    alpha: Array,
+    values: Array,
+    reach: float,
+    cut: float,
+    start: Array,
+    origin: Array,
+    spacing: Array,
+    cells: Array,
+    width: int,
+    sums: Array,
+    gradient: Array,
+) -> None:
+    """Over neighbours q: sums (m, n) of zeta_q values_q, and, where ``gradient`` (9, n) has rows, J' - J."""
+    n, m = sx.shape[1], values.shape[0]
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    for chunk in prange(CHUNKS):
+        w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
+        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            px, py, pz = sx[0, p], sx[1, p], sx[2, p]
+            total[:] = 0
+            for v in range(m):
+                sums[v, p] = 0
+            i1 = axis_cell(px + reach, origin[0], inv0, cells[0])
+            j1 = axis_cell(py + reach, origin[1], inv1, cells[1])
+            for i in range(axis_cell(px - reach, origin[0], inv0, cells[0]), i1 + 1):
+                gx = gap(px, origin[0], spacing[0], i, cells[0])
+                for j in range(axis_cell(py - reach, origin[1], inv1, cells[1]), j1 + 1):
+                    gy = gap(py, origin[1], spacing[1], j, cells[1])
+                    left = reach * reach - gx * gx - gy * gy
+                    if left < 0.0:
+                        continue
+                    half = math.sqrt(left)
+                    row = (i * cells[1] + j) * cells[2]
+                    first = start[row + axis_cell(pz - half, origin[2], inv2, cells[2])]
+                    last = start[row + axis_cell(pz + half, origin[2], inv2, cells[2]) + 1]
+                    if first == last:
+                        continue
+                    x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
+                    if m > 0:
+                        _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
+                        for v in range(m):
+                            source, gain = values[v, first:last], sx.dtype.type(0)
+                            for q in range(source.shape[0]):
+                                gain += w[q] * source[q]
+                            sums[v, p] += gain
+                    if gradient.shape[0] > 0:
+                        a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
+                        _factor_changes(
+                            code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h
+                        )  # fmt: skip
+                        _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
+            for v in range(gradient.shape[0]):
+                gradient[v, p] = total[v]
+
+
+def _sums(
+    code: int,
+    sx: Array,
+    sigma: Array,
+    small: Array,
+    alpha: Array,
+    values: Array,
+    start: Array,
+    grid: Grid,
+    rows: int,
+) -> tuple[Array, Array]:
+    n = sx.shape[1]
+    sums, gradient = np.empty((len(values), n), sx.dtype), np.empty((rows, n), sx.dtype)
+    if n:
+        # Test filters are smaller than the filter, so that the reach of the filter serves both.
+        reach = REACH[code] * float(sigma.max()) * (1 + 1e-5)
+        cut = sx.dtype.type(REACH[code] ** 2)
+        # Most vortons in one row of cells (fixed i, j).
+        width = int(np.diff(start[:: int(grid[2][2])]).max())
+        _near_sums(
+            code, sx, sigma * sigma, small * small, alpha, values, reach, cut, start, *grid, width,
+            sums, gradient,
+        )  # fmt: skip
+    return sums, gradient
+
+
+def blob_sums(code: int, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid) -> Array:
+    """sum_q zeta(|x_p - x_q|/sigma_q)/sigma_q^3 values_q at every vorton: (m, n), unit of values per m^3.
+
+    ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), sorted by the cells of ``grid`` with ``start`` as
+    ``partition`` made it. With values alpha it is the blobs' vorticity, 1/s.
+    """
+    return _sums(code, sx, sigma, sigma, values[:3], values, start, grid, 0)[0]
+
+
+def gradient_change(
+    code: int, sx: Array, sigma: Array, alpha: Array, ratio: float, start: Array, grid: Grid
+) -> Array:
+    """Velocity gradient with all core radii times ``ratio`` < 1, less that with the core radii: (9, n), 1/s.
+
+    Row 3 i + j is du_i/dx_j. ``alpha`` (3, n) m^3/s; the rest as for ``blob_sums``.
+    """
+    small = sigma * sigma.dtype.type(ratio)
+    return _sums(code, sx, sigma, small, alpha, alpha[:0], start, grid, 9)[1]
+
+
+@njit(**_OPTIONS)
+def model(du: Array, omega: Array, smooth: Array, out: Array) -> None:
+    """E = J omega - smooth of every vorton into ``out`` (3, n), 1/s^2.
+
+    ``du`` (9, n) 1/s; ``omega`` (3, n) 1/s and ``smooth`` (3, n) 1/s^2 are the blob sums of alpha and of
+    J alpha.
+    """
+    n = out.shape[1]
+    for chunk in prange(CHUNKS):
+        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            for i in range(3):
+                out[i, p] = (
+                    du[3 * i, p] * omega[0, p]
+                    + du[3 * i + 1, p] * omega[1, p]
+                    + du[3 * i + 2, p] * omega[2, p]
+                    - smooth[i, p]
+                )
+
+
+@njit(**_OPTIONS)
+def add_model(alpha: Array, scale: Array, model: Array, coefficient: Array, most: float, rate: Array) -> None:
+    """rate = -C E sigma^3/zeta(0), 0 where it would make enstrophy, at most ``most`` |alpha|.
+
+    Args:
+        alpha: strengths (3, n), m^3/s.
+        scale: sigma^3/zeta(0), (n,), m^3.
+        model: E (3, n), 1/s^2.
+        coefficient: C (n,).
+        most: largest rate of decay, 1/s, of the arrays' dtype.
+        rate: (3, n), m^3/s^2, overwritten.
+    """
+    n = alpha.shape[1]
+    zero = alpha.dtype.type(0)
+    for chunk in prange(CHUNKS):
+        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            factor = coefficient[p] * scale[p]
+            x, y, z = factor * model[0, p], factor * model[1, p], factor * model[2, p]
+            ax, ay, az = alpha[0, p], alpha[1, p], alpha[2, p]
+            if not ax * x + ay * y + az * z > zero:
+                x, y, z = zero, zero, zero
+            size, limit = np.sqrt(x * x + y * y + z * z), most * np.sqrt(ax * ax + ay * ay + az * az)
+            if size > limit:
+                cut = limit / size
+                x, y, z = cut * x, cut * y, cut * z
+            rate[0, p], rate[1, p], rate[2, p] = -x, -y, -z

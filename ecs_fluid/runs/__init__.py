@@ -1,0 +1,1 @@
+"""Runs of a world on disk: running, estimating, stored surfaces, compiling beforehand."""

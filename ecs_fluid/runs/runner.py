@@ -1,0 +1,201 @@
+"""Runs a world into a run folder: frames, records and checkpoints, so that a kill loses one tick at most."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import DivergedError, FluidError, StorageError
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.io.trajectory import TrajectoryWriter
+from ecs_fluid.plugins import searching
+from ecs_fluid.runs.surface_frames import store_surface
+from ecs_fluid.state import packed, resume
+from ecs_fluid.world import World
+
+Watcher = Callable[[World, int], bool]
+"""Called after every tick with the world and the last tick of the run; True ends the run there."""
+
+
+BODY_COLUMNS = (
+    "Pose.q",
+    "RigidMotion.v",
+    "RigidMotion.angular_velocity",
+    "BallShape.radius",
+    "HullShape.hull",
+    "HullShape.container",
+    "BodyHeat.T",
+    "RowId.id",
+)
+"""What a frame holds of bodies, beside their places. Their polytopes do not change: checkpoints hold them."""
+
+
+def stored_columns(world: World) -> dict[str, dict[str, Array]]:
+    """What a frame holds: state columns and velocities of what has a Position, poses of bodies."""
+    frame = {}
+    for entity in world.entities:
+        columns = world.columns_of(entity)
+        if "Position.x" in columns:
+            state = entity.columns(state_only=True)
+            frame[entity.name] = {
+                label: array for label, array in columns.items() if label == "Velocity.u" or label in state
+            }
+        elif "Pose.x" in columns:
+            frame[entity.name] = {
+                "Position.x": columns["Pose.x"],
+                **{label: columns[label] for label in BODY_COLUMNS if label in columns},
+            }
+    return frame
+
+
+def about(world: World) -> dict[str, Any]:
+    """Command, seed and options of a run; the run folder adds versions and machine by itself."""
+    return {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "seed": world.seed,
+        "options": world.options.model_dump(mode="json"),
+    }
+
+
+class Run:
+    """One run of a world in one folder.
+
+    Args:
+        world: the world at its first tick, or resumed.
+        folder: the run folder, open for writing.
+        last_tick: tick at which the run is complete.
+        every: ticks from one stored frame to the next.
+        checkpoint_seconds: wall-clock seconds between checkpoints, 0 for one after every tick.
+    """
+
+    def __init__(
+        self, world: World, folder: RunFolder, last_tick: int, every: int, checkpoint_seconds: float
+    ) -> None:
+        self.world, self.folder, self.last_tick = world, folder, last_tick
+        self.every, self.checkpoint_seconds = every, checkpoint_seconds
+        self._recorded = len(world.history)
+        self._saved_at = -1
+        self._continues = False
+
+    @classmethod
+    def resume(
+        cls, path: Path, last_tick: int | None = None, allow_code: bool = False
+    ) -> tuple[Run, list[str]]:
+        """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
+        folder = RunFolder.resume(path)
+        try:
+            found = folder.newest_checkpoint()
+            info = folder.read_info()
+            with searching(Path(info["source"]).parent if allow_code and info.get("source") else None):
+                world = resume(found.path, allow_code)
+            folder.rewind(world.tick)
+            plan = info.get("plan")
+            if plan is None:
+                raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
+        except FluidError:
+            folder.close()
+            raise
+        run = cls(world, folder, last_tick or plan["last_tick"], plan["every"], plan["checkpoint_seconds"])
+        run._continues = True
+        return run, list(found.skipped)
+
+    def execute(self, watch: Watcher) -> str:
+        """Run to the last tick; returns "finished" or "stopped".
+
+        Raises DivergedError after storing the last good state, and StorageError with the last checkpoint
+        intact.
+        """
+        world, folder = self.world, self.folder
+        plan = {
+            "last_tick": self.last_tick,
+            "every": self.every,
+            "checkpoint_seconds": self.checkpoint_seconds,
+        }
+        folder.update(status="running", plan=plan)
+        earlier = folder.read_info()
+        self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
+        self._started, self._first_tick = time.perf_counter(), world.tick
+        status = "failed"
+        try:
+            self._checkpoint()
+            # Also at tick 0: a run that was killed before its second checkpoint has frames already.
+            with folder.write_trajectory(world.tick if self._continues else None) as frames:
+                if world.tick == 0:
+                    world.evaluate()
+                    if not frames.ticks:
+                        frames.append(0, 0.0, stored_columns(world))
+                    store_surface(world, folder.fields)
+                status = self._loop(frames, watch)
+                self._checkpoint()
+                frames.write_xdmf()
+        except DivergedError:
+            status = "diverged"
+            self._checkpoint()
+            raise
+        finally:
+            try:
+                self._report(status)
+            finally:
+                folder.close()
+        return status
+
+    def _loop(self, frames: TrajectoryWriter, watch: Watcher) -> str:
+        world = self.world
+        saved = time.perf_counter()
+        while world.tick < self.last_tick:
+            world.step()
+            if world.tick % self.every == 0 or world.tick == self.last_tick:
+                frames.append(world.tick, world.time, stored_columns(world))
+                store_surface(world, self.folder.fields)
+            for record in world.history[self._recorded :]:
+                self.folder.record(**record)
+            self._recorded = len(world.history)
+            if time.perf_counter() - saved >= self.checkpoint_seconds:
+                self._checkpoint()
+                saved = time.perf_counter()
+            if watch(world, self.last_tick):
+                return "finished" if world.tick == self.last_tick else "stopped"
+        return "finished"
+
+    def _checkpoint(self) -> None:
+        if self._saved_at == self.world.tick:
+            return
+        self.folder.save_checkpoint(self.world.tick, *packed(self.world))
+        self._saved_at = self.world.tick
+        self._report("running")
+
+    def _report(self, status: str) -> None:
+        """Note in run.json how far the run came and where its time went."""
+        world, spent = self.world, time.perf_counter() - self._started
+        self.folder.update(
+            status=status,
+            ticks=world.tick,
+            time=world.time,
+            wall_seconds=self._before + spent,
+            ticks_per_second=(world.tick - self._first_tick) / spent if spent else 0.0,
+            particles={entity.name: len(entity) for entity in world.entities if len(entity)},
+            systems={
+                name: {
+                    "seconds": timing.total + self._systems.get(name, {}).get("seconds", 0.0),
+                    "calls": timing.calls + self._systems.get(name, {}).get("calls", 0),
+                }
+                for name, timing in world.timings().items()
+            },
+            state_hash=world.state_hash(),
+            **({"ranks": world.on_ranks()} if world.ranks is not None else {}),
+        )
+
+
+def free_folder(base: Path) -> Path:
+    """`base`, or `base-2`, `base-3`, ... : the first that does not exist yet."""
+    if not base.exists():
+        return base
+    for number in range(2, 100_000):
+        candidate = base.with_name(f"{base.name}-{number}")
+        if not candidate.exists():
+            return candidate
+    raise StorageError(f"{base}: 100,000 runs exist already; name a folder with --out")

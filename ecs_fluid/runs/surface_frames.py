@@ -1,0 +1,74 @@
+"""Signed distances of a run on disk: one grid field per stored frame, beside the particles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.fields import FieldFrame, append_field, field_ticks, read_field
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+NAME = "sdf"
+"""Of the field; its arrays are phi [m] and, where the world has a temperature field, T [K]."""
+
+
+def store_surface(world: World, folder: Path) -> None:
+    """Store the world's signed distances, if it has any, as a field of the present tick.
+
+    Before the first tick these are those that a SurfaceSystem finds in the evaluated fields; the world keeps
+    its own table empty until its first tick, as without this.
+    """
+    from ecs_fluid.components import TemperatureField, TransferGrid
+
+    level = _level(world)
+    if level is None:
+        return
+    phi, origin, spacing = level
+    arrays, tables = {"phi": phi}, world.fluid.tables
+    grid, heat = tables.get(TransferGrid), tables.get(TemperatureField)
+    if isinstance(grid, TransferGrid) and isinstance(heat, TemperatureField) and heat.T.size:
+        from ecs_fluid.kernels.grids.interpolation import interpolate
+        from ecs_fluid.kernels.surface.level_set import grid_rows
+
+        x = grid_rows(phi, origin, spacing, np.ones(phi.shape, bool))
+        read = interpolate(x, grid.origin, grid.spacing, np.ascontiguousarray(heat.T))
+        arrays["T"] = read.reshape(phi.shape)
+    append_field(folder, NAME, world.tick, world.time, origin, spacing, arrays)
+
+
+def _level(world: World) -> tuple[Array, Array, Array] | None:
+    """phi [m], origin [m] and spacing [m] of the world's surface, or None."""
+    from ecs_fluid.components import SignedDistance
+
+    table = world.fluid.tables.get(SignedDistance)
+    if not isinstance(table, SignedDistance):
+        return None
+    if table.phi.size:
+        return table.phi, table.origin, table.spacing
+    if world.tick > 0 or not any(hasattr(system, "found_surface") for system in world.systems):
+        return None
+    level, _ = world.first_surface()
+    return level.phi, level.origin, level.spacing
+
+
+def stored_surface(folder: Path, tick: int) -> FieldFrame:
+    """The distances of the newest frame up to `tick`. Raises StorageError where the run has none."""
+    ticks = [stored for stored in field_ticks(folder, NAME) if stored <= tick]
+    if not ticks:
+        raise StorageError(
+            f"{folder.parent.parent} holds no signed distance at tick {tick}; a run stores it with every "
+            "frame when its world has a SurfaceSystem"
+        )
+    field = read_field(folder, NAME, ticks[-1])
+    phi = field.arrays.get("phi")
+    if phi is None or phi.ndim != 3 or min(phi.shape) < 2 or not np.isfinite(phi).all():
+        raise StorageError(
+            f"the signed distance of tick {ticks[-1]} in {folder} is damaged: no grid of numbers."
+        )
+    return field

@@ -1,0 +1,164 @@
+"""Compiles the kernels by stepping tiny worlds that use each of them once."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    CoreRadius,
+    Density,
+    InertialVelocity,
+    Position,
+    Species,
+    Strength,
+    Temperature,
+    Volume,
+)
+from ecs_fluid.errors import FluidWarning
+from ecs_fluid.systems import (
+    AdvectionSystem,
+    AmbientSystem,
+    BaroclinicSystem,
+    BodySystem,
+    CollisionSystem,
+    CombustionSystem,
+    CoolingSystem,
+    DiagnosticsSystem,
+    DiffusionSystem,
+    SamplingSystem,
+    SphSystem,
+    StretchSystem,
+    SurfaceBarrierSystem,
+    SurfaceSystem,
+    SurfaceTensionSystem,
+    ThermalSystem,
+    TransferSystem,
+    VelocitySystem,
+)
+from ecs_fluid.world import World
+
+
+def compile_kernels(precision: str) -> None:
+    """Compile (or load) every kernel that a world of this precision may use."""
+    draw = np.random.default_rng(1)
+    x = draw.random((400, 3))
+    choices = [
+        ("euler", {"solver": "tree", "at": "grid"}, "index_space"),
+        ("rk2", {"solver": "direct", "at": "vortons"}, "pse"),
+        ("rk2", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+        ("euler", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+        ("euler", {"solver": "fmm"}, "pse"),
+        ("euler", {"solver": "poisson"}, "pse"),
+        ("euler", {"solver": "hybrid", "interpolation": "cubic"}, "pse"),
+    ]
+    for integrator, velocity, method in choices:
+        world = World(integrator=integrator, precision=precision, dt=1e-6)
+        world.spawn(
+            "vortons",
+            Position(x),
+            Strength(1e-3 * x),
+            CoreRadius(np.full(400, 0.2)),
+            Volume(np.full(400, 0.0025)),
+        )
+        world.spawn("tracers", Position(x))
+        world.add_system(VelocitySystem(**velocity))
+        world.add_system(StretchSystem())
+        world.add_system(DiffusionSystem(viscosity=1e-6, method=method))
+        world.add_system(AdvectionSystem())
+        world.require(DiagnosticsSystem)
+        _step(world)
+        world.diagnostics()
+    for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
+        _step(_fire(x, precision, kernel, gradient))
+    drop = _drop(x, precision)
+    _step(drop)
+    _step(drop)  # found in the first tick, carried in the second
+    for liquid in _liquids(precision):
+        _step(liquid)
+        _step(liquid)
+
+
+def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
+    """Hot vortons with fuel, and tracers that show them."""
+    world, n = World(integrator="euler", precision=precision, dt=1e-6), len(x)
+    world.spawn(
+        "gas",
+        Position(x),
+        Strength(1e-3 * x),
+        CoreRadius(np.full(n, 0.2)),
+        Volume(np.full(n, 0.0025)),
+        Temperature(300 + 100 * x[:, 0]),
+        Species(0.1 * x[:, 1]),
+    )
+    world.spawn("tracers", Position(x))
+    world.add_systems(
+        [
+            AmbientSystem(law="ideal_gas"),
+            VelocitySystem(solver="tree", at="grid"),
+            TransferSystem(kernel=kernel),
+            BaroclinicSystem(gradient=gradient),
+            ThermalSystem(diffusivity=1e-6, species_diffusivity=1e-6),
+            CombustionSystem(),
+            CoolingSystem(rate=1.0, absorption=0.5),
+            SamplingSystem(),
+            AdvectionSystem(),
+        ]
+    )
+    return world
+
+
+def _drop(x: Array, precision: str) -> World:
+    """A heavy drop whose surface is found, then carried by the flow."""
+    world, inside = (
+        World(integrator="euler", precision=precision, dt=1e-6),
+        x[np.abs(x - 0.5).max(axis=1) < 0.4],
+    )
+    n = len(inside)
+    world.spawn(
+        "drop",
+        Position(inside),
+        Strength(1e-3 * inside),
+        CoreRadius(np.full(n, 0.2)),
+        Volume(np.full(n, 0.0025)),
+        Density(np.full(n, 1000.0)),
+    )
+    world.add_systems([VelocitySystem(), SurfaceSystem(carried=True), AdvectionSystem()])
+    return world
+
+
+def _liquids(precision: str) -> list[World]:
+    """Two liquids in a moving tank with a ball and a block, under one surface; drops with surface tension of
+    another density than what is around, sparks that they keep out, and a wall that holds them back."""
+    from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe, load
+
+    tank = World(integrator="euler", precision=precision, dt=1e-3)
+    ContainerRecipe(
+        name="tank",
+        shape={"shape": "box", "size": (1.0, 1.0, 1.0)},
+        velocity=(0.1, 0.0, 0.0),
+        angular_velocity=(0.0, 0.1, 0.0),
+    ).build(tank)
+    BodyRecipe(name="ball", shape={"shape": "ball", "radius": 0.15}, density=500.0).build(tank)
+    block = {"shape": "box", "size": (0.2, 0.2, 0.2)}
+    BodyRecipe(name="block", shape=block, center=(0.25, 0.25, -0.2), motion="fixed").build(tank)
+    for name, low, high, density in (("water", -0.5, 0.0, 1000.0), ("oil", 0.0, 0.5, 800.0)):
+        box = {"low": (low, -0.5, -0.5), "high": (high, 0.5, 0.1)}
+        LiquidRecipe(name=name, box=box, spacing=0.1, density=density, hydrostatic=True).build(tank)
+    tank.add_systems([SphSystem(), BodySystem(), CollisionSystem(), SurfaceSystem(of="liquid")])
+    drop = load("drop_oscillates", "oil.spacing=0.005", f"world.precision={precision}")
+    tension = drop.system(SurfaceTensionSystem)
+    assert tension is not None
+    tension.surrounding = 900.0
+    ContainerRecipe(name="box", shape={"shape": "box", "size": (0.05, 0.05, 0.05)}).build(drop)
+    drop.spawn("sparks", Position(np.array([[0.0, 0.0, 0.0]])), InertialVelocity)
+    drop.add_systems([CollisionSystem(), SurfaceBarrierSystem()])
+    return [tank, drop]
+
+
+def _step(world: World) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FluidWarning)
+        world.step()

@@ -1,0 +1,180 @@
+"""The articles' boundary condition: vortons near a surface get the place and strength that stop the slip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
+from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
+from ecs_fluid.systems.operations import wind_at
+from ecs_fluid.systems.shared.body_tables import gathered
+from ecs_fluid.systems.shared.populations import joined, spread
+from ecs_fluid.systems.velocity.system import VelocitySystem
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+    from ecs_fluid.systems.boundary.system import BoundarySystem
+    from ecs_fluid.world import World
+
+
+def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
+    """Change the vortons near the surfaces of bodies; fills BoundaryExchange.
+
+    With the spin momentum of a vorton, 0.4 m r^2 omega/2 = 0.2 rho sigma^2 alpha of a ball of its core
+    radius, free bodies get back what their vortons gain.
+    """
+    from ecs_fluid.kernels.collision.surface_slip import corrections, go, vortons_near
+
+    world = system.world
+    tables = [
+        (entity, position, strength, core, velocity)
+        for entity, (position, strength, core, velocity) in system.entities(
+            Position, Strength, CoreRadius, Velocity
+        )
+        if not system.on or entity.name in system.on
+    ]
+    number = world.dtype
+    x = joined([position.x for _, position, *_ in tables], (3,), number)
+    strengths = joined([strength.alpha for _, _, strength, *_ in tables], (3,), number)
+    sigma = joined([core.sigma for *_, core, _ in tables], (), number)
+    volume = joined([_volumes(entity, core.sigma) for entity, _, _, core, _ in tables], (), number)
+    bodies, hulls = gathered(entities)
+    reach = sigma * number(system.reach)
+    around = standing(bodies, float(reach.max()) if len(x) else 0.0)
+    near = vortons_near(around, hulls, x, reach, strengths, sigma, volume)
+    if system.sample == "surface":
+        flow = flow_at(world, near.point)
+    else:
+        flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
+    bent = system.placement == "bent"
+    slip, to, parts, change = corrections(_code(system), bodies, near, flow, bent, system.gain)
+    reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
+    bearable = np.ones(len(bodies.x))
+    if reacts:
+        momentum = (0.2 * system.density * near.sigma**2)[:, None]
+        bearable = _bearable(system, bodies, near.who, momentum * change, slip)
+    *told, change = go(around, hulls, near, slip, parts, bearable, to, change, x, strengths)
+    if len(tables) > 1:
+        spread(x, [position.x for _, position, *_ in tables])
+        spread(strengths, [strength.alpha for _, _, strength, *_ in tables])
+    _record(entities, *told)
+    if reacts:
+        _take_spin(entities, bodies, near.who, momentum * change)
+
+
+def _code(system: BoundarySystem) -> int:
+    from ecs_fluid.kernels.biot_savart.regularisation import CODES
+
+    return CODES[system.world.require(VelocitySystem).kernel]
+
+
+def _volumes(entity: Entity, sigma: Array) -> Array:
+    """Volumes (n,) m^3 of the vortons: their own, or that of balls of their core radius."""
+    if Volume in entity:
+        return entity[Volume].volume
+    return np.asarray(4 / 3 * np.pi * sigma**3, dtype=sigma.dtype)
+
+
+def flow_at(world: World, points: Array) -> Array:
+    """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with a wind on all."""
+    flow = world.require(VelocitySystem).velocity_at_few(points).astype(np.float64)
+    return flow + wind_at(world, world.time + world.dt)
+
+
+def standing(bodies: Bodies, clearance: float) -> Obstacles:
+    """The bodies where they are, as obstacles with a clearance, m."""
+    from ecs_fluid.kernels.collision.swept_bodies import obstacles
+
+    pose = (bodies.x, bodies.q)
+    return obstacles(
+        pose, pose, (bodies.v, bodies.angular_velocity), bodies.shape, bodies.radius, bodies.hull, clearance
+    )
+
+
+def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
+    """(row, body, distance m, normal) of the vortons within reach of a surface."""
+    from ecs_fluid.kernels.collision.closest_surface import near_surfaces
+
+    n = len(x)
+    who, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
+    near_surfaces(standing(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, who, gap, normal)
+    rows = np.flatnonzero(who >= 0)
+    return rows, who[rows], gap[rows], normal[rows]
+
+
+def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:
+    """Mask of places inside a body, or outside all containers."""
+    from ecs_fluid.kernels.collision.collide import misplaced
+
+    depth = np.empty(len(x))
+    misplaced(standing(bodies, 0.0), hulls, x, depth)
+    return depth > 0.0
+
+
+def record_exchange(
+    entities: list[Entity],
+    centers: Array,
+    who: Array,
+    before: tuple[Array, Array],
+    after: tuple[Array, Array],
+    slip: Array,
+) -> None:
+    """Fill BoundaryExchange from vortons (x, alpha) before and after, of the bodies `who`."""
+    from ecs_fluid.kernels.collision.surface_slip import exchanged
+
+    _record(entities, *exchanged(centers, who, *before, *after, slip))
+
+
+def _record(entities: list[Entity], impulse: Array, moment: Array, rms: Array) -> None:
+    spread(impulse, [entity[BoundaryExchange].impulse for entity in entities])
+    spread(moment, [entity[BoundaryExchange].moment for entity in entities])
+    spread(rms, [entity[BoundaryExchange].slip for entity in entities])
+
+
+def _bearable(system: BoundarySystem, bodies: Bodies, who: Array, gained: Array, slip: Array) -> Array:
+    """Part (n,) of the change that each free body can react to.
+
+    A body much lighter than its fluid would be thrown about by the spin momentum (c, 3) N m s that its
+    vortons gain in one tick. Its spin may change by `gain` times its own and that of the slip, |w|/R.
+    """
+    count = len(bodies.x)
+    total = _summed(gained, who, count)
+    number = np.maximum(np.bincount(who, minlength=count), 1)
+    speed = np.sqrt(np.bincount(who, (slip**2).sum(axis=1), count) / number)
+    most = system.gain * (np.linalg.norm(bodies.angular_velocity, axis=1) + speed / bodies.radius)
+    part = np.ones(count)
+    for i in np.flatnonzero((bodies.motion == FREE) & total.any(axis=1)):
+        change = float(np.linalg.norm(np.linalg.solve(_tensor(bodies.q[i], bodies.inertia[i]), total[i])))
+        part[i] = min(1.0, most[i] / change)
+    return part
+
+
+def _summed(values: Array, who: Array, count: int) -> Array:
+    """Sums (count, 3) over the rows of each body, in the order of the rows."""
+    return np.stack([np.bincount(who, values[:, k], count) for k in range(3)], axis=1)
+
+
+def _tensor(q: Array, inertia: Array) -> Array:
+    """Inertia tensor (3, 3) in world axes."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    turn = matrix_of(q.astype(np.float64))
+    return np.asarray(turn @ inertia.astype(np.float64) @ turn.T)
+
+
+def _take_spin(entities: list[Entity], bodies: Bodies, who: Array, gained: Array) -> None:
+    """Free bodies lose the angular momentum (c, 3) N m s that their vortons gained."""
+    lost = _summed(gained, who, len(bodies.x))
+    first = 0
+    for entity in entities:
+        motion, free = entity[RigidMotion], entity[Body].motion == FREE
+        for row in np.flatnonzero(free & lost[first : first + len(entity)].any(axis=1)):
+            i = first + row
+            motion.angular_velocity[row] -= np.linalg.solve(_tensor(bodies.q[i], bodies.inertia[i]), lost[i])
+        first += len(entity)

@@ -1,0 +1,293 @@
+"""The boundary layer condition: the panels' sheet becomes vortons on a lattice that is fine enough for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, Strength, Volume
+from ecs_fluid.components.bodies import BoundaryLayer, HullShape
+from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.boundary.article import flow_at, near_bodies, record_exchange
+from ecs_fluid.systems.boundary.panels import Known, PanelBoundary, Sheet, Surface, rms, turned
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered, rows_of
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.world import World
+
+FILLED = 4.0
+"""Lattice spacings on either side of a surface in which every point has a vorton.
+
+As far as an exchange of vorticity in one tick matters: with three points inside a flat wall stands 0.002
+spacings from the mirror, with two 0.05.
+"""
+
+MARGIN = 1
+"""Lattice spacings beyond the vorticity in which points have vortons, of no strength at first."""
+
+FINE = 20
+"""Lattice spacings along the smallest body where none is given."""
+
+
+class Vortons(NamedTuple):
+    """Vortons (n rows) of the fluid around bodies, without those that stand for the bodies' own rotation."""
+
+    x: Array
+    alpha: Array
+    rows: Array
+    """of those that came into a body (c,)"""
+    who: Array
+    """these bodies (c,)"""
+
+
+class LayerBoundary(PanelBoundary):
+    """Solves for the sheets of all bodies and keeps them, with the wake, on a lattice of vortons.
+
+    Each tick
+
+    1. vortons inside of bodies go to their mirror images outside; the part of their strength along the normal
+       changes sign, so that this part is zero at the wall while the rest does not flow through it;
+    2. the sheet that stops the flow at the surfaces is solved for as with `panels`;
+    3. M4' shares all of it among the points of a lattice.
+
+    Diffusion over the whole lattice between two reflections is then diffusion from the wall outwards, exactly
+    so at flat walls. Inside of bodies that turn, points have the vorticity 2 spin too, which diffuses out as
+    its part along the normal must; what this and the mirrors change in the total strength is shed as
+    n x (a x r), with one a per body.
+    """
+
+    def spawns(self, world: World) -> None:
+        """Make the entity of the vortons, and the memory of the spin that they know of."""
+        nothing = np.zeros((0, 3))
+        name = self.system.wake
+        if name not in world:
+            columns = CoreRadius(np.zeros(0)), Volume(np.zeros(0)), BoundaryLayer(np.zeros(0))
+            world.spawn(name, Position(nothing), Strength(nothing), *columns)
+        for entity in body_entities(world):
+            if HullShape in entity and entity[HullShape].container.any():
+                raise FluidError(
+                    f"BoundarySystem: boundary = 'layer' is for solids, but {entity.name!r} is a container; "
+                    "use boundary = 'panels'"
+                )
+        self._remembers(world)
+
+    # ------------------------------------------------------------------ the tick
+
+    def process(self, entities: list[Entity]) -> None:
+        """Reflect what came into bodies, find the sheets, and put everything on the lattice."""
+        known = self._known_spins(entities)
+        if not len(known.ids):
+            self._remember(known, np.zeros((0, 3)), np.zeros(0, np.int64))
+            return
+        bodies, hulls = gathered(entities)
+        surfaces = list(self._surfaces(bodies, hulls))
+        spacing = self._spacing(bodies, surfaces)
+        sheet = self._sheet(bodies, hulls, surfaces)
+        wake = self.world[self.system.wake]
+        old = self._outside(bodies, hulls, known)
+        new = _reflected(bodies, hulls, old)
+        # What follows looks at the flow of these; the lattice of the next tick takes their place.
+        wake[Position].x, wake[Strength].alpha = new.x, new.alpha
+        self._remember(known, bodies.angular_velocity, np.zeros(len(bodies.x), np.int64))
+        arm = sheet.center - bodies.x[sheet.who]
+        wall = bodies.v[sheet.who] + np.cross(bodies.angular_velocity[sheet.who], arm)
+        inner = self._inside(bodies, hulls, surfaces, spacing)
+        flow = flow_at(self.world, sheet.center) + self._turning(bodies, inner, sheet.center, spacing)
+        spun = self._returned(bodies, surfaces, sheet, old, new, known.before)
+        strengths = spun + self._rings(surfaces, sheet, wall - flow, spun)
+        places, who, shares = _pieces(bodies, surfaces, strengths, spacing)
+        every = np.concatenate([new.who, who])
+        slip = np.array([[rms((flow - wall)[s.rows], sheet.area[s.rows])] for s in surfaces])
+        record_exchange(
+            entities, bodies.x, every,
+            (np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])),
+            (np.concatenate([new.x[old.rows], places]), np.concatenate([new.alpha[old.rows], shares])),
+            slip[every],
+        )  # fmt: skip
+        if np.isfinite(strengths).all():
+            vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
+            self._to_lattice(bodies, known.ids, hulls, surfaces, vortons, spacing)
+
+    def _spacing(self, bodies: Bodies, surfaces: list[Surface]) -> float:
+        """Of the lattice, m."""
+        smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
+        return self.system.lattice or smallest / FINE
+
+    def _outside(self, bodies: Bodies, hulls: Hulls, known: Known) -> Vortons:
+        """The vortons as they came, less the vorticity 2 spin of the bodies' inside.
+
+        That of a body which is no more is the fluid's: it stays.
+        """
+        wake = self.world[self.system.wake]
+        x, alpha = wake[Position].x.astype(np.float64), wake[Strength].alpha.astype(np.float64)
+        within = wake[BoundaryLayer].within.astype(np.float64) * wake[Volume].volume
+        if not len(x):
+            return Vortons(x, alpha, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        owner, there = rows_of(known.ids, wake[BoundaryLayer].body)
+        inner = np.flatnonzero(there & (within != 0.0))
+        alpha[inner] -= 2.0 * within[inner, None] * known.before[owner[inner]]
+        rows, who, gap, _ = near_bodies(bodies, hulls, x, 2.0 * wake[CoreRadius].sigma.astype(np.float64))
+        deep = gap < 0.0
+        return Vortons(x, alpha, rows[deep], who[deep])
+
+    # ------------------------------------------------------------------ spin
+
+    def _inside(
+        self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface], spacing: float
+    ) -> tuple[Array, Array, Array]:
+        """(Lattice points in or at turning bodies, the bodies, the volume inside that each stands for)."""
+        places, who, parts = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros(0)]
+        for i in np.flatnonzero(bodies.angular_velocity.any(axis=1)):
+            low = np.floor((bodies.x[i] - bodies.radius[i]) / spacing).astype(np.int64) - 1
+            high = np.ceil((bodies.x[i] + bodies.radius[i]) / spacing).astype(np.int64) + 1
+            lines = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+            at = spacing * np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
+            rows, body, gap, _ = near_bodies(bodies, hulls, at, np.full(len(at), 0.5 * spacing))
+            rows, gap = rows[body == i], gap[body == i]
+            share = np.clip(0.5 - gap / spacing, 0.0, 1.0) * spacing**3
+            places.append(at[rows])
+            who.append(np.full(len(rows), i))
+            parts.append(share * (surfaces[i].panels.volume / share.sum()))
+        return np.concatenate(places), np.concatenate(who), np.concatenate(parts)
+
+    def _turning(
+        self, bodies: Bodies, inner: tuple[Array, Array, Array], points: Array, spacing: float
+    ) -> Array:
+        """Velocity (p, 3) of the vorticity 2 spin inside of bodies."""
+        places, who, parts = inner
+        alpha = 2.0 * parts[:, None] * bodies.angular_velocity[who]
+        return self._velocity(points, places, alpha, np.full(len(places), self.system.overlap * spacing))
+
+    def _returned(
+        self,
+        bodies: Bodies,
+        surfaces: list[Surface],
+        sheet: Sheet,
+        old: Vortons,
+        new: Vortons,
+        before: Array,
+    ) -> Array:
+        """Strengths (p, 3) that give back what mirrors and changes of spin did to the total of each body.
+
+        n x (a x r) sums up to 2 a V over a closed surface.
+        """
+        gained = new.alpha[new.rows] - old.alpha[old.rows]
+        total = np.stack([np.bincount(new.who, gained[:, k], len(bodies.x)) for k in range(3)], axis=1)
+        volume = np.array([s.panels.volume for s in surfaces])[:, None]
+        turn = -(bodies.angular_velocity - before) - total / (2.0 * volume)
+        arm = sheet.center - bodies.x[sheet.who]
+        return np.asarray(sheet.area[:, None] * np.cross(sheet.normal, np.cross(turn[sheet.who], arm)))
+
+    # ------------------------------------------------------------------ sheets
+
+    def _rings(self, surfaces: list[Surface], sheet: Sheet, missing: Array, given: Array) -> Array:
+        """Strengths (p, 3) of the rings that bring the `missing` normal velocity, beside those `given`."""
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations, sheet_strengths
+
+        left = (missing * sheet.normal).sum(axis=1)
+        self.residual = float(np.sqrt((left**2 * sheet.area).sum() / sheet.area.sum())) / max(
+            rms(missing, sheet.area), 1e-300
+        )
+        if given.any():
+            made = self._velocity(sheet.center, sheet.center, given, sheet.sigma)
+            left -= (made * sheet.normal).sum(axis=1)
+        parts = []
+        for s in surfaces:
+            mu = ring_circulations(s.panels, s.factors, left[s.rows])
+            parts.append(turned(s.turn, sheet_strengths(s.panels, mu)))
+        return np.concatenate(parts)
+
+    # ------------------------------------------------------------------ lattice
+
+    def _to_lattice(
+        self,
+        bodies: Bodies,
+        ids: Array,
+        hulls: Hulls,
+        surfaces: list[Surface],
+        vortons: tuple[Array, Array],
+        spacing: float,
+    ) -> None:
+        """Put vortons (x, alpha) on the lattice in place of those of the last tick."""
+        from scipy import ndimage
+
+        from ecs_fluid.kernels.grids.lattice import to_lattice
+        from ecs_fluid.kernels.vorticity.moments import with_moments
+
+        low, field = to_lattice("m4_prime", *vortons, spacing, np.zeros(3, bool))
+        low, field = low - MARGIN, np.pad(field, [(MARGIN, MARGIN)] * 3 + [(0, 0)])
+        strength = field.reshape(-1, 3)
+        size = np.sqrt((strength**2).sum(axis=1))
+        order = np.argsort(size, kind="stable")
+        least = np.cumsum(size[order])
+        strong = np.ones(len(size), bool)
+        strong[order[: np.searchsorted(least, self.system.loss * least[-1])]] = False
+        # Room for what diffuses out in the next tick.
+        stay = ndimage.binary_dilation(strong.reshape(field.shape[:3]), iterations=MARGIN).ravel()
+        x = spacing * (np.stack(np.unravel_index(np.arange(len(size)), field.shape[:3]), axis=1) + low)
+        near, _, gap, _ = near_bodies(bodies, hulls, x, np.full(len(x), FILLED * spacing))
+        stay[near[gap > -FILLED * spacing]] = True
+        places, who, parts = self._inside(bodies, hulls, surfaces, spacing)
+        at = np.ravel_multi_index(
+            tuple((np.rint(places / spacing).astype(np.int64) - low).T), field.shape[:3]
+        )
+        stay[at] = True
+        weak = ~stay & (size > 0.0)
+        new = strength.copy()
+        if weak.any():
+            new[stay], _ = with_moments(x[stay], strength[stay], x[weak], strength[weak])
+        within, body = np.zeros(len(x)), np.full(len(x), -1)
+        within[at], body[at] = parts / spacing**3, ids[who]
+        new[at] += 2.0 * parts[:, None] * bodies.angular_velocity[who]
+        wake, n = self.world[self.system.wake], int(stay.sum())
+        wake.kill(np.ones(len(wake), bool))
+        wake.spawn(
+            Position(x[stay]),
+            Strength(new[stay]),
+            CoreRadius(np.full(n, self.system.overlap * spacing)),
+            Volume(np.full(n, spacing**3)),
+            BoundaryLayer(within[stay], body[stay]),
+        )
+
+
+def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
+    """Those inside at their mirror images outside, with the part along the normal reversed."""
+    x, alpha = old.x.copy(), old.alpha.copy()
+    rows, _, gap, normal = near_bodies(bodies, hulls, x[old.rows], np.full(len(old.rows), 1e-300))
+    rows = old.rows[rows]
+    x[rows] -= 2.0 * gap[:, None] * normal
+    alpha[rows] -= 2.0 * (alpha[rows] * normal).sum(axis=1, keepdims=True) * normal
+    return Vortons(x, alpha, old.rows, old.who)
+
+
+def _pieces(
+    bodies: Bodies, surfaces: list[Surface], strengths: Array, spacing: float
+) -> tuple[Array, Array, Array]:
+    """(Places, bodies, strengths) of the sheets cut into pieces no longer than the lattice spacing."""
+    places, who, shares = [], [], []
+    for k, s in enumerate(surfaces):
+        corners = s.panels.vertices[s.panels.triangles]
+        longest = float(np.sqrt(((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max()))
+        weights = _sub_centers(max(1, int(np.ceil(longest / spacing))))
+        at = np.einsum("sk,tkj->tsj", weights, corners).reshape(-1, 3)
+        places.append(turned(s.turn, at) + bodies.x[k])
+        who.append(np.full(len(at), k))
+        shares.append(np.repeat(strengths[s.rows] / len(weights), len(weights), axis=0))
+    return np.concatenate(places), np.concatenate(who), np.concatenate(shares)
+
+
+def _sub_centers(parts: int) -> Array:
+    """Barycentric weights (parts^2, 3) of the middles of a triangle's equal pieces."""
+    pairs = []
+    for i in range(parts):
+        for j in range(parts - i):
+            pairs.append((i + 1 / 3, j + 1 / 3))
+            if i + j < parts - 1:
+                pairs.append((i + 2 / 3, j + 2 / 3))
+    two = np.array(pairs) / parts
+    return np.column_stack([1.0 - two.sum(axis=1), two])

@@ -1,0 +1,411 @@
+"""The panel boundary condition: a vortex sheet on the bodies' surfaces, shed as vortons at every tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import CoreRadius, Position, Strength, Volume
+from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVelocity
+from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.boundary.article import astray, flow_at, near_bodies, record_exchange
+from ecs_fluid.systems.shared.body_tables import gathered, row_ids, rows_of
+from ecs_fluid.systems.velocity.system import VelocitySystem
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.panels.panel_flow import Factors
+    from ecs_fluid.kernels.panels.panels import Panels
+    from ecs_fluid.systems.boundary.system import BoundarySystem
+    from ecs_fluid.world import World
+
+
+class Surface(NamedTuple):
+    """Panels of one body where it is now, and the factors of its matrix."""
+
+    panels: Panels
+    """in axes of the body"""
+    factors: Factors
+    turn: Array
+    """(3, 3) from there to the world; 1 for balls, whose spin carries no panels along"""
+    outward: float
+    """1 for solids, -1 for containers, whose fluid is inside"""
+    first: int
+    """number of its first panel among those of all bodies"""
+
+    @property
+    def rows(self) -> slice:
+        """Its rows among the panels of all bodies."""
+        return slice(self.first, self.first + len(self.panels.area))
+
+
+class Sheet(NamedTuple):
+    """The panels of all bodies in the world (p rows)."""
+
+    who: Array
+    """number of the body"""
+    center: Array
+    normal: Array
+    """into the fluid"""
+    area: Array
+    shed: Array
+    """where vortons are shed"""
+    sigma: Array
+    """their core radii"""
+    volume: Array
+    """volumes they stand for"""
+
+
+class Known(NamedTuple):
+    """What the fluid knows of the spin of bodies."""
+
+    ids: Array
+    """RowId (n,) of the bodies there are"""
+    before: Array
+    """their spin (n, 3) that the fluid knows of, 0 for new ones"""
+    gone: Array
+    """mask of the rows of ShedSpin whose bodies are no more"""
+
+
+class Free(NamedTuple):
+    """Vortons (m rows) that were bound to a body."""
+
+    x: Array
+    alpha: Array
+    sigma: Array
+    volume: Array
+
+
+class PanelBoundary:
+    """Solves for the sheets of all bodies and sheds them; keeps the factors of shapes met before.
+
+    Nothing kept here is state: the factors follow from the shapes.
+    """
+
+    def __init__(self, system: BoundarySystem) -> None:
+        self.system = system
+        self._known: dict[bytes, tuple[Panels, Factors]] = {}
+        self.residual = 0.0
+
+    @property
+    def world(self) -> World:
+        """The world of the system."""
+        return self.system.world
+
+    def spawns(self, world: World) -> None:
+        """Make the entities of vortons shed and bound, and the memory of the spin shed."""
+        nothing = np.zeros((0, 3))
+        # Bound vorticity is not there before a body moves, but such a body may come at any time.
+        for name in (self.system.wake, self.bound_name):
+            if name not in world:
+                kind = Volume(np.zeros(0)) if name == self.system.wake else BoundVorticity()
+                world.spawn(name, Position(nothing), Strength(nothing), CoreRadius(np.zeros(0)), kind)
+        self._remembers(world)
+
+    @staticmethod
+    def _remembers(world: World) -> None:
+        """Give the world a memory of the spin that bodies have shed."""
+        if ShedAngularVelocity not in world.fluid:
+            none = np.zeros(0, np.int64)
+            world.attach("fluid", ShedAngularVelocity(none, np.zeros((0, 3)), none))
+
+    @property
+    def bound_name(self) -> str:
+        """Entity of the vorticity of spinning bodies."""
+        return f"{self.system.wake}-bound"
+
+    # ------------------------------------------------------------------ the tick
+
+    def process(self, entities: list[Entity]) -> None:
+        """Find the sheets and shed them."""
+        from ecs_fluid.kernels.bodies.contacts import CONTAINER
+
+        known = self._known_spins(entities)
+        left = self._left_behind(known)
+        if not len(known.ids):
+            self._fill_wake(left)
+            self._remember(known, np.zeros((0, 3)), np.zeros(0, np.int64))
+            return
+        bodies, hulls = gathered(entities)
+        surfaces = list(self._surfaces(bodies, hulls))
+        sheet = self._sheet(bodies, hulls, surfaces)
+        arm = sheet.center - bodies.x[sheet.who]
+        wall = bodies.v[sheet.who] + np.cross(bodies.angular_velocity[sheet.who], arm)
+        bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
+        flow = self._bound(bodies, sheet, arm, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
+        if len(left.x):
+            flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
+        strengths = self._spin_shed(known, bodies, sheet, arm)
+        self._remember(known, _of_solids(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
+        slip = flow - wall
+        strengths = strengths + self._solved(surfaces, sheet, wall - flow, strengths)
+        nothing = np.zeros((len(sheet.who), 3))
+        record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
+        # What is not finite is told by the tick, from the table of exchanges.
+        if np.isfinite(strengths).all():
+            self._shed(bodies, hulls, sheet, strengths, left)
+
+    def _surfaces(self, bodies: Bodies, hulls: Hulls) -> Iterator[Surface]:
+        from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
+        from ecs_fluid.kernels.bodies.rotation import matrix_of
+        from ecs_fluid.kernels.panels.panel_flow import ring_factors
+        from ecs_fluid.kernels.panels.panels import ball_panels, hull_panels
+
+        first = 0
+        for i in range(len(bodies.x)):
+            ball = bodies.shape[i] == BALL
+            size = 2.0 * bodies.radius[i] if ball else self._extent(hulls, int(bodies.hull[i]))
+            edge = self.system.spacing or size / self.system.panels_across
+            key = self._key(hulls, int(bodies.hull[i]), float(bodies.radius[i]), edge, bool(ball))
+            if key not in self._known:
+                if ball:
+                    panels = ball_panels(float(bodies.radius[i]), edge)
+                else:
+                    panels = hull_panels(hulls, int(bodies.hull[i]), edge)
+                self._known[key] = panels, ring_factors(panels)
+            panels, factors = self._known[key]
+            turn = np.eye(3) if ball else matrix_of(bodies.q[i])
+            yield Surface(panels, factors, turn, -1.0 if bodies.shape[i] == CONTAINER else 1.0, first)
+            first += len(panels.area)
+
+    @staticmethod
+    def _extent(hulls: Hulls, hull: int) -> float:
+        """Longest extent of a polytope along its axes, m."""
+        corners = hulls.vertices[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]
+        return float((corners.max(axis=0) - corners.min(axis=0)).max())
+
+    @staticmethod
+    def _key(hulls: Hulls, hull: int, radius: float, edge: float, ball: bool) -> bytes:
+        if ball:
+            return np.array([radius, edge]).tobytes()
+        corners = hulls.vertices[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]
+        return np.append(corners, edge).tobytes()
+
+    def _sheet(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface]) -> Sheet:
+        """All panels in the world."""
+        who = np.concatenate([np.full(len(s.panels.area), i) for i, s in enumerate(surfaces)])
+        center = np.concatenate(
+            [turned(s.turn, s.panels.center) + x for s, x in zip(surfaces, bodies.x, strict=True)]
+        )
+        normal = np.concatenate([s.outward * turned(s.turn, s.panels.normal) for s in surfaces])
+        area = np.concatenate([s.panels.area for s in surfaces])
+        # One size for a whole body: vortons of equal cores keep their total strength when they stretch.
+        size = np.concatenate([np.full(len(s.panels.area), _size(s.panels)) for s in surfaces])
+        shed = center + (self.system.offset * size)[:, None] * normal
+        for part in (0.5, 0.25, 0.0):
+            # Where bodies are closer than that, nearer to the surface.
+            lost = astray(bodies, hulls, shed)
+            shed[lost] = center[lost] + (part * self.system.offset * size[lost])[:, None] * normal[lost]
+        return Sheet(who, center, normal, area, shed, self.system.overlap * size, size * area)
+
+    # ------------------------------------------------------------------ spin
+
+    def _known_spins(self, entities: list[Entity]) -> Known:
+        """What the fluid knows of the bodies that there are, and of those that there were."""
+        memory = self.system.field(ShedAngularVelocity)
+        ids = row_ids(entities)
+        rows, met = rows_of(memory.id, ids)
+        before = np.zeros((len(ids), 3))
+        before[met] = memory.angular_velocity[rows[met]]
+        return Known(ids, before, ~np.isin(memory.id, ids))
+
+    def _remember(self, known: Known, angular_velocity: Array, bound: Array) -> None:
+        """The fluid knows of the spin (n, 3) of the bodies; `bound` (n,) vortons each stand for it."""
+        memory = self.system.field(ShedAngularVelocity)
+        memory.id, memory.angular_velocity, memory.bound = (
+            known.ids,
+            angular_velocity.astype(self.world.dtype),
+            bound,
+        )
+
+    def _left_behind(self, known: Known) -> Free:
+        """Bound vortons of bodies that have gone: they are the fluid's from now on.
+
+        The vorticity 2 spin V that a body had stays where it was, so that neither the flow nor the total of
+        wake and bound vorticity, zero, changes as the body goes: what fills its place turns as it did.
+        """
+        entity = self.world[self.bound_name]
+        rows = np.repeat(known.gone, self.system.field(ShedAngularVelocity).bound)
+        x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
+        sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
+        volume = (sigma / self.system.overlap) ** 3
+        return Free(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
+
+    def _fill_wake(self, left: Free) -> None:
+        """Move the bound vortons of the last bodies into the wake."""
+        bound = self.world[self.bound_name]
+        if len(bound):
+            bound.kill(np.ones(len(bound), bool))
+        if len(left.x):
+            tables = Position(left.x), Strength(left.alpha), CoreRadius(left.sigma), Volume(left.volume)
+            self.world[self.system.wake].spawn(*tables)
+
+    def _bound(self, bodies: Bodies, sheet: Sheet, arm: Array, solid: Array) -> Array:
+        """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
+
+        The vorticity 2 spin of a turning body is seen from outside as the sheet n x (spin x r) on its
+        surface, of the same total 2 spin V; on the panels `solid` (s,) of bodies that may turn.
+        """
+        around = np.cross(
+            sheet.normal[solid], np.cross(bodies.angular_velocity[sheet.who[solid]], arm[solid])
+        )
+        strength, place, core = sheet.area[solid, None] * around, sheet.center[solid], sheet.sigma[solid]
+        entity = self.world[self.bound_name]
+        if len(entity) == len(solid):
+            entity[Position].x, entity[Strength].alpha, entity[CoreRadius].sigma = place, strength, core
+            return np.zeros_like(arm)
+        # Made, or made anew, when the tick ends; until then it is summed here.
+        entity[Strength].alpha = np.zeros_like(entity[Strength].alpha)
+        entity.kill(np.ones(len(entity), bool))
+        entity.spawn(Position(place), Strength(strength), CoreRadius(core))
+        return self._velocity(sheet.center, place, strength, core)
+
+    def _spin_shed(self, known: Known, bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
+        """Strengths (p, 3) m^3/s that solids shed because their spin has changed: -n x (d spin x r) A.
+
+        They end the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
+        """
+        change = _of_solids(bodies) - known.before
+        return np.asarray(-sheet.area[:, None] * np.cross(sheet.normal, np.cross(change[sheet.who], arm)))
+
+    # ------------------------------------------------------------------ solution
+
+    def _solved(self, surfaces: list[Surface], sheet: Sheet, missing: Array, given: Array) -> Array:
+        """Strengths (p, 3) of the rings, with which the vortons shed bring the `missing` normal velocity.
+
+        The rings' own matrix is that of a sheet on the surface; what the vortons at their places beyond it,
+        with their cores, and those of other bodies leave over is solved for again.
+        """
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations, sheet_strengths
+
+        scale = max(rms(missing, sheet.area), 1e-300)
+        left, best = self._through(sheet, missing, given), np.inf
+        mu = [np.zeros(len(s.panels.area)) for s in surfaces]
+        strengths = kept = np.zeros_like(missing)
+        for _ in range(self.system.sweeps + 1):
+            size = rms(left[:, None], sheet.area) / scale
+            if size >= best:
+                break
+            best, kept = size, strengths
+            if size <= self.system.tolerance:
+                break
+            for k, s in enumerate(surfaces):
+                mu[k] = mu[k] + ring_circulations(s.panels, s.factors, s.outward * left[s.rows])
+            parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
+            strengths = np.concatenate(parts)
+            left = self._through(sheet, missing, given + strengths)
+        self.residual = float(best)
+        return kept
+
+    def _through(self, sheet: Sheet, missing: Array, strengths: Array) -> Array:
+        """Velocity (p,) along the normals that is still missing once vortons of these strengths are shed."""
+        made = self._velocity(sheet.center, sheet.shed, strengths, sheet.sigma)
+        return np.asarray(((missing - made) * sheet.normal).sum(axis=1))
+
+    def _velocity(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
+        """Velocity (m, 3) of vortons by the direct sum in double precision."""
+        from ecs_fluid.kernels.biot_savart.direct import velocity
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES
+
+        code = CODES[self.world.require(VelocitySystem).kernel]
+        u = np.empty_like(points)
+        rows = np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T)
+        velocity(code, np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
+        return u
+
+    # ------------------------------------------------------------------ shedding
+
+    def _shed(self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: Free) -> None:
+        """Add the vortons to the wake, with those left behind, and join those that lie close together."""
+        from ecs_fluid.kernels.vorticity.merging import cell_levels, merge
+
+        wake = self.world[self.system.wake]
+        old = len(wake)
+
+        def every(stored: Array, *fresh: Array) -> Array:
+            return np.concatenate([stored.astype(np.float64), *fresh])
+
+        x = every(wake[Position].x, sheet.shed, left.x)
+        alpha = every(wake[Strength].alpha, strengths, left.alpha)
+        sigma = every(wake[CoreRadius].sigma, sheet.sigma, left.sigma)
+        volume = every(wake[Volume].volume, sheet.volume, left.volume)
+        base = cell_levels(self.system.merge * sigma)
+        distance, side = _distance(bodies, x), _side(bodies, hulls, x, sigma)
+        for coarser in range(32):
+            level = base + np.floor(coarser * distance).astype(np.int64)
+            found = merge(x, alpha, sigma, volume, level, side)
+            if len(found.first) <= self.system.most:
+                break
+        else:
+            raise FluidError(
+                f"BoundarySystem: {len(sheet.area)} panels shed more vortons than most = {self.system.most} "
+                "allows; use fewer panels or a larger most"
+            )
+        # The middle of several vortons may lie in a body that curves between them.
+        lost = astray(bodies, hulls, found.x)
+        found.x[lost] = x[found.first[lost]]
+        stay = found.first < old
+        rows = found.first[stay]
+        for table, name, values in (
+            (wake[Position], "x", found.x),
+            (wake[Strength], "alpha", found.alpha),
+            (wake[CoreRadius], "sigma", found.sigma),
+            (wake[Volume], "volume", found.volume),
+        ):
+            getattr(table, name)[rows] = values[stay]
+        gone = np.ones(old, bool)
+        gone[rows] = False
+        if gone.any():
+            wake.kill(gone)
+        new = ~stay
+        if new.any():
+            wake.spawn(
+                Position(found.x[new]),
+                Strength(found.alpha[new]),
+                CoreRadius(found.sigma[new]),
+                Volume(found.volume[new]),
+            )
+
+
+def _of_solids(bodies: Bodies) -> Array:
+    """Spin (n, 3) rad/s of bodies; 0 for containers, which slip along their fluid."""
+    from ecs_fluid.kernels.bodies.contacts import CONTAINER
+
+    return np.asarray(np.where((bodies.shape != CONTAINER)[:, None], bodies.angular_velocity, 0.0))
+
+
+def _size(panels: Panels) -> float:
+    """Root of the triangles' area in the mean over the surface, m."""
+    return float(np.sqrt((panels.area**2).sum() / panels.area.sum()))
+
+
+def turned(turn: Array, vectors: Array) -> Array:
+    """Vectors (n, 3) turned by a matrix, without a library whose sums depend on its threads."""
+    return np.asarray(np.einsum("ij,nj->ni", turn, vectors))
+
+
+def rms(values: Array, area: Array) -> float:
+    """Root of the mean square over the surface."""
+    return float(np.sqrt(((values**2).sum(axis=1) * area).sum() / area.sum()))
+
+
+def _distance(bodies: Bodies, x: Array) -> Array:
+    """log2(1 + distance from the nearest body's ball, in its diameters) (n,)."""
+    least = np.full(len(x), np.inf)
+    for center, radius in zip(bodies.x, bodies.radius, strict=True):
+        gap = np.linalg.norm(x - center, axis=1) / radius - 1.0
+        least = np.minimum(least, np.maximum(gap, 0.0) / 2.0)
+    return np.asarray(np.log2(1.0 + least))
+
+
+def _side(bodies: Bodies, hulls: Hulls, x: Array, sigma: Array) -> Array:
+    """Number (n,) of the octant of the normal of a surface within two core radii, 0 where there is none."""
+    rows, _, _, normal = near_bodies(bodies, hulls, x, 2.0 * sigma)
+    side = np.zeros(len(x), np.int64)
+    side[rows] = 1 + (normal > 0.0) @ np.array([4, 2, 1])
+    return side

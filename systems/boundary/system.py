@@ -1,0 +1,168 @@
+"""Fluid meets bodies: no flow through their surfaces, and none along them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
+from ecs_fluid.components.bodies import (
+    BallShape,
+    Body,
+    BoundaryExchange,
+    BoundaryLayer,
+    HullShape,
+    HullTable,
+    Pose,
+    RigidMotion,
+    ShedAngularVelocity,
+)
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.bodies import BodySystem
+from ecs_fluid.systems.boundary.article import reassign_vortons
+from ecs_fluid.systems.boundary.layer import LayerBoundary
+from ecs_fluid.systems.boundary.panels import PanelBoundary
+from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.shared.body_tables import body_entities
+from ecs_fluid.systems.stretch import StretchSystem
+from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.world import World
+
+
+class BoundarySystem(System):
+    """Makes the fluid follow the surfaces of bodies.
+
+    article: vortons within `reach` core radii of a surface get a new place and strength, each as if the
+    others stayed, such that the fluid stops at the nearest point of the surface (articles, part 4). They go
+    the part `gain` of the way in each tick, or less where all together would go too far. Where a body spins
+    and the fluid does not yet, they also take up vorticity along the normal, 2 spin . n, as fluid that turns
+    with the surface has it. No vortons are made, so a body acts only on fluid that has vortons.
+
+    panels: the surface is covered by triangles, each with a vortex ring round it, whose circulations follow
+    from the velocity along the normal at all centres: (u + u_rings - v_body) . n = 0. The fluid inside then
+    follows the body altogether, so this sheet is what has to be shed to stop both the flow through the
+    surface and the flow along it. It is shed at every tick, `offset` panels off the surface, as vortons
+    of exactly its strength, into the entity `wake`; vortons that come closer than `merge` core radii there
+    are joined, and those far from all bodies in ever coarser cells once there are more than `most`. The
+    vorticity of bodies that spin is in the entity `wake`-bound; the total of both is zero. That of a body
+    which is taken out of the world goes to the wake: fluid that turns as the body did fills its place.
+    Containers act on the fluid in them; one that moves slips along it, but lets none through.
+
+    layer: the sheet of `panels` and all of the wake are vortons on a lattice, whose spacing resolves the
+    boundary layer, and are put back on it at every tick by M4'. With a DiffusionSystem, drag, torque and lift
+    then follow from the vorticity, see `systems.boundary_layer`. For solids, with a `lattice` of at most a
+    third of the layer, which is about sqrt(4 nu R/U) thick, and dt of at most lattice/U. Fluid that fills a
+    moving body counts as fluid, so a free body acts as if it were heavier by what it displaces.
+
+    Runs after collisions, on the state at the end of the tick. What each body gave to the vortons is in its
+    BoundaryExchange. Source: Fluid Simulation for Video Games, parts 4 and 7; Ploumhans, Winckelmans,
+    Salmon, Leonard and Warren, J. Comput. Phys. 178 (2002); Katz and Plotkin, Low-Speed Aerodynamics (2001).
+    """
+
+    reads = (Pose, Body, BallShape, HullShape, HullTable, Velocity)
+    writes = (
+        Position,
+        Strength,
+        CoreRadius,
+        Volume,
+        RigidMotion,
+        BoundaryExchange,
+        ShedAngularVelocity,
+        BoundaryLayer,
+    )
+    phase = "constrain"
+    after = ("CollisionSystem",)
+
+    boundary: Literal["article", "panels", "layer"] = Field("article", description="how the condition is met")
+    reach: float = Field(1.2, gt=0, le=10, description="article: reach of a surface, core radii")
+    gain: float = Field(0.1, gt=0, le=1, description="article: largest part of the correction per tick, 1")
+    sample: Literal["surface", "vorton"] = Field(
+        "surface", description="article: where the flow is looked at: at the surface point, or at the vorton"
+    )
+    placement: Literal["bent", "normal"] = Field(
+        "bent",
+        description="article: put vortons where they stop flow through the surface too, or on the normal",
+    )
+    reaction: Literal["spin", "none"] = Field(
+        "spin", description="article: free bodies lose the spin momentum that their vortons gain, or not"
+    )
+    density: float = Field(1.0, gt=0, le=1e6, description="article: density of the fluid, kg/m^3")
+    on: tuple[Name, ...] = Field((), description="article: entities of vortons it changes; default all")
+    panels_across: int = Field(
+        8, ge=1, le=64, description="panels, layer: edges of triangles along the longest extent of a body"
+    )
+    spacing: float | None = Field(
+        None, gt=0, le=1e6, description="panels, layer: edge of the triangles, m; default by panels_across"
+    )
+    offset: float = Field(
+        1.0, ge=0, le=4, description="panels: distance of shed vortons, 1; over the root of its area"
+    )
+    overlap: float = Field(
+        1.5,
+        gt=0,
+        le=8,
+        description="panels, layer: core radius of shed vortons, 1; over root of area, or lattice",
+    )
+    tolerance: float = Field(
+        5e-3, gt=0, le=1, description="panels: rms normal velocity left at the centres, over the rms slip, 1"
+    )
+    sweeps: int = Field(10, ge=1, le=100, description="panels: most solutions per tick")
+    merge: float = Field(
+        0.5, gt=0, le=4, description="panels: cells in which shed vortons are joined, core radii"
+    )
+    lattice: float | None = Field(
+        None, gt=0, le=1e6, description="layer: spacing of the lattice, m; default: smallest body's extent/20"
+    )
+    loss: float = Field(
+        1e-4, ge=0, le=0.1, description="layer: largest part of sum |alpha| in points left out per tick, 1"
+    )
+    most: int = Field(20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
+    wake: Name = Field("wake", description="panels, layer: entity that gets the vortons")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
+
+    @property
+    def sheds(self) -> tuple[str, ...]:
+        """Entities whose vortons carry vorticity alone."""
+        return () if self.boundary == "article" else (self.wake,)
+
+    def spawns(self, world: World) -> None:
+        """Entities of what is shed."""
+        if self.boundary != "article":
+            self._sheets.spawns(world)
+
+    def added(self, world: World) -> None:
+        """The velocity must be known, and bodies must move."""
+        for name in self.on:
+            world[name][Strength]
+        world.require(VelocitySystem)
+        world.require(BodySystem)
+
+    def process(self, dt: float) -> None:
+        """Meet the condition at all bodies."""
+        entities = body_entities(self.world)
+        if self.boundary != "article":
+            self._sheets.process(entities)
+        elif any(len(entity) for entity in entities):
+            reassign_vortons(self, entities)
+
+    def lint(self, world: World) -> list[str]:
+        """Sheets that are stretched without any diffusion break up."""
+        stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
+        calm = stretch is None or stretch.scheme == "none" or stretch.rate == 0.0
+        if self.boundary == "article" or calm or (diffusion is not None and diffusion.viscosity > 0.0):
+            return []
+        return [
+            "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, which lasts "
+            "for a few body lengths of flow only; give the fluid a viscosity, best with StretchSystem.rate = "
+            "0.5 too, or set StretchSystem.scheme = 'none'"
+        ]
+
+    @property
+    def residual(self) -> float:
+        """Rms normal velocity over rms slip at the centres: panels what was left, layer what was found."""
+        return self._sheets.residual

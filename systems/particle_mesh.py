@@ -1,0 +1,317 @@
+"""Between particles and fields: density, temperature and species on a grid, and from there to tracers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    Ambient,
+    Density,
+    DensityField,
+    FireField,
+    Position,
+    Species,
+    SpeciesField,
+    Strength,
+    Temperature,
+    TemperatureField,
+    TransferGrid,
+    Volume,
+)
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.integrator import Tables
+from ecs_fluid.recipe import Name
+from ecs_fluid.system import System
+from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, ambient_temperature
+from ecs_fluid.systems.shared.buffers import Memory
+from ecs_fluid.systems.shared.populations import joined
+from ecs_fluid.systems.shared.properties import (
+    CARRIED,
+    attach_ambient,
+    carriers,
+    column,
+    particle_density,
+    particle_temperature,
+)
+from ecs_fluid.world import World
+
+MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
+FEW_CELLS = 2**14
+"""Cells grow beyond the particles' size when there would be more than these: strays would make them many."""
+STEFAN_BOLTZMANN = 5.670374419e-8
+"""W/(m^2 K^4)"""
+
+
+FIELDS = frozenset({TransferGrid, DensityField, TemperatureField, SpeciesField, FireField})
+
+
+class Load(NamedTuple):
+    """What the particles bring to the grid."""
+
+    x: Array
+    """(n, 3) positions, m"""
+    volume: Array
+    """(n,) m^3"""
+    amounts: Array
+    """(AMOUNTS, n) what they share, as in `kernels.grids.mixture`"""
+
+
+class TransferSystem(System):
+    """Fields of density, temperature, species, flame light and smoke opacity from the particles, in one pass.
+
+    Every particle with a Volume and a Density, Temperature or Species shares its volume V, mass m = rho V,
+    excess mass (rho - rho_a(z)) V, m T and m Y among the grid points around it (`kernel` linear: 8 points,
+    m4: 64). Volume that no particle fills is ambient fluid at that height. So, with weights w and cells V_c,
+
+        excess = sum w (rho - rho_a) V / V_c, whose integral is the particles' excess mass exactly,
+        rho, T, Y = mass-weighted means of the particles and of the ambient that fills max(V_c - sum w V, 0).
+
+    Means lie between the values that enter with the linear kernel; with m4 they are held to these limits. The
+    TransferGrid encloses the particles with two cells to spare; its cells have the edge `cell`, or that of a
+    particle's mean volume, larger where strays would make cells many.
+
+    Between the stages of the integrator the fields are refilled only for those who read them there
+    (`filled_now`); what a finished tick shows is always of its last stage.
+
+    Light and smoke: luminosity 4 `absorption` flame sigma_SB (T^4 - T_a^4), opacity `extinction` rho smoke.
+    Source: Fluid Simulation for Video Games, parts 8, 11 and 17 (which divide fractions by weights alone).
+    """
+
+    reads = (Position, Volume, Density, Temperature, Species, Strength, Ambient)
+    writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
+    phase = "prepare"
+    after = (AmbientSystem,)
+
+    kernel: Literal["linear", "m4"] = Field("linear", description="shape of a particle on the grid")
+    cell: float | None = Field(
+        None, gt=0, le=1e6, description="edge of the cells, m; default from the mean particle volume"
+    )
+    absorption: float = Field(0.5, ge=0, le=1e6, description="absorption coefficient of pure flame, 1/m")
+    extinction: float = Field(10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._memory = Memory()
+
+    def added(self, world: World) -> None:
+        """Unfilled volume is ambient."""
+        world.require(AmbientSystem)
+
+    def process(self, dt: float) -> None:
+        """Refill the fields."""
+        if not self.filled_now():
+            return
+        ambient = self.field(Ambient)
+        clouds = carriers(self.world)
+        with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
+            load = self._load(ambient, clouds)
+            self._enclose(load, clouds)
+            self._fill(ambient, load, clouds)
+
+    def filled_now(self) -> bool:
+        """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
+
+        A system that reads them in prepare or rates may say by `needs_fields = False` that it does not now.
+        """
+        return self.world.last_stage or any(
+            system.phase in ("prepare", "rates")
+            and not FIELDS.isdisjoint(system.reads)
+            and getattr(system, "needs_fields", True)
+            for system in self.world.systems
+        )
+
+    def _load(self, ambient: Ambient, clouds: list[Tables]) -> Load:
+        from ecs_fluid.kernels.grids.mixture import AMOUNTS
+
+        number = self.world.dtype
+        x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
+        volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
+        amounts = np.zeros((AMOUNTS, len(x)), number)
+        if len(x):
+            mass = joined([particle_density(tables, ambient) for tables in clouds], (), number) * volume
+            amounts[0], amounts[1] = volume, mass
+            np.subtract(mass, ambient_density(ambient, x[:, 2]) * volume, out=amounts[2])
+            first = 0
+            for tables in clouds:
+                own = slice(first, first + len(column(tables, Volume, "volume")))
+                first = own.stop
+                np.multiply(mass[own], particle_temperature(tables, ambient), out=amounts[3, own])
+                for k, name in enumerate(("fuel", "flame", "smoke")):
+                    if Species in tables:
+                        np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
+        return Load(x, volume, amounts)
+
+    def _enclose(self, load: Load, clouds: list[Tables]) -> None:
+        from ecs_fluid.kernels.compiled.reduce import bounds
+        from ecs_fluid.kernels.grids.grid import flat_axes
+
+        grid = self.field(TransferGrid)
+        if not len(load.x):
+            grid.origin, grid.spacing = np.zeros(3), np.ones(3)
+            grid.cells, grid.flat = np.ones(3, np.int64), np.zeros(3, np.int64)
+            return
+        lo, hi = bounds(load.x)
+        mean = float(load.volume.mean(dtype=np.float64))
+        if not (np.isfinite(hi - lo).all() and 0.0 < mean < math.inf):
+            # Any grid does: the guard ends this tick and says what is not finite.
+            lo, hi, mean = np.zeros(3), np.zeros(3), 1.0
+        flat = flat_axes(lo, hi)
+        if np.count_nonzero(flat) != 1 or not across(clouds, int(flat.argmax())):
+            flat = np.zeros(3, dtype=bool)
+        edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
+        limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
+        extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
+        while True:
+            cells = [1 if f else math.ceil(e / edge - 1e-6) + 4 for f, e in zip(flat, extent, strict=True)]
+            if math.prod(cells) <= limit:
+                break
+            edge *= 1.05
+        grid.cells, grid.flat = np.array(cells), flat.astype(np.int64)
+        grid.spacing = np.full(3, edge)
+        grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
+
+    def _fill(self, ambient: Ambient, load: Load, clouds: list[Tables]) -> None:
+        """Fill the fields from what the particles bring, and the ambient that fills the rest."""
+        from ecs_fluid.kernels.grids.mixture import FIELDS, mix, share
+        from ecs_fluid.kernels.grids.partition import partition
+
+        grid, number = self.field(TransferGrid), self.world.dtype
+        shape = tuple(int(n) + 1 for n in grid.cells)
+        z = (grid.origin[2] + grid.spacing[2] * np.arange(shape[2])).astype(number)
+        rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
+        mesh = grid.origin, grid.spacing, grid.cells
+        start, order = partition(load.x, *mesh)
+        inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
+        fields = self._memory.array("fields", (FIELDS, *shape), number)
+        out = fields.reshape(FIELDS, -1, shape[2])
+        fluid = rest, warm, *self._limits(warm, clouds)
+        looks = number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction)
+        if self.kernel == "linear":
+            share(load.x, load.amounts, start, order, *mesh, inverse, *fluid, *looks, out)
+        else:
+            mix(self._smoothly(load, start, order, inverse), *fluid, *looks, True, out)
+        density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
+        density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
+        species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
+
+    def _smoothly(self, load: Load, start: Array, order: Array, inverse: float) -> Array:
+        """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
+        from ecs_fluid.kernels.grids import cubic
+        from ecs_fluid.kernels.grids.partition import gather_sorted
+
+        grid, number = self.field(TransferGrid), self.world.dtype
+        amounts = np.take(load.amounts, order, axis=1) * number(inverse)
+        out = self._memory.array("amounts", (*(int(n) + 1 for n in grid.cells), len(amounts)), number)
+        x = gather_sorted(load.x, order)
+        cubic.scatter(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
+        return out.reshape(-1, *out.shape[2:])
+
+    def _limits(self, warm: Array, clouds: list[Tables]) -> tuple[float, float]:
+        """Least and largest temperature of the particles and of the ambient."""
+        found = [column(tables, Temperature, "T") for tables in clouds if Temperature in tables]
+        found = [T for T in found if len(T)] + [warm]
+        return min(T.min() for T in found), max(T.max() for T in found)
+
+
+class SamplingSystem(System):
+    """Tracers take the density, temperature and species of the fluid where they are, from the fields.
+
+    The entities `on` (default: all with a Position that have neither Strength nor Volume) are given the
+    components named in `take`; linear interpolation of the TransferGrid's fields; outside of it, the ambient.
+    Source: Fluid Simulation for Video Games, part 8.
+    """
+
+    reads = (Position, Ambient, TransferGrid, DensityField, TemperatureField, SpeciesField)
+    writes = (Density, Temperature, Species)
+    phase = "rates"
+    distribution = "rows"
+    # Whoever reads these of the vortons reads them before tracers are given theirs.
+    after = ("*",)
+    needs_fields = False
+
+    take: tuple[Literal["density", "temperature", "species"], ...] = Field(
+        ("density", "temperature", "species"), description="what the tracers take"
+    )
+    on: tuple[Name, ...] = Field((), description="entities that take it; default all tracers")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._memory = Memory()
+
+    def added(self, world: World) -> None:
+        """Give the tracers the components, as the ambient has them."""
+        ambient = world.require(AmbientSystem).present()
+        world.require(TransferSystem)
+        for name in self.on:
+            if Strength in world[name] or Volume in world[name]:
+                raise RecipeError(
+                    f"SamplingSystem: entity {name!r} has a Volume or a Strength, so it brings values to the "
+                    "fields itself; name tracers"
+                )
+        for entity in self._tracers(world):
+            for kind in CARRIED:
+                if kind.__name__.lower() in self.take:
+                    attach_ambient(entity, kind, ambient)
+
+    def _tracers(self, world: World) -> list[Entity]:
+        if self.on:
+            return [world[name] for name in self.on]
+        return [e for e in world.entities if Position in e and Strength not in e and Volume not in e]
+
+    def process(self, dt: float) -> None:
+        """Interpolate the fields at the tracers."""
+        tracers = [e for e in self._tracers(self.world) if len(e)]
+        if not tracers or not self.world.require(TransferSystem).filled_now():
+            return
+        from ecs_fluid.kernels.grids.interpolation import interpolate_columns
+
+        grid = self.field(TransferGrid)
+        fields, names = self._fields()
+        for entity in tracers:
+            x, tables = entity[Position].x, entity.tables
+            columns = [
+                tables[kind].__dict__[name]
+                if kind in tables  # else to nowhere
+                else self._memory.array(entity.name, (len(x),), self.world.dtype)
+                for kind, name in names
+            ]
+            interpolate_columns(x, grid.origin, grid.spacing, fields, columns)
+            self._outside(entity, x)
+
+    def _fields(self) -> tuple[Array, list[tuple[type, str]]]:
+        """The chosen fields side by side (nx+1, ny+1, nz+1, m), and the columns they belong to."""
+        found: list[tuple[type, str, Array]] = []
+        if "density" in self.take:
+            found.append((Density, "rho", self.field(DensityField).rho))
+        if "temperature" in self.take:
+            found.append((Temperature, "T", self.field(TemperatureField).T))
+        if "species" in self.take:
+            table = self.field(SpeciesField)
+            found += [(Species, name, getattr(table, name)) for name in ("fuel", "flame", "smoke")]
+        fields = self._memory.array("", (*found[0][2].shape, len(found)), self.world.dtype)
+        np.stack([array for *_, array in found], axis=-1, out=fields)
+        return fields, [(kind, name) for kind, name, _ in found]
+
+    def _outside(self, entity: Entity, x: Array) -> None:
+        """Above and below the grid a stratified ambient is not that of the nearest point."""
+        ambient, grid = self.field(Ambient), self.field(TransferGrid)
+        if len(ambient.density) + len(ambient.temperature) == 2:
+            return
+        low, high = grid.origin, grid.origin + grid.spacing * grid.cells
+        out = ((x < low) | (x > high)).any(axis=1)
+        if "density" in self.take and Density in entity:
+            entity[Density].rho[out] = ambient_density(ambient, x[out, 2])
+        if "temperature" in self.take and Temperature in entity:
+            entity[Temperature].T[out] = ambient_temperature(ambient, x[out, 2])
+
+
+def across(clouds: list[Tables], axis: int) -> bool:
+    """Whether all vorticity there is lies along the axis, as in a flat world in the plane across it."""
+    strengths = [column(tables, Strength, "alpha") for tables in clouds if Strength in tables]
+    return not any(np.delete(alpha, axis, axis=1).any() for alpha in strengths)

@@ -1,0 +1,83 @@
+"""Strengths kept along the vorticity (Pedrizzetti's relaxation)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Position, Strength, VelocityGradient
+from ecs_fluid.integrator import METHODS
+from ecs_fluid.system import System
+from ecs_fluid.systems.remesh import RemeshSystem
+from ecs_fluid.world import World
+
+
+class AlignmentSystem(System):
+    """Turns strengths towards the vorticity at their place: Pedrizzetti's relaxation.
+
+    Every `every` ticks alpha <- (1 - f) alpha + f |alpha| omega/|omega| with omega = curl u from the velocity
+    gradient and f = 1 - exp(-rate every dt). It cleans the vortons' vorticity of divergence, which grows as
+    they are carried apart. Plain, it also shortens a strength at the angle t to the vorticity by the factor
+    sqrt(1 - 2 f (1 - f) (1 - cos t)); `corrected` brings it back to its length, so that sum |alpha| stays to
+    rounding. Neither keeps total strength and impulses exactly: `changes` holds what the last application did
+    to them, and DiagnosticsSystem(budget=True) the sums over a run.
+
+    The gradient is that of the integrator's last stage; the vorticity equation carries its curl to the end of
+    the tick. Remeshing makes vortons at the rims point against the vorticity, which this system turns around:
+    together they raise the energy, so use one or the other. Source: Pedrizzetti, Fluid Dyn. Res. 10 (1992).
+    """
+
+    reads = (Position, VelocityGradient)
+    writes = (Strength,)
+    phase = "move"
+
+    rate: float = Field(
+        ge=0, le=1e9, description="rate of turning, 1/s; about a tenth of the largest |grad u|"
+    )
+    corrected: bool = Field(True, description="keep the length of every strength")
+    every: int = Field(1, ge=1, description="ticks from one application to the next")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.changes: dict[str, Array] = {}
+
+    def process(self, dt: float) -> None:
+        """Turn the strengths, when due."""
+        if (self.world.tick + 1) % self.every or self.rate == 0.0:
+            return
+        from ecs_fluid.kernels.vorticity.pedrizzetti import align
+
+        number = self.world.dtype
+        fraction = -math.expm1(-self.rate * self.every * dt)
+        lag = (1.0 - METHODS[self.world.options.integrator].c[-1]) * dt
+        before = self._totals()
+        for strength, gradient in self.query(Strength, VelocityGradient):
+            align(strength.alpha, gradient.du, number(fraction), number(lag), self.corrected)
+        after = self._totals()
+        self.changes = {name: after[name] - before[name] for name in after}
+
+    def lint(self, world: World) -> list[str]:
+        """Aligning turns around what remeshing makes at the rims."""
+        if world.system(RemeshSystem) is None:
+            return []
+        return [
+            "AlignmentSystem turns around the vortons that RemeshSystem sets against the vorticity, which "
+            "raises the energy; use one of them"
+        ]
+
+    def _totals(self) -> dict[str, Array]:
+        """Total strength (3,), impulse (3,), angular impulse (3,) and sum of |alpha| (1,)."""
+        from ecs_fluid.kernels.compiled.reduce import vortex_invariants
+
+        names = ("strength", "impulse", "angular_impulse")
+        totals = {name: np.zeros(3) for name in names} | {"magnitude": np.zeros(1)}
+        for position, strength, _ in self.query(Position, Strength, VelocityGradient):
+            for name, part in zip(names, vortex_invariants(position.x, strength.alpha), strict=True):
+                totals[name] += part
+            lengths = np.sqrt((strength.alpha.astype(np.float64) ** 2).sum(axis=1))
+            totals["magnitude"] += math.fsum(lengths)
+        return totals

@@ -1,0 +1,1 @@
+"""What several systems use: populations, properties, bodies, buffers."""

@@ -1,0 +1,212 @@
+"""All bodies of a world in one table of plain float64 arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array, RowId
+from ecs_fluid.components.bodies import FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import FluidError
+
+if TYPE_CHECKING:
+    from ecs_fluid.integrator import Tables
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.world import World
+
+SHAPES = (BallShape, HullShape)
+
+MOST_SEEN = 8
+"""Sets of polytopes that are remembered, of all worlds of the process."""
+
+_seen: dict[tuple[tuple[str, bytes], ...], Hulls] = {}
+"""Polytopes by all numbers of the tables they come from, so whoever changes a table gets what it says."""
+
+
+class _Lasting(NamedTuple):
+    """What stays as it is: columns of `Bodies` from mass on; `moving` (n, 1), 0 for fixed bodies, else 1."""
+
+    said: list[tuple[Any, ...]]
+    columns: tuple[Array, ...]
+    hulls: Hulls
+    moving: Array
+
+
+_known: list[_Lasting] = []
+"""As many sets of bodies: those of most ticks are those of the last one, but for where they are."""
+
+
+def body_entities(world: World) -> list[Entity]:
+    """Entities whose rows are bodies.
+
+    Raises FluidError when one of them lacks a component of a body, or has not exactly one shape.
+    """
+    found = []
+    for entity in world.entities:
+        tables = entity.tables
+        if Pose not in tables:
+            continue
+        for needed in (RigidMotion, Body):
+            if needed not in tables:
+                raise FluidError(
+                    f"entity {entity.name!r} has a Pose but no {needed.__name__}; bodies need both"
+                )
+        if (BallShape in tables) == (HullShape in tables):
+            raise FluidError(
+                f"entity {entity.name!r} has a Pose; exactly one of BallShape and HullShape is needed"
+            )
+        if HullShape in tables and HullTable not in tables:
+            raise FluidError(f"entity {entity.name!r} has a HullShape but no HullTable of polytopes")
+        found.append(entity)
+    return found
+
+
+def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
+    """All bodies' tables laid end to end, in entity order, and the polytopes they refer to.
+
+    Places, quaternions, velocities and spins are copies; all else, and the polytopes, are shared by all who
+    ask and only read.
+    """
+    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+
+    tables = [entity.tables for entity in entities]
+    said = [_said(table) for table in tables]
+    lasting = next((known for known in _known if known.said == said), None)
+    if lasting is None:
+        if len(_known) >= MOST_SEEN:
+            del _known[0]
+        lasting = _looked_up(entities, said)
+        _known.append(lasting)
+    poses = [table[Pose].__dict__ for table in tables]
+    motions = [table[RigidMotion].__dict__ for table in tables]
+    x, q = _laid([pose["x"] for pose in poses], 3), _laid([pose["q"] for pose in poses], 4)
+    v, angular_velocity = (
+        _laid([motion["v"] for motion in motions], 3),
+        _laid([motion["angular_velocity"] for motion in motions], 3),
+    )
+    v *= lasting.moving
+    angular_velocity *= lasting.moving
+    return Bodies(x, q, v, angular_velocity, *lasting.columns), lasting.hulls
+
+
+def _laid(arrays: list[Array], width: int) -> Array:
+    """Rows (n, width) end to end, in double precision."""
+    return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))
+
+
+def _said(tables: Tables) -> tuple[Any, ...]:
+    """All that stays as it is in the tables of one entity's bodies, to be compared."""
+    body = tables[Body].__dict__
+    mass = body["mass"]
+    parts = [mass.dtype, mass.tobytes(), body["inertia"].tobytes(), body["motion"].tobytes()]
+    parts += [body["restitution"].tobytes(), body["friction"].tobytes()]
+    if BallShape in tables:
+        parts.append(tables[BallShape].__dict__["radius"].tobytes())
+    else:
+        own, polytopes = tables[HullShape].__dict__, tables[HullTable].__dict__.values()
+        parts += [own["hull"].tobytes(), own["container"].tobytes()]
+        parts += [part for array in polytopes for part in (array.dtype, array.tobytes())]
+    return tuple(parts)
+
+
+def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
+    """The columns of `Bodies` from mass on that these tables give."""
+    from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, SOLID
+
+    bodies = [entity[Body] for entity in entities]
+    n = sum(len(body.mass) for body in bodies)
+    mass, restitution, friction, radius = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    inertia, motion = np.empty((n, 3, 3)), np.empty(n, np.int64)
+    shape, hull = np.empty(n, np.int64), np.empty(n, np.int64)
+    hulls = _joined([entity[HullTable] for entity in entities if HullShape in entity])
+    first, known = 0, 0
+    for entity, body in zip(entities, bodies, strict=True):
+        rows = slice(first, first + len(body.mass))
+        mass[rows], inertia[rows], motion[rows] = body.mass, body.inertia, body.motion
+        restitution[rows], friction[rows] = body.restitution, body.friction
+        if BallShape in entity:
+            shape[rows], hull[rows], radius[rows] = BALL, 0, entity[BallShape].radius
+        else:
+            own, polytopes = entity[HullShape], len(entity[HullTable].radius)
+            if len(own.hull) and own.hull.max() >= polytopes:
+                raise FluidError(
+                    f"entity {entity.name!r}: HullShape.hull is {own.hull.max()}; its HullTable holds "
+                    f"{polytopes} polytopes, from 0 on"
+                )
+            shape[rows] = np.where(own.container == 1, CONTAINER, SOLID)
+            hull[rows] = own.hull + known
+            radius[rows] = hulls.radius[hull[rows]]
+            known += polytopes
+        first = rows.stop
+    columns = mass, inertia, motion, restitution, friction, shape, radius, hull
+    return _Lasting(said, columns, hulls, (motion != 0)[:, None].astype(np.float64))
+
+
+def _joined(tables: list[HullTable]) -> Hulls:
+    """All polytopes of the tables; worked out anew only where a number in them has changed."""
+    from ecs_fluid.kernels.bodies.polytope import joined_hulls
+
+    key = tuple((array.dtype.char, array.tobytes()) for table in tables for _, array in table.items())
+    found = _seen.get(key)
+    if found is None:
+        if len(_seen) >= MOST_SEEN:
+            _seen.clear()
+        found = _seen[key] = joined_hulls([_exact(table) for table in tables])
+    return found
+
+
+def _exact(table: HullTable) -> Hulls:
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+
+    planes = table.planes.astype(np.float64)
+    # Normals of a single-precision world are of length 1 to 1e-7 only.
+    planes /= np.linalg.norm(planes[:, :3], axis=1, keepdims=True)
+    return Hulls(**{**{name: getattr(table, name) for name in Hulls._fields}, "planes": planes})
+
+
+def row_ids(entities: Iterable[Entity]) -> Array:
+    """RowId of every body, in the order of `gathered`; rising within each entity."""
+    return np.concatenate([np.zeros(0, np.int64), *(entity[RowId].id for entity in entities)])
+
+
+def rows_of(ids: Array, wanted: Array) -> tuple[Array, Array]:
+    """Row among `ids` (n,) of each of the RowIds `wanted`, of any shape, and a mask of those found."""
+    if not len(ids):
+        return np.zeros(wanted.shape, np.int64), np.zeros(wanted.shape, bool)
+    order = np.argsort(ids, kind="stable")
+    rows = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return rows, ids[rows] == wanted
+
+
+@lru_cache(maxsize=64)
+def _moved_and_free(motion: bytes) -> tuple[Any, Any]:
+    """Indices of the moving bodies and of the free ones, None where there are none."""
+    kinds = np.frombuffer(motion, np.int64)
+    masks = kinds != 0, kinds == FREE
+    moved, free = (None if not mask.any() else slice(None) if mask.all() else mask for mask in masks)
+    return moved, free
+
+
+def write_back(entities: list[Entity], bodies: Bodies) -> None:
+    """Write poses and velocities of moving bodies into their tables; free bodies get theirs from impulses."""
+    first = 0
+    for entity in entities:
+        tables = entity.tables
+        kinds = tables[Body].__dict__["motion"]
+        rows = slice(first, first + len(kinds))
+        first = rows.stop
+        moved, free = _moved_and_free(kinds.tobytes())
+        if moved is not None:
+            pose = tables[Pose].__dict__
+            pose["x"][moved], pose["q"][moved] = bodies.x[rows][moved], bodies.q[rows][moved]
+        if free is not None:
+            motion = tables[RigidMotion].__dict__
+            motion["v"][free], motion["angular_velocity"][free] = (
+                bodies.v[rows][free],
+                bodies.angular_velocity[rows][free],
+            )

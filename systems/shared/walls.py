@@ -1,0 +1,68 @@
+"""Walls of containers as gradients of the fluid see them: as mirrors, or poisoned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components.bodies import HullShape, Pose
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+MOST_PLANES = 64
+"""Walls of a container that are mirrors; a rounder one has so little fluid at each that it has none."""
+
+
+def containers(world: World) -> list[tuple[Array, Array]]:
+    """(normals (k, 3) out of it, offsets (k,) m) of the walls of every container: inside, n . x <= d."""
+    if not any(HullShape in entity and Pose in entity for entity in world.entities):
+        return []
+    from ecs_fluid.kernels.bodies.contacts import CONTAINER
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+
+    bodies, hulls = gathered(body_entities(world))
+    found = []
+    for i in np.flatnonzero(bodies.shape == CONTAINER):
+        h = bodies.hull[i]
+        planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
+        if len(planes) <= MOST_PLANES:
+            normals = planes[:, :3] @ matrix_of(bodies.q[i]).T
+            found.append((normals, planes[:, 3] + normals @ bodies.x[i]))
+    return found
+
+
+def mirrored(walls: list[tuple[Array, Array]], x: Array, reach: float) -> tuple[Array, Array]:
+    """Mirror images behind the walls of particles at x (n, 3) m that are within `reach` m of them.
+
+    Returns the rows (m,) of the particles and the places (m, 3) of their images. A particle in an edge or a
+    corner has images of its images too, as long as these lie outside the container: with right angles that
+    continues the fluid evenly.
+    """
+    rows, places = [np.zeros(0, np.int64)], [np.zeros((0, 3))]
+    for normals, offsets in walls:
+        inside = (x @ normals.T - offsets <= 0).all(axis=1)
+        who, where = np.flatnonzero(inside), x[inside].astype(np.float64)
+        real = len(who)
+        for n, d in zip(normals, offsets, strict=True):
+            gap = d - where @ n
+            close = np.flatnonzero((gap > 0) & (gap < reach))
+            image = where[close] + 2 * gap[close, None] * n
+            out = (image @ normals.T - offsets > 0).any(axis=1)
+            who, where = np.append(who, who[close[out]]), np.concatenate([where, image[out]])
+        rows.append(who[real:])
+        places.append(where[real:])
+    return np.concatenate(rows), np.concatenate(places)
+
+
+def poison(walls: list[tuple[Array, Array]], x: Array, reach: Array, slope: Array) -> None:
+    """Take from gradients (n, 3), in place, what is along the normals of walls nearer than reach (n,) m."""
+    for normals, offsets in walls:
+        inside = (x @ normals.T - offsets <= 0).all(axis=1)
+        for n, d in zip(normals, offsets, strict=True):
+            close = inside & (d - x @ n < reach)
+            way = n.astype(slope.dtype)
+            slope[close] -= (slope[close] @ way)[:, None] * way

@@ -1,0 +1,1 @@
+"""SurfaceSystem: signed distance, mesh and motion of a liquid's surface."""

@@ -1,0 +1,251 @@
+"""The surface of a liquid: signed distance, mesh, volume and number of parts."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import (
+    Ambient,
+    DensityField,
+    Liquid,
+    Position,
+    SignedDistance,
+    SpeciesField,
+    SurfaceMesh,
+    TemperatureField,
+    TransferGrid,
+)
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.system import System
+from ecs_fluid.systems.particle_mesh import TransferSystem
+from ecs_fluid.systems.shared.properties import carriers
+from ecs_fluid.systems.surface.contour import contour
+from ecs_fluid.systems.surface.liquid_field import filled_part, has_liquid
+from ecs_fluid.systems.surface.motion import Motion
+from ecs_fluid.systems.surface.tracking import Level, advanced, parts, taken, with_volume
+from ecs_fluid.world import World
+
+FIELDS = {
+    "density": (DensityField, "rho"),
+    "temperature": (TemperatureField, "T"),
+    "fuel": (SpeciesField, "fuel"),
+    "flame": (SpeciesField, "flame"),
+    "smoke": (SpeciesField, "smoke"),
+}
+
+
+class SurfaceSystem(System):
+    """Signed distance phi to the surface of a liquid, |grad phi| = 1, negative inside; and its mesh.
+
+    The liquid is where a field `of` the particles (see TransferSystem) is nearer to `inside` than to
+    `outside`; or, with `of` = "liquid" (and with "density", where nothing else has one), where the particles
+    of a SphSystem fill half of space; or, with `of` = "flow", it is the SignedDistance that was attached to
+    the `fluid` entity. Without `carried` the surface is found anew every `every` ticks, from the field of the
+    tick's last evaluation (before its last move). With it, that is done once, and from then on the flow
+    carries the surface in every tick: d phi / dt + u . grad phi = 0, semi-Lagrangian, with distances made
+    anew after each step, on a grid that follows it, and with the volume kept (`keep_volume`) by moving the
+    surface along its normal. Parts merge and split by themselves; what is thinner than two cells is lost, and
+    its volume goes to the rest. What moves all particles moves the surface too: winds, and bodies,
+    which it never overlaps: what they take of it goes to the rest. (What operations do to some entities only,
+    by `on`, it does not see.)
+
+    `method` "facets" measures distances beside the surface to the facets of the field's midway value,
+    "crossings" along the axes by the article's rule. The rest is fast sweeping of first or second `order`.
+    Every `every` ticks the mesh is made and volume [m^3], area [m^2] and number of parts are recorded.
+
+    Source: Fluid Simulation for Video Games, parts 17 and 18; Zhao, Math. Comp. 74 (2005) 603.
+    """
+
+    phase = "observe"
+    writes = (SignedDistance, SurfaceMesh)
+    # Its numbers join the record of the same tick.
+    after = ("DiagnosticsSystem",)
+
+    of: Literal["density", "temperature", "fuel", "flame", "smoke", "liquid", "flow"] = Field(
+        "density",
+        description="field that tells inside from outside; liquid: that of the SphSystem; flow: the attached "
+        "SignedDistance",
+    )
+    outside: float | None = Field(
+        None,
+        description="value outside, unit of the field; default that of the ambient, 0 for fuel, flame, smoke",
+    )
+    inside: float | None = Field(
+        None,
+        description="value inside, unit of the field; default its mean plus standard deviation, at most its "
+        "largest",
+    )
+    method: Literal["facets", "crossings"] = Field("facets", description="distances beside the surface")
+    order: Literal[1, 2] = Field(2, description="order of the distances elsewhere")
+    band: float | None = Field(
+        None, ge=8, le=1e6, description="width of the band with distances on each side, cells; default all"
+    )
+    carried: bool = Field(False, description="let the flow carry the surface, once there is one")
+    keep_volume: bool = Field(True, description="keep the volume of a carried surface")
+    every: int = Field(1, ge=1, description="ticks from one surface (or mesh) to the next")
+    mesh: bool = Field(True, description="make the mesh")
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        # Instances differ in what they read; the schedule asks the instance.
+        if self.of in FIELDS:
+            self.reads = (Ambient, TransferGrid, FIELDS[self.of][0])  # type: ignore[misc]
+        if self.of in ("density", "liquid"):
+            self.reads = (*self.reads, Position, Liquid)  # type: ignore[misc]
+
+    def added(self, world: World) -> None:
+        """The field must be filled, and a flow must be there to carry."""
+        if self.of == "flow" and not self.carried:
+            raise RecipeError(
+                "SurfaceSystem: of = 'flow' needs carried = true; nothing else changes the surface"
+            )
+        if self.of in FIELDS:
+            world.require(TransferSystem)
+        if SignedDistance not in world.fluid:
+            if self.of == "flow":
+                raise RecipeError(
+                    "SurfaceSystem: of = 'flow' needs a surface to start with; attach a SignedDistance to "
+                    "world.fluid first"
+                )
+            world.attach(world.fluid.name, SignedDistance)
+        if self.inside is not None and self.inside == self.outside:
+            raise RecipeError(
+                f"SurfaceSystem: inside and outside are both {self.inside:g}; two different values are needed"
+            )
+
+    def process(self, dt: float) -> None:
+        """Carry the surface, or find it; mesh and record when due."""
+        table = self.field(SignedDistance)
+        due = self.world.tick % self.every == 0
+        if self.carried and table.phi.size:
+            self._carry(table, dt)
+        elif due:
+            self._put(table, *self.found_surface())
+        if due and self.mesh and table.surface[0]:
+            self._fill_mesh(table)
+        else:
+            self._clear_mesh()
+        if due:
+            self._record(table)
+
+    # ------------------------------------------------------------------ distances
+
+    def _carry(self, table: SignedDistance, dt: float) -> None:
+        from ecs_fluid.kernels.surface.facets import enclosed
+
+        level = Level(table.phi, table.origin, table.spacing)
+        if self.keep_volume and table.volume[0] == 0:
+            table.volume = np.array([enclosed(level.phi, level.spacing)[0]], self.world.dtype)
+        motion = Motion(self.world, dt)
+        level, surface = advanced(level, motion, dt, self.order, self._limit(level))
+        if surface and self.keep_volume:
+            level = with_volume(level, float(table.volume[0]), taken(level, motion))
+        self._put(table, level, surface)
+
+    def found_surface(self) -> tuple[Level, bool]:
+        """Distances [m] to the surface of the present field, and whether there is one; nothing is changed.
+
+        The field must be filled: by a tick, or by `World.evaluate` before the first.
+        """
+        from ecs_fluid.kernels.surface.eikonal import distances
+        from ecs_fluid.kernels.surface.facets import facet_distances
+        from ecs_fluid.kernels.surface.indicator import crossing_distances, full_value
+
+        if self._of_liquid():
+            origin, spacing, values = filled_part(self.world)
+            outside, inside = self.outside or 0.0, 1.0 if self.inside is None else self.inside
+        else:
+            grid, values = self._values()
+            origin, spacing, outside = grid.origin, grid.spacing, self._outside()
+            inside = full_value(values, outside) if self.inside is None else self.inside
+        if abs(inside - outside) <= 1e-5 * max(abs(inside), abs(outside)):
+            # The field is the same everywhere, to single precision: nothing is inside.
+            inside = outside + max(1.0, abs(outside))
+        if self.method == "crossings":
+            phi, pinned = crossing_distances(values, outside, inside, spacing)
+        else:
+            # In parts of the full value, so that nothing overflows and inside is negative.
+            middle, scale = 0.5 * (inside + outside), 1.0 / (outside - inside)
+            field = ((values - values.dtype.type(middle)) * values.dtype.type(scale)).astype(values.dtype)
+            phi, pinned = facet_distances(field, spacing)
+        level = Level(phi, origin.astype(self.world.dtype), spacing.astype(self.world.dtype))
+        found = distances(phi, pinned, spacing, self.order, self._limit(level))
+        return level._replace(phi=found.phi), found.surface
+
+    def _of_liquid(self) -> bool:
+        """Whether the surface is that of a SphSystem's particles, which bring nothing to the fields."""
+        if self.of == "liquid":
+            return True
+        return self.of == "density" and not carriers(self.world) and has_liquid(self.world)
+
+    def _values(self) -> tuple[Any, Array]:
+        """The grid, and the field on it; a flat world has a single layer."""
+        grid = self.field(TransferGrid)
+        kind, name = FIELDS[self.of]
+        values = getattr(self.field(kind), name)
+        for axis in np.flatnonzero(grid.flat):
+            values = np.take(values, [0], axis=axis)
+        return grid, np.ascontiguousarray(values)
+
+    def _outside(self) -> float:
+        if self.outside is not None:
+            return self.outside
+        ambient = self.field(Ambient)
+        constant = {"density": ambient.reference_density, "temperature": ambient.reference_temperature}
+        return float(constant[self.of][0]) if self.of in constant else 0.0
+
+    def _limit(self, level: Level) -> float | None:
+        if self.band is None:
+            return None
+        return self.band * float(np.asarray(level.spacing)[np.array(level.phi.shape) > 1].max(initial=0.0))
+
+    def _put(self, table: SignedDistance, level: Level, surface: bool) -> None:
+        table.phi, table.origin, table.spacing = level.phi, level.origin, level.spacing
+        table.surface = np.array([surface], np.int64)
+
+    # ------------------------------------------------------------------ mesh and record
+
+    def _fill_mesh(self, table: SignedDistance) -> None:
+        from ecs_fluid.kernels.surface.level_set import geometry, sample
+
+        mesh = self.field(SurfaceMesh)
+        x, faces = contour(table.phi, table.origin, table.spacing)
+        mesh.x, mesh.faces = x, faces
+        cell = float(np.asarray(table.spacing)[np.array(table.phi.shape) > 1].max(initial=0.0))
+        shape = geometry(table.phi, table.spacing, 2.0 * cell) if len(x) else np.zeros((1, 1, 1, 4), x.dtype)
+        read = sample(x, table.origin, table.spacing, shape)
+        length = np.linalg.norm(read[:, :3], axis=1, keepdims=True)
+        mesh.normal = np.asarray(read[:, :3] / np.where(length > 0, length, 1), x.dtype)
+        mesh.curvature = np.ascontiguousarray(read[:, 3])
+        mesh.u = np.asarray(Motion(self.world, self.world.dt).velocity(x), x.dtype)
+
+    def _clear_mesh(self) -> None:
+        mesh, number = self.field(SurfaceMesh), self.world.dtype
+        mesh.x = mesh.normal = mesh.u = np.zeros((0, 3), number)
+        mesh.faces, mesh.curvature = np.zeros((0, 3), np.int64), np.zeros(0, number)
+
+    def _record(self, table: SignedDistance) -> None:
+        """Join the record that DiagnosticsSystem made in this tick, or make one."""
+        history = self.world.history
+        if not history or history[-1].get("tick") != self.world.tick:
+            history.append({"tick": self.world.tick, "time": self.world.time})
+        history[-1].update(self.surface_measure())
+
+    def surface_measure(self) -> dict[str, float | int]:
+        """Numbers of the present surface.
+
+        * surface_volume: volume inside, m^3; in a plane the area, m^2
+        * surface_area: area of the surface, m^2; in a plane the length, m
+        * surface_parts: number of separate parts, 1
+        """
+        from ecs_fluid.kernels.surface.facets import enclosed
+
+        table = self.world.fluid[SignedDistance]
+        if not table.phi.size:
+            raise FluidError("SurfaceSystem: there is no surface yet; it is found in the first tick")
+        volume, area = enclosed(table.phi, table.spacing)
+        return {"surface_volume": volume, "surface_area": area, "surface_parts": parts(table.phi)}

@@ -1,0 +1,161 @@
+"""A signed distance carried by the flow: grid that follows it, steps of bounded length, volume kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.surface.motion import Motion
+
+NEAR = 5.0
+"""Cells beside the surface in which it is carried."""
+STRIDE = 2.0
+"""Cells that the surface goes in one step at most; longer ways are done in several."""
+SHORT = 0.5
+"""Cells of way in a tick up to which points go with the velocity of the surface point nearest to them."""
+HELD = 2.5
+"""Cells beside the surface in which carried values are kept."""
+ROOM = 6
+"""Layers of points that the grid keeps free around the liquid."""
+MOST_POINTS = 2**25
+
+
+class Level(NamedTuple):
+    """Signed distances (px, py, pz) m on a grid of cells (3,) m whose first point is at the origin (3,) m."""
+
+    phi: Array
+    origin: Array
+    spacing: Array
+
+
+def redistanced(level: Level, order: int, limit: float | None) -> tuple[Level, bool]:
+    """True distances from the surface where the field is 0, and whether there is one."""
+    from ecs_fluid.kernels.surface.eikonal import distances
+    from ecs_fluid.kernels.surface.level_set import held
+
+    wide = np.array(level.phi.shape) > 1
+    cell = float(np.asarray(level.spacing)[wide].min(initial=np.inf))
+    phi, pinned = held(level.phi, level.spacing, HELD * cell)
+    found = distances(phi, pinned, level.spacing, 2 if order == 2 else 1, limit)
+    return level._replace(phi=found.phi), found.surface
+
+
+def refitted(level: Level) -> Level:
+    """The same points, more or fewer of them, so that `ROOM` layers are free around what is inside.
+
+    New points hold the largest distance, as outside; the grid stays as it is while nothing is inside.
+    """
+    inside = np.argwhere(level.phi < 0)
+    if not len(inside):
+        return level
+    shape = np.array(level.phi.shape)
+    wide = shape > 1
+    low = np.where(wide, inside.min(axis=0) - ROOM, 0)
+    high = np.where(wide, inside.max(axis=0) + ROOM + 1, 1)
+    # Not at every step: a point of slack on each side keeps the grid while the liquid moves by one cell.
+    if ((np.abs(low) <= 1) & (np.abs(shape - high) <= 1)).all():
+        return level
+    if np.prod(high - low) > MOST_POINTS:
+        raise FluidError(
+            f"the liquid spreads over {np.prod(high - low):,} grid points of "
+            f"{float(np.asarray(level.spacing).max()):g} m; at most {MOST_POINTS:,} are "
+            "allowed, so use larger cells"
+        )
+    phi = np.full(high - low, np.abs(level.phi).max(), level.phi.dtype)
+    first, last = np.maximum(low, 0), np.minimum(high, shape)
+    taken = tuple(slice(a, b) for a, b in zip(first, last, strict=True))
+    put = tuple(slice(a, b) for a, b in zip(first - low, last - low, strict=True))
+    phi[put] = level.phi[taken]
+    origin = np.asarray(level.origin, np.float64) + low * np.asarray(level.spacing, np.float64)
+    return Level(phi, origin.astype(level.origin.dtype), level.spacing)
+
+
+def advanced(level: Level, motion: Motion, dt: float, order: int, limit: float | None) -> tuple[Level, bool]:
+    """The surface after `dt` s of that motion, as true distances; bodies keep it out.
+
+    Where it goes less than `SHORT` cells, every point goes with the velocity of the surface point nearest to
+    it. Velocities that are constant along normals leave distances distances (Adalsteinsson and Sethian, J.
+    Comput. Phys. 148 (1999) 2), so that held values stay smooth; with its own velocity each, strain would
+    compress the levels until some have to be made anew, which roughens curvature. On longer ways the nearest
+    point is another one by the end, which would cost the second order, so there each goes with its own.
+    """
+    from ecs_fluid.kernels.surface.level_set import carried, feet, grid_rows
+
+    wide = np.array(level.phi.shape) > 1
+    cell = float(np.asarray(level.spacing)[wide].min())
+    surface, left = True, 1.0
+    while surface and left > 0:
+        level = refitted(level)
+        near = np.abs(level.phi) <= NEAR * cell
+        u = motion.velocity(feet(level.phi, level.origin, level.spacing, near)).astype(level.phi.dtype)
+        fastest = _largest(u)
+        if fastest * left * dt > SHORT * cell:
+            own = grid_rows(level.phi, level.origin, level.spacing, near)
+            u = motion.velocity(own).astype(level.phi.dtype)
+            fastest = _largest(u)
+        if fastest * dt == 0:
+            # At rest nothing is made anew: even a smooth surface would lose a little.
+            return level, bool((level.phi < 0).any() and (level.phi >= 0).any())
+        part = min(left, STRIDE * cell / (fastest * dt))
+        moved = carried(level.phi, level.origin, level.spacing, near, u, part * dt)
+        solid = taken(level, motion)
+        moved = moved if solid is None else np.maximum(moved, solid)
+        level, surface = redistanced(level._replace(phi=moved), order, limit)
+        left = left - part if left - part > 1e-9 else 0.0
+    return level, surface
+
+
+def _largest(u: Array) -> float:
+    """Largest speed among velocities (n, 3), m/s."""
+    return float(np.sqrt((u.astype(np.float64) ** 2).sum(axis=1).max())) if len(u) else 0.0
+
+
+def taken(level: Level, motion: Motion) -> Array | None:
+    """Depth (px, py, pz) m in solid bodies or outside containers near the surface; -inf elsewhere.
+
+    None without bodies. The liquid is what is left: the larger of its distance and this.
+    """
+    from ecs_fluid.kernels.surface.level_set import grid_rows
+
+    near = np.abs(level.phi) <= NEAR * float(np.asarray(level.spacing).max())
+    depth = motion.depth(grid_rows(level.phi, level.origin, level.spacing, near))
+    if depth is None:
+        return None
+    field = np.full(level.phi.shape, -np.inf, level.phi.dtype)
+    field[near] = np.where(depth > 0, depth, -np.inf)
+    return field
+
+
+def with_volume(level: Level, volume: float, solid: Array | None = None) -> Level:
+    """The surface moved along its normal until it holds `volume` m^3, by at most half a cell.
+
+    Distances stay distances when a constant is added. dV/dc = -area, which Newton's method uses three times.
+    ``solid`` (see `taken`) stays free of it.
+    """
+    from ecs_fluid.kernels.surface.facets import enclosed
+
+    def moved(by: float) -> Array:
+        phi = level.phi + level.phi.dtype.type(by)
+        return phi if solid is None else np.asarray(np.maximum(phi, solid))
+
+    wide = np.array(level.phi.shape) > 1
+    most = 0.5 * float(np.asarray(level.spacing)[wide].min())
+    shift = 0.0
+    for _ in range(3):
+        found, area = enclosed(moved(shift), level.spacing)
+        if area <= 0.0:
+            return level
+        shift = min(max(shift + (found - volume) / area, -most), most)
+    return level._replace(phi=moved(shift))
+
+
+def parts(phi: Array) -> int:
+    """Number of separate parts of the liquid: points inside that touch along an axis are one part."""
+    from scipy.ndimage import label
+
+    return int(label(phi < 0)[1])

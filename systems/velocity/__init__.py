@@ -1,0 +1,1 @@
+"""VelocitySystem and its solvers."""

@@ -1,0 +1,108 @@
+"""What the solvers cost on this machine, so that ``auto`` can choose.
+
+Times come with the package (measured on two cores of a 2.6 GHz server) until `ecs-fluid bench velocity`
+has measured this machine. A world takes them over when it is made (`SolverTimes`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+SOLVERS = ("direct", "tree", "fmm")
+SIZES = (1000, 2000, 4000, 8000, 16000, 32000, 64000)
+TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-6)
+SHAPE = (2, len(TOLERANCES), len(SOLVERS), len(SIZES))
+
+NEVER = 1e30
+"""Stands for a solver that does not keep the tolerance, s."""
+
+GROWTH = 0.05
+"""Part of the tree's time for as many targets as vortons that goes to growing it, whatever the targets."""
+
+SHIPPED = Path(__file__).with_name("solver_times.json")
+
+
+def stored_path() -> Path:
+    """File with the times of this machine."""
+    from ecs_fluid.kernels.compiled import cache_folder
+
+    return cache_folder() / "solver_times.json"
+
+
+@lru_cache
+def stored(precision: str) -> Array:
+    """Times (2, tolerances, solvers, sizes) s of this machine, or those that come with the package."""
+    for path in (stored_path(), SHIPPED):
+        try:
+            table = np.array(json.loads(path.read_text(encoding="utf-8"))[precision], np.float64)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if table.shape == SHAPE and (table > 0.0).all():
+            return table
+    raise FileNotFoundError(SHIPPED)
+
+
+def fastest_first(
+    seconds: Array, n: int, m: int, tolerance: float, gradient: bool, compared: int = 0, walked: int = 0
+) -> list[str]:
+    """Solvers that may keep the tolerance for n vortons and m targets, the one expected fastest first.
+
+    Times are interpolated between the measured numbers of vortons, and between tolerances, as powers. With
+    m targets the direct sum takes m/n of its time for n, and the multipole method (n + m)/2n. The tree has
+    to be grown, and fewer targets are farther apart, in wider blocks with longer lists: (m/n)^(2/3). Before
+    it is used its error may have to be measured, by direct sums at ``compared`` targets and by the tree at
+    ``walked`` ones.
+    """
+    table = seconds[int(gradient)].astype(np.float64)
+    return _fastest_first(table.tobytes(), n, m, tolerance, compared, walked)
+
+
+@lru_cache
+def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float, compared: int, walked: int) -> list[str]:
+    times, tables = {}, np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
+    walks = max(m / n, (m / n) ** (2 / 3)) * (1.0 + walked / m)
+    parts = {"direct": m / n, "tree": GROWTH + (1.0 - GROWTH) * walks, "fmm": (n + m) / (2 * n)}
+    for s, solver in enumerate(SOLVERS):
+        alike = _at([row[s] for row in tables], n, tolerance)
+        if alike < NEVER:
+            times[solver] = alike * parts[solver]
+    if "tree" in times and "direct" in times:
+        times["tree"] += times["direct"] * compared / m
+    return sorted(times, key=times.__getitem__)
+
+
+def _at(table: list[list[float]], n: int, tolerance: float) -> float:
+    """Time for n vortons and a tolerance, from a table (tolerances, sizes)."""
+    goals = [-math.log10(kept) for kept in TOLERANCES]
+    goal = min(max(-math.log10(tolerance), goals[0]), goals[-1])
+    low = _below(goals, goal)
+    part = (goal - goals[low]) / (goals[low + 1] - goals[low])
+    first, second = _power(table[low], n), _power(table[low + 1], n)
+    if max(first, second) >= NEVER:
+        # A tolerance that is not kept says nothing about the times between.
+        return second if part > 0.0 else first
+    return float(first ** (1.0 - part) * second**part)
+
+
+def _power(row: list[float], n: int) -> float:
+    """Time for n vortons: a power between two sizes, and beyond the last."""
+    i = _below(SIZES, n)
+    a, b = row[i], row[i + 1]
+    if max(a, b) >= NEVER:
+        return NEVER
+    slope = math.log(b / a) / math.log(SIZES[i + 1] / SIZES[i])
+    return float(a * (n / SIZES[i]) ** slope)
+
+
+def _below(marks: Sequence[float], value: float) -> int:
+    """Number of the mark below the value, of which the one above is a mark too."""
+    return min(max(bisect_left(marks, value) - 1, 0), len(marks) - 2)

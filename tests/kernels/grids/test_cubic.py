@@ -1,0 +1,158 @@
+"""Cubic convolution: order, exactness up to the faces, moments of the scatter, adjointness, threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from ecs_fluid.kernels.grids import cubic, cubic_gradient, differences, grid
+from ecs_fluid.kernels.grids.partition import partition
+
+ORIGIN, SPACING, CELLS = np.array([-1.0, 2.0, 0.5]), np.array([0.3, 0.2, 0.7]), np.array([5, 7, 3])
+
+
+def points(cells: Any = CELLS) -> np.ndarray:
+    return grid.grid_points((ORIGIN, SPACING, np.array(cells)))
+
+
+def inside(n: int, seed: int = 0, cells: Any = CELLS) -> np.ndarray:
+    return ORIGIN + np.random.default_rng(seed).random((n, 3)) * SPACING * cells
+
+
+def quadratics(x: np.ndarray) -> np.ndarray:
+    """Products of quadratics in x, y and z: nine of the 27."""
+    a, b, c = x[..., 0], x[..., 1], x[..., 2]
+    nine = (
+        1 + 0 * a,
+        a * a,
+        b * b - c,
+        c * c * a,
+        a * b,
+        (b * c) ** 2,
+        c * a,
+        (a * b * c) ** 2,
+        2 - a + b * b,
+    )
+    return np.stack(nine, axis=-1)
+
+
+@pytest.mark.parametrize("m", [1, 3, 9])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 5e-6)])
+def test_quadratic_functions_come_back_exactly(m: int, dtype: type, tolerance: float) -> None:
+    """Also in the outermost cells. Values reach 300, weights add up to 1.95 in magnitude."""
+    x = inside(800)
+    field = np.ascontiguousarray(quadratics(points())[..., :m]).astype(dtype)
+    computed = cubic.interpolate(x.astype(dtype), ORIGIN, SPACING, field)
+    assert computed.dtype == dtype
+    np.testing.assert_allclose(computed, quadratics(x)[..., :m], rtol=tolerance, atol=300 * tolerance)
+
+
+@pytest.mark.parametrize("cells", [(1, 1, 1), (2, 1, 5), (3, 4, 2)])
+def test_short_axes_are_linear(cells: tuple[int, int, int]) -> None:
+    """Fewer than three cells: linear functions exactly, and nothing is read beyond the field."""
+    matrix = np.array([[1.0, 2.0, 0.0], [-1.0, 0.5, 3.0], [0.2, 0.1, 1.0]])
+    x = inside(300, 1, cells)
+    read = cubic.interpolate(x, ORIGIN, SPACING, np.ascontiguousarray(points(cells) @ matrix))
+    np.testing.assert_allclose(read, x @ matrix, atol=1e-13)
+
+
+def test_error_falls_with_the_third_power_of_the_spacing() -> None:
+    """Keys 1981: the error is of third order, so halving h divides it by 8."""
+    x = np.random.default_rng(2).uniform(0.2, 0.8, (2000, 3))
+    errors = []
+    for n in (16, 32):
+        h, origin = np.full(3, 1.0 / n), np.zeros(3)
+        field = np.sin(5 * grid.grid_points((origin, h, np.full(3, n)))).copy()
+        errors.append(np.abs(cubic.interpolate(x, origin, h, field) - np.sin(5 * x)).max())
+    assert errors[0] / errors[1] == pytest.approx(8.0, rel=0.1)
+
+
+def sorted_cloud(n: int, dtype: type = np.float64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    x = inside(n, 3).astype(dtype)
+    values = np.random.default_rng(4).standard_normal((3, n)).astype(dtype)
+    start, order = partition(x, ORIGIN, SPACING, CELLS)
+    return np.ascontiguousarray(x[order].T), np.ascontiguousarray(values[:, order]), start
+
+
+def test_scatter_keeps_the_moments_0_1_and_2() -> None:
+    """Weights reproduce quadratics, so sum_points x^k w = x_p^k for k = 0, 1, 2 and their products."""
+    sx, values, start = sorted_cloud(700)
+    out = cubic.scatter(sx, values, start, ORIGIN, SPACING, CELLS)
+    at = points().reshape(-1, 3)
+    for power in ((0, 0, 0), (1, 0, 0), (0, 2, 0), (1, 1, 1), (2, 0, 2), (2, 2, 2)):
+        on_grid = (np.prod(at**power, axis=1)[:, None] * out.reshape(-1, 3)).sum(axis=0)
+        given = (np.prod(sx.T**power, axis=1) * values).sum(axis=1)
+        size = np.abs(np.prod(sx.T**power, axis=1) * values).sum()
+        assert np.abs(on_grid - given).max() < 1e-13 * size
+
+
+@pytest.mark.parametrize("cells", [(4, 5, 3), (2, 3, 3), (5, 7, 1)])
+def test_coarsening_keeps_the_moments_0_1_and_2(cells: tuple[int, int, int]) -> None:
+    """Along an axis of three coarse cells or more; with one or two, weights are linear and keep 0 and 1."""
+    field = np.random.default_rng(6).standard_normal((*(CELLS + 1), 2))
+    coarse = cubic.coarsen(field, np.array(cells))
+    wide = grid.grid_points((ORIGIN, SPACING * CELLS / cells, np.array(cells)))
+    most = [2 if n >= 3 else 1 for n in cells]
+    for power in ((0, 0, 0), (1, 1, 1), tuple(most), (most[0], 0, 1)):
+        before = (np.prod(points() ** power, axis=-1)[..., None] * field).sum(axis=(0, 1, 2))
+        after = (np.prod(wide**power, axis=-1)[..., None] * coarse).sum(axis=(0, 1, 2))
+        size = np.abs(np.prod(points() ** power, axis=-1)[..., None] * field).sum()
+        assert np.abs(after - before).max() < 1e-13 * size
+
+
+@pytest.mark.parametrize("cells", [(5, 7, 3), (1, 4, 5), (6, 5, 2)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_velocity_and_gradient_in_one_pass(
+    cells: tuple[int, int, int], dtype: type, tolerance: float
+) -> None:
+    """As one after the other, at the rows that are named and no others; short axes are linear, as there."""
+    x = inside(500, 7, cells).astype(dtype)
+    field = np.random.default_rng(8).standard_normal((*(np.array(cells) + 1), 3)).astype(dtype)
+    rows = np.random.default_rng(9).permutation(500)[:300]
+    u, du = np.full((500, 3), 7.0, dtype), np.full((500, 3, 3), 7.0, dtype)
+    both = differences.jacobian_and_field(field, SPACING, order=4)
+    cubic_gradient.interpolate(x, rows, ORIGIN, SPACING, both, u, du)
+    jacobian = differences.jacobian(field, SPACING, order=4)
+    exact, slope = (cubic.interpolate(x, ORIGIN, SPACING, f) for f in (field, jacobian))
+    scale = float(np.abs(jacobian).max())
+    np.testing.assert_allclose(u[rows], exact[rows], atol=4 * tolerance)
+    np.testing.assert_allclose(du[rows], slope[rows], atol=scale * tolerance)
+    others = np.setdiff1d(np.arange(500), rows)
+    assert (u[others] == 7.0).all() and (du[others] == 7.0).all()
+
+
+def test_scatter_is_the_transpose_of_interpolate() -> None:
+    """sum_points f scatter(v) = sum_p v interpolate(f)."""
+    sx, values, start = sorted_cloud(400)
+    field = np.random.default_rng(5).standard_normal((*(CELLS + 1), 3))
+    read = cubic.interpolate(np.ascontiguousarray(sx.T), ORIGIN, SPACING, field)
+    out = cubic.scatter(sx, values, start, ORIGIN, SPACING, CELLS)
+    assert (field * out).sum() == pytest.approx((read.T * values).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_number_of_threads_gives_the_same_bits(dtype: type) -> None:
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        pytest.skip("one processor")
+    sx, values, start = sorted_cloud(3000, dtype)
+    before, bits = numba.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            numba.set_num_threads(threads)
+            out = cubic.scatter(sx, values, start, ORIGIN, SPACING, CELLS)
+            x = sx.T.copy()
+            read, u, du = (
+                cubic.interpolate(x, ORIGIN, SPACING, out),
+                np.empty_like(x),
+                np.empty((3000, 3, 3), dtype),
+            )
+            both = differences.jacobian_and_field(out, SPACING)
+            cubic_gradient.interpolate(x, np.arange(3000), ORIGIN, SPACING, both, u, du)
+            coarse = cubic.coarsen(out, np.array([3, 4, 2]))
+            bits.append(b"".join(a.tobytes() for a in (out, read, u, du, coarse)))
+    finally:
+        numba.set_num_threads(before)
+    assert bits[0] == bits[1]

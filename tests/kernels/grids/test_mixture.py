@@ -1,0 +1,77 @@
+"""Means of what fills a cell, against the formulas written out in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ecs_fluid.kernels.grids.interpolation import scatter
+from ecs_fluid.kernels.grids.mixture import AMOUNTS, FIELDS, mix, share
+from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+
+
+def fields(shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, held: bool = False) -> np.ndarray:
+    """Fields (8, rows, points), temperatures held to 250 and 900 K."""
+    kind = shared.dtype.type
+    out = np.full((FIELDS, *shared.shape[:2]), np.nan, shared.dtype)
+    mix(shared, rest, warm, kind(250), kind(900), kind(2e-7), kind(10), held, out)
+    return out
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_means_of_partly_filled_cells(kind: type) -> None:
+    """Cells filled by 0 to 150 % with gas of 0.4 kg/m^3 at 800 K: 1/2 fuel, 1/4 flame, 1/8 smoke."""
+    filled = np.linspace(0.0, 1.5, 7).astype(kind)[None, :] * np.ones((5, 1), kind)
+    rest, warm = np.linspace(1.2, 1.0, 7).astype(kind), np.linspace(300, 310, 7).astype(kind)
+    shared = np.zeros((5, 7, AMOUNTS), kind)
+    mass = kind(0.4) * filled
+    for c, part in enumerate((filled, mass, mass - rest * filled, 800 * mass, mass / 2, mass / 4, mass / 8)):
+        shared[..., c] = part
+    air = np.maximum(1 - filled, 0) * rest
+    total = mass + air
+    T = (800 * mass + air * warm) / total
+    flame, smoke, rho = mass / 4 / total, mass / 8 / total, total / np.maximum(filled, 1)
+    expected = (
+        rho, mass - rest * filled, T, mass / 2 / total, flame, smoke,
+        2e-7 * flame * np.maximum(T**4 - warm**4, 0), 10 * rho * smoke,
+    )  # fmt: skip
+    # Some ten roundings; the light of a mixture barely warmer than the ambient cancels up to 4 digits.
+    for found, wanted in zip(fields(shared, rest, warm), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(kind).eps, atol=1e-30)
+
+
+def test_limits() -> None:
+    """Temperature and fractions stay within theirs; negative amounts count as zero where asked."""
+    rest, warm = np.ones(2), np.full(2, 300.0)
+    shared = np.zeros((1, 2, AMOUNTS))
+    shared[0, 0] = 1.0, 1.0, 0.0, 2000.0, 1.5, -0.5, 0.1
+    shared[0, 1] = -0.01, -0.01, 0.01, -3.0, 0.0, 0.0, 0.0
+    found = fields(shared, rest, warm, held=True)
+    assert found[2:6, 0, 0].tolist() == [900.0, 1.0, 0.0, pytest.approx(0.1)]
+    assert found[:3, 0, 1].tolist() == [1.0, 0.01, 300.0]
+
+
+@pytest.mark.parametrize("cells", [(1, 1, 1), (3, 4, 5), (6, 1, 2)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sharing_and_mixing_at_once_is_sharing_then_mixing(kind: type, cells: tuple) -> None:
+    """The sums are those of ``interpolation.scatter`` in another sequence, so equal but for rounding."""
+    count = np.array(cells)
+    draw = np.random.default_rng(3)
+    x = (draw.random((200, 3)) * [0.9, 0.8, 0.5] * count + 0.1).astype(kind)
+    mesh = np.zeros(3), np.ones(3), count
+    start, order = partition(x, *mesh)
+    amounts = draw.random((200, AMOUNTS)).astype(kind) * np.array(
+        [0.02, 0.02, 0.02, 8, 0.01, 0.005, 0.005], kind
+    )
+    points = count + 1
+    rest, warm = np.linspace(1.2, 1.0, points[2]).astype(kind), np.linspace(300, 310, points[2]).astype(kind)
+    inverse = 1.5
+    sums = scatter(gather_sorted(x, order), gather_sorted(amounts * kind(inverse), order), start, *mesh)
+    expected = fields(sums.reshape(-1, points[2], AMOUNTS), rest, warm)
+    out = np.full_like(expected, np.nan)
+    columns = np.ascontiguousarray(amounts.T)
+    fluid = rest, warm, kind(250), kind(900), kind(2e-7), kind(10)
+    share(x, columns, start, order, *mesh, inverse, *fluid, out)
+    # Sums of at most 200 terms, all positive; the light of the mixtures cancels up to 4 digits.
+    for found, wanted in zip(out, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e4 * np.finfo(kind).eps, atol=1e-30)

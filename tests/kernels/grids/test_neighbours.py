@@ -1,0 +1,122 @@
+"""Lists of neighbours: every particle within the reach once, none twice, zeros after the last."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from ecs_fluid.kernels.compiled.vectors import LANES
+from ecs_fluid.kernels.grids.neighbours import (
+    FINE,
+    GROUP,
+    MOST,
+    PADDING,
+    SPAN,
+    WIDTH,
+    box_of,
+    fill_list,
+    first_cell,
+    group_end,
+    lane_group,
+    runs_around,
+    stacked,
+)
+from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+
+
+@njit
+def members_and_lists(data, n, start, origin, spacing, cells, reach, first, ends, found, used):
+    """Groups from the row ``first`` on: their ends, and how often their lists name each row (column 4)."""
+    runs, near = np.empty((cells[0] * cells[1], 2), np.int64), np.ones(data.shape[0] * WIDTH)
+    box = np.empty((2, 3))
+    p, groups, cell, longest = first, 0, first_cell(first, start), 0
+    while p < n:
+        cell, end = group_end(p, n, start, cell)
+        box_of(data.T, p, end, box)
+        number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
+        while run < number:
+            count, run = fill_list(data, runs, number, run, near)
+            used[groups] += 1
+            longest = max(longest, count if count % PADDING == 0 else WIDTH)
+            for q in range(count):
+                row = int(near[4 * WIDTH + q])
+                # Rows are numbered from 1; what is filled up is zero in every column.
+                if row > 0:
+                    found[groups, row - 1] += 1
+                elif near[q] != 0 or near[3 * WIDTH + q] != 0:
+                    longest = WIDTH
+        ends[groups] = end
+        p, groups = end, groups + 1
+    return groups, longest
+
+
+CASES = [
+    (3000, (2, 1, 1)), (3000, (7, 6, 5)), (3000, (5, 4, 3)), (40, (9, 1, 2)), (1, (1, 1, 1))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "count"), CASES)
+def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> None:
+    """Also of particles outside the grid, of neighbourhoods that need several lists, and of groups over
+    several cells, which stay in one stack."""
+    draw = np.random.default_rng(2)
+    x = draw.random((n, 3)) * 1.2 - 0.1
+    grid = stacked(np.zeros(3), 1 / np.array(count), np.array(count))
+    start, order = partition(x, *grid)
+    sx = gather_sorted(x, order)
+    data = np.zeros((5, n + LANES))
+    data[:, :n] = [*sx, np.ones(n), np.arange(1.0, n + 1)]
+    ends, found, used = np.zeros(n, np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
+    first = n // 3
+    groups, longest = members_and_lists(data, n, start, *grid, 0.25, first, ends, found, used)
+    assert longest <= MOST
+    if count == (2, 1, 1):
+        assert used.max() > 1
+    assert found.max() == 1
+    begin = first
+    for group in range(groups):
+        assert 0 < ends[group] - begin <= GROUP
+        stack = np.searchsorted(start, [begin, ends[group] - 1], side="right") - 1
+        assert stack[0] // FINE == stack[1] // FINE
+        apart = np.linalg.norm(sx[:, begin : ends[group], None] - sx[:, None, :], axis=0)
+        assert found[group, (apart <= 0.25).any(axis=0)].all()
+        begin = ends[group]
+    assert begin == n
+
+
+@njit
+def lane_groups(rows, start, origin, spacing, cells, reach, width, ends, found):
+    """Groups for lanes: their ends, and how often their runs name each row."""
+    runs, box, p, groups = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3)), 0, 0
+    cell = first_cell(0, start)
+    while p < len(rows):
+        cell, end = lane_group(p, len(rows), start, cell, cells[2], width)
+        box_of(rows, p, end, box)
+        for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
+            found[groups, runs[run, 0] : runs[run, 1]] += 1
+        ends[groups] = end
+        p, groups = end, groups + 1
+    return groups
+
+
+@pytest.mark.parametrize(("n", "count"), CASES)
+def test_lanes_hold_rows_of_one_column_and_their_runs_all_neighbours_once(
+    n: int, count: tuple[int, int, int]
+) -> None:
+    """At most 16 rows, of at most SPAN cells of one column; nobody within reach is left out or met twice."""
+    x = np.random.default_rng(3).random((n, 3)) * 1.2 - 0.1
+    grid = stacked(np.zeros(3), 1 / np.array(count), np.array(count))
+    start, order = partition(x, *grid)
+    rows, reach, width = x[order], 0.21, 16
+    ends, found = np.zeros(n, np.int64), np.zeros((n, n), np.int64)
+    groups = lane_groups(rows, start, *grid, reach, width, ends, found)
+    assert ends[groups - 1] == n
+    cell = np.searchsorted(start, np.arange(n), side="right") - 1
+    for group, (first, last) in enumerate(zip([0, *ends[: groups - 1]], ends[:groups], strict=True)):
+        assert 0 < last - first <= width
+        assert cell[last - 1] - cell[first] < SPAN
+        assert cell[last - 1] // grid[2][2] == cell[first] // grid[2][2]
+        near = (np.linalg.norm(rows[first:last, None] - rows[None], axis=2) <= reach).any(axis=0)
+        assert found[group].max() == 1
+        assert (found[group][near] == 1).all()

@@ -1,0 +1,118 @@
+"""The articles' diffusion in index space: full stencil, conservation, dissipation, falloff."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.grids import grid, partition
+from ecs_fluid.kernels.vorticity import exchange
+
+
+def cloud(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random particles of different sizes with three values each."""
+    rng = np.random.default_rng(seed)
+    return rng.random((n, 3)) * (1.0, 0.7, 0.5), rng.normal(size=(n, 3)), rng.uniform(0.05, 0.1, n)
+
+
+def plane(h: float) -> tuple[np.ndarray, np.ndarray]:
+    """Square lattice of 96 x 96 particles at spacing h in [-48 h, 48 h], and r^2."""
+    axis = h * np.arange(-47.5, 48.0)
+    x = np.stack(np.meshgrid(axis, axis, [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    return x, (x * x).sum(axis=1)
+
+
+def index_rate(x, values, size, box, nu, **options) -> np.ndarray:
+    """``index_exchange`` for rows in table order."""
+    start, rows = partition.partition(x, *box)
+    columns = partition.gather_sorted(values.reshape(len(x), -1), rows)
+    rate = np.empty_like(columns)
+    sx, sizes = partition.gather_sorted(x, rows), partition.gather_sorted(size, rows)
+    exchange.index_exchange(sx, columns, sizes, start, box[2], nu, rate, **options)
+    return partition.scatter_sorted(rate, rows, np.empty_like(values))
+
+
+@pytest.mark.parametrize("reach", [None, 2.0, 4.0])
+def test_index_exchange_is_the_sum_over_the_27_cells(reach: float | None) -> None:
+    """Articles 1.6, all 13 neighbour pairs: 2 nu f (alpha_q - alpha_p) over cells at most 1 apart."""
+    x, values, size = cloud(300, seed=5)
+    count = np.array([4, 3, 5])
+    spacing = np.array([1.0, 0.7, 0.5]) / count
+    cell = np.minimum((x / spacing).astype(int), count - 1)
+    w = (np.abs(cell[:, None] - cell).max(axis=-1) <= 1).astype(float)
+    if reach is not None:
+        s2 = (size[:, None] ** 2 + size**2) / 2
+        w *= np.exp(-((x[:, None] - x) ** 2).sum(axis=-1) / (reach**2 * s2))
+    known = 2 * 0.3 * (w @ values - w.sum(axis=1)[:, None] * values)
+    rate = index_rate(x, values, size, (np.zeros(3), spacing, count), 0.3, reach=reach)
+    # 1e-8: polynomial exponential (3e-9) and the falloff below 1.6e-9 that is dropped.
+    np.testing.assert_allclose(rate, known, atol=1e-8 * np.abs(known).max())
+    single = index_rate(
+        x.astype(np.float32),
+        values.astype(np.float32),
+        size.astype(np.float32),
+        (np.zeros(3), spacing, count),
+        0.3,
+        reach=reach,
+    )
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, known, atol=1e-5 * np.abs(known).max())
+
+
+def test_total_decays_only_with_dissipation_and_then_at_the_rate_nu() -> None:
+    """D7: pairs are antisymmetric; with dissipation n Euler steps leave (1 - nu dt)^n of the total."""
+    x, values, size = cloud(200, seed=6)
+    box = grid.uniform_grid(*reduce.bounds(x), 200)
+    total, scale = values.sum(axis=0), np.abs(values).sum()
+    kept, lost = values.copy(), values.copy()
+    for _ in range(10):
+        kept = kept + 0.02 * index_rate(x, kept, size, box, 0.5)
+        lost = lost + 0.02 * index_rate(x, lost, size, box, 0.5, dissipation=True)
+    np.testing.assert_allclose(kept.sum(axis=0), total, atol=1e-13 * scale)
+    np.testing.assert_allclose(lost.sum(axis=0), total * (1 - 0.5 * 0.02) ** 10, atol=1e-13 * scale)
+
+
+def test_two_particles_exchange_equal_and_opposite_amounts() -> None:
+    """f = exp(-d^2 / 4 size^2) with d = size = 0.1 m: 2 nu exp(-1/4) times the difference of 3."""
+    x, size = np.array([[0.0, 0, 0], [0.1, 0, 0]]), np.full(2, 0.1)
+    rate = index_rate(x, np.array([1.0, 4.0]), size, (np.zeros(3), np.ones(3), np.ones(3, int)), 0.7)
+    given = 2 * 0.7 * math.exp(-0.25) * 3
+    np.testing.assert_allclose(rate, [given, -given], rtol=1e-8)
+    assert rate.sum() == 0
+
+
+def test_falloff_makes_diffusivity_independent_of_the_box() -> None:
+    """D8: cells of 6 and 12 particle sizes. Without falloff the growth goes with (cell size)^4 in a plane.
+
+    With falloff exp(-r^2 / 4 size^2) what lies beyond 6 sizes is 10 exp(-9) = 0.12 % of the second moment;
+    less than half of that is cut off, since a particle sees between 6 and 12 sizes on each side.
+    """
+    x, r2 = plane(1.0)
+    blob = np.exp(-r2 / 50)
+    growth = {}
+    for edge in (6, 12):
+        count = np.array([96 // edge, 96 // edge, 1])
+        box = (np.array([-48.0, -48.0, 0.0]), np.array([edge, edge, 1.0]), count)
+        for reach in (2.0, None):
+            rate = index_rate(x, blob, np.ones(len(x)), box, 1.0, reach=reach)
+            growth[edge, reach] = (rate * r2).sum() / blob.sum()
+    assert growth[12, 2.0] == pytest.approx(growth[6, 2.0], rel=2e-3)
+    # 2 nu times the lattice sum of r^2 exp(-r^2/4), which is pi 4^2 by the integral (to exp(-4 pi^2)).
+    assert growth[12, 2.0] == pytest.approx(2 * math.pi * 16, rel=1e-5)
+    assert growth[12, None] / growth[6, None] > 12
+
+
+def test_legacy_viscosity_depends_on_the_resolution() -> None:
+    """Trap 7: half the size and spacing with the same nu [1/s] diffuses a quarter as fast.
+
+    The diffusivity is nu times size^2 times a number of the stencil, so it is no viscosity in m^2/s.
+    """
+    growth = []
+    for h in (0.5, 0.25):
+        x, r2 = plane(h)
+        blob = np.exp(-r2 / 4)
+        box = (np.array([-48 * h, -48 * h, 0.0]), np.array([6 * h, 6 * h, 1.0]), np.array([16, 16, 1]))
+        rate = index_rate(x, blob, np.full(len(x), h), box, 1.0)
+        growth.append((rate * r2).sum() / blob.sum())
+    assert growth[0] / growth[1] == pytest.approx(4.0, rel=1e-2)

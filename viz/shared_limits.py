@@ -1,0 +1,233 @@
+"""What all frames of a movie share: the box the camera shows, the limits of the colours, the size of a puff.
+
+Found by looking through the frames once before drawing, so that nothing jumps while the movie plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE
+from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
+from ecs_fluid.viz.smoke import Puff, mean_spacing, puff
+from ecs_fluid.viz.style import LOOKS, Options
+
+TimedFrame = tuple[float, Frame]
+SAMPLES = 48  # frames that a survey of a long run looks at
+OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
+
+
+@dataclass(frozen=True)
+class View:
+    """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
+    the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
+    `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke; for a liquid,
+    its speed, m/s)."""
+
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    color_by: str | None
+    limits: tuple[float, float]
+    puff: Puff | None = None
+    clouds: tuple[str, ...] = ()
+    radii: dict[str, float] = field(default_factory=dict)
+    points: NDArray[np.float64] | None = None
+    painted: tuple[float, float] = (0.0, 1.0)
+
+
+class Stored(Protocol):
+    """A trajectory on disk: times, and frames read one at a time."""
+
+    @property
+    def times(self) -> Sequence[float]: ...
+    def __len__(self) -> int: ...
+    def frame(self, index: int) -> Frame: ...
+
+
+class Recording(Sequence[TimedFrame]):
+    """The frames of a stored trajectory as (time, frame), read when asked for; `rows` picks some of them."""
+
+    def __init__(self, stored: Stored, rows: Sequence[int] | None = None) -> None:
+        self._stored = stored
+        self._rows = range(len(stored)) if rows is None else rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> TimedFrame: ...
+    @overload
+    def __getitem__(self, index: slice) -> Recording: ...
+    def __getitem__(self, index: int | slice) -> TimedFrame | Recording:
+        if isinstance(index, slice):
+            return Recording(self._stored, self._rows[index])
+        row = self._rows[index]
+        return float(self._stored.times[row]), self._stored.frame(row)
+
+
+def is_vortons(columns: Columns) -> bool:
+    """Vortons carry strength; whatever does not is a tracer."""
+    return "Strength.alpha" in columns
+
+
+def is_cloud(columns: Columns) -> bool:
+    """Tracers, which are drawn as smoke."""
+    return "Position.x" in columns and "Pose.q" not in columns and not is_vortons(columns)
+
+
+def kept(frame: Frame, options: Options) -> Frame:
+    """The populations of `frame` that the options ask for."""
+    if options.populations is None:
+        return frame
+    for name in options.populations:
+        if name not in frame:
+            raise choose("population", name, frame)
+    return {name: frame[name] for name in options.populations}
+
+
+def survey(frames: Iterable[TimedFrame], options: Options) -> View:
+    """Look through the frames (some 48 of them, evenly, if they are a sequence) and fix what they share.
+
+    The box holds the central 99 % of every population along each axis, so that one stray particle does not
+    shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises FluidError if no frame
+    has a particle, or none has the colour asked for.
+    """
+    if isinstance(frames, Sequence) and len(frames) > SAMPLES:
+        rows = np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))
+        frames = _picked(frames, rows.tolist())
+    seen = _Seen(options)
+    for _, frame in frames:
+        seen.add(frame)
+    return seen.view()
+
+
+def _picked(frames: Sequence[TimedFrame], rows: list[int]) -> Iterator[TimedFrame]:
+    for row in rows:
+        yield frames[row]
+
+
+class _Seen:
+    """What a survey has gathered so far."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.look = options, LOOKS[options.look]
+        self.lo, self.hi = np.full(3, np.inf), np.full(3, -np.inf)
+        self.names: set[str] = set()
+        self.ranges: dict[str, tuple[float, float]] = {}
+        self.rows: dict[str, int] = {}
+        self.puff: Puff | None = None
+        self.most = 0
+        self.clouds: dict[str, None] = {}
+        self.radii: dict[str, float] = {}
+        self.points: list[NDArray] = []
+
+    def add(self, frame: Frame) -> None:
+        from ecs_fluid.viz.bodies import bodies_in, extent  # which imports PyVista
+
+        # Of all populations, drawn or not: a cloud keeps its tint when it is drawn alone.
+        self.clouds |= {name: None for name, columns in frame.items() if is_cloud(columns)}
+        tracers = []
+        for _, bodies in bodies_in(kept(frame, self.options), self.options.hulls or {}):
+            self._enclose(extent(bodies))
+        for name, columns, x in drawable(kept(frame, self.options)):
+            if not np.isfinite(x).all():
+                raise FluidError(
+                    f"population {name} has a position that is not a finite number; it cannot be drawn"
+                )
+            lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
+            self._enclose(x[:: -(-len(x) // OUTLINE)], lo, hi)
+            self.names.update(known_scalars(columns))
+            for colour in self._colours(columns):
+                self._widen(colour, scalar(columns, colour))
+            # The fullest frame sets the sizes: a fountain starts with a handful of tracers.
+            if len(x) > self.rows.get(name, 0):
+                self.rows[name] = len(x)
+                self.radii[name] = _radius(columns)
+            if is_cloud(columns):
+                tracers.append(x)
+                for column in {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns):
+                    self._widen(column, columns[column])
+                if self.look.paint == "liquid" and has_scalar(columns, "speed"):
+                    self._widen("speed", scalar(columns, "speed"))
+        if sum(map(len, tracers)) > self.most:
+            x = np.concatenate(tracers)
+            self.most = len(x)
+            # Few tracers show as lumps: their puffs overlap more, at the price of detail they lack.
+            wider = min(max((20_000 / len(x)) ** (1 / 6), 1.0), 1.6)
+            self.puff = puff(x, self.look.depth, wider * self.look.softness)
+
+    def _enclose(self, x: NDArray, lo: NDArray | None = None, hi: NDArray | None = None) -> None:
+        """Widen the box to lo and hi, those of the points by default, and keep the points for the camera."""
+        self.lo = np.minimum(self.lo, x.min(axis=0) if lo is None else lo)
+        self.hi = np.maximum(self.hi, x.max(axis=0) if hi is None else hi)
+        self.points.append(np.asarray(x, dtype=np.float64))
+
+    def _colours(self, columns: Columns) -> list[str]:
+        if self.options.color_by is not None:
+            return [self.options.color_by] if has_scalar(columns, self.options.color_by) else []
+        return [
+            name for name in ("vorticity", "strength") if is_vortons(columns) and has_scalar(columns, name)
+        ]
+
+    def _widen(self, name: str, values: NDArray) -> None:
+        finite = values[np.isfinite(values)]
+        if len(finite):
+            lo, hi = np.percentile(finite, [0.5, 99.5])
+            before = self.ranges.get(name, (np.inf, -np.inf))
+            self.ranges[name] = (min(before[0], float(lo)), max(before[1], float(hi)))
+
+    def view(self) -> View:
+        if not np.isfinite(self.lo).all():
+            raise FluidError("there is nothing to draw: no population of these frames has a particle in it")
+        color_by = self.options.color_by
+        of_particles = self.options.what in ("particles", "glyphs")
+        if color_by is not None and of_particles and color_by not in self.ranges:
+            raise choose("colour", color_by, self.names)
+        if color_by is None and of_particles:
+            color_by = next((name for name in ("vorticity", "strength") if name in self.ranges), None)
+        return View(
+            self.lo, self.hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
+            self.puff, tuple(self.clouds), self.radii,
+            np.clip(np.concatenate(self.points), self.lo, self.hi), self._painted(),
+        )  # fmt: skip
+
+    def _painted(self) -> tuple[float, float]:
+        if self.look.paint == "fire":
+            return self.ranges.get(FLAME, (0.0, 1.0))[1], self.ranges.get(SMOKE, (0.0, 1.0))[1]
+        name = "speed" if self.look.paint == "liquid" else PAINTED.get(self.look.paint, "")
+        return limits(name, *self.ranges.get(name, (0.0, 1.0)))
+
+
+def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:
+    """Colour range for values from `lo` to `hi`: magnitudes start at 0, signed values are symmetric about
+    0."""
+    if is_signed(lo, hi):
+        most = max(-lo, hi)
+        return -most, most
+    if name in ("speed", "vorticity", "strength"):
+        lo = 0.0
+    if hi - lo <= 1e-6 * max(abs(lo), abs(hi)):
+        pad = 0.5 * abs(hi) if hi else 0.5
+        return lo - pad, hi + pad
+    return lo, hi
+
+
+def is_signed(lo: float, hi: float) -> bool:
+    """Whether a range lies on both sides of 0 (by more than a tenth), so that 0 deserves the middle
+    colour."""
+    return lo < 0.0 < hi and min(-lo, hi) > 0.1 * max(-lo, hi)
+
+
+def _radius(columns: Columns) -> float:
+    """Radius [m] at which particles are drawn: beads on a lattice do not quite touch."""
+    if "Volume.volume" in columns and is_vortons(columns):
+        return 0.34 * float(np.cbrt(np.median(columns["Volume.volume"])))
+    if "CoreRadius.sigma" in columns:
+        return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
+    return 0.22 * mean_spacing(np.asarray(columns["Position.x"]))
