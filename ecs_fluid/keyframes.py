@@ -21,7 +21,7 @@ class Keyed(Settings):
     """
 
     keys: list[tuple[float, float | list[float]]] = Field(min_length=1, description="[time s, value] pairs")
-    between: Literal["linear", "step"] = Field("linear", description="law between two keys")
+    between: Literal["linear", "step"] = Field(default="linear", description="law between two keys")
 
     @model_validator(mode="after")
     def _ordered(self) -> Keyed:

@@ -66,14 +66,14 @@ class Active:
 class WorldOptions(Settings):
     """Clock, arithmetic and seed of a world."""
 
-    dt: float = Field(1 / 30, gt=0, description="time step of a tick, s")
+    dt: float = Field(default=1 / 30, gt=0, description="time step of a tick, s")
     integrator: Literal["euler", "rk2", "rk3", "rk4"] = Field(
-        "rk2", description="Runge-Kutta method of order 1 to 4 for every rate"
+        default="rk2", description="Runge-Kutta method of order 1 to 4 for every rate"
     )
-    precision: Literal["single", "double"] = Field("single", description="float32 or float64 tables")
-    seed: int = Field(1, ge=0, lt=2**63, description="seed of all random numbers")
+    precision: Literal["single", "double"] = Field(default="single", description="float32 or float64 tables")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of all random numbers")
     debug: bool = Field(
-        False, description="poison derived tables each tick and catch undeclared writes (slow)"
+        default=False, description="poison derived tables each tick and catch undeclared writes (slow)"
     )
 
 

@@ -47,13 +47,19 @@ class AmbientSystem(System):
     phase = "prepare"
     distribution = "rows"
 
-    gravity: KeyedVector = Field((0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time")
-    density: float = Field(1.2, gt=0, le=1e6, description="reference density, kg/m^3")
-    temperature: float = Field(300.0, gt=0, le=1e6, description="reference temperature, K")
-    law: Literal["none", "ideal_gas", "liquid"] = Field("none", description="equation of state")
-    expansion: float = Field(2.1e-4, ge=0, le=1, description="expansion coefficient of a liquid, 1/K")
-    density_profile: Profile | None = Field(None, description="density over height, [[m, kg/m^3], ...]")
-    temperature_profile: Profile | None = Field(None, description="temperature over height, [[m, K], ...]")
+    gravity: KeyedVector = Field(
+        default=(0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time"
+    )
+    density: float = Field(default=1.2, gt=0, le=1e6, description="reference density, kg/m^3")
+    temperature: float = Field(default=300.0, gt=0, le=1e6, description="reference temperature, K")
+    law: Literal["none", "ideal_gas", "liquid"] = Field(default="none", description="equation of state")
+    expansion: float = Field(default=2.1e-4, ge=0, le=1, description="expansion coefficient of a liquid, 1/K")
+    density_profile: Profile | None = Field(
+        default=None, description="density over height, [[m, kg/m^3], ...]"
+    )
+    temperature_profile: Profile | None = Field(
+        default=None, description="temperature over height, [[m, K], ...]"
+    )
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

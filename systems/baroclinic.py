@@ -78,14 +78,20 @@ class BaroclinicSystem(System):
     adds = (StrengthRate,)
     phase = "rates"
 
-    model: Literal["boussinesq", "full"] = Field("boussinesq", description="small or any density differences")
-    gradient: Literal["neighbours", "grid"] = Field("neighbours", description="where gradients come from")
-    reach: float = Field(1.5, gt=0, le=10, description="distance at which neighbours end, core radii")
-    walls: Literal["mirror", "poison", "none"] = Field(
-        "mirror", description="what gradients take walls of containers for"
+    model: Literal["boussinesq", "full"] = Field(
+        default="boussinesq", description="small or any density differences"
     )
-    smoothing: float = Field(0.2, gt=0, le=1, description="full: weight of the newest acceleration, 1")
-    dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+    gradient: Literal["neighbours", "grid"] = Field(
+        default="neighbours", description="where gradients come from"
+    )
+    reach: float = Field(default=1.5, gt=0, le=10, description="distance at which neighbours end, core radii")
+    walls: Literal["mirror", "poison", "none"] = Field(
+        default="mirror", description="what gradients take walls of containers for"
+    )
+    smoothing: float = Field(
+        default=0.2, gt=0, le=1, description="full: weight of the newest acceleration, 1"
+    )
+    dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
 
     def added(self, world: World) -> None:
         """Gravity comes from the ambient, gradients on the grid from the transfer, accelerations from

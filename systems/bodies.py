@@ -50,9 +50,10 @@ class BodyScript(Settings):
     """Where a scripted body is over time, and how it is turned."""
 
     name: Name = Field(description="entity of one scripted body")
-    center: KeyedVector | None = Field(None, description="centre of mass, m; may be keyed in time")
+    center: KeyedVector | None = Field(default=None, description="centre of mass, m; may be keyed in time")
     rotation: KeyedVector | None = Field(
-        None, description="rotation vector, axis times angle, rad; may be keyed in time, over whole turns too"
+        default=None,
+        description="rotation vector, axis times angle, rad; may be keyed in time, over whole turns too",
     )
 
     @model_validator(mode="after")
@@ -83,11 +84,15 @@ class BodySystem(System):
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
 
-    gravity: KeyedVector = Field((0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time")
-    substeps: int = Field(8, ge=1, le=MOST_SUBSTEPS, description="least substeps of a tick")
-    sweeps: int = Field(100, ge=1, le=10_000, description="most sweeps of the impulse solver per substep")
+    gravity: KeyedVector = Field(
+        default=(0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time"
+    )
+    substeps: int = Field(default=8, ge=1, le=MOST_SUBSTEPS, description="least substeps of a tick")
+    sweeps: int = Field(
+        default=100, ge=1, le=10_000, description="most sweeps of the impulse solver per substep"
+    )
     least_bounce: float = Field(
-        0.01,
+        default=0.01,
         ge=0,
         description="approach speed below which nothing bounces, m/s; at least 2 g h of a substep h",
     )

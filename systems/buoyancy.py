@@ -62,8 +62,10 @@ class BuoyancySystem(System):
     phase = "move"
     before = (BodySystem,)
 
-    added_mass: bool = Field(True, description="fluid is accelerated along with bodies")
-    local: bool = Field(True, description="particles with a density count, not the ambient fluid alone")
+    added_mass: bool = Field(default=True, description="fluid is accelerated along with bodies")
+    local: bool = Field(
+        default=True, description="particles with a density count, not the ambient fluid alone"
+    )
 
     def added(self, world: World) -> None:
         """Gravity and density at rest come from the ambient, that of particles from the transfer."""

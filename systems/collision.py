@@ -72,11 +72,16 @@ class CollisionSystem(System):
     phase = "constrain"
     distribution = "ranks"
 
-    clearance: float = Field(0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m")
-    restitution: float = Field(
-        0.0, ge=0, le=1, description="part of the normal velocity that inertial particles keep, reversed, 1"
+    clearance: float = Field(
+        default=0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m"
     )
-    on: tuple[Name, ...] = Field((), description="entities it works on; default all particles")
+    restitution: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="part of the normal velocity that inertial particles keep, reversed, 1",
+    )
+    on: tuple[Name, ...] = Field(default=(), description="entities it works on; default all particles")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

@@ -53,8 +53,12 @@ class ConductionSystem(System):
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
 
     reach: float = Field(gt=0, le=1e6, description="depth of the layer of fluid that touches a body, m")
-    heat_capacity: float = Field(1005.0, gt=0, le=1e9, description="heat capacity c_p of the fluid, J/(kg K)")
-    open_air: bool = Field(False, description="bodies lose heat to the ambient where there are no particles")
+    heat_capacity: float = Field(
+        default=1005.0, gt=0, le=1e9, description="heat capacity c_p of the fluid, J/(kg K)"
+    )
+    open_air: bool = Field(
+        default=False, description="bodies lose heat to the ambient where there are no particles"
+    )
 
     def added(self, world: World) -> None:
         """Vortons have a temperature, and the density follows it."""

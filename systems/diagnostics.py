@@ -61,10 +61,12 @@ class DiagnosticsSystem(System):
     writes = (VelocityHistory,)
     phase = "observe"
 
-    every: int = Field(10, ge=0, description="ticks from one record to the next; 0 keeps none")
-    pair_limit: int = Field(4000, ge=0, description="most vortons for pair sums during a run")
-    jerk: bool = Field(False, description="keep two former velocities per vorton and record the mean jerk")
-    budget: bool = Field(False, description="record what every system does to the invariants")
+    every: int = Field(default=10, ge=0, description="ticks from one record to the next; 0 keeps none")
+    pair_limit: int = Field(default=4000, ge=0, description="most vortons for pair sums during a run")
+    jerk: bool = Field(
+        default=False, description="keep two former velocities per vorton and record the mean jerk"
+    )
+    budget: bool = Field(default=False, description="record what every system does to the invariants")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

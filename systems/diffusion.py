@@ -39,12 +39,15 @@ class DiffusionSystem(System):
     distribution = "ranks"
 
     viscosity: float = Field(ge=0, description="kinematic viscosity, m^2/s (1/s with index_space)")
-    method: Literal["pse", "core_spreading", "index_space"] = Field("pse", description="how to diffuse")
-    order: Literal[2, 4] = Field(2, description="order of the exchange kernel in eps")
-    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps, core radii")
-    dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+    method: Literal["pse", "core_spreading", "index_space"] = Field(
+        default="pse", description="how to diffuse"
+    )
+    order: Literal[2, 4] = Field(default=2, description="order of the exchange kernel in eps")
+    radius: float = Field(default=1.0, gt=0, le=10, description="exchange radius eps, core radii")
+    dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
     dissipation: bool = Field(
-        False, description="index_space only: also lose viscosity * alpha per second, as the articles do"
+        default=False,
+        description="index_space only: also lose viscosity * alpha per second, as the articles do",
     )
 
     def added(self, world: World) -> None:

@@ -60,13 +60,21 @@ class DragSystem(System):
     before = (BodySystem,)
 
     law: Literal["stokes", "schiller_naumann", "constant"] = Field(
-        "schiller_naumann", description="drag coefficient as a function of the Reynolds number"
+        default="schiller_naumann", description="drag coefficient as a function of the Reynolds number"
     )
-    viscosity: float = Field(1.5e-5, gt=0, le=1e6, description="kinematic viscosity of the fluid, m^2/s")
-    coefficient: float = Field(0.47, ge=0, le=100, description="drag coefficient of the law 'constant', 1")
-    flow: bool = Field(True, description="relative to the velocity that the vortons give, not to rest")
-    torque: bool = Field(True, description="the spin is stopped too")
-    lift: float = Field(0.0, ge=0, le=10, description="factor of the lift by spin, 1; 0 leaves it out")
+    viscosity: float = Field(
+        default=1.5e-5, gt=0, le=1e6, description="kinematic viscosity of the fluid, m^2/s"
+    )
+    coefficient: float = Field(
+        default=0.47, ge=0, le=100, description="drag coefficient of the law 'constant', 1"
+    )
+    flow: bool = Field(
+        default=True, description="relative to the velocity that the vortons give, not to rest"
+    )
+    torque: bool = Field(default=True, description="the spin is stopped too")
+    lift: float = Field(
+        default=0.0, ge=0, le=10, description="factor of the lift by spin, 1; 0 leaves it out"
+    )
 
     def added(self, world: World) -> None:
         """The density is the ambient's."""

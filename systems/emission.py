@@ -55,37 +55,48 @@ class Emitter(Settings):
 
     name: Name
     into: Name = Field(description="entity that gets the particles")
-    rate: KeyedNumber = Field(60.0, description="particles per second, 1/s, 0 to 1e9; may be keyed in time")
-    center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the emitter, m; may be keyed in time")
-    shape: Literal["box", "sphere", "disc"] = Field(
-        "box", description="region of birth: box or ellipsoid of the size `spread`, disc across z"
+    rate: KeyedNumber = Field(
+        default=60.0, description="particles per second, 1/s, 0 to 1e9; may be keyed in time"
     )
-    spread: Widths = Field((0.0, 0.0, 0.0), description="full widths of the region along x, y, z, m")
-    velocity: Point = Field((0.0, 0.0, 0.0), description="own velocity of inertial particles, m/s")
-    velocity_spread: Widths = Field((0.0, 0.0, 0.0), description="full widths of its random part, m/s")
-    strength: Point = Field((0.0, 0.0, 0.0), description="strength of a vorton, m^3/s")
-    strength_spread: Widths = Field((0.0, 0.0, 0.0), description="full widths of its random part, m^3/s")
-    core: float = Field(0.1, ge=1e-6, le=1e6, description="core radius of a vorton, m")
+    center: KeyedVector = Field(
+        default=(0.0, 0.0, 0.0), description="middle of the emitter, m; may be keyed in time"
+    )
+    shape: Literal["box", "sphere", "disc"] = Field(
+        default="box", description="region of birth: box or ellipsoid of the size `spread`, disc across z"
+    )
+    spread: Widths = Field(default=(0.0, 0.0, 0.0), description="full widths of the region along x, y, z, m")
+    velocity: Point = Field(default=(0.0, 0.0, 0.0), description="own velocity of inertial particles, m/s")
+    velocity_spread: Widths = Field(
+        default=(0.0, 0.0, 0.0), description="full widths of its random part, m/s"
+    )
+    strength: Point = Field(default=(0.0, 0.0, 0.0), description="strength of a vorton, m^3/s")
+    strength_spread: Widths = Field(
+        default=(0.0, 0.0, 0.0), description="full widths of its random part, m^3/s"
+    )
+    core: float = Field(default=0.1, ge=1e-6, le=1e6, description="core radius of a vorton, m")
     volume: float | None = Field(
-        None, gt=0, le=1e18, description="volume of a vorton, m^3; default 4/3 pi core^3"
+        default=None, gt=0, le=1e18, description="volume of a vorton, m^3; default 4/3 pi core^3"
     )
     density: KeyedNumber | None = Field(
-        None, description="density, kg/m^3, may be keyed in time; default ambient, or by the temperature"
+        default=None,
+        description="density, kg/m^3, may be keyed in time; default ambient, or by the temperature",
     )
     temperature: KeyedNumber | None = Field(
-        None, description="temperature, K; may be keyed in time; default ambient"
+        default=None, description="temperature, K; may be keyed in time; default ambient"
     )
-    fuel: Fraction = Field(0.0, description="mass fraction of fuel, 1")
-    flame: Fraction = Field(0.0, description="mass fraction of flame, 1")
-    smoke: Fraction = Field(0.0, description="mass fraction of smoke, 1")
+    fuel: Fraction = Field(default=0.0, description="mass fraction of fuel, 1")
+    flame: Fraction = Field(default=0.0, description="mass fraction of flame, 1")
+    smoke: Fraction = Field(default=0.0, description="mass fraction of smoke, 1")
     attached: Name | None = Field(
-        None,
+        default=None,
         description="entity (particles, bodies) that carries it along: center counts from its mean position",
     )
-    start: float = Field(0.0, ge=0, le=1e9, description="time of the first particle, s")
-    stop: float | None = Field(None, gt=0, le=1e9, description="time of the last particle, s; default never")
+    start: float = Field(default=0.0, ge=0, le=1e9, description="time of the first particle, s")
+    stop: float | None = Field(
+        default=None, gt=0, le=1e9, description="time of the last particle, s; default never"
+    )
     limit: int | None = Field(
-        None, ge=0, le=50_000_000, description="most particles given off in all; default no limit"
+        default=None, ge=0, le=50_000_000, description="most particles given off in all; default no limit"
     )
 
     @model_validator(mode="after")

@@ -21,7 +21,7 @@ class WindSystem(System):
     distribution = "rows"
 
     velocity: KeyedVector = Field(description="wind velocity, m/s; may be keyed in time")
-    on: tuple[Name, ...] = Field((), description="entities blown by it; default all")
+    on: tuple[Name, ...] = Field(default=(), description="entities blown by it; default all")
 
     def added(self, world: World) -> None:
         """Refuse names of entities that do not exist."""
@@ -58,7 +58,9 @@ class InertiaSystem(System):
     phase = "rates"
     distribution = "rows"
 
-    drag: float = Field(0.0, ge=0, description="rate at which the own velocity is lost to the fluid, 1/s")
+    drag: float = Field(
+        default=0.0, ge=0, description="rate at which the own velocity is lost to the fluid, 1/s"
+    )
 
     def process(self, dt: float) -> None:
         """Add own velocities, and their drag."""
@@ -79,9 +81,11 @@ class AccelerateSystem(System):
     distribution = "rows"
 
     acceleration: KeyedVector = Field(
-        (0.0, 0.0, -9.81), description="acceleration, m/s^2; may be keyed in time"
+        default=(0.0, 0.0, -9.81), description="acceleration, m/s^2; may be keyed in time"
     )
-    on: tuple[Name, ...] = Field((), description="entities that feel it; default all with an own velocity")
+    on: tuple[Name, ...] = Field(
+        default=(), description="entities that feel it; default all with an own velocity"
+    )
 
     def added(self, world: World) -> None:
         """An own velocity needs the InertiaSystem to move anything."""

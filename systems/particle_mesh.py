@@ -88,12 +88,16 @@ class TransferSystem(System):
     phase = "prepare"
     after = (AmbientSystem,)
 
-    kernel: Literal["linear", "m4"] = Field("linear", description="shape of a particle on the grid")
+    kernel: Literal["linear", "m4"] = Field(default="linear", description="shape of a particle on the grid")
     cell: float | None = Field(
-        None, gt=0, le=1e6, description="edge of the cells, m; default from the mean particle volume"
+        default=None, gt=0, le=1e6, description="edge of the cells, m; default from the mean particle volume"
     )
-    absorption: float = Field(0.5, ge=0, le=1e6, description="absorption coefficient of pure flame, 1/m")
-    extinction: float = Field(10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg")
+    absorption: float = Field(
+        default=0.5, ge=0, le=1e6, description="absorption coefficient of pure flame, 1/m"
+    )
+    extinction: float = Field(
+        default=10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg"
+    )
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
@@ -236,9 +240,9 @@ class SamplingSystem(System):
     needs_fields = False
 
     take: tuple[Literal["density", "temperature", "species"], ...] = Field(
-        ("density", "temperature", "species"), description="what the tracers take"
+        default=("density", "temperature", "species"), description="what the tracers take"
     )
-    on: tuple[Name, ...] = Field((), description="entities that take it; default all tracers")
+    on: tuple[Name, ...] = Field(default=(), description="entities that take it; default all tracers")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

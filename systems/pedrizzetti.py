@@ -38,8 +38,8 @@ class AlignmentSystem(System):
     rate: float = Field(
         ge=0, le=1e9, description="rate of turning, 1/s; about a tenth of the largest |grad u|"
     )
-    corrected: bool = Field(True, description="keep the length of every strength")
-    every: int = Field(1, ge=1, description="ticks from one application to the next")
+    corrected: bool = Field(default=True, description="keep the length of every strength")
+    every: int = Field(default=1, ge=1, description="ticks from one application to the next")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

@@ -66,16 +66,24 @@ class ReactionSystem(System):
     phase = "constrain"
     after = ("CollisionSystem", "BoundarySystem")
 
-    linear: Source = Field("tracers", description="where the change of the velocity comes from")
-    angular: Source = Field("none", description="where the change of the spin comes from")
+    linear: Source = Field(default="tracers", description="where the change of the velocity comes from")
+    angular: Source = Field(default="none", description="where the change of the spin comes from")
     tracer_mass: float | None = Field(
-        None, gt=0, le=1e9, description="mass of fluid that a tracer stands for, kg; density times its volume"
+        default=None,
+        gt=0,
+        le=1e9,
+        description="mass of fluid that a tracer stands for, kg; density times its volume",
     )
     contact: Literal["sliding", "sticking"] = Field(
-        "sliding", description="tracers give what points into the surface, or all of their relative velocity"
+        default="sliding",
+        description="tracers give what points into the surface, or all of their relative velocity",
     )
-    density: float = Field(1.0, gt=0, le=1e6, description="density of the fluid around vortons, kg/m^3")
-    on: tuple[Name, ...] = Field((), description="tracers that count; default all particles without strength")
+    density: float = Field(
+        default=1.0, gt=0, le=1e6, description="density of the fluid around vortons, kg/m^3"
+    )
+    on: tuple[Name, ...] = Field(
+        default=(), description="tracers that count; default all particles without strength"
+    )
 
     def added(self, world: World) -> None:
         """Particles remember whom they met."""

@@ -35,7 +35,7 @@ class ReformulationSystem(System):
     phase = "rates"
 
     g: float = Field(
-        0.2, ge=0.0, le=1 / 3, description="part of the stretching that goes into the core radius, 1"
+        default=0.2, ge=0.0, le=1 / 3, description="part of the stretching that goes into the core radius, 1"
     )
 
     def process(self, dt: float) -> None:

@@ -59,15 +59,17 @@ class RemeshSystem(System):
     phase = "observe"
     after = ("*",)
 
-    every: int = Field(10, ge=1, description="ticks from one remeshing to the next")
+    every: int = Field(default=10, ge=1, description="ticks from one remeshing to the next")
     spacing: float | None = Field(
-        None, gt=0, le=1e9, description="lattice spacing, m; default: so that the core radius stays"
+        default=None, gt=0, le=1e9, description="lattice spacing, m; default: so that the core radius stays"
     )
-    overlap: float = Field(1.5, ge=0.5, le=10, description="core radius of the new vortons, spacings")
-    weights: Literal["m4_prime", "linear"] = Field("m4_prime", description="how strengths are shared")
-    loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1")
+    overlap: float = Field(default=1.5, ge=0.5, le=10, description="core radius of the new vortons, spacings")
+    weights: Literal["m4_prime", "linear"] = Field(default="m4_prime", description="how strengths are shared")
+    loss: float = Field(
+        default=1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1"
+    )
     on: tuple[Name, ...] = Field(
-        (), description="entities it works on; default all vortons but those of bodies"
+        default=(), description="entities it works on; default all vortons but those of bodies"
     )
 
     def __init__(self, **parameters: Any) -> None:

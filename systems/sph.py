@@ -74,23 +74,30 @@ class SphSystem(System):
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
-    viscosity: float = Field(0.0, ge=0, le=1e3, description="kinematic viscosity, m^2/s")
-    artificial: float = Field(0.05, ge=0, le=10, description="artificial viscosity over c R / 20, 1")
+    viscosity: float = Field(default=0.0, ge=0, le=1e3, description="kinematic viscosity, m^2/s")
+    artificial: float = Field(default=0.05, ge=0, le=10, description="artificial viscosity over c R / 20, 1")
     sound_speed: float | None = Field(
-        None, gt=0, le=1e6, description="speed of sound c, m/s; default 10 sqrt(g H)"
+        default=None, gt=0, le=1e6, description="speed of sound c, m/s; default 10 sqrt(g H)"
     )
     gravity: KeyedVector | None = Field(
-        None,
+        default=None,
         description="gravity, m/s^2; may be keyed in time; default the AmbientSystem's, or (0, 0, -9.81)",
     )
     surrounding: float = Field(
-        0.0, ge=0, le=1e6, description="density of what is around the liquid, kg/m^3; it takes weight away"
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="density of what is around the liquid, kg/m^3; it takes weight away",
     )
-    support: float = Field(2.6, ge=2.2, le=4, description="reach of the kernel over the spacing, 1")
-    courant: float = Field(0.6, gt=0, le=1, description="step over the time sound takes for half a reach, 1")
-    steps: int = Field(0, ge=0, le=MOST_STEPS, description="steps per tick; 0 takes as many as needed")
+    support: float = Field(default=2.6, ge=2.2, le=4, description="reach of the kernel over the spacing, 1")
+    courant: float = Field(
+        default=0.6, gt=0, le=1, description="step over the time sound takes for half a reach, 1"
+    )
+    steps: int = Field(
+        default=0, ge=0, le=MOST_STEPS, description="steps per tick; 0 takes as many as needed"
+    )
     hydrostatic: tuple[Name, ...] = Field(
-        (), description="entities that are compressed by their own weight when the first tick begins"
+        default=(), description="entities that are compressed by their own weight when the first tick begins"
     )
 
     def __init__(self, **parameters: Any) -> None:

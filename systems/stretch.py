@@ -27,9 +27,11 @@ class StretchSystem(System):
     distribution = "rows"
 
     scheme: Literal["transposed", "classical", "mixed", "none"] = Field(
-        "transposed", description="form of the stretching term"
+        default="transposed", description="form of the stretching term"
     )
-    rate: float = Field(1.0, ge=0.0, le=1.0, description="factor on the physical rate, 1; articles 0.5")
+    rate: float = Field(
+        default=1.0, ge=0.0, le=1.0, description="factor on the physical rate, 1; articles 0.5"
+    )
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""

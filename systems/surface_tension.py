@@ -53,18 +53,23 @@ class SurfaceTensionSystem(System):
     after = (SurfaceSystem,)
 
     surface_tension: float = Field(gt=0, le=1e6, description="surface tension, N/m")
-    density: float = Field(1000.0, gt=0, le=1e6, description="density of the liquid, kg/m^3")
+    density: float = Field(default=1000.0, gt=0, le=1e6, description="density of the liquid, kg/m^3")
     surrounding: float | None = Field(
-        None, gt=0, le=1e6, description="density of what is around it, kg/m^3; default that of the liquid"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="density of what is around it, kg/m^3; default that of the liquid",
     )
     gravity: KeyedVector | None = Field(
-        None,
+        default=None,
         description="gravity, m/s^2, which counts where densities differ; default the AmbientSystem's, or "
         "(0, 0, -9.81)",
     )
-    on: Name = Field("surface", description="entity of the surface's vortons")
-    overlap: float = Field(1.5, ge=1, le=10, description="core radius of its vortons, in spacings")
-    loss: float = Field(1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1")
+    on: Name = Field(default="surface", description="entity of the surface's vortons")
+    overlap: float = Field(default=1.5, ge=1, le=10, description="core radius of its vortons, in spacings")
+    loss: float = Field(
+        default=1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1"
+    )
 
     @property
     def sheds(self) -> tuple[str, ...]:

@@ -52,13 +52,16 @@ class ThermalSystem(System):
     phase = "rates"
     distribution = "ranks"
 
-    diffusivity: float = Field(0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
-    species_diffusivity: float = Field(0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s")
-    order: Literal[2, 4] = Field(2, description="order of the exchange kernel; 4 may overshoot")
-    radius: float = Field(1.0, gt=0, le=10, description="exchange radius eps, core radii")
-    dimension: Literal[2, 3] = Field(3, description="2 for flat populations whose volumes are areas")
+    diffusivity: float = Field(default=0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
+    species_diffusivity: float = Field(
+        default=0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s"
+    )
+    order: Literal[2, 4] = Field(default=2, description="order of the exchange kernel; 4 may overshoot")
+    radius: float = Field(default=1.0, gt=0, le=10, description="exchange radius eps, core radii")
+    dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
     every_stage: bool = Field(
-        False, description="take the rate in every stage of the integrator, not once a tick (first order)"
+        default=False,
+        description="take the rate in every stage of the integrator, not once a tick (first order)",
     )
 
     def added(self, world: World) -> None:
@@ -139,9 +142,11 @@ class CoolingSystem(System):
     phase = "move"
     after = ("CombustionSystem", "HeaterSystem")
 
-    rate: float = Field(0.0, ge=0, le=1e9, description="relaxation to the ambient temperature, 1/s")
-    absorption: float = Field(0.0, ge=0, le=1e6, description="absorption coefficient, 1/m; 0: no radiation")
-    heat_capacity: float = Field(1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
+    rate: float = Field(default=0.0, ge=0, le=1e9, description="relaxation to the ambient temperature, 1/s")
+    absorption: float = Field(
+        default=0.0, ge=0, le=1e6, description="absorption coefficient, 1/m; 0: no radiation"
+    )
+    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
 
     def added(self, world: World) -> None:
         """The surroundings are the ambient fluid."""
@@ -203,12 +208,16 @@ class HeaterSystem(System):
     phase = "move"
     after = ("CombustionSystem",)
 
-    center: KeyedVector = Field((0.0, 0.0, 0.0), description="middle of the region, m; may be keyed in time")
-    size: tuple[float, float, float] = Field((1.0, 1.0, 1.0), description="full widths of the region, m")
-    shape: Literal["box", "sphere"] = Field("box", description="box or ellipsoid")
+    center: KeyedVector = Field(
+        default=(0.0, 0.0, 0.0), description="middle of the region, m; may be keyed in time"
+    )
+    size: tuple[float, float, float] = Field(
+        default=(1.0, 1.0, 1.0), description="full widths of the region, m"
+    )
+    shape: Literal["box", "sphere"] = Field(default="box", description="box or ellipsoid")
     temperature: KeyedNumber = Field(description="temperature of the heater, K; may be keyed in time")
-    time: float = Field(0.1, gt=0, le=1e9, description="time in which a difference falls to 1/e, s")
-    on: tuple[Name, ...] = Field((), description="entities it heats; default all with a volume")
+    time: float = Field(default=0.1, gt=0, le=1e9, description="time in which a difference falls to 1/e, s")
+    on: tuple[Name, ...] = Field(default=(), description="entities it heats; default all with a volume")
 
     def added(self, world: World) -> None:
         """Refuse temperatures below absolute zero; the density follows the temperature."""

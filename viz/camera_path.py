@@ -26,7 +26,7 @@ class CameraKey(Settings):
     time: float = Field(description="time of the key, s")
     position: Triple = Field(description="place of the camera, m")
     focal: Triple = Field(description="point it looks at, in the middle of the picture, m")
-    up: Triple = Field((0.0, 0.0, 1.0), description="direction that is upwards in the picture")
+    up: Triple = Field(default=(0.0, 0.0, 1.0), description="direction that is upwards in the picture")
 
     @model_validator(mode="after")
     def _sees(self) -> CameraKey:
@@ -45,8 +45,10 @@ class CameraPath(Settings):
     """
 
     key: tuple[CameraKey, ...] = Field(min_length=1, description="keys in order of time")
-    between: Literal["smooth", "linear"] = Field("smooth", description="way from key to key")
-    clock: Literal["simulation", "movie"] = Field("simulation", description="which time the keys mean")
+    between: Literal["smooth", "linear"] = Field(default="smooth", description="way from key to key")
+    clock: Literal["simulation", "movie"] = Field(
+        default="simulation", description="which time the keys mean"
+    )
 
     @model_validator(mode="after")
     def _goes(self) -> CameraPath:

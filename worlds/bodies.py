@@ -43,14 +43,17 @@ Restitution = Annotated[float, Field(ge=0, le=1)]
 class Warmth(Settings):
     """What a body needs to exchange heat with the fluid, by a ConductionSystem, and to expand."""
 
-    temperature: float = Field(300.0, gt=0, le=1e6, description="temperature at the start, K")
+    temperature: float = Field(default=300.0, gt=0, le=1e6, description="temperature at the start, K")
     heat_capacity: float = Field(
-        900.0, gt=0, le=1e18, description="heat capacity, J/(kg K); times the body's mass"
+        default=900.0, gt=0, le=1e18, description="heat capacity, J/(kg K); times the body's mass"
     )
-    transfer: float = Field(10.0, ge=0, le=1e9, description="heat flux to the fluid, W/(m^2 K)")
-    expansion: float = Field(0.0, ge=-1, le=1, description="growth of the displaced volume, 1/K")
+    transfer: float = Field(default=10.0, ge=0, le=1e9, description="heat flux to the fluid, W/(m^2 K)")
+    expansion: float = Field(default=0.0, ge=-1, le=1, description="growth of the displaced volume, 1/K")
     reference: float | None = Field(
-        None, gt=0, le=1e6, description="temperature at which the volume is the shape's, K; default the first"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="temperature at which the volume is the shape's, K; default the first",
     )
 
     def table(self, mass: Array) -> BodyHeat:
@@ -73,19 +76,25 @@ class _Placed(Recipe):
     """What one body has, solid or container: a place, a rotation, a script."""
 
     center: KeyedVector | None = Field(
-        None,
+        default=None,
         description="centre of mass, m; may be keyed in time; default where the shape's own points put it",
     )
     rotation: KeyedVector = Field(
-        (0.0, 0.0, 0.0), description="rotation vector, axis times angle, rad; may be keyed in time"
+        default=(0.0, 0.0, 0.0), description="rotation vector, axis times angle, rad; may be keyed in time"
     )
-    velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")
-    angular_velocity: Point = Field((0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s")
-    restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
+    velocity: Point = Field(default=(0.0, 0.0, 0.0), description="velocity, m/s")
+    angular_velocity: Point = Field(
+        default=(0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s"
+    )
+    restitution: Restitution = Field(
+        default=0.0, description="restitution, 1; of two bodies the larger counts"
+    )
     friction: Friction = Field(
-        0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
+        default=0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
     )
-    heat: Warmth | None = Field(None, description="temperature, and how heat goes to and from the fluid")
+    heat: Warmth | None = Field(
+        default=None, description="temperature, and how heat goes to and from the fluid"
+    )
 
     def _motion(self) -> str:
         raise NotImplementedError
@@ -138,11 +147,11 @@ class BodyRecipe(_Placed):
 
     kind: Literal["body"] = "body"
     shape: AnyShape = Field(description="shape: {shape = 'box', size = [1, 1, 1]}, for example")
-    motion: Literal["fixed", "scripted", "free"] = Field("free", description="how it moves")
-    density: Heavy = Field(1000.0, description="density, kg/m^3")
-    mass: Heavy | None = Field(None, description="mass, kg; default by the density")
+    motion: Literal["fixed", "scripted", "free"] = Field(default="free", description="how it moves")
+    density: Heavy = Field(default=1000.0, description="density, kg/m^3")
+    mass: Heavy | None = Field(default=None, description="mass, kg; default by the density")
     added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = Field(
-        None,
+        default=None,
         description="fluid that it takes along when accelerated along its axes x, y, z, over the fluid it "
         "displaces, 1; default 1/2 for a ball, 0 else",
     )
@@ -177,7 +186,8 @@ class ContainerRecipe(_Placed):
     kind: Literal["container"] = "container"
     shape: AnyPolytope = Field(description="shape of the room inside")
     mass: Heavy | None = Field(
-        None, description="mass of the walls, kg; needed with `heat`, whose capacity is per mass, only there"
+        default=None,
+        description="mass of the walls, kg; needed with `heat`, whose capacity is per mass, only there",
     )
 
     @model_validator(mode="after")
@@ -210,22 +220,32 @@ class Spheres(Recipe):
     """
 
     kind: Literal["spheres"] = "spheres"
-    centers: list[Point] | None = Field(None, min_length=1, max_length=100_000, description="centres, m")
-    box: Box | None = Field(None, description="box that they fill on a lattice, m")
-    spacing: Length | None = Field(None, description="edge of the lattice's cells, m")
-    jitter: float = Field(0.0, ge=0, le=1, description="random part of the place within a cell's room, 1")
+    centers: list[Point] | None = Field(
+        default=None, min_length=1, max_length=100_000, description="centres, m"
+    )
+    box: Box | None = Field(default=None, description="box that they fill on a lattice, m")
+    spacing: Length | None = Field(default=None, description="edge of the lattice's cells, m")
+    jitter: float = Field(
+        default=0.0, ge=0, le=1, description="random part of the place within a cell's room, 1"
+    )
     radius: Length | list[Length] = Field(description="radius of all, or one each, m")
-    velocity: Point | list[Point] = Field((0.0, 0.0, 0.0), description="velocity of all, or one each, m/s")
+    velocity: Point | list[Point] = Field(
+        default=(0.0, 0.0, 0.0), description="velocity of all, or one each, m/s"
+    )
     angular_velocity: Point | list[Point] = Field(
-        (0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s"
+        default=(0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s"
     )
-    density: Heavy = Field(1000.0, description="density, kg/m^3")
-    motion: Literal["fixed", "scripted", "free"] = Field("free", description="how they move")
-    restitution: Restitution = Field(0.0, description="restitution, 1; of two bodies the larger counts")
+    density: Heavy = Field(default=1000.0, description="density, kg/m^3")
+    motion: Literal["fixed", "scripted", "free"] = Field(default="free", description="how they move")
+    restitution: Restitution = Field(
+        default=0.0, description="restitution, 1; of two bodies the larger counts"
+    )
     friction: Friction = Field(
-        0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
+        default=0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
     )
-    heat: Warmth | None = Field(None, description="temperature, and how heat goes to and from the fluid")
+    heat: Warmth | None = Field(
+        default=None, description="temperature, and how heat goes to and from the fluid"
+    )
 
     @model_validator(mode="after")
     def _one_each(self) -> Self:

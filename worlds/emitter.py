@@ -48,7 +48,9 @@ class EmitterRecipe(Recipe, Emitter):
     """
 
     kind: Literal["emitter"] = "emitter"
-    population: Literal["vortons", "tracers", "inertial"] = Field("tracers", description="what is emitted")
+    population: Literal["vortons", "tracers", "inertial"] = Field(
+        default="tracers", description="what is emitted"
+    )
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:

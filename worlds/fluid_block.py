@@ -39,18 +39,28 @@ class FluidBlock(Recipe):
     """
 
     kind: Literal["fluid_block"] = "fluid_block"
-    box: Box | None = Field(None, description="box along the axes, m")
-    sphere: Sphere | None = Field(None, description="ball, m")
-    torus: Torus | None = Field(None, description="body of a ring, m")
-    spacing: Length = Field(0.1, description="distance between neighbouring vortons, m")
-    overlap: Overlap = Field(1.5, description="core radius over the cell's edge, 1")
-    density: Positive | Formula | None = Field(None, description="density, kg/m^3; a number or a formula")
-    temperature: Positive | Formula | None = Field(None, description="temperature, K; a number or a formula")
-    fuel: Fraction | Formula = Field(0.0, description="mass fraction of fuel, 1; a number or a formula")
-    flame: Fraction | Formula = Field(0.0, description="mass fraction of flame, 1; a number or a formula")
-    smoke: Fraction | Formula = Field(0.0, description="mass fraction of smoke, 1; a number or a formula")
-    agitation: float = Field(0.0, ge=0, le=1e9, description="width of the random vorticity, 1/s")
-    jitter: float = Field(0.0, ge=0, le=1, description="random part of the place within a cell, 1")
+    box: Box | None = Field(default=None, description="box along the axes, m")
+    sphere: Sphere | None = Field(default=None, description="ball, m")
+    torus: Torus | None = Field(default=None, description="body of a ring, m")
+    spacing: Length = Field(default=0.1, description="distance between neighbouring vortons, m")
+    overlap: Overlap = Field(default=1.5, description="core radius over the cell's edge, 1")
+    density: Positive | Formula | None = Field(
+        default=None, description="density, kg/m^3; a number or a formula"
+    )
+    temperature: Positive | Formula | None = Field(
+        default=None, description="temperature, K; a number or a formula"
+    )
+    fuel: Fraction | Formula = Field(
+        default=0.0, description="mass fraction of fuel, 1; a number or a formula"
+    )
+    flame: Fraction | Formula = Field(
+        default=0.0, description="mass fraction of flame, 1; a number or a formula"
+    )
+    smoke: Fraction | Formula = Field(
+        default=0.0, description="mass fraction of smoke, 1; a number or a formula"
+    )
+    agitation: float = Field(default=0.0, ge=0, le=1e9, description="width of the random vorticity, 1/s")
+    jitter: float = Field(default=0.0, ge=0, le=1, description="random part of the place within a cell, 1")
 
     @model_validator(mode="after")
     def _one_region(self) -> FluidBlock:

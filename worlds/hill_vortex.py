@@ -40,12 +40,12 @@ class HillVortex(Recipe):
     """
 
     kind: Literal["hill_vortex"] = "hill_vortex"
-    radius: Length = Field(1.0, description="radius a of the sphere, m")
-    speed: Amount = Field(1.0, description="speed U along the axis, m/s; circulation = 5 U a")
-    spacing: Length = Field(0.125, description="edge of the lattice cells, m; at most the radius")
-    overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
-    center: Point = Field((0.0, 0.0, 0.0), description="centre of the sphere, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
+    radius: Length = Field(default=1.0, description="radius a of the sphere, m")
+    speed: Amount = Field(default=1.0, description="speed U along the axis, m/s; circulation = 5 U a")
+    spacing: Length = Field(default=0.125, description="edge of the lattice cells, m; at most the radius")
+    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the sphere, m")
+    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
 
     @model_validator(mode="after")
     def _resolved(self) -> HillVortex:

@@ -39,14 +39,14 @@ class JetRing(Recipe):
     """
 
     kind: Literal["jet_ring"] = "jet_ring"
-    radius: Length = Field(1.0, description="radius R of the jet's core, m")
-    thickness: Length = Field(1.0, description="thickness t of the shear layer around it, m")
-    half_length: Length = Field(1.0, description="half length L of the puff along its axis, m")
-    speed: Amount = Field(1.0, description="speed U of the jet at its middle, m/s; circulation = U L")
-    spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
-    overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
-    center: Point = Field((0.0, 0.0, 0.0), description="centre of the puff, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
+    radius: Length = Field(default=1.0, description="radius R of the jet's core, m")
+    thickness: Length = Field(default=1.0, description="thickness t of the shear layer around it, m")
+    half_length: Length = Field(default=1.0, description="half length L of the puff along its axis, m")
+    speed: Amount = Field(default=1.0, description="speed U of the jet at its middle, m/s; circulation = U L")
+    spacing: Length = Field(default=0.1, description="largest distance between neighbouring blobs, m")
+    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the puff, m")
+    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
 
     def build(self, world: World) -> None:
         """Spawn the vortons: circles through the cells of a meridian plane, with exact cell integrals."""

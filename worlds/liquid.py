@@ -39,19 +39,21 @@ class LiquidRecipe(Recipe):
     """
 
     kind: Literal["liquid"] = "liquid"
-    box: Box | None = Field(None, description="box along the axes, m")
-    sphere: Sphere | None = Field(None, description="ball, m")
-    fills: Name | None = Field(None, description="container that it fills")
+    box: Box | None = Field(default=None, description="box along the axes, m")
+    sphere: Sphere | None = Field(default=None, description="ball, m")
+    fills: Name | None = Field(default=None, description="container that it fills")
     level: Coordinate | None = Field(
-        None, description="height of the surface in a container, m; default full"
+        default=None, description="height of the surface in a container, m; default full"
     )
-    spacing: Length = Field(0.05, description="distance between neighbouring particles, m")
-    density: Heavy = Field(1000.0, description="density, kg/m^3")
-    velocity: Point = Field((0.0, 0.0, 0.0), description="velocity, m/s")
-    jitter: float = Field(0.0, ge=0, le=0.5, description="random part of the place, in spacings, 1")
-    hydrostatic: bool = Field(False, description="whether it starts with the pressure of its own weight")
-    vortons: bool = Field(False, description="whether particles are vortons too; experimental")
-    overlap: Overlap = Field(1.5, description="core radius of the vortons over the spacing, 1")
+    spacing: Length = Field(default=0.05, description="distance between neighbouring particles, m")
+    density: Heavy = Field(default=1000.0, description="density, kg/m^3")
+    velocity: Point = Field(default=(0.0, 0.0, 0.0), description="velocity, m/s")
+    jitter: float = Field(default=0.0, ge=0, le=0.5, description="random part of the place, in spacings, 1")
+    hydrostatic: bool = Field(
+        default=False, description="whether it starts with the pressure of its own weight"
+    )
+    vortons: bool = Field(default=False, description="whether particles are vortons too; experimental")
+    overlap: Overlap = Field(default=1.5, description="core radius of the vortons over the spacing, 1")
 
     @model_validator(mode="after")
     def _one_place(self) -> LiquidRecipe:

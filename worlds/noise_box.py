@@ -39,12 +39,14 @@ class NoiseBox(Recipe):
 
     kind: Literal["noise_box"] = "noise_box"
     size: tuple[Extent, Extent, Extent] = Field(
-        (1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0"
+        default=(1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0"
     )
-    center: Point = Field((0.0, 0.0, 0.0), description="centre of the box, m")
-    magnitude: float = Field(1.0, ge=0, le=1e9, description="width of the distribution of vorticity, 1/s")
-    spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
-    overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the box, m")
+    magnitude: float = Field(
+        default=1.0, ge=0, le=1e9, description="width of the distribution of vorticity, 1/s"
+    )
+    spacing: Length = Field(default=0.1, description="largest distance between neighbouring blobs, m")
+    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
 
     @model_validator(mode="after")
     def _has_extent(self) -> NoiseBox:

@@ -49,10 +49,10 @@ class Box(Region):
 class Slab(Region):
     """A square plate, for a slice of dye."""
 
-    center: Point = Field((0.0, 0.0, 0.0), description="middle of the plate, m")
-    normal: Direction = Field((0.0, 1.0, 0.0), description="direction across the plate, 1")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="middle of the plate, m")
+    normal: Direction = Field(default=(0.0, 1.0, 0.0), description="direction across the plate, 1")
     size: Length = Field(description="edge of the square, m")
-    thickness: Extent = Field(0.0, description="thickness, m; 0 makes a plane")
+    thickness: Extent = Field(default=0.0, description="thickness, m; 0 makes a plane")
 
     def placement(self) -> tuple[Array, Array]:
         """Local z is the normal."""
@@ -67,7 +67,7 @@ class Slab(Region):
 class Sphere(Region):
     """A ball."""
 
-    center: Point = Field((0.0, 0.0, 0.0), description="centre, m")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre, m")
     radius: Length = Field(description="radius, m")
 
     def placement(self) -> tuple[Array, Array]:
@@ -86,8 +86,8 @@ class Sphere(Region):
 class Torus(Region):
     """The body of a ring."""
 
-    center: Point = Field((0.0, 0.0, 0.0), description="centre, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of the axis, 1")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre, m")
+    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of the axis, 1")
     radius: Length = Field(description="radius of the core circle, m")
     core: Length = Field(description="radius of the tube, m")
 

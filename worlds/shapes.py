@@ -50,9 +50,9 @@ class PlateShape(Polytope):
     """A flat plate across the body's z axis."""
 
     shape: Literal["plate"] = "plate"
-    length: Length = Field(1.0, description="edge along x, m")
-    width: Length = Field(1.0, description="edge along y, m")
-    thickness: Length = Field(0.05, description="extent along z, m")
+    length: Length = Field(default=1.0, description="edge along x, m")
+    width: Length = Field(default=1.0, description="edge along y, m")
+    thickness: Length = Field(default=0.05, description="extent along z, m")
 
     def corners(self) -> Array:
         """The eight corners."""
@@ -63,9 +63,9 @@ class WedgeShape(Polytope):
     """A ramp: from nothing at x = 0 to its full height at x = length."""
 
     shape: Literal["wedge"] = "wedge"
-    length: Length = Field(1.0, description="extent along x, m")
-    width: Length = Field(1.0, description="extent along y, m")
-    height: Length = Field(0.5, description="extent along z at the high end, m")
+    length: Length = Field(default=1.0, description="extent along x, m")
+    width: Length = Field(default=1.0, description="extent along y, m")
+    height: Length = Field(default=0.5, description="extent along z at the high end, m")
 
     def corners(self) -> Array:
         """The six corners."""
@@ -82,10 +82,10 @@ class AirfoilShape(Polytope):
     """
 
     shape: Literal["airfoil"] = "airfoil"
-    chord: Length = Field(1.0, description="length of the section, m")
-    span: Length = Field(1.0, description="extent along y, m")
-    thickness: float = Field(0.12, ge=0.02, le=0.4, description="largest thickness over the chord, 1")
-    points: int = Field(16, ge=4, le=200, description="points of the upper side, and of the lower")
+    chord: Length = Field(default=1.0, description="length of the section, m")
+    span: Length = Field(default=1.0, description="extent along y, m")
+    thickness: float = Field(default=0.12, ge=0.02, le=0.4, description="largest thickness over the chord, 1")
+    points: int = Field(default=16, ge=4, le=200, description="points of the upper side, and of the lower")
 
     def corners(self) -> Array:
         """Both ends of the section's points."""
@@ -105,7 +105,7 @@ class CylinderShape(Polytope):
     shape: Literal["cylinder"] = "cylinder"
     radius: Length = Field(description="radius, m")
     height: Length = Field(description="extent along z, m")
-    sides: int = Field(24, ge=3, le=256, description="sides of the prism")
+    sides: int = Field(default=24, ge=3, le=256, description="sides of the prism")
 
     def corners(self) -> Array:
         """Corners of both ends."""

@@ -49,20 +49,22 @@ class VortexRing(Recipe):
     """
 
     kind: Literal["vortex_ring"] = "vortex_ring"
-    radius: Length = Field(1.0, description="radius of the core circle, m")
-    core: Length = Field(0.2, description="core radius, m (thin: of a blob), at most the radius")
-    circulation: Amount = Field(1.0, description="circulation, m^2/s; positive travels along the axis")
-    spacing: Length = Field(0.08, description="largest distance between neighbouring blobs, m")
-    center: Point = Field((0.0, 0.0, 0.0), description="centre of the ring, m")
-    axis: Direction = Field((0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
-    profile: Profile = Field("thin", description="vorticity over the core's section")
-    overlap: Overlap = Field(1.5, description="blob radius over spacing of a filled core, 1")
+    radius: Length = Field(default=1.0, description="radius of the core circle, m")
+    core: Length = Field(default=0.2, description="core radius, m (thin: of a blob), at most the radius")
+    circulation: Amount = Field(
+        default=1.0, description="circulation, m^2/s; positive travels along the axis"
+    )
+    spacing: Length = Field(default=0.08, description="largest distance between neighbouring blobs, m")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the ring, m")
+    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
+    profile: Profile = Field(default="thin", description="vorticity over the core's section")
+    overlap: Overlap = Field(default=1.5, description="blob radius over spacing of a filled core, 1")
     blobs: Blobs = Field(
-        "winckelmans",
+        default="winckelmans",
         description="regularisation whose width is taken off a gaussian core; 'points' takes nothing off",
     )
-    amplitude: Extent = Field(0.0, description="amplitude of a radial waviness of the ring, m")
-    wavenumber: int = Field(0, ge=0, le=1000, description="waves around the ring, 1")
+    amplitude: Extent = Field(default=0.0, description="amplitude of a radial waviness of the ring, m")
+    wavenumber: int = Field(default=0, ge=0, le=1000, description="waves around the ring, 1")
 
     @model_validator(mode="after")
     def _fits(self) -> VortexRing:

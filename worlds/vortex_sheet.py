@@ -44,21 +44,23 @@ class VortexSheet(Recipe):
     """
 
     kind: Literal["vortex_sheet"] = "vortex_sheet"
-    length: Length = Field(4.0, description="length along the flow (x), m")
-    width: Length = Field(2.0, description="width across the flow (y), m")
-    thickness: Length = Field(0.2, description="thickness t of u = U tanh(z/t), m")
-    speed: Amount = Field(1.0, description="half the jump of velocity, U, m/s")
-    variation: float = Field(0.0, ge=0, le=4, description="spanwise variation v: d reaches t (1 + v), 1")
+    length: Length = Field(default=4.0, description="length along the flow (x), m")
+    width: Length = Field(default=2.0, description="width across the flow (y), m")
+    thickness: Length = Field(default=0.2, description="thickness t of u = U tanh(z/t), m")
+    speed: Amount = Field(default=1.0, description="half the jump of velocity, U, m/s")
+    variation: float = Field(
+        default=0.0, ge=0, le=4, description="spanwise variation v: d reaches t (1 + v), 1"
+    )
     variation_wavelength: Length | None = Field(
-        None, description="wavelength w of the variation along y, m; the width if left out"
+        default=None, description="wavelength w of the variation along y, m; the width if left out"
     )
-    ripple: Extent = Field(0.0, description="amplitude A of the ripple, m")
+    ripple: Extent = Field(default=0.0, description="amplitude A of the ripple, m")
     ripple_wavelength: Length | None = Field(
-        None, description="wavelength lambda of the ripple along x, m; the length if left out"
+        default=None, description="wavelength lambda of the ripple along x, m; the length if left out"
     )
-    spacing: Length = Field(0.1, description="largest distance between neighbouring blobs, m")
-    overlap: Overlap = Field(1.5, description="blob radius over spacing, 1")
-    center: Point = Field((0.0, 0.0, 0.0), description="middle of the sheet, m")
+    spacing: Length = Field(default=0.1, description="largest distance between neighbouring blobs, m")
+    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
+    center: Point = Field(default=(0.0, 0.0, 0.0), description="middle of the sheet, m")
 
     @model_validator(mode="after")
     def _counted(self) -> VortexSheet:

@@ -49,8 +49,10 @@ class VortonsFromArrays(Recipe):
     file: str = Field(
         min_length=1, max_length=1000, description="path of an .npz, .csv or .vtp file, lengths in m"
     )
-    core: Length | None = Field(None, description="core radius of all vortons if the file has no sigma, m")
-    offset: Point = Field((0.0, 0.0, 0.0), description="added to all positions, m")
+    core: Length | None = Field(
+        default=None, description="core radius of all vortons if the file has no sigma, m"
+    )
+    offset: Point = Field(default=(0.0, 0.0, 0.0), description="added to all positions, m")
 
     def build(self, world: World) -> None:
         """Read the file and spawn the vortons."""

@@ -69,13 +69,15 @@ SHIPPED = Path(__file__).parent
 class WorldTable(WorldOptions):
     """[world]: clock, arithmetic, seed and length of the run."""
 
-    duration: float = Field(5.0, gt=0, description="length of the run, s")
+    duration: float = Field(default=5.0, gt=0, description="length of the run, s")
 
 
 class FluidTable(Settings):
     """[fluid]: the fluid and how it is computed; each sub-table holds the parameters of one system."""
 
-    viscosity: float = Field(0.0, ge=0, description="kinematic viscosity, m^2/s; 0 switches diffusion off")
+    viscosity: float = Field(
+        default=0.0, ge=0, description="kinematic viscosity, m^2/s; 0 switches diffusion off"
+    )
     partition: dict[str, Any] = Field(default_factory=dict, description="parameters of PartitionSystem")
     velocity: dict[str, Any] = Field(default_factory=dict, description="parameters of VelocitySystem")
     stretch: dict[str, Any] = Field(default_factory=dict, description="parameters of StretchSystem")
@@ -99,12 +101,14 @@ MOST_TICKS = 10_000_000
 class OutputTable(Settings):
     """[output]: what a run stores."""
 
-    every: int = Field(1, ge=1, description="ticks from one stored frame to the next")
+    every: int = Field(default=1, ge=1, description="ticks from one stored frame to the next")
     checkpoint_seconds: float = Field(
-        60.0, ge=0, description="wall-clock time between checkpoints, s; 0 writes one after every tick"
+        default=60.0,
+        ge=0,
+        description="wall-clock time between checkpoints, s; 0 writes one after every tick",
     )
     look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] = Field(
-        "smoke", description="how pictures look unless another look is asked for"
+        default="smoke", description="how pictures look unless another look is asked for"
     )
 
 
@@ -114,11 +118,13 @@ class WorldRecipe(Settings):
     Every part may be given as a model or as plain data.
     """
 
-    preset: Literal["physical", "article"] = Field("physical", description="set of default values")
+    preset: Literal["physical", "article"] = Field(default="physical", description="set of default values")
     world: WorldTable = Field(default_factory=WorldTable)
     fluid: FluidTable = Field(default_factory=FluidTable)
-    entity: tuple[Any, ...] = Field((), description="entity recipes, in the order in which they are made")
-    system: tuple[Any, ...] = Field((), description="further systems: {kind = ..., parameters}")
+    entity: tuple[Any, ...] = Field(
+        default=(), description="entity recipes, in the order in which they are made"
+    )
+    system: tuple[Any, ...] = Field(default=(), description="further systems: {kind = ..., parameters}")
     output: OutputTable = Field(default_factory=OutputTable)
     _folder: Path | None = PrivateAttr(None)
 

@@ -75,51 +75,74 @@ class BoundarySystem(System):
     phase = "constrain"
     after = ("CollisionSystem",)
 
-    boundary: Literal["article", "panels", "layer"] = Field("article", description="how the condition is met")
-    reach: float = Field(1.2, gt=0, le=10, description="article: reach of a surface, core radii")
-    gain: float = Field(0.1, gt=0, le=1, description="article: largest part of the correction per tick, 1")
+    boundary: Literal["article", "panels", "layer"] = Field(
+        default="article", description="how the condition is met"
+    )
+    reach: float = Field(default=1.2, gt=0, le=10, description="article: reach of a surface, core radii")
+    gain: float = Field(
+        default=0.1, gt=0, le=1, description="article: largest part of the correction per tick, 1"
+    )
     sample: Literal["surface", "vorton"] = Field(
-        "surface", description="article: where the flow is looked at: at the surface point, or at the vorton"
+        default="surface",
+        description="article: where the flow is looked at: at the surface point, or at the vorton",
     )
     placement: Literal["bent", "normal"] = Field(
-        "bent",
+        default="bent",
         description="article: put vortons where they stop flow through the surface too, or on the normal",
     )
     reaction: Literal["spin", "none"] = Field(
-        "spin", description="article: free bodies lose the spin momentum that their vortons gain, or not"
+        default="spin",
+        description="article: free bodies lose the spin momentum that their vortons gain, or not",
     )
-    density: float = Field(1.0, gt=0, le=1e6, description="article: density of the fluid, kg/m^3")
-    on: tuple[Name, ...] = Field((), description="article: entities of vortons it changes; default all")
+    density: float = Field(default=1.0, gt=0, le=1e6, description="article: density of the fluid, kg/m^3")
+    on: tuple[Name, ...] = Field(
+        default=(), description="article: entities of vortons it changes; default all"
+    )
     panels_across: int = Field(
-        8, ge=1, le=64, description="panels, layer: edges of triangles along the longest extent of a body"
+        default=8,
+        ge=1,
+        le=64,
+        description="panels, layer: edges of triangles along the longest extent of a body",
     )
     spacing: float | None = Field(
-        None, gt=0, le=1e6, description="panels, layer: edge of the triangles, m; default by panels_across"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="panels, layer: edge of the triangles, m; default by panels_across",
     )
     offset: float = Field(
-        1.0, ge=0, le=4, description="panels: distance of shed vortons, 1; over the root of its area"
+        default=1.0, ge=0, le=4, description="panels: distance of shed vortons, 1; over the root of its area"
     )
     overlap: float = Field(
-        1.5,
+        default=1.5,
         gt=0,
         le=8,
         description="panels, layer: core radius of shed vortons, 1; over root of area, or lattice",
     )
     tolerance: float = Field(
-        5e-3, gt=0, le=1, description="panels: rms normal velocity left at the centres, over the rms slip, 1"
+        default=5e-3,
+        gt=0,
+        le=1,
+        description="panels: rms normal velocity left at the centres, over the rms slip, 1",
     )
-    sweeps: int = Field(10, ge=1, le=100, description="panels: most solutions per tick")
+    sweeps: int = Field(default=10, ge=1, le=100, description="panels: most solutions per tick")
     merge: float = Field(
-        0.5, gt=0, le=4, description="panels: cells in which shed vortons are joined, core radii"
+        default=0.5, gt=0, le=4, description="panels: cells in which shed vortons are joined, core radii"
     )
     lattice: float | None = Field(
-        None, gt=0, le=1e6, description="layer: spacing of the lattice, m; default: smallest body's extent/20"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="layer: spacing of the lattice, m; default: smallest body's extent/20",
     )
     loss: float = Field(
-        1e-4, ge=0, le=0.1, description="layer: largest part of sum |alpha| in points left out per tick, 1"
+        default=1e-4,
+        ge=0,
+        le=0.1,
+        description="layer: largest part of sum |alpha| in points left out per tick, 1",
     )
-    most: int = Field(20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
-    wake: Name = Field("wake", description="panels, layer: entity that gets the vortons")
+    most: int = Field(default=20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
+    wake: Name = Field(default="wake", description="panels, layer: entity that gets the vortons")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

@@ -88,35 +88,45 @@ class VelocitySystem(System):
     distribution = "ranks"
 
     solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = Field(
-        "direct", description="how the sum is taken"
+        default="direct", description="how the sum is taken"
     )
     tolerance: float = Field(
-        1e-3, ge=1e-9, le=1, description="fmm, auto: largest RMS error relative to the RMS velocity, 1"
+        default=1e-3,
+        ge=1e-9,
+        le=1,
+        description="fmm, auto: largest RMS error relative to the RMS velocity, 1",
     )
     boundary: Literal["open", "walls"] = Field(
-        "open", description="poisson: unbounded space, or walls at the faces of the field grid"
+        default="open", description="poisson: unbounded space, or walls at the faces of the field grid"
     )
-    at: Literal["vortons", "grid"] = Field("vortons", description="where vortons get their velocity")
+    at: Literal["vortons", "grid"] = Field(default="vortons", description="where vortons get their velocity")
     tracers: Literal["grid", "solver"] = Field(
-        "grid", description="where everything but vortons gets its velocity"
+        default="grid", description="where everything but vortons gets its velocity"
     )
     interpolation: Literal["linear", "cubic"] = Field(
-        "linear", description="how particles read the field grid; vortons of poisson and hybrid always cubic"
+        default="linear",
+        description="how particles read the field grid; vortons of poisson and hybrid always cubic",
     )
     transfer: Literal["linear", "m4_prime"] = Field(
-        "m4_prime", description="poisson, hybrid: how vortons share their strength among grid points"
+        default="m4_prime", description="poisson, hybrid: how vortons share their strength among grid points"
     )
     kernel: Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"] = Field(
-        "winckelmans", description="regularisation of the vortons' cores"
+        default="winckelmans", description="regularisation of the vortons' cores"
     )
-    opening: Literal["angle", "box"] = Field("angle", description="when the tree takes a cluster whole")
-    angle: float = Field(0.5, gt=0, le=1.0, description="largest radius over distance of a cluster, 1")
-    margin: float = Field(1e-4, ge=0, le=1e6, description="widening of a cluster's box, cells")
-    leaf: Literal["vortons", "supervortons"] = Field("vortons", description="what stands at the leaves")
+    opening: Literal["angle", "box"] = Field(
+        default="angle", description="when the tree takes a cluster whole"
+    )
+    angle: float = Field(
+        default=0.5, gt=0, le=1.0, description="largest radius over distance of a cluster, 1"
+    )
+    margin: float = Field(default=1e-4, ge=0, le=1e6, description="widening of a cluster's box, cells")
+    leaf: Literal["vortons", "supervortons"] = Field(
+        default="vortons", description="what stands at the leaves"
+    )
     gradient: bool = Field(
-        True, description="fill the vortons' velocity gradient; without stretching it can be left out"
+        default=True, description="fill the vortons' velocity gradient; without stretching it can be left out"
     )
-    mollify: float = Field(0.0, ge=0, le=100, description="least core radius on the grid, spacings")
+    mollify: float = Field(default=0.0, ge=0, le=100, description="least core radius on the grid, spacings")
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

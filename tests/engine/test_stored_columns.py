@@ -24,7 +24,8 @@ def test_bodies_are_stored_with_place_pose_motion_and_shape() -> None:
     assert set(stored["dust"]) == {"Position.x", "RowId.id"}
     balls = stored["balls"]
     assert set(balls) == {
-        "Position.x", "Pose.q", "RigidMotion.v", "RigidMotion.angular_velocity", "BallShape.radius", "RowId.id",
+        "BallShape.radius",
+        "Position.x", "Pose.q", "RigidMotion.v", "RigidMotion.angular_velocity", "RowId.id",
     }  # fmt: skip
     np.testing.assert_array_equal(balls["Position.x"], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     np.testing.assert_array_equal(balls["Pose.q"], q)

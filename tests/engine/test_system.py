@@ -19,7 +19,7 @@ class Push(System):
     reads = writes = (ef.Position,)
     phase: str = "move"  # annotated, as users do, and still no parameter
 
-    speed: float = Field(1.0, ge=0, le=10, description="m/s")
+    speed: float = Field(default=1.0, ge=0, le=10, description="m/s")
     way: Literal["there", "back"] = "there"
 
     def process(self, dt: float) -> None:
