@@ -33,10 +33,10 @@ _HOMES = {
     "ecs_fluid.errors": (
         "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
     ),
-    "ecs_fluid.io.export": "export",
+    "ecs_fluid.exports": "export",
     "ecs_fluid.keyframes": "Keyed",
     "ecs_fluid.recipe": "Recipe",
-    "ecs_fluid.state": "resume",
+    "ecs_fluid.runs.resume": "resume",
     "ecs_fluid.sweeps": "Study sweep",
     "ecs_fluid.system": "System",
     "ecs_fluid.systems": (

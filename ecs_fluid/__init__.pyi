@@ -75,7 +75,7 @@ from ecs_fluid.errors import (
     ScheduleError as ScheduleError,
     StorageError as StorageError,
 )
-from ecs_fluid.io.export import (
+from ecs_fluid.exports import (
     export as export,
 )
 from ecs_fluid.keyframes import (
@@ -84,7 +84,7 @@ from ecs_fluid.keyframes import (
 from ecs_fluid.recipe import (
     Recipe as Recipe,
 )
-from ecs_fluid.state import (
+from ecs_fluid.runs.resume import (
     resume as resume,
 )
 from ecs_fluid.sweeps import (

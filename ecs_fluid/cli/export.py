@@ -32,7 +32,7 @@ def export(
     replace: Annotated[bool, Parameter(help="take the place of an earlier export")] = False,
 ) -> None:
     """Write a run for Blender, Houdini, ParaView, NumPy and others."""
-    from ecs_fluid.io.export import export as write
+    from ecs_fluid.exports import export as write
 
     with err.status("exporting") as status:
         folder = write(

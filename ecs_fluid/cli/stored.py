@@ -59,7 +59,7 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
 
 def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
     """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
-    from ecs_fluid.io.export.frames import selected
+    from ecs_fluid.exports.frames import selected
 
     stored = _trajectory(folder)
     return stored, selected(frames, len(stored), folder)

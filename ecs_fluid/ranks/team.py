@@ -142,7 +142,7 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
 
 def _received(comm: Comm, allow_code: bool) -> World:
     """This rank's part of the world that rank 0 shares out."""
-    from ecs_fluid.state import world_of
+    from ecs_fluid.runs.resume import world_of
 
     meta, bounds, described = comm.tell(None, "start")
     arrays: dict[str, Any] = {}

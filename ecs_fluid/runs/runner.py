@@ -13,8 +13,9 @@ from ecs_fluid.errors import DivergedError, FluidError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.plugins import searching
+from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
-from ecs_fluid.state import packed, resume
+from ecs_fluid.state import packed
 from ecs_fluid.world import World
 
 Watcher = Callable[[World, int], bool]

@@ -50,8 +50,8 @@ def page(
     Raises FluidError: no run, an unknown population, field or look, frames it does not have, nothing to
     show, a folder that is there already, a disk that is full.
     """
-    from ecs_fluid.io.export.frames import Frames
-    from ecs_fluid.io.export.target import own_folder, unfinished, write_manifest
+    from ecs_fluid.exports.frames import Frames
+    from ecs_fluid.exports.target import own_folder, unfinished, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.viz.columns import choose
     from ecs_fluid.viz.page.writer import write

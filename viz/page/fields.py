@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import ecs_fluid.components  # noqa: F401  (all classes, so that `title` knows their units)
-from ecs_fluid.io.export.frames import Frames
+from ecs_fluid.exports.frames import Frames
 from ecs_fluid.viz.columns import DERIVED, Array, Columns, choose, has_scalar, known_scalars, title
 from ecs_fluid.viz.shared_limits import is_signed, limits
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.io.export.bodies import BodyShapes, Mesh
-from ecs_fluid.io.export.frames import Frame
+from ecs_fluid.exports.bodies import BodyShapes, Mesh
+from ecs_fluid.exports.frames import Frame
 
 
 class Solids:

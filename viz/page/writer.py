@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib import colormaps
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.io.export.bodies import BodyShapes
-from ecs_fluid.io.export.frames import Frame, Frames
-from ecs_fluid.io.export.surfaces import Surfaces
+from ecs_fluid.exports.bodies import BodyShapes
+from ecs_fluid.exports.frames import Frame, Frames
+from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, FACING, ROOM, VIEW_ANGLE
 from ecs_fluid.viz.colours import PAINTED

@@ -21,7 +21,7 @@ from PIL import Image
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.page import writer
-from tests.io.export.made_run import (
+from tests.exports.made_run import (
     BALL_CENTER,
     FRAMES,
     frame_of,

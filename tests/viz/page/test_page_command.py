@@ -14,7 +14,7 @@ from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.page import writer
 from ecs_fluid.viz.style import LOOKS
-from tests.io.export.made_run import (
+from tests.exports.made_run import (
     make_run,
     time_of,
 )

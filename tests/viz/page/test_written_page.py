@@ -22,7 +22,7 @@ from ecs_fluid.viz.page import codec, default_colours, files, writer
 from ecs_fluid.viz.shared_limits import View
 from ecs_fluid.viz.smoke import Puff, illumination
 from ecs_fluid.viz.style import LOOKS
-from tests.io.export.made_run import (
+from tests.exports.made_run import (
     FRAMES,
     SIZE,
     SPIN,
@@ -174,8 +174,8 @@ def test_the_light_on_the_smoke_is_that_of_show(page: Page, run: Path) -> None:
 
 
 def _view(run: Path) -> View:
-    from ecs_fluid.io.export.frames import Frames
-    from ecs_fluid.io.export.surfaces import Surfaces
+    from ecs_fluid.exports.frames import Frames
+    from ecs_fluid.exports.surfaces import Surfaces
 
     frames = Frames(RunFolder.open(run))
     return writer._view(frames, Surfaces(frames), "smoke")

@@ -1,6 +1,6 @@
 """Exports opened for real by ParaView 5.11, Blender and OpenVDB; see docs/exports.md for how to get them.
 
-    pytest -m nightly tests/io/export/test_other_programs.py
+    pytest -m nightly tests/exports/test_other_programs.py
 
 ECS_FLUID_BLENDER names a Python that has ``bpy``; ``pvpython`` is looked for on the path, and OpenVDB in
 Debian's own Python. What is not there is skipped.
@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from tests.io.export.made_run import (
+from tests.exports.made_run import (
     BALL_CENTER,
     DRIFT,
     FRAMES,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.io.export.frames import Job
-from ecs_fluid.io.export.target import frame_file
+from ecs_fluid.exports.frames import Job
+from ecs_fluid.exports.target import frame_file
 
 
 def write(job: Job) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.io.export.vdb import leaves_of, write_vdb
-from ecs_fluid.io.export.volumes import Volume
+from ecs_fluid.exports.vdb import leaves_of, write_vdb
+from ecs_fluid.exports.volumes import Volume
 
 
 def volume(array: np.ndarray, first: tuple[int, int, int]) -> Volume:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.frames import flat
+from ecs_fluid.exports.frames import flat
 
 
 def add_array(data: Any, name: str, values: np.ndarray) -> None:

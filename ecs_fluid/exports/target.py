@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ecs_fluid.errors import StorageError
+from ecs_fluid.exports.frames import Frames
+from ecs_fluid.exports.names import plain_names, unit
 from ecs_fluid.io.disk import make_folder, storage_error, temporary_name
-from ecs_fluid.io.export.frames import Frames
-from ecs_fluid.io.export.names import plain_names, unit
 from ecs_fluid.io.lock import alive
 
 MANIFEST = "export.json"

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.io.export.bodies import BodyShapes, Mesh, Placed
-from ecs_fluid.io.export.frames import Columns, Frame, Job
-from ecs_fluid.io.export.names import plain_names
-from ecs_fluid.io.export.surfaces import Surface, Surfaces
-from ecs_fluid.io.export.target import frame_file
+from ecs_fluid.exports.bodies import BodyShapes, Mesh, Placed
+from ecs_fluid.exports.frames import Columns, Frame, Job
+from ecs_fluid.exports.names import plain_names
+from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.target import frame_file
 
 _FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
 _Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.frames import Columns, Frame, Job, flat, positions
+from ecs_fluid.exports.frames import Columns, Frame, Job, flat, positions
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
 AMOUNTS = {"Species.fuel": "fuel", "Species.flame": "flame", "Species.smoke": "smoke"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecs_fluid.io.export.bodies import BodyShapes, Mesh
-from ecs_fluid.io.export.frames import Frame, Frames
+from ecs_fluid.exports.bodies import BodyShapes, Mesh
+from ecs_fluid.exports.frames import Frame, Frames
 
 NEIGHBOURS = 4
 """Particles whose velocities make that of a vertex, weighted by inverse distance."""

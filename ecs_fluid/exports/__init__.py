@@ -60,8 +60,8 @@ def export(
     Raises StorageError: no run, an unknown format or population, frames it does not have, a package that is
     missing, an export that is there already, a disk that is full.
     """
-    from ecs_fluid.io.export.frames import Frames, Job
-    from ecs_fluid.io.export.target import own_folder, unfinished, write_manifest
+    from ecs_fluid.exports.frames import Frames, Job
+    from ecs_fluid.exports.target import own_folder, unfinished, write_manifest
     from ecs_fluid.io.runfolder import RunFolder
 
     if to not in FORMATS:
@@ -70,7 +70,7 @@ def export(
     chosen = Frames(folder, frames, only, progress)
     if voxel is not None and not 0.0 < voxel < float("inf"):
         raise StorageError(f"voxel {voxel:g}: the edge of a voxel in m, above 0, is needed.")
-    module = importlib.import_module(f"ecs_fluid.io.export.{FORMATS[to][0]}")
+    module = importlib.import_module(f"ecs_fluid.exports.{FORMATS[to][0]}")
     target = Path(out) if out is not None else own_folder(folder.path, to)
     with unfinished(target, replace) as made:
         job = Job(chosen, made, target, voxel)

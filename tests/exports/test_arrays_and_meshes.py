@@ -15,7 +15,7 @@ from vtkmodules.vtkIOGeometry import vtkGLTFReader, vtkOBJReader
 from vtkmodules.vtkIOPLY import vtkPLYReader
 
 import ecs_fluid as ef
-from tests.io.export.made_run import CORNERS, SIZE, box_vertices, frame_of, time_of
+from tests.exports.made_run import CORNERS, SIZE, box_vertices, frame_of, time_of
 
 
 def volume_of(surface: Any) -> float:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.io.export.bodies import BodyShapes, Placed
-from ecs_fluid.io.export.frames import Columns, Job
-from ecs_fluid.io.export.names import plain_names
-from ecs_fluid.io.export.surfaces import Surface, Surfaces
-from ecs_fluid.io.export.target import frame_file
-from ecs_fluid.io.export.vtk_files import add_array, save, write_pvd
+from ecs_fluid.exports.bodies import BodyShapes, Placed
+from ecs_fluid.exports.frames import Columns, Job
+from ecs_fluid.exports.names import plain_names
+from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.target import frame_file
+from ecs_fluid.exports.vtk_files import add_array, save, write_pvd
 
 
 def write(job: Job) -> dict[str, Any]:

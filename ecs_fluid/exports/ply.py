@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.io.export.bodies import BodyShapes
-from ecs_fluid.io.export.frames import Columns, Job, flat
-from ecs_fluid.io.export.names import plain_names
-from ecs_fluid.io.export.surfaces import Surface, Surfaces, meshes
-from ecs_fluid.io.export.target import frame_file
+from ecs_fluid.exports.bodies import BodyShapes
+from ecs_fluid.exports.frames import Columns, Job, flat
+from ecs_fluid.exports.names import plain_names
+from ecs_fluid.exports.surfaces import Surface, Surfaces, meshes
+from ecs_fluid.exports.target import frame_file
 
 _TYPES = {"f4": "float", "f8": "double", "i4": "int"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.names import declared
+from ecs_fluid.exports.names import declared
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.vtkhdf import POINTS, Column
 from ecs_fluid.validation_errors import nearest

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.bodies import BodyShapes, Placed
-from ecs_fluid.io.export.frames import Columns, Frame, Job
-from ecs_fluid.io.export.names import plain_names, unit
-from ecs_fluid.io.export.surfaces import Surface, Surfaces
-from ecs_fluid.io.export.target import frame_file
-from ecs_fluid.io.export.vdb import write_vdb
-from ecs_fluid.io.export.volumes import Volumes, mean_spacing
+from ecs_fluid.exports.bodies import BodyShapes, Placed
+from ecs_fluid.exports.frames import Columns, Frame, Job
+from ecs_fluid.exports.names import plain_names, unit
+from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.target import frame_file
+from ecs_fluid.exports.vdb import write_vdb
+from ecs_fluid.exports.volumes import Volumes, mean_spacing
 
 MANY = 100
 """More balls than this in a population are written as points with widths: one prim, not thousands."""

@@ -14,9 +14,9 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.frames import selected
+from ecs_fluid.exports.frames import selected
 from ecs_fluid.io.runfolder import RunFolder
-from tests.io.export.made_run import frame_of, make_run
+from tests.exports.made_run import frame_of, make_run
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_strange_trajectory_is_one_sentence(
 
 def test_two_exports_at_once_leave_one(run: Path, tmp_path: Path) -> None:
     """The one that ends first stays; the other says so; what a killed one left behind is cleared."""
-    from ecs_fluid.io.export.target import MANIFEST, unfinished
+    from ecs_fluid.exports.target import MANIFEST, unfinished
 
     target = tmp_path / "twice"
     left = tmp_path / f".twice.tmp{2**22 + 1}"  # beyond the largest number of a process

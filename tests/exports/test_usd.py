@@ -12,7 +12,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
-from tests.io.export.made_run import box_place, box_vertices, frame_of, time_of
+from tests.exports.made_run import box_place, box_vertices, frame_of, time_of
 
 
 @pytest.fixture(scope="module")

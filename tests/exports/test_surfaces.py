@@ -16,7 +16,7 @@ from vtkmodules.vtkIOPLY import vtkPLYReader
 from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
 
 import ecs_fluid as ef
-from tests.io.export.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, radius
+from tests.exports.made_run import BALL_CENTER as CENTER, GRID as H, make_liquid_run, radius
 
 
 @pytest.fixture(scope="module")

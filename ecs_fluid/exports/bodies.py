@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.frames import Frame, Frames
+from ecs_fluid.exports.frames import Frame, Frames
 
 _TABLE = ("vertices", "loops", "loop_start", "plane_start", "vertex_start")
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.bodies import BodyShapes, Mesh
-from ecs_fluid.io.export.frames import Job
-from ecs_fluid.io.export.surfaces import Surfaces
-from ecs_fluid.io.export.target import frame_file
+from ecs_fluid.exports.bodies import BodyShapes, Mesh
+from ecs_fluid.exports.frames import Job
+from ecs_fluid.exports.surfaces import Surfaces
+from ecs_fluid.exports.target import frame_file
 
 
 def write(job: Job) -> dict[str, Any]:

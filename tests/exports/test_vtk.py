@@ -13,7 +13,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOXML import vtkXMLImageDataReader, vtkXMLPolyDataReader
 
 import ecs_fluid as ef
-from tests.io.export.made_run import box_vertices, frame_of, time_of
+from tests.exports.made_run import box_vertices, frame_of, time_of
 
 PLAIN = {"Velocity.u": "velocity", "Temperature.T": "temperature", "Species.smoke": "smoke", "RowId.id": "id"}
 
@@ -96,7 +96,7 @@ def test_volumes_keep_sums_and_centres(run: Path, tmp_path: Path, voxel: float |
 
 def test_spacing_of_a_lattice_is_found() -> None:
     """A cube of 12^3 points 0.1 apart: cells of two spacings hold 8 each, but for half cells at one end."""
-    from ecs_fluid.io.export.volumes import mean_spacing
+    from ecs_fluid.exports.volumes import mean_spacing
 
     x = 0.1 * np.stack(np.meshgrid(*[np.arange(12.0)] * 3), axis=-1).reshape(-1, 3)
     assert mean_spacing(x) == pytest.approx(0.1, rel=0.1)

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.export.frames import Job
+from ecs_fluid.exports.frames import Job
 from ecs_fluid.io.transaction import JOURNAL
 from ecs_fluid.io.xdmf import write_xdmf
 

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ecs_fluid.io.export.frames import Job
-from ecs_fluid.io.export.target import frame_file
-from ecs_fluid.io.export.volumes import Volume, Volumes
+from ecs_fluid.exports.frames import Job
+from ecs_fluid.exports.target import frame_file
+from ecs_fluid.exports.volumes import Volume, Volumes
 
 _MAGIC, _FILE_VERSION, _LIBRARY = 0x56444220, 224, (10, 0)
 _ACTIVE_MASK = 2  # compression flag: of every node only active values are stored

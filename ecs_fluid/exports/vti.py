@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.io.export.frames import Job
-from ecs_fluid.io.export.target import frame_file
-from ecs_fluid.io.export.volumes import Volume, Volumes
-from ecs_fluid.io.export.vtk_files import add_array, save, write_pvd
+from ecs_fluid.exports.frames import Job
+from ecs_fluid.exports.target import frame_file
+from ecs_fluid.exports.volumes import Volume, Volumes
+from ecs_fluid.exports.vtk_files import add_array, save, write_pvd
 
 
 def write(job: Job) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.io.export.made_run import make_run
+from tests.exports.made_run import make_run
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,136 @@
+"""Worlds from checkpoints: what `World.save` wrote becomes a world that continues bit for bit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ecs_fluid.components
+import ecs_fluid.systems  # noqa: F401  (registers what ships)
+from ecs_fluid.component import Array, Component
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.checkpoint import load_checkpoint
+from ecs_fluid.plugins import imported
+from ecs_fluid.state import VERSION
+from ecs_fluid.system import System
+from ecs_fluid.tables import checked_tables
+from ecs_fluid.validation_errors import nearest
+from ecs_fluid.world import World
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
+
+
+def _check_meta(meta: dict[str, Any], path: Any) -> None:
+    """Raise StorageError when the description in a checkpoint is not built as `packed` builds it."""
+
+    def needs(holds: bool, what: str) -> None:
+        if not holds:
+            raise StorageError(f"{path} cannot be understood: {what}")
+
+    def whole(value: Any) -> bool:
+        return type(value) is int and 0 <= value < 2**63
+
+    needs(isinstance(meta.get("options"), dict), "the options of the world are missing")
+    needs(whole(meta.get("tick")), f"tick {str(meta.get('tick'))[:40]} is not a whole number from 0")
+    needs(whole(meta.get("next_row_id")), "the row counter is not a whole number from 0")
+    for key, kinds in (
+        ("systems", {"class": str, "parameters": dict}),
+        ("entities", {"name": str, "components": list}),
+    ):
+        items = meta.get(key)
+        needs(isinstance(items, list), f"the list of {key} is missing")
+        for item in items or ():
+            fits = isinstance(item, dict) and all(isinstance(item.get(k), v) for k, v in kinds.items())
+            needs(fits, f"one of its {key} lacks {' or '.join(kinds)}")
+    for item in meta["entities"]:
+        plain = all(isinstance(name, str) for name in item["components"])
+        needs(plain, f"a component of entity {item['name'][:60]!r} is not named by text")
+    history = meta.get("history")
+    needs(isinstance(history, list), "the list of records is missing")
+    needs(all(isinstance(record, dict) for record in history or ()), "one of its records is not a table")
+    needs(meta.get("recipe") is None or isinstance(meta["recipe"], dict), "its recipe is not a table")
+
+
+def resume(path: Any, allow_code: bool = False) -> World:
+    """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
+
+    Classes of your own systems and components must be imported before; with `allow_code` the modules of
+    systems are imported by the name that the checkpoint holds, which runs their code.
+
+    Raises:
+        StorageError: the file is missing, damaged, of another version, or needs a class that is not loaded.
+    """
+    meta, arrays = load_checkpoint(Path(path))
+    if meta.get("version") != VERSION:
+        raise StorageError(
+            f"{path} holds a state of version {meta.get('version')}; this ecs_fluid reads version {VERSION}"
+        )
+    _check_meta(meta, path)
+    return world_of(meta, arrays, path, allow_code)
+
+
+def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code: bool = False) -> World:
+    """The world that `packed` described; `path` says in messages where that came from."""
+    world = World(**meta["options"])
+    systems = []
+    for item in meta["systems"]:
+        system = System.registry.get(item["class"])
+        if system is None and allow_code:
+            system = imported(item["class"], str(path))
+        if system is None:
+            raise StorageError(
+                f"{path} needs the system {item['class']!r}, which is not loaded; import its module first "
+                f"({nearest(item['class'], System.registry)})"
+            )
+        systems.append(system(**item["parameters"]))
+    names: set[str] = set()
+    for item in meta["entities"]:
+        if item["name"] in names or not _NAME.fullmatch(item["name"]):
+            raise StorageError(f"{path} has an entity {item['name'][:60]!r}, which is no name or comes twice")
+        names.add(item["name"])
+        tables: list[Component] = []
+        strays: list[tuple[type[Component], str, Array]] = []
+        for name in item["components"]:
+            kind = Component.registry.get(name)
+            if kind is None:
+                raise StorageError(
+                    f"{path} needs the component {name!r}, which is not loaded; import its module first"
+                )
+            if kind.derived:
+                raise StorageError(f"{path} holds {name}, which systems fill; a checkpoint has no such part")
+            missing = [key for key in kind.columns if f"{item['name']}/{name}.{key}" not in arrays]
+            if missing:
+                raise StorageError(f"{path} has no column {name}.{missing[0]} of entity {item['name']!r}")
+            columns = {key: arrays[f"{item['name']}/{name}.{key}"] for key in kind.columns}
+            inside = _within(kind, columns)
+            strays += [(kind, key, columns[key]) for key in inside]
+            tables.append(kind(**(columns | inside)))
+        checked = checked_tables(item["name"], tuple(tables), world.dtype)
+        for kind, key, array in strays:
+            setattr(checked[kind], key, array.astype(world.dtype))
+        if item["name"] == "fluid":
+            for table in checked.values():
+                world._put(world.fluid, table)
+        else:
+            world._create(item["name"], checked)
+    world.add_systems(systems)
+    world.tick, world.next_row_id = meta["tick"], meta["next_row_id"]
+    world.history = list(meta["history"])
+    world.recipe = meta["recipe"]
+    return world
+
+
+def _within(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:
+    """Columns of what is integrated that rounding or overshoot took out of their range, put back into it."""
+    found: dict[str, Array] = {}
+    if any(other.rate_of is kind for other in Component.registry.values()):
+        for key, array in columns.items():
+            low, high = kind.columns[key].minimum, kind.columns[key].maximum
+            if (low is not None or high is not None) and array.dtype.kind == "f" and np.isfinite(array).all():
+                inside = np.clip(array, low, high)
+                if not np.array_equal(inside, array):
+                    found[key] = inside
+    return found
