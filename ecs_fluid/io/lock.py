@@ -10,20 +10,19 @@ import errno
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
-from ecs_fluid.io.untrusted import NO_LINK
+from ecs_fluid.io.untrusted import DAMAGE, read_bytes
 
-if sys.platform == "win32":
-    import msvcrt
-else:
+with contextlib.suppress(ImportError):  # Windows
     import fcntl
 
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
@@ -39,22 +38,13 @@ class WriterLock:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        # Not through a link, nor is a pipe waited for. Any thread of this process may release it.
+        self._lock = FileLock(self.path, blocking=False, thread_local=False, fallback_to_soft=False)
         try:
-            # Not through a link, which would empty the file it leads to; nor is a pipe waited for.
-            flags = NO_LINK | getattr(os, "O_NONBLOCK", 0)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | flags, 0o666)
-        except OSError as error:
-            raise storage_error(error, "lock", self.path) from error
-        try:
-            self._take()
-        except BaseException:
-            os.close(self._handle)
-            self._handle = -1
-            raise
-
-    def _take(self) -> None:
-        try:
-            free = _try_lock(self._handle)
+            self._lock.acquire()
+            free = True
+        except Timeout:
+            free = False
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise storage_error(error, "lock", self.path) from error
@@ -66,42 +56,31 @@ class WriterLock:
                 f"{self.path.parent} is being written by {who} right now; wait for it or choose another "
                 "folder."
             )
+        self._held = True
+        self._tell(json.dumps({"pid": os.getpid()}))
+
+    def _tell(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not keep a reader of old data out
-            os.ftruncate(self._handle, 0)
-            os.lseek(self._handle, 0, os.SEEK_SET)
-            os.write(self._handle, json.dumps({"pid": os.getpid()}).encode())
+            self.path.write_text(text, encoding="utf-8")
 
     def _owner(self) -> int | None:
         try:
-            os.lseek(self._handle, 0, os.SEEK_SET)
-            return int(json.loads(os.read(self._handle, 200))["pid"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return int(json.loads(read_bytes(self.path, "read"))["pid"])
+        except (StorageError, *DAMAGE):
             return None
 
     def release(self) -> None:
         """Let others write; harmless when repeated."""
-        if self._handle >= 0:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._handle, 0)
-            os.close(self._handle)
-            self._handle = -1
+        if self._held:
+            self._held = False
+            self._tell("")
+            self._lock.release()
 
     def __enter__(self) -> WriterLock:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
 
 
 def alive(pid: int | None) -> bool:
@@ -122,37 +101,24 @@ def folder_guard(folder: Path, exclusive: bool) -> Iterator[None]:
     """Readers share the folder, the writer's short commit has it alone; best effort, 2 s patience.
 
     The folder itself is locked, not a file in it: that needs no right to write, and VTK's own lock on the
-    data files stays out of the way. Where folders cannot be locked nothing happens.
+    data files stays out of the way. Where folders cannot be locked (Windows) nothing happens. filelock has
+    no lock that several readers share without a file of its own, hence flock itself.
     """
-    if sys.platform == "win32":
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            _wait(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         yield
-        return
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield
-        return
-    try:
-        _wait(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _wait(handle: int, kind: int) -> None:
-    if sys.platform == "win32":
-        return
     deadline = time.monotonic() + _PATIENCE
-    while True:
+    while time.monotonic() <= deadline:
         try:
-            fcntl.flock(handle, kind | fcntl.LOCK_NB)
-            return
+            return fcntl.flock(handle, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > deadline:
-                return
             time.sleep(0.0005)
-        except OSError:
-            return
 
 
 @contextlib.contextmanager

@@ -188,7 +188,7 @@ def test_without_locks_on_the_disk_the_process_id_decides(
     def unsupported(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(lock.fcntl, "flock", unsupported)
+    monkeypatch.setattr(lock.FileLock, "acquire", unsupported)
     path = tmp_path / "writer.lock"
     path.write_text(json.dumps({"pid": os.getppid()}))
     with pytest.raises(StorageError, match=f"being written by process {os.getppid()}"):
