@@ -45,7 +45,7 @@ class Entry:
     def ticks(self) -> int:
         """Ticks until that frame is stored."""
         recipe = read(self.name)
-        return recipe.frames if self.frame < 0 else max(self.frame * recipe.output.every, 1)
+        return recipe.frames if self.frame < 0 else max(self.frame * recipe.every, 1)
 
     @property
     def picture(self) -> Path:

@@ -102,7 +102,8 @@ def read_tables(path: Path) -> dict[str, Any]:
 def override(tables: dict[str, Any], assignment: str) -> None:
     """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
 
-    A path may start with the name of an entity. The value is read as TOML, else as text.
+    A path may start with the name of an entity. The value is read as TOML, else as text. ``world.dt``
+    takes the place of ``world.fps``, and the other way round.
     """
     path, sign, text = assignment.partition("=")
     parts = path.strip().split(".")
@@ -136,6 +137,9 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         target[int(parts[-1])] = value
     else:
         target[parts[-1]] = value
+    # Both set the time step, so the one that comes later takes the place of the other.
+    if parts[:-1] == ["world"] and (former := {"dt": "fps", "fps": "dt"}.get(parts[-1])):
+        target.pop(former, None)
 
 
 def _item(items: list[Any], part: str, assignment: str) -> Any:

@@ -13,11 +13,11 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import esper
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ecs_fluid.collective import before_sharing, collective
 from ecs_fluid.component import Array, Component, RowId
@@ -63,10 +63,29 @@ class Active:
             _LOCK.release()
 
 
+def _quotient(value: Any) -> Any:
+    """The number that a text such as "1/60" stands for; what is no text is left as it is."""
+    if not isinstance(value, str):
+        return value
+    over, _, under = value.partition("/")
+    try:
+        parts = float(over), float(under)
+    except ValueError:
+        parts = 0.0, 0.0
+    if not all(0 < part < np.inf for part in parts):
+        raise ValueError('a number, or a quotient of two positive numbers such as "1/60", is needed')
+    return parts[0] / parts[1]
+
+
+_Step = Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern="^[0-9.eE+ -]+/[0-9.eE+ -]+$")]
+
+
 class WorldOptions(Settings):
     """Clock, arithmetic and seed of a world."""
 
-    dt: float = Field(default=1 / 30, gt=0, description="time step of a tick, s")
+    dt: Annotated[float, BeforeValidator(_quotient, json_schema_input_type=_Step)] = Field(
+        default=1 / 30, gt=0, description='time step of a tick, s; a number, or a quotient such as "1/60"'
+    )
     integrator: Literal["euler", "rk2", "rk3", "rk4"] = Field(
         default="rk2", description="Runge-Kutta method of order 1 to 4 for every rate"
     )

@@ -64,7 +64,7 @@ def test_unit_of_a_description(description: str, unit: str, meaning: str) -> Non
         ("entities", '| `motion` | `"fixed"` or `"scripted"` or `"free"` | `"free"` |  | - | how it moves |'),
         ("systems", "| `below` | number |  | above 0, at most 1 | 1 | remove where the sum is below this |"),
         ("systems", "| `velocity` | 3 numbers or [Keyed](#keyed) | required |  | m/s | wind velocity; may"),
-        ("world", "| `dt` | number | `0.0333333` | above 0 | s | time step of a tick |"),
+        ("world", "| `dt` | number | `0.0333333` | above 0 | s | time step of a tick; a number, or a"),
     ],
 )  # fmt: skip
 def test_row_as_its_model_has_it(page: str, row: str) -> None:

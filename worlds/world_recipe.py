@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from ecs_fluid.components import InertialVelocity, Liquid, Pose
 from ecs_fluid.errors import FluidError, RecipeError
@@ -69,7 +69,32 @@ SHIPPED = Path(__file__).parent
 class WorldTable(WorldOptions):
     """[world]: clock, arithmetic, seed and length of the run."""
 
+    fps: float | None = Field(
+        default=None,
+        gt=0,
+        description="frames of a second of simulated time, 1/s; dt is 1/(fps steps_per_frame) then",
+    )
+    steps_per_frame: int = Field(default=1, ge=1, description="ticks from one frame to the next")
     duration: float = Field(default=5.0, gt=0, description="length of the run, s")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _step(cls, given: Any) -> Any:
+        """dt from fps; values of the wrong kind are left to the fields, which say so."""
+        if not isinstance(given, dict) or "dt" in given:
+            return given
+        fps, steps = given.get("fps"), given.get("steps_per_frame", 1)
+        usable = isinstance(fps, int | float) and isinstance(steps, int) and steps > 0 and 0 < fps < math.inf
+        return {**given, "dt": 1.0 / (fps * steps)} if usable else given
+
+    @model_validator(mode="after")
+    def _agree(self) -> WorldTable:
+        if self.fps is not None and abs(self.dt * self.fps * self.steps_per_frame - 1) > 1e-6:
+            raise ValueError(
+                f"dt = {self.dt:g} s, but fps = {self.fps:g} and steps_per_frame = {self.steps_per_frame} "
+                f"make it {1 / (self.fps * self.steps_per_frame):g} s; give dt or fps, not both"
+            )
+        return self
 
 
 class FluidTable(Settings):
@@ -101,7 +126,11 @@ MOST_TICKS = 10_000_000
 class OutputTable(Settings):
     """[output]: what a run stores."""
 
-    every: int = Field(default=1, ge=1, description="ticks from one stored frame to the next")
+    every: int | None = Field(
+        default=None,
+        ge=1,
+        description="ticks from one stored frame to the next; steps_per_frame of [world] if not given",
+    )
     checkpoint_seconds: float = Field(
         default=60.0,
         ge=0,
@@ -199,6 +228,11 @@ class WorldRecipe(Settings):
         """Number of ticks of the whole run."""
         return max(1, math.ceil(self.world.duration / self.world.dt - 1e-9))
 
+    @property
+    def every(self) -> int:
+        """Ticks from one stored frame to the next."""
+        return self.output.every or self.world.steps_per_frame
+
     def tables(self) -> dict[str, Any]:
         """Plain data that `from_tables` turns into this recipe again."""
         plain = {
@@ -214,7 +248,7 @@ class WorldRecipe(Settings):
     def build(self) -> World:
         """Make the world: entities in order, then the systems they need."""
         checked = WorldRecipe.from_tables(self._as_given(), allow_code=True)
-        options = checked.world.model_dump(exclude={"duration"})
+        options = checked.world.model_dump(include=set(WorldOptions.model_fields))
         world = World(**options)
         world.recipe = checked.tables()
         with nullcontext() if self._folder is None else files_from(self._folder):

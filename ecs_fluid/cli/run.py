@@ -112,7 +112,7 @@ def _run(
         {"world": name, "source": str(Path(world).resolve()), **about(made)},
         existing="replace" if replace else "refuse",
     )
-    job = Run(made, folder, frames or recipe.frames, recipe.output.every, recipe.output.checkpoint_seconds)
+    job = Run(made, folder, frames or recipe.frames, recipe.every, recipe.output.checkpoint_seconds)
     share(made)
     code = _execute(job)
     if code == 0 and (movie or save):
@@ -135,7 +135,7 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
             lambda dt: read(world, (*settings, f"world.dt={dt!r}"), allow_code).build(),
             recipe.world.dt,
             ticks,
-            recipe.output.every,
+            recipe.every,
             recipe.output.checkpoint_seconds,
         )
     rows = ", ".join(f"{name} {count:,}" for name, count in found.particles.items())

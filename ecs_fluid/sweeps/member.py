@@ -184,7 +184,7 @@ def _opened(job: Job) -> Run:
         },
         existing="replace",
     )
-    return Run(made, folder, last, recipe.output.every, recipe.output.checkpoint_seconds)
+    return Run(made, folder, last, recipe.every, recipe.output.checkpoint_seconds)
 
 
 def recipe_of(job: Job) -> Any:

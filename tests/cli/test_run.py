@@ -192,7 +192,7 @@ def test_worlds_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
         assert name in listed
     assert main(["schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
-    assert schema["properties"]["world"]["properties"]["dt"]["exclusiveMinimum"] == 0
+    assert schema["properties"]["world"]["properties"]["dt"]["anyOf"][0]["exclusiveMinimum"] == 0
 
 
 def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:

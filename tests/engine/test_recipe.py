@@ -13,7 +13,7 @@ import ecs_fluid as ef
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.validation_errors import nearest
-from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read
+from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read, schema
 
 RING = {"kind": "vortex_ring", "name": "ring", "spacing": 0.5, "core": 0.75}
 
@@ -252,8 +252,53 @@ def test_frames(duration: float, dt: float, frames: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("world", "settings", "dt", "every"),
+    [
+        ({"dt": "1/60"}, (), 1 / 60, 1),
+        ({"dt": "0.5/ 3e1"}, (), 1 / 60, 1),
+        ({"fps": 25}, (), 1 / 25, 1),
+        ({"fps": 25, "steps_per_frame": 2}, (), 1 / 50, 2),
+        ({"fps": 25, "dt": "1/25"}, (), 1 / 25, 1),
+        ({"fps": 25, "steps_per_frame": 2}, ("world.dt=1/60",), 1 / 60, 2),
+        ({"fps": 25, "steps_per_frame": 2}, ("world.steps_per_frame=3",), 1 / 75, 3),
+        ({"fps": 25, "steps_per_frame": 2}, ("output.every=5",), 1 / 50, 5),
+        ({"dt": 0.01}, ("world.fps=30",), 1 / 30, 1),
+    ],
+)
+def test_clock(world: dict[str, Any], settings: tuple[str, ...], dt: float, every: int) -> None:
+    """dt as a quotient or from frames per second; what is set later takes the place of the file's."""
+    source = {**tables(), "world": dict(world)}
+    for setting in settings:
+        override(source, setting)
+    recipe = WorldRecipe.from_tables(source)
+    made = recipe.build()
+    assert (made.dt, recipe.every) == (dt, every)
+    assert WorldRecipe.from_tables(made.recipe or {}) == recipe
+    assert json.loads(json.dumps(recipe.tables())) == recipe.tables()
+    if not settings:
+        assert WorldRecipe(world=world, entity=[RING]).build().dt == dt
+
+
+def test_schema_takes_both_forms_of_dt() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(schema())
+    for dt, allowed in ((0.01, True), ("1/60", True), (-1, False), ("sixty", False)):
+        errors = list(validator.iter_errors({**tables(), "world": {"dt": dt}}))
+        assert (not errors) == allowed
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
+        (
+            {"world": {"dt": 0.02, "fps": 25}},
+            r"world: \[world\]: dt = 0.02 s, but fps = 25 and steps_per_frame = 1 make it 0.04 s; "
+            "give dt or fps, not both",
+        ),
+        ({"world": {"fps": 0}}, r"\[world\]: fps = 0; a number above 0.0 is needed"),
+        ({"world": {"fps": "film"}}, r"\[world\]: fps = 'film'; a valid number"),
+        ({"world": {"fps": 25, "steps_per_frame": 0}}, "steps_per_frame = 0; a number at least 1 is needed"),
+        ({"world": {"dt": "1/-60"}}, r"\[world\]: dt = '1/-60': a number, or a quotient of two positive"),
         ({"wrold": {}}, "unknown table 'wrold'; did you mean 'world'?"),
         ({"preset": "articl"}, "preset = 'articl'; allowed: 'physical', 'article'"),
         ({"preset": ["article"]}, "preset = "),

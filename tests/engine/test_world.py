@@ -108,6 +108,12 @@ def test_classes_stand_for_empty_tables() -> None:
     [
         ({"dt": 0}, "World: dt = 0; a number above 0.0 is needed"),
         ({"dt": float("inf")}, "World: dt = inf; a finite number is needed"),
+        (
+            {"dt": "1/0"},
+            "World: dt = '1/0': a number, or a quotient of two positive numbers such as \"1/60\"",
+        ),
+        ({"dt": "inf/60"}, "World: dt = 'inf/60': a number, or a quotient"),
+        ({"dt": "60"}, "World: dt = '60': a number, or a quotient"),
         ({"integrator": "rk5"}, "World: integrator = 'rk5'; allowed: 'euler', 'rk2', 'rk3' or 'rk4'"),
         ({"precision": "half"}, "World: precision = 'half'; allowed: 'single' or 'double'"),
         ({"seed": -1}, "World: seed = -1; a number at least 0 is needed"),
