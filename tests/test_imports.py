@@ -7,71 +7,16 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ecs_fluid
+from docs.generator import packages
+from docs.generator.packages import FOLDERS, imports, part_of, parts
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = {
-    "kernels": ROOT / "ecs_fluid" / "kernels",
-    "io": ROOT / "ecs_fluid" / "io",
-    "cli": ROOT / "ecs_fluid" / "cli",
-    "ranks": ROOT / "ecs_fluid" / "ranks",
-    "sweeps": ROOT / "ecs_fluid" / "sweeps",
-    "runs": ROOT / "ecs_fluid" / "runs",
-    "exports": ROOT / "ecs_fluid" / "exports",
-    "components": ROOT / "components",
-    "systems": ROOT / "systems",
-    "worlds": ROOT / "worlds",
-    "viz": ROOT / "viz",
-}
-FOUNDATION = ("errors", "component")
-"""Modules of the engine that know none of the others."""
-ENGINE = sorted(p for p in (ROOT / "ecs_fluid").glob("*.py") if p.stem not in FOUNDATION)
-
-
-def files(part: str) -> list[Path]:
-    if part == "foundation":
-        return [ROOT / "ecs_fluid" / f"{name}.py" for name in FOUNDATION]
-    return ENGINE if part == "engine" else sorted(FOLDERS[part].rglob("*.py"))
-
-
-def for_types_only(tree: ast.Module) -> set[ast.AST]:
-    """Imports under ``if TYPE_CHECKING``: they never run."""
-    return {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-
-
-def imports(path: Path, running_only: bool = True) -> Iterator[tuple[str, str]]:
-    """(module, name or "") of every import in a file, inside functions too."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = for_types_only(tree) if running_only else set()
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            yield from ((node.module or "", alias.name) for alias in node.names)
-
-
-def ours(module: str, name: str) -> str | None:
-    """The part of the package that an import reaches: kernels, systems, ..., or engine; None if foreign."""
-    words = module.split(".")
-    if words[0] != "ecs_fluid":
-        return None
-    second = words[1] if len(words) > 1 else name
-    if second in FOUNDATION:
-        return "foundation"
-    return second if second in FOLDERS else "engine"
+FILES = parts()
 
 
 def foreign(module: str) -> str | None:
@@ -100,14 +45,24 @@ ALLOWED = {
 @pytest.mark.parametrize("part", ALLOWED)
 def test_imports_point_one_way(part: str) -> None:
     checked = 0
-    for path in files(part):
-        if part == "engine" and path.stem == "__init__":
-            continue
+    for path in FILES[part]:
         for module, name in imports(path):
-            reached = ours(module, name)
+            reached = part_of(module, name)
             assert reached is None or reached in ALLOWED[part], f"{path}: {part} imports {module} {name}"
             checked += reached is not None
     assert checked > 0
+
+
+@pytest.mark.parametrize("name", packages.DRAWINGS)
+def test_drawings_of_the_packages_are_those_of_the_imports(name: str) -> None:
+    """Also that no imports run in a circle, without which there are no floors to draw."""
+    drawn = packages.drawing(packages.DRAWINGS[name]())
+    assert (packages.IMAGES / name).read_text(encoding="utf-8") == drawn, "python -m docs.generator.packages"
+
+
+def test_circles_are_found() -> None:
+    with pytest.raises(ValueError, match="in a circle among a, b"):
+        packages.floors({"a": {"b"}, "b": {"a"}, "c": set()})
 
 
 KERNELS_MAY_ALSO = {
@@ -120,13 +75,13 @@ KERNELS_MAY_ALSO = {
 
 
 def test_kernels_need_numpy_and_numba_only() -> None:
-    for path in files("kernels"):
+    for path in FILES["kernels"]:
         found = {foreign(module) for module, _ in imports(path, running_only=False)} - {None}
         assert found <= {"numpy", "numba"} | KERNELS_MAY_ALSO.get(path.name, set()), f"{path}: {found}"
 
 
 def test_components_hold_no_numerics() -> None:
-    for path in files("components"):
+    for path in FILES["components"]:
         found = {foreign(module) for module, _ in imports(path)} - {None}
         assert found <= {"numpy"}, f"{path}: {found}"
 
@@ -134,18 +89,18 @@ def test_components_hold_no_numerics() -> None:
 def test_no_module_uses_private_names_of_another() -> None:
     """Across parts of the package; inside kernels and io, files of one part may share helpers."""
     for part in ("systems", "worlds", "viz", "components", "ranks", "sweeps", "cli"):
-        for path in files(part):
+        for path in FILES[part]:
             for module, name in imports(path, running_only=False):
                 private = [word for word in (*module.split("."), name) if word.startswith("_")]
                 private = [word for word in private if not word.startswith("__")]
-                assert not (ours(module, name) and private), f"{path} imports {module}.{name}"
+                assert not (part_of(module, name) and private), f"{path} imports {module}.{name}"
 
 
 def test_only_world_and_system_import_esper() -> None:
     users = {
         path.name
-        for part in (*FOLDERS, "engine")
-        for path in files(part)
+        for paths in FILES.values()
+        for path in paths
         if any(foreign(module) == "esper" for module, _ in imports(path, running_only=False))
     }
     assert users == {"world.py", "system.py"}
@@ -153,10 +108,8 @@ def test_only_world_and_system_import_esper() -> None:
 
 def test_pictures_and_shipped_worlds_are_imported_by_the_command_line_only() -> None:
     for part in ("kernels", "components", "systems", "io", "engine"):
-        for path in files(part):
-            if part == "engine" and path.stem == "__init__":
-                continue
-            reached = {ours(module, name) for module, name in imports(path)}
+        for path in FILES[part]:
+            reached = {part_of(module, name) for module, name in imports(path)}
             assert not reached & {"worlds", "viz", "sweeps", "cli"}, path
 
 
