@@ -176,12 +176,8 @@ class System(esper.Processor):
         return self.world.entities_with(*types)
 
     def placed(self, entity: Entity) -> tuple[int, int, int]:
-        """First and behind the last of the rows of this rank, and rows on all ranks, of a population."""
-        ranks = self.world.ranks
-        if ranks is None or entity.name not in ranks.bounds:
-            return 0, len(entity), len(entity)
-        own = ranks.own(entity.name)
-        return own.start, own.stop, ranks.total(entity.name)
+        """First and behind the last of the rows that this process holds, and rows on all processes."""
+        return self.world.processes.placed(entity)
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""

@@ -24,6 +24,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
 from ecs_fluid.integrator import Tables
+from ecs_fluid.one_process import OneProcess
 from ecs_fluid.schedule import Schedule, Timing, build
 from ecs_fluid.system import Settings, System
 from ecs_fluid.tables import checked_tables
@@ -126,6 +127,7 @@ class World:
         # Of worlds that several processes share, see ecs_fluid.ranks.
         self._team: Team | None = None
         self.ranks: Ranks | None = None
+        self.processes = OneProcess()
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
 

@@ -58,7 +58,8 @@ class Parts:
         self._low, self._high = all_bounds(comm, rows.x, "vortons")
         self._share_cells()
         self._send_rows()
-        self._tree: tree_build.Tree | None = None
+        self.grown: tree_build.Tree | None = None
+        """The tree, once somebody asked for it"""
 
     # ------------------------------------------------------------------ sorted vortons
 
@@ -95,9 +96,9 @@ class Parts:
     @property
     def tree(self) -> tree_build.Tree:
         """The tree, filled in where it is this machine's or was fetched; collective when first asked for."""
-        if self._tree is None:
-            self._tree = self._grown()
-        return self._tree
+        if self.grown is None:
+            self.grown = self._grown()
+        return self.grown
 
     def _grown(self) -> tree_build.Tree:
         machine, real = self._machine, self.x.dtype

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array, Column, Component
-from ecs_fluid.components import CoreRadius, Position, Strength
+from ecs_fluid.components import CoreRadius, Position, Sources, Strength
 from ecs_fluid.errors import FluidError
 from ecs_fluid.integrator import Tables
+from ecs_fluid.kernels.biot_savart import tree_build
+from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
+from ecs_fluid.one_process import Evaluate, OneProcess, Population
 from ecs_fluid.ranks import near, sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
@@ -29,6 +33,22 @@ if TYPE_CHECKING:
 
 UNEVEN = 0.1
 """Rows move between ranks when one has so much more than the mean."""
+
+SHARED_PAIRS = 2**16
+"""From this many pairs of target and vorton on, ranks share a sum out."""
+
+SHARED_BLOCKS = 2**12
+"""From this many targets on, one rank of each machine groups them in blocks."""
+
+
+class AtVortons(NamedTuple):
+    """The sum of which the targets are the vortons themselves."""
+
+    x: Array
+    """(n, 3) m, its targets; without values where machines have parts of them"""
+    keep: sums.Keep
+    """who gets which results"""
+    parts: Parts | None
 
 
 class WholeTables(dict[type[Component], Component]):
@@ -86,7 +106,7 @@ class SpreadColumn:
         return np.asarray(self).tobytes()
 
 
-class Ranks:
+class Ranks(OneProcess):
     """Which rows of every population this rank holds, and what the running system sees of them.
 
     Populations are the entities with a Position; each rank holds one block of their rows, and the blocks
@@ -102,6 +122,9 @@ class Ranks:
         self.parts: Parts | None = None
         """The vortons of the running stage, where each machine has its part of them only"""
         self._balances: dict[str, Balance] = {}
+        self._at_vortons: AtVortons | None = None
+        self._sent = False
+        """Whether results of the last sum at the vortons are with the rows already"""
 
     # ------------------------------------------------------------------ rows
 
@@ -263,38 +286,132 @@ class Ranks:
         """The least of the places that ranks found, or None."""
         return min((found for found in self.comm.every(place) if found is not None), default=None)
 
-    def keep(self, row: Array, names: list[str], store: Any) -> sums.Keep:
-        """Sends results at these populations' rows to their holders; see `ecs_fluid.ranks.sums.Keep`."""
-        ends = np.cumsum([0, *(self.total(name) for name in names)])
-        firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
-        holders = np.tile(np.arange(self.comm.size), len(names))
-        return sums.Keep(row, np.concatenate([ends[:0], *firsts]), holders, store)
+    # ------------------------------------------------------------------ sums
 
-    def on_all(
+    def placed(self, entity: Entity) -> tuple[int, int, int]:
+        """First and behind the last of this rank's rows, and rows on all ranks."""
+        if entity.name not in self.bounds:
+            return super().placed(entity)
+        own = self.own(entity.name)
+        return own.start, own.stop, self.total(entity.name)
+
+    def at_rows(self, entity: Entity, x: Array, u: Array, fill: Callable[[Array, Array], None]) -> None:
+        """All ranks' rows are gathered, so that blocks of them are those of one process."""
+        every = self.comm.join(x, self.counts(entity.name))
+        found = np.empty_like(every)
+        fill(every, found)
+        u[...] = found[self.own(entity.name)]
+
+    def once(self, name: str, make: Callable[[], Sequence[Array]]) -> Sequence[Array]:
+        """Arrays in shared memory, which the first rank of each machine makes."""
+        return self.machine.once(name, make)
+
+    def result(
+        self, name: str, former: Array, shape: tuple[int, ...], dtype: Any, shared: bool = True
+    ) -> Array:
+        """What is shared out lies in shared memory, of which one rank writes."""
+        if shared:
+            return self.machine.array(name, shape, dtype)
+        return super().result(name, former, shape, dtype)
+
+    def blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
+        """Many targets are grouped once for each machine; vortons in parts have blocks of their own."""
+        at = self._at_vortons
+        if at is not None and targets is at.x and at.parts is not None:
+            return np.empty(0, np.int64), np.zeros(1, np.int64)
+        if len(targets) < SHARED_BLOCKS:
+            return super().blocks(targets, points)
+        order, starts = self.machine.once("blocks", lambda: super(Ranks, self).blocks(targets, points))
+        return order, starts
+
+    def share(
         self,
         work: str,
         targets: Array,
         u: Array,
         du: Array | None,
-        blocks: tuple[Array, Array] | None,
-        evaluate: Any,
-        keep: Any = None,
-        fetch: Any = None,
+        sources: int,
+        evaluate: Evaluate,
+        blocks: Blocks | None = None,
+        tree: tree_build.Tree | None = None,
+        **walk: Any,
     ) -> None:
-        """Share a sum out among the ranks, see `ecs_fluid.ranks.sums.on_all`."""
-        sums.on_all(
-            self.comm, self.machine, self.balance(work), targets, u, du, blocks, evaluate, keep, fetch
-        )
+        """Like that of one process; results at the vortons go to the ranks that hold their rows."""
+        at = self._at_vortons if self._at_vortons is not None and targets is self._at_vortons.x else None
+        parts = self.parts if self.parts is not None and self.parts.grown is tree is not None else None
+        fetch: sums.Fetch | None = None if parts is None else partial(parts.fetch, **walk)
+        if at is not None:
+            self._sent = at.parts is not None or self._many(targets, sources)
+        if at is not None and at.parts is not None and fetch is not None:
+            balance = self.balance(f"{work}, at vortons")
+            sums.at_vortons(self.comm, balance, at.parts, du is not None, evaluate, at.keep, fetch)
+        elif self._many(targets, sources):
+            balance = self.balance(f"{work}, at {'points' if at is None else 'vortons'}")
+            keep = None if at is None else at.keep
+            where = self.comm, self.machine, balance
+            sums.on_all(*where, targets, u, du, blocks, evaluate, keep, fetch)
+        else:
+            if fetch is not None and blocks is not None:
+                fetch(*block_boxes(targets[blocks[0]], blocks[1]))
+            evaluate(targets, u, du, blocks)
 
-    def at_vortons(
-        self, work: str, parts: Parts, gradient: bool, evaluate: Any, keep: Any, fetch: Any
-    ) -> None:
-        """The same at all vortons, see `ecs_fluid.ranks.sums.at_vortons`."""
-        sums.at_vortons(self.comm, self.balance(work), parts, gradient, evaluate, keep, fetch)
+    def _many(self, targets: Array, sources: int) -> bool:
+        """Whether a sum is long enough to be shared out."""
+        return len(targets) * sources >= SHARED_PAIRS
 
-    def split(self, work: str) -> sums.Split:
-        """What shares out the pieces of a fast multipole sum."""
-        return sums.Split(self.comm, self.balance(work))
+    def split(self, work: str, targets: Array, sources: int) -> sums.Split | None:
+        """What shares out the pieces of a fast multipole sum that is long enough."""
+        at = self._at_vortons is not None and targets is self._at_vortons.x
+        self._sent = self._sent and not at
+        if not self._many(targets, sources):
+            return None
+        return sums.Split(self.comm, self.balance(f"{work}, at {'vortons' if at else 'points'}"))
+
+    def tree(self, sources: Sources, sigma: Array) -> tree_build.Tree:
+        """Its nodes lie in shared memory; of sources in parts each machine has its own nodes."""
+        if self.parts is not None and sources.x is self.parts.x and sigma is sources.sigma:
+            return self.parts.tree
+        name = "tree" if sigma is sources.sigma else "widened tree"
+        nodes = self.machine.once(name, lambda: super(Ranks, self).tree(sources, sigma)[: tree_build.NODES])
+        return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sigma])
+
+    def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
+        """In shared memory; where machines have parts of the vortons, an array that nobody fills."""
+        parts = self.parts if self.parts is not None and sources.x is self.parts.x else None
+        if parts is None:
+            (x,) = self.machine.once("vortons", lambda: [sources.x.T])
+        else:
+            x = np.empty_like(sources.x.T)
+        names = [entity.name for entity, *_ in populations]
+        keep = self._keep(sources.order, names, partial(self._store, populations))
+        self._at_vortons, self._sent = AtVortons(x, keep, parts), False
+        return x
+
+    def to_rows(self, order: Array, populations: Sequence[Population], u: Array, du: Array | None) -> None:
+        """Nothing is left to do where `share` sent each rank what belongs to its rows."""
+        if not self._sent:
+            super().to_rows(order, populations, u, du)
+        self._at_vortons = None
+
+    def _keep(self, row: Array, names: list[str], store: Any) -> sums.Keep:
+        """Sends results at these populations' rows to their holders."""
+        ends = np.cumsum([0, *(self.total(name) for name in names)])
+        firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
+        holders = np.tile(np.arange(self.comm.size), len(names))
+        return sums.Keep(row, np.concatenate([ends[:0], *firsts]), holders, store)
+
+    def _store(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
+        """Velocities and gradients of rows that this rank holds, numbered through all populations."""
+        first = 0
+        for entity, velocity, gradient in populations:
+            start, stop, total = self.placed(entity)
+            chosen = (rows >= first + start) & (rows < first + stop)
+            velocity[rows[chosen] - (first + start)] = u[chosen]
+            if du is not None and gradient is not None:
+                gradient[rows[chosen] - (first + start)] = du[chosen]
+            first += total
+
+    # ------------------------------------------------------------------ numbers of all ranks
 
     def numbers(self, names: list[str]) -> Array:
         """This rank's rows of some populations, numbered through all rows of these, laid end to end."""

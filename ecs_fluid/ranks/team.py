@@ -113,6 +113,7 @@ def _share(world: World, comm: Comm) -> None:
                 for field, array in table.items():
                     table.__dict__[field.name] = array[own[entity.name]].copy()
     world._team, world.ranks = Team(comm), Ranks(comm, bounds)
+    world.processes = world.ranks
 
 
 def _per_row(label: str) -> bool:
@@ -155,5 +156,6 @@ def _received(comm: Comm, allow_code: bool) -> World:
             arrays[name] = comm.tell(None, "start")
     world = world_of(meta, arrays, "the world of rank 0", allow_code)
     world._team, world.ranks = Team(comm), Ranks(comm, bounds)
+    world.processes = world.ranks
     world._ticker.warn(world, 4)
     return world

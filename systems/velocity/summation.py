@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.errors import FluidWarning
+from ecs_fluid.one_process import OneProcess
 from ecs_fluid.systems.velocity.solver_times import fastest_first
 from ecs_fluid.systems.velocity.vector_potential_grid import PotentialGrid
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.blocks import Blocks
     from ecs_fluid.kernels.biot_savart.tree_build import Tree
     from ecs_fluid.kernels.fmm.fast_multipole import Plan
-    from ecs_fluid.ranks.parts import Parts
-    from ecs_fluid.ranks.ranks import Ranks
-    from ecs_fluid.ranks.sums import Fetch, Keep
 
 SOLVERS = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
 """Ways to get the velocity, in words that `VelocitySystem` takes."""
@@ -47,9 +43,6 @@ ALIKE = 0.05
 AT_VORTONS, AT_GRID = 0, 1
 """Places whose angles are kept."""
 
-SHARED_PAIRS = 2**16
-"""From this many pairs of target and vorton on, ranks share a sum out."""
-
 SURELY_DIRECT = 2**18
 """Up to this many pairs of target and vorton ``auto`` takes the direct sum without further thought."""
 
@@ -67,9 +60,6 @@ with the direct sum."""
 
 WALKED = 384
 """Targets at which a measurement evaluates the tree, about, in each of its trials."""
-
-Evaluate = Callable[[Array, Array, Array | None, "Blocks | None"], int]
-"""Fills u and du at targets that are grouped in blocks; returns the number of pairs that it summed."""
 
 
 class How(NamedTuple):
@@ -100,11 +90,10 @@ class Summation:
         sigma: their core radii (n,) m, in place of those in `sources` (they may be widened).
         grid: the field grid, for the solvers that fill it.
         how: parameters of the solvers.
+        processes: who shares out the sums; all of them ask for the same.
         state: where ``auto`` keeps the tree's angles, at the vortons and at the grid points, between the
             ticks in which it measures; None if it is to measure each time.
         due: whether this is such a tick.
-        ranks: processes that share out the sums, all of which ask for the same.
-        parts: the sources, where each machine has its part of them only; for the solver ``tree``.
     """
 
     def __init__(
@@ -113,15 +102,11 @@ class Summation:
         sigma: Array,
         grid: Grid,
         how: How,
+        processes: OneProcess,
         state: SolverTimes | None = None,
         due: bool = True,
-        ranks: Ranks | None = None,
-        parts: Parts | None = None,
     ) -> None:
-        self.ranks, self.parts = ranks, parts
-        self._keep: Keep | None = None
-        self.kept = False
-        """Whether the last sum at the vortons went to `Keep.store` instead of u and du."""
+        self.processes = processes
         self._vortons: Array | None = None
         self.sources, self.sigma, self.grid, self.how = sources, sigma, grid, how
         self.state, self.due = state, due
@@ -144,10 +129,8 @@ class Summation:
         if solver == "direct" or len(self.sigma) == 0:
             self._direct(targets, u, du)
         elif solver == "tree":
-            how = self.how
-            self._by_tree(
-                targets, u, du, self._blocks(targets, points), how.criterion, how.opening, how.originals
-            )
+            how, blocks = self.how, self.processes.blocks(targets, points)
+            self._by_tree(targets, u, du, blocks, how.criterion, how.opening, how.originals)
         elif solver == "fmm":
             self._by_fmm_or_direct(targets, u, du)
         elif solver in ON_GRID and not self.grid.flat.any():
@@ -155,20 +138,11 @@ class Summation:
         else:
             self._automatically(targets, u, du, points, AT_GRID if points else None)
 
-    def at_sources(self, solver: str, x: Array, u: Array, du: Array | None, keep: Keep | None = None) -> None:
-        """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order.
-
-        Ranks that share the sum out store its results by `keep` instead; `kept` tells whether they did.
-        """
+    def at_sources(self, solver: str, x: Array, u: Array, du: Array | None) -> None:
+        """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
         from ecs_fluid.kernels.biot_savart import symmetric
 
-        if self.parts is not None and self.ranks is not None:
-            evaluate, how = self._tree_sum(self.how.criterion, self.how.opening, self.how.originals)
-            fetch = partial(self.parts.fetch, **how)
-            self.ranks.at_vortons("tree, at vortons", self.parts, du is not None, evaluate, keep, fetch)
-            self.kept = True
-            return
-        self._vortons, self._keep, self.kept = x, keep, False
+        self._vortons = x
         if solver == "direct" and du is None and symmetric.applies(self.sigma):
             symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
         elif solver == "auto":
@@ -190,7 +164,7 @@ class Summation:
                 direct.velocity_gradient(self.how.code, targets, *sources, u, du)
             return len(targets) * len(self.sigma)
 
-        self._on_all("direct", targets, u, du, None, evaluate)
+        self.processes.share("direct", targets, u, du, len(self.sigma), evaluate)
 
     def _by_tree(
         self,
@@ -202,16 +176,10 @@ class Summation:
         opening: float,
         originals: bool,
     ) -> None:
-        evaluate, how = self._tree_sum(criterion, opening, originals)
-        fetch = None if self.parts is None else partial(self.parts.fetch, **how)
-        self._on_all("tree", targets, u, du, blocks, evaluate, fetch)
-
-    def _tree_sum(self, criterion: int, opening: float, originals: bool) -> tuple[Evaluate, dict[str, Any]]:
-        """The sum by the tree, and how its walks open nodes."""
         from ecs_fluid.kernels.biot_savart import tree
 
         if self._tree is None:
-            self._tree = self._grown()
+            self._tree = self.processes.tree(self.sources, self.sigma)
         grown = self._tree
         how: dict[str, Any] = {
             "criterion": criterion,
@@ -224,61 +192,7 @@ class Summation:
                 return tree.velocity(self.how.code, targets, grown, u, blocks=blocks, **how)
             return tree.velocity_gradient(self.how.code, targets, grown, u, du, blocks=blocks, **how)
 
-        return evaluate, how
-
-    def _grown(self) -> Tree:
-        """The influence tree; the ranks of a machine have its nodes in common."""
-        from ecs_fluid.kernels.biot_savart import tree_build
-
-        if self.parts is not None:
-            return self.parts.tree
-        s = self.sources
-
-        def grow() -> Tree:
-            return tree_build.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, self.sigma)
-
-        if self.ranks is None:
-            return grow()
-        name = "tree" if self.sigma is s.sigma else "widened tree"
-        nodes = self.ranks.machine.once(name, lambda: grow()[: tree_build.NODES])
-        return tree_build.Tree._make([*nodes, s.start, s.x, s.alpha, self.sigma])
-
-    def _blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
-        """Blocks of neighbours among targets, which may be all points of a grid."""
-        if self.ranks is None or not self._shared(targets):
-            return blocks_of(targets, points)
-        order, starts = self.ranks.machine.once("blocks", lambda: blocks_of(targets, points))
-        return order, starts
-
-    def _shared(self, targets: Array) -> bool:
-        """Whether ranks share out the sums at these targets."""
-        return self.ranks is not None and len(targets) * len(self.sigma) >= SHARED_PAIRS
-
-    def _place(self, targets: Array) -> str:
-        return "vortons" if targets is self._vortons else "points"
-
-    def _on_all(
-        self,
-        solver: str,
-        targets: Array,
-        u: Array,
-        du: Array | None,
-        blocks: Blocks | None,
-        evaluate: Evaluate,
-        fetch: Fetch | None = None,
-    ) -> None:
-        """Evaluate the sum at the targets, each rank some blocks of them."""
-        if self.ranks is None or not self._shared(targets):
-            if fetch is not None and blocks is not None:
-                from ecs_fluid.kernels.biot_savart.blocks import block_boxes
-
-                fetch(*block_boxes(targets[blocks[0]], blocks[1]))
-            evaluate(targets, u, du, blocks)
-        else:
-            work = f"{solver}, at {self._place(targets)}"
-            keep = self._keep if targets is self._vortons else None
-            self.kept = keep is not None
-            self.ranks.on_all(work, targets, u, du, blocks, evaluate, keep, fetch)
+        self.processes.share("tree", targets, u, du, len(self.sigma), evaluate, blocks, grown, **how)
 
     def _by_fmm_or_direct(self, targets: Array, u: Array, du: Array | None) -> None:
         """The multipole method, and the direct sum where that keeps the tolerance or is cheaper."""
@@ -307,11 +221,7 @@ class Summation:
             self._plan = fast_multipole.plan(*vortons, self.how.tolerance)
         code, x, alpha, sigma = vortons
         rest = x, alpha, sigma, self.how.tolerance
-        split = (
-            self.ranks.split(f"fmm, at {self._place(targets)}")
-            if self.ranks is not None and self._shared(targets)
-            else None
-        )
+        split = self.processes.split("fmm", targets, len(self.sigma))
         if du is None:
             work = fast_multipole.velocity(code, targets, *rest, u, prepared=self._plan, split=split)
         else:
@@ -371,7 +281,7 @@ class Summation:
                 if solver == "fmm" and not self._by_fmm(targets, u, du) > self.how.tolerance:
                     return
                 if solver == "tree":
-                    blocks = self._blocks(targets, points)
+                    blocks = self.processes.blocks(targets, points)
                     angle, fresh = self._kept_angle(targets, blocks, du is not None, place)
                     if angle and fresh and place != AT_VORTONS:
                         angle = self._checked(targets, u, du, blocks, angle)
@@ -482,13 +392,6 @@ class Summation:
                 break
             angle = better
         return kept
-
-
-def blocks_of(targets: Array, points: tuple[int, ...] | None) -> Blocks:
-    """Blocks of neighbours among targets, which may be all points of a grid."""
-    from ecs_fluid.kernels.biot_savart.blocks import grid_blocks, point_blocks
-
-    return grid_blocks(points) if points else point_blocks(targets)
 
 
 def relative_error(value: Array, exact: Array) -> float:

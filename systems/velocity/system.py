@@ -204,57 +204,16 @@ class VelocitySystem(System):
             if self.tracers == "grid":
                 self._from_grid(x, u, self.interpolation == "cubic")
             else:
-                self._summed(entity, summation, x, u)
+                fill = partial(summation.velocity, self.solver)
+                self.world.processes.at_rows(entity, x, u, fill)
 
     def _at_vortons(self, sources: Sources, summation: Summation, tables: list[Table]) -> None:
-        order = sources.order
-        ranks = self.world.ranks
-        if ranks is None:
-            x, keep = np.ascontiguousarray(sources.x.T), None
-        elif summation.parts is not None:
-            x = np.empty_like(sources.x.T)  # never looked at
-            keep = ranks.keep(order, [entity.name for entity, *_ in tables], partial(self._store, tables))
-        else:
-            (x,) = ranks.machine.once("vortons", lambda: [sources.x.T])
-            keep = ranks.keep(order, [entity.name for entity, *_ in tables], partial(self._store, tables))
+        processes, populations = self.world.processes, [(entity, u, du) for entity, _, u, du in tables]
+        x = processes.vorton_targets(sources, populations)
         u = np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype) if self.gradient else None
-        summation.at_sources(self.solver, x, u, du, keep)
-        if summation.kept:
-            return
-        first = 0
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        for entity, _, velocity, gradient in tables:
-            start, stop, total = self.placed(entity)
-            rows = place[first + start : first + stop]
-            np.take(u, rows, axis=0, out=velocity)
-            if du is not None:
-                np.take(du, rows, axis=0, out=gradient)
-            first += total
-
-    def _store(self, tables: list[Table], rows: Array, u: Array, du: Array | None) -> None:
-        """Velocities and gradients of rows that this rank holds, numbered through all populations."""
-        first = 0
-        for entity, _, velocity, gradient in tables:
-            start, stop, total = self.placed(entity)
-            chosen = (rows >= first + start) & (rows < first + stop)
-            velocity[rows[chosen] - (first + start)] = u[chosen]
-            if du is not None and gradient is not None:
-                gradient[rows[chosen] - (first + start)] = du[chosen]
-            first += total
-
-    def _summed(self, entity: Entity, summation: Summation, x: Array, u: Array) -> None:
-        """Velocities by the solver; its blocks are those of the whole population, whoever holds its rows."""
-        ranks = self.world.ranks
-        if ranks is None:
-            summation.velocity(self.solver, x, u)
-            return
-        start, stop, _ = self.placed(entity)
-        every = ranks.comm.join(x, ranks.counts(entity.name))
-        found = np.empty_like(every)
-        summation.velocity(self.solver, every, found)
-        u[...] = found[start:stop]
+        summation.at_sources(self.solver, x, u, du)
+        processes.to_rows(sources.order, populations, u, du)
 
     def _evaluate_grid(self, sources: Sources, summation: Summation) -> None:
         from ecs_fluid.kernels.grids.grid import grid_points
@@ -265,16 +224,11 @@ class VelocitySystem(System):
             field.u = summation.potential_grid(self.solver).velocity
             return
         shape = (*(int(n) + 1 for n in grid.cells), 3)
-        mesh, number, ranks = (grid.origin, grid.spacing, grid.cells), self.world.dtype, self.world.ranks
-        if ranks is None:
-            points = grid_points(mesh, number)
-        else:
-            (points,) = ranks.machine.once("grid points", lambda: [grid_points(mesh, number)])
+        mesh, number = (grid.origin, grid.spacing, grid.cells), self.world.dtype
+        processes, shared = self.world.processes, self.solver in ("direct", "tree")
+        (points,) = processes.once("grid points", lambda: [grid_points(mesh, number)])
         points = points.reshape(-1, 3)
-        if ranks is not None and self.solver in ("direct", "tree"):
-            field.u = ranks.machine.array("velocity field", shape, number)
-        elif field.u.shape != shape:
-            field.u = np.empty(shape, number)
+        field.u = processes.result("velocity field", field.u, shape, number, shared)
         if self.mollify:
             floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
             widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))
@@ -341,9 +295,8 @@ class VelocitySystem(System):
         fluid = self.world.fluid
         state = fluid[SolverTimes] if within_tick and SolverTimes in fluid else None
         due = self.world.tick % MEASURED_EVERY == 0
-        cores, ranks = sources.sigma if sigma is None else sigma, self.world.ranks
-        parts = ranks.parts if within_tick and ranks is not None else None
-        return Summation(sources, cores, grid, how, state, due, ranks, parts)
+        cores = sources.sigma if sigma is None else sigma
+        return Summation(sources, cores, grid, how, self.world.processes, state, due)
 
     def _times(self) -> Array:
         fluid = self.world.fluid

@@ -91,7 +91,7 @@ def test_multipoles_that_miss_their_tolerance(monkeypatch: pytest.MonkeyPatch) -
     world.spawn("ring", ef.Position(cloud["x"]), ef.Strength(cloud["alpha"]), ef.CoreRadius(cloud["sigma"]))
     world.add_system(ef.VelocitySystem(solver="fmm", tolerance=1e-8))
     assert np.array_equal(world.velocity(far), world.velocity(far, "direct"))
-    monkeypatch.setattr("ecs_fluid.systems.velocity.system.summation.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
+    monkeypatch.setattr("ecs_fluid.systems.velocity.summation.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
     with pytest.warns(ef.FluidWarning, match="solver = 'fmm' has an RMS error"):
         assert not np.array_equal(world.velocity(far), world.velocity(far, "direct"))
     few = far[:1024]
@@ -499,7 +499,7 @@ def test_choice_by_cost() -> None:
 @pytest.mark.parametrize(("vortons", "points"), [(20_000, 20), (50_000, 100), (50_000, 192)])
 def test_no_tree_for_few_points(monkeypatch: pytest.MonkeyPatch, vortons: int, points: int) -> None:
     """Where the direct sum costs less than finding an angle for the tree, `auto` grows none."""
-    monkeypatch.setattr("ecs_fluid.systems.velocity.system.summation.Summation._grown", None)
+    monkeypatch.setattr("ecs_fluid.one_process.OneProcess.tree", None)
     world = thick_ring(vortons, solver="auto")
     x = np.random.default_rng(7).uniform(-1.5, 1.5, (points, 3))
     assert np.array_equal(world.velocity(x), world.velocity(x, "direct"))
