@@ -14,6 +14,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.recipe import entity_recipe
 from ecs_fluid.world import World
+from ecs_fluid.worlds.world_recipe import read
 
 FOLDER = Path(ecs_fluid.worlds.__file__).parent
 NAMES = (
@@ -116,7 +117,7 @@ def test_world_is_resolved(name: str) -> None:
         for shift in step * np.eye(3)
     ]
     gradient = np.linalg.norm(np.stack(columns, axis=2), axis=(1, 2)).max()
-    assert 0 < table["world"]["dt"] * gradient < 1.0
+    assert 0 < read(name).world.dt * gradient < 1.0
 
 
 @pytest.mark.parametrize("name", (*NAMES, *HEAT, *BODIES))
