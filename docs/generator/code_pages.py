@@ -199,7 +199,7 @@ def diagnostics_page() -> str:
     out.append("## Books\n")
     out.append(
         "Some systems keep account in components. Of the whole run: "
-        "[LiquidBooks](components.md#liquidbooks) (what the liquid lost and was given), "
+        "[LiquidBudget](components.md#liquidbudget) (what the liquid lost and was given), "
         "[CollisionCount](components.md#collisioncount) (particles met, moved out, trapped), "
         "[Emission](components.md#emission). Of the last tick: "
         "[FluidReaction](components.md#fluidreaction) and "

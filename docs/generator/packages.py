@@ -131,7 +131,8 @@ def direct_arrows(graph: Mapping[str, set[str]]) -> list[tuple[str, str]]:
 WIDTH, HEIGHT, APART, STEP = 104, 32, 24, 76
 HEAD = (
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
-    'orient="auto"><path d="M0 0L8 4L0 8z" fill="#567"/></marker></defs><rect width="100%" height="100%" fill="white"/>'
+    'orient="auto"><path d="M0 0L8 4L0 8z" fill="#567"/></marker></defs>'
+    '<rect width="100%" height="100%" fill="white"/>'
 )
 
 
