@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
-from ecs_fluid.system import PHASES, System
+from ecs_fluid.system import PHASES, System, Types
+
+REPEATED = ("prepare", "rates")
+"""Phases that run once for every stage of the integrator."""
 
 
 @dataclass
@@ -52,6 +55,7 @@ class Schedule:
                 touched = [kind.__name__ for kind in system.writes]
                 touched += [f"+{kind.__name__}" for kind in system.adds]
                 reads = [kind.__name__ for kind in system.reads]
+                reads += [f"({kind.__name__})" for kind in system.may_read]
                 if system.integrates:
                     reads, touched = ["every rate"], ["every state with a rate"]
                 last = self.timings.get(id(system), Timing()).last
@@ -76,20 +80,45 @@ def build(systems: Iterable[System]) -> Schedule:
     """Sort `systems`; raise ScheduleError, naming both systems and the fix, when they cannot be."""
     systems = list(systems)
     schedule = Schedule()
+    looks = {id(system): _looked_at(system, systems) for system in systems}
     for phase in PHASES:
         members = [system for system in systems if system.phase == phase]
-        schedule.phases[phase] = _order(phase, members, systems)
+        schedule.phases[phase] = _order(phase, members, systems, looks)
     _check_reads(schedule)
+    _check_adds(schedule)
     return schedule
 
 
-def _named(system: System, other: type[System] | str) -> bool:
+Looks = dict[int, set[type[Component]]]
+"""What each system looks at, by its id: what it reads or may read, and what those look at that it asks."""
+
+
+def _looked_at(system: System, everyone: list[System]) -> set[type[Component]]:
+    own = {*system.reads, *system.may_read}
+    if Component in own:
+        own.update(kind for other in everyone for kind in (*other.writes, *other.adds))
+    asked = [system]
+    for asker in asked:
+        for other in everyone:
+            if other not in asked and any(named(other, name) for name in asker.asks):
+                asked.append(other)
+    # What the asker changes itself it declares itself.
+    changed = {*system.writes, *system.adds}
+    return own | {kind for other in asked for kind in _answers(other) if kind not in changed}
+
+
+def _answers(asked: System) -> Types:
+    """What the answers of a system depend on."""
+    return (*asked.reads, *asked.may_read, *asked.writes)
+
+
+def named(system: System, other: type[System] | str) -> bool:
     if isinstance(other, str):
         return other == "*" or any(base.__name__ == other for base in type(system).__mro__)
     return isinstance(system, other)
 
 
-def _order(phase: str, members: list[System], everyone: list[System]) -> list[System]:
+def _order(phase: str, members: list[System], everyone: list[System], looks: Looks) -> list[System]:
     """Stable topological order of one phase."""
     count = len(members)
     later: list[set[int]] = [set() for _ in range(count)]
@@ -99,7 +128,7 @@ def _order(phase: str, members: list[System], everyone: list[System]) -> list[Sy
                 _check_phase(system, listed, other, everyone)
                 # A "*" gives way to whatever another system says of this one by name.
                 for j, member in enumerate(members):
-                    if j == i or not _named(member, other):
+                    if j == i or not named(member, other):
                         continue
                     if other == "*" and _says(member, system, listed):
                         continue
@@ -107,38 +136,39 @@ def _order(phase: str, members: list[System], everyone: list[System]) -> list[Sy
                     later[first].add(second)
     for i, a in enumerate(members):
         for j, b in enumerate(members):
-            if i != j and _feeds(a, b):
+            if i != j and _feeds(a, b, looks):
                 later[i].add(j)
-    return [members[i] for i in _sorted(phase, members, later)]
+    return [members[i] for i in _sorted(phase, members, later, looks)]
 
 
 def _says(member: System, system: System, listed: str) -> bool:
     names = member.before if listed == "before" else member.after
-    return any(other != "*" and _named(system, other) for other in names)
+    return any(other != "*" and named(system, other) for other in names)
 
 
 def _check_phase(system: System, listed: str, other: type[System] | str, everyone: list[System]) -> None:
     for target in everyone:
-        if other != "*" and _named(target, other) and target.phase != system.phase:
+        if other != "*" and named(target, other) and target.phase != system.phase:
             raise ScheduleError(
                 f"{type(system).__name__}.{listed} names {type(target).__name__}, which runs in the phase "
                 f"{target.phase!r}, not {system.phase!r}; before and after order systems of one phase"
             )
 
 
-def _feeds(a: System, b: System) -> bool:
+def _feeds(a: System, b: System, looks: Looks) -> bool:
     """Whether data flows from a to b within a phase: derived tables are written, added to, then read."""
+    reads = looks[id(b)]
     for kind in a.writes:
-        if kind.derived and kind not in b.writes and (kind in b.adds or kind in b.reads):
+        if kind.derived and kind not in b.writes and (kind in b.adds or kind in reads):
             return True
     # Whoever reads a rate wants it whole: it comes after all that only add to it.
     return any(
-        kind in b.reads and kind not in b.writes and not (kind in b.adds and kind in a.reads)
+        kind in reads and kind not in b.writes and not (kind in b.adds and kind in looks[id(a)])
         for kind in a.adds
     )
 
 
-def _sorted(phase: str, members: list[System], later: list[set[int]]) -> list[int]:
+def _sorted(phase: str, members: list[System], later: list[set[int]], looks: Looks) -> list[int]:
     count = len(members)
     waiting = [sum(i in after for after in later) for i in range(count)]
     order: list[int] = []
@@ -152,7 +182,7 @@ def _sorted(phase: str, members: list[System], later: list[set[int]]) -> list[in
     reach = _closure(later)
     for i in range(count):
         for j in range(i + 1, count):
-            shared = _conflict(members[i], members[j])
+            shared = _conflict(members[i], members[j], looks)
             if shared is not None and j not in reach[i] and i not in reach[j]:
                 a, b = type(members[i]).__name__, type(members[j]).__name__
                 if type(members[i]) is type(members[j]):
@@ -178,13 +208,14 @@ def _closure(later: list[set[int]]) -> list[set[int]]:
     return reach
 
 
-def _conflict(a: System, b: System) -> type[Component] | None:
+def _conflict(a: System, b: System, looks: Looks) -> type[Component] | None:
     """A component both touch, at least one of them writing it."""
     for first, second in ((a, b), (b, a)):
         for kind in first.writes:
-            if kind in second.reads or kind in second.writes or kind in second.adds:
+            if kind in looks[id(second)] or kind in second.writes or kind in second.adds:
                 return kind
-    return next((k for k in a.adds if k in a.reads and k in b.adds and k in b.reads), None)
+    both = looks[id(a)] & looks[id(b)]
+    return next((kind for kind in a.adds if kind in b.adds and kind in both), None)
 
 
 def _cycle(phase: str, members: list[System], later: list[set[int]], left: set[int]) -> str:
@@ -206,10 +237,11 @@ def _check_reads(schedule: Schedule) -> None:
     filled: set[type[Component]] = set()
     for system in schedule.systems:
         _check_rates(system)
-        for kind in system.reads:
+        for kind in (*system.reads, *system.may_read):
             # A rate is 0 where nobody adds to it, but before the phase rates it is that of the last tick.
             early = kind.rate_of is None or system.phase in ("spawn", "prepare")
-            if kind.derived and early and kind not in filled | {*system.writes}:
+            wanted = kind in system.reads or _late_writer(schedule, kind)
+            if kind.derived and early and wanted and kind not in filled | {*system.writes}:
                 raise ScheduleError(
                     f"{type(system).__name__} reads {kind.__name__}, which no system writes before it; "
                     f"add a system that writes {kind.__name__}{_late_writer(schedule, kind)}"
@@ -226,6 +258,45 @@ def _check_rates(system: System) -> None:
                 f"{type(system).__name__} changes the rate {kind.__name__} in the phase {system.phase!r}, "
                 f"where it has no effect; set {type(system).__name__}.phase = 'rates'"
             )
+
+
+def _check_adds(schedule: Schedule) -> None:
+    """What is added to a derived table must come between the system that empties it and one that reads it."""
+    systems = schedule.systems
+    for place, system in enumerate(systems):
+        for kind in system.adds:
+            if kind.rate_of is None and kind.derived:
+                _check_added(systems, place, kind)
+
+
+def _check_added(systems: list[System], place: int, kind: type[Component]) -> None:
+    who, phase = type(systems[place]).__name__, systems[place].phase
+    writers = [other for other in systems if kind in other.writes]
+    readers = [
+        other
+        for other in systems
+        if kind in (*other.reads, *other.may_read) and kind not in (*other.writes, *other.adds)
+    ]
+    if not writers:
+        known = [cls.__name__ for cls in System.registry.values() if kind in cls.writes]
+        raise ScheduleError(
+            f"{who} adds to {kind.__name__}, which no system empties when a tick begins; add a system that "
+            f"writes {kind.__name__}{f', such as {known[0]}' if known else ''}"
+        )
+    first, last = systems.index(writers[-1]), max(map(systems.index, readers), default=len(systems))
+    writer, right = systems[first], repr(readers[-1].phase if readers else "move")
+    said = ""
+    if place < first:
+        said = f"before {type(writer).__name__} writes it, so that it has no effect"
+        right = f"a later one than {writer.phase!r}"
+    elif place > last:
+        said = f"after {type(systems[last]).__name__} has read it, so that it has no effect"
+    elif phase in REPEATED and writer.phase not in REPEATED:
+        said = f"in every stage of the integrator, but {type(writer).__name__} empties it once a tick"
+    if said:
+        raise ScheduleError(
+            f"{who} adds to {kind.__name__} in the phase {phase!r}, {said}; set {who}.phase to {right}"
+        )
 
 
 def _late_writer(schedule: Schedule, kind: type[Component]) -> str:

@@ -29,7 +29,7 @@ import esper
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
-from ecs_fluid.component import Component
+from ecs_fluid.component import Component, RowId
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.validation_errors import validated
 
@@ -44,8 +44,10 @@ Types = tuple[type[Component], ...]
 
 DECLARATIONS = (
     "reads",
+    "may_read",
     "writes",
     "adds",
+    "asks",
     "phase",
     "before",
     "after",
@@ -66,8 +68,12 @@ class System(esper.Processor):
     """Base of all systems.
 
     Class attributes to set:
-        reads, writes, adds: component types touched. ``writes`` overwrites or updates, ``adds`` adds to a
-            rate (adders of one rate need no order among themselves).
+        reads, may_read: component types looked at. Without those of ``reads`` the system does nothing; those
+            of ``may_read`` count where an entity has them. ``may_read = (Component,)`` stands for all.
+        writes, adds: component types changed. ``writes`` overwrites or updates, ``adds`` adds to a rate or a
+            load (adders of one table need no order among themselves).
+        asks: system classes, or their names, whose methods this one calls while it runs. Each runs under its
+            own declarations; in the order of systems this one reads all that they read and write.
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
@@ -77,8 +83,10 @@ class System(esper.Processor):
     """
 
     reads: ClassVar[Types] = ()
+    may_read: ClassVar[Types] = ()
     writes: Types = ()
     adds: ClassVar[Types] = ()
+    asks: ClassVar[tuple[type[System] | str, ...]] = ()
     phase: ClassVar[str] = "move"
     before: ClassVar[tuple[type[System] | str, ...]] = ()
     after: ClassVar[tuple[type[System] | str, ...]] = ()
@@ -93,7 +101,7 @@ class System(esper.Processor):
         super().__init_subclass__(**keywords)
         if cls.phase not in PHASES:
             raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")
-        for listed in ("reads", "writes", "adds"):
+        for listed in ("reads", "may_read", "writes", "adds"):
             types = getattr(cls, listed)
             types = types if isinstance(types, tuple) else (types,)
             for item in types:
@@ -102,7 +110,7 @@ class System(esper.Processor):
                         f"{cls.__name__}.{listed} holds {item!r}; component classes are allowed"
                     )
             setattr(cls, listed, types)
-        for listed in ("before", "after"):
+        for listed in ("asks", "before", "after"):
             others = getattr(cls, listed)
             others = others if isinstance(others, tuple) else (others,)
             for item in others:
@@ -181,11 +189,14 @@ class System(esper.Processor):
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""
-        if self.integrates or wanted in self.reads or wanted in self.writes or wanted in self.adds:
+        if wanted in self.reads or wanted in self.writes or wanted in self.adds or wanted in self.may_read:
+            return
+        # The names of rows never change, so whoever looks at them needs no place in the order.
+        if self.integrates or wanted is RowId or Component in self.may_read:
             return
         raise ScheduleError(
             f"{type(self).__name__} asks for {wanted.__name__} but does not declare it; "
-            f"add {wanted.__name__} to its reads, writes or adds"
+            f"add {wanted.__name__} to its reads, may_read, writes or adds"
         )
 
     def field(self, wanted: type[Component]) -> Any:

@@ -80,7 +80,8 @@ class BodySystem(System):
     otherwise move by more than half its inner radius, or turn by more than half a radian, in one.
     """
 
-    reads = (Body, BallShape, HullShape, HullTable)
+    reads = (Body,)
+    may_read = (BallShape, HullShape, HullTable, BodyLoad)
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
 

@@ -125,7 +125,7 @@ class TransferSystem(System):
         """
         return self.world.last_stage or any(
             system.phase in ("prepare", "rates")
-            and not FIELDS.isdisjoint(system.reads)
+            and not FIELDS.isdisjoint((*system.reads, *system.may_read))
             and getattr(system, "needs_fields", True)
             for system in self.world.systems
         )

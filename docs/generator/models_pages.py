@@ -15,6 +15,8 @@ from ecs_fluid.system import PHASES, System
 from ecs_fluid.worlds.world_recipe import FLUID, PRESETS, FluidTable, OutputTable, WorldTable
 
 HEADS = ("parameter", "type", "default", "allowed", "unit", "meaning")
+VERBS = {"may_read": "may read", "adds": "adds to"}
+"""How the lists of what a system touches are put where they are not called by a verb."""
 ALONE = ("advection", "emission")
 """Kinds that a world file cannot name: it gets them by itself."""
 
@@ -152,9 +154,9 @@ def _line(system: type[System]) -> str:
 
 def _touches(system: type[System]) -> str:
     said = []
-    for verb in ("reads", "writes", "adds"):
+    for verb in ("reads", "may_read", "writes", "adds"):
         types = getattr(system, verb)
         if isinstance(types, tuple) and types:
             names = ", ".join(f"[{kind.__name__}](components.md#{kind.__name__.lower()})" for kind in types)
-            said.append(f"{'adds to' if verb == 'adds' else verb} {names}")
+            said.append(f"{VERBS.get(verb, verb)} {names}")
     return ("; ".join(said)[:1].upper() + "; ".join(said)[1:] + ".\n") if said else ""
