@@ -1,16 +1,20 @@
-"""Systems of the user's own, named by their import path ``module:Class``."""
+"""Systems, recipes and components of the user's own, named by an import path or an entry point."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.system import System
+from ecs_fluid.validation_errors import nearest, shown
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -37,12 +41,17 @@ def refuse_hidden(path: str, place: str) -> None:
         )
 
 
-def imported(path: str, place: str) -> type[System]:
-    """The system class at ``module:Class``; importing runs the module's code.
+def import_path(kind: type) -> str:
+    """``module:Class``, the name of a class in checkpoints and world files."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def imported(path: str, place: str, base: type[T]) -> type[T]:
+    """The class at ``module:Class``; importing runs the module's code.
 
     Raises:
-        RecipeError: there is no such module or class, its code fails, or it is no System; `place` says where
-            the path was named.
+        RecipeError: there is no such module or class, its code fails, or it is not derived from `base`;
+            `place` says where the path was named.
     """
     module, _, name = path.partition(":")
     try:
@@ -54,6 +63,61 @@ def imported(path: str, place: str) -> type[System]:
     found = getattr(loaded, name, None)
     if found is None:
         raise RecipeError(f"{place}: module {module!r} has no {name!r}")
-    if not (isinstance(found, type) and issubclass(found, System)):
-        raise RecipeError(f"{place}: {path!r} is not a subclass of ecs_fluid.System")
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise RecipeError(f"{place}: {path!r} is not a subclass of ecs_fluid.{base.__name__}")
     return found
+
+
+def kind_of(table: Any, place: str, base: type[T], known: Mapping[str, type[T]], allow_code: bool) -> type[T]:
+    """The class that the `kind` of a table names: one of `known`, an entry point, or ``module:Class``.
+
+    Entry points are those of the group ``ecs_fluid.systems`` for systems, and so on.
+
+    Args:
+        table: what stands at that place of a world file.
+        place: where that is.
+        base: what the class has to be derived from.
+        known: classes that may be named without more ado.
+        allow_code: whether a module may be imported for it.
+
+    Raises:
+        RecipeError: the table has no kind, it is not known, its code fails, or importing is not allowed.
+    """
+    if not isinstance(table, dict):
+        raise RecipeError(f"{place}: {shown(table)}; a table with a 'kind' is needed")
+    short = {name for name in known if ":" not in name}
+    if "kind" not in table:
+        raise RecipeError(f"{place}: 'kind' is missing; known: {', '.join(sorted(short))}")
+    name = table["kind"]
+    if not isinstance(name, str):
+        raise RecipeError(f"{place}: kind = {shown(name)} is not known; {nearest('', short)}")
+    if ":" not in name:
+        if name in known:
+            return known[name]
+        points = {point.name: point for point in entry_points(group=group_of(base))}
+        if name not in points:
+            raise RecipeError(
+                f"{place}: kind = {shown(name)} is not known; {nearest(name[:60], short | set(points))}"
+            )
+        return imported(f"{points[name].module}:{points[name].attr}", place, base)
+    module, _, attribute = name.partition(":")
+    loaded = getattr(sys.modules.get(module), attribute, None)
+    if allow_code:
+        refuse_hidden(name, place)
+        return imported(name, place, base)
+    if isinstance(loaded, type) and issubclass(loaded, base):
+        return loaded
+    raise RecipeError(
+        f"{place}: kind = {shown(name)} would run code of yours; allow it with --allow-code on the "
+        "command line or allow_code=True in Python"
+    )
+
+
+def group_of(base: type) -> str:
+    """Group of the entry points that offer classes derived from `base`."""
+    return f"ecs_fluid.{base.__name__.lower()}s"
+
+
+def without_kind(table: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a table."""
+    return {key: value for key, value in table.items() if key != "kind"}

@@ -1,12 +1,11 @@
 """Recipes: checked descriptions of entities, and the reading of world files.
 
-A recipe is a frozen pydantic model with a ``kind``. A subclass registers itself under that kind, so a
-user's own recipe loads from a world file like the shipped ones::
+A recipe is a frozen pydantic model; its class has a ``kind``, the name by which a world file finds it. That
+of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in a file ``puff.py``::
 
     class Puff(Recipe):
         '''A puff of vortons.'''
-        kind: Literal["puff"] = "puff"
-        radius: float = Field(1.0, gt=0, description="radius, m")
+        radius: float = Field(default=1.0, gt=0, description="radius, m")
 
         def build(self, world: World) -> None: ...
 """
@@ -15,13 +14,15 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from ecs_fluid.errors import RecipeError, StorageError
-from ecs_fluid.system import Settings
+from ecs_fluid.plugins import import_path, kind_of, without_kind
+from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import NAME, nearest, shown, validated
 
 if TYPE_CHECKING:
@@ -40,41 +41,49 @@ Name = Annotated[
 class Recipe(Settings):
     """Describes one entity (or a few that belong together) and makes it in a world."""
 
-    kind: str
     name: Name
+    kind: ClassVar[str] = "recipe"
     registry: ClassVar[dict[str, type[Recipe]]] = {}
 
     @classmethod
     def __pydantic_init_subclass__(cls, **keywords: Any) -> None:
         super().__pydantic_init_subclass__(**keywords)
-        kind = cls.model_fields["kind"].default
-        if isinstance(kind, str):
-            Recipe.registry[kind] = cls
+        if "kind" not in vars(cls):
+            cls.kind = import_path(cls)
+        if not cls.__name__.startswith("_"):
+            Recipe.registry[cls.kind] = cls
+
+    def table(self) -> dict[str, Any]:
+        """Plain data of the ``[[entity]]`` table that `entity_recipe` turns into this recipe again."""
+        return {"kind": self.kind, **self.model_dump(mode="json", exclude_none=True)}
 
     def build(self, world: World) -> None:
         """Make the entity in `world`."""
         raise RecipeError(f"the recipe kind {self.kind!r} has no build(self, world) method")
+
+    def systems(self) -> Iterable[System]:
+        """Systems without which what `build` makes would not live; those of [fluid] are in every world.
+
+        The world has one of each class, for all entities that need it and for the file's own [[system]]:
+        lists in their parameters add up (`BodySystem(scripts=[...])`), what one leaves open is the other's.
+        """
+        return ()
 
     def lint(self) -> list[str]:
         """Sentences on what looks physically coarse in this recipe."""
         return []
 
 
-def entity_recipe(table: Any, place: str) -> Recipe:
-    """The recipe of one ``[[entity]]`` table, checked by the model of its kind."""
-    if not isinstance(table, dict):
-        raise RecipeError(f"{place}: {shown(table)}; a table with a 'kind' is needed")
-    if "kind" not in table:
-        raise RecipeError(f"{place}: 'kind' is missing; known: {', '.join(sorted(Recipe.registry))}")
-    kind = table["kind"]
-    if not isinstance(kind, str) or kind not in Recipe.registry:
-        raise RecipeError(
-            f"{place}: kind = {shown(kind)} is not known; {nearest(str(kind)[:60], Recipe.registry)}"
-        )
+def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
+    """The recipe of one ``[[entity]]`` table, checked by the class of its kind."""
+    kind = kind_of(table, place, Recipe, Recipe.registry, allow_code)
+    if ":" not in table["kind"]:
+        # The name of an entry point is the kind from now on, so that a stored recipe is found by it again.
+        kind.kind = table["kind"]
     name = table.get("name")
     if isinstance(name, str):
         place = f"{place} {shown(name)}"
-    recipe: Recipe = validated(Recipe.registry[kind], table, place)
+    recipe: Recipe = validated(kind, without_kind(table), place)
     return recipe
 
 

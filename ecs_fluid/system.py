@@ -31,6 +31,7 @@ from pydantic.fields import FieldInfo
 
 from ecs_fluid.component import Component, RowId
 from ecs_fluid.errors import ScheduleError
+from ecs_fluid.plugins import import_path
 from ecs_fluid.validation_errors import validated
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class System(esper.Processor):
     @classmethod
     def path(cls) -> str:
         """Import path ``module:Class``, the name of the class in checkpoints and world files."""
-        return f"{cls.__module__}:{cls.__qualname__}"
+        return import_path(cls)
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(type(self).Parameters, parameters, type(self).__name__)

@@ -142,8 +142,16 @@ class EmissionSystem(System):
         self._draw = np.random.Generator(np.random.Philox(0))
         self._same: dict[str, tuple[Emitter, Tables, int, list[Component]]] = {}
 
-    def added(self, world: World) -> None:
+    def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
+        for emitter in self.emitters:
+            if emitter.name not in world:
+                world.spawn(emitter.name, Emission)
+            elif Emission not in world[emitter.name]:
+                world.attach(emitter.name, Emission)
+
+    def added(self, world: World) -> None:
+        """Refuse emitters of one name, and entities that can receive or carry nothing."""
         systems = [system for system in world.systems if isinstance(system, EmissionSystem)]
         names = [emitter.name for system in systems for emitter in system.emitters]
         for emitter in self.emitters:
@@ -155,10 +163,6 @@ class EmissionSystem(System):
                 world.require(AmbientSystem)
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
-            if emitter.name not in world:
-                world.spawn(emitter.name, Emission)
-            elif Emission not in world[emitter.name]:
-                world.attach(emitter.name, Emission)
 
     def process(self, dt: float) -> None:
         """Queue the particles that are due this tick."""

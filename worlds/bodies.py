@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -22,8 +22,9 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.system import Settings
-from ecs_fluid.systems.bodies import BodyScript
+from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.bodies import BodyScript, BodySystem
+from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.hulls import Hull
 from ecs_fluid.worlds.parameters import Length, Point, refuse_above
@@ -114,10 +115,13 @@ class _Placed(Recipe):
     def _keyed(self) -> list[str]:
         return [key for key in ("center", "rotation") if hasattr(getattr(self, key), "keys")]
 
-    def script(self) -> BodyScript | None:
-        """Where a scripted body is over time; None if it has no keys."""
+    def systems(self) -> list[System]:
+        """What moves bodies, with the script of one that has keys, and what keeps particles out of them."""
         keyed = {key: getattr(self, key) for key in self._keyed()}
-        return BodyScript(name=self.name, **keyed) if keyed else None
+        return [
+            BodySystem(scripts=[BodyScript(name=self.name, **keyed)] if keyed else []),
+            CollisionSystem(),
+        ]
 
     def _spawn(self, world: World, default: Array, mass: float, inertia: Array, *shape: Component) -> None:
         center = default if self.center is None else value_at(self.center, 0.0)
@@ -145,7 +149,7 @@ class BodyRecipe(_Placed):
     contacts, a scripted one along its keys, or steadily by `velocity` and `spin`.
     """
 
-    kind: Literal["body"] = "body"
+    kind: ClassVar[str] = "body"
     shape: AnyShape = Field(description="shape: {shape = 'box', size = [1, 1, 1]}, for example")
     motion: Literal["fixed", "scripted", "free"] = Field(default="free", description="how it moves")
     density: Heavy = Field(default=1000.0, description="density, kg/m^3")
@@ -183,7 +187,7 @@ class ContainerRecipe(_Placed):
     its heat alone: the shape is that of the room inside, and says nothing of how thick the walls are.
     """
 
-    kind: Literal["container"] = "container"
+    kind: ClassVar[str] = "container"
     shape: AnyPolytope = Field(description="shape of the room inside")
     mass: Heavy | None = Field(
         default=None,
@@ -219,7 +223,7 @@ class Spheres(Recipe):
     Each has the mass 4/3 pi r^3 times the density. All move in the same way: free, steadily, or not.
     """
 
-    kind: Literal["spheres"] = "spheres"
+    kind: ClassVar[str] = "spheres"
     centers: list[Point] | None = Field(
         default=None, min_length=1, max_length=100_000, description="centres, m"
     )
@@ -266,6 +270,10 @@ class Spheres(Recipe):
         count = float(np.prod(lattice_counts(high - low, self.spacing)))
         refuse_above(100_000, count, "balls", "use a larger spacing")
         return lattice(low, high, self.spacing)
+
+    def systems(self) -> list[System]:
+        """What moves bodies, and what keeps particles out of them."""
+        return [BodySystem(), CollisionSystem()]
 
     def build(self, world: World) -> None:
         """Spawn the balls."""

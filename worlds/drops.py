@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -112,7 +112,7 @@ class Drops(Recipe):
     start. One such entity is allowed in a world.
     """
 
-    kind: Literal["drops"] = "drops"
+    kind: ClassVar[str] = "drops"
     drops: tuple[Drop, ...] = Field(default=(Drop(),), min_length=1, description="the drops")
     spacing: Length = Field(default=0.1, description="spacing of the grid, m")
 

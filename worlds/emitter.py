@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -20,7 +20,9 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.systems.emission import Emitter
+from ecs_fluid.system import System
+from ecs_fluid.systems.emission import EmissionSystem, Emitter
+from ecs_fluid.systems.operations import InertiaSystem
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -47,7 +49,7 @@ class EmitterRecipe(Recipe, Emitter):
     only: the EmissionSystem does the work.
     """
 
-    kind: Literal["emitter"] = "emitter"
+    kind: ClassVar[str] = "emitter"
     population: Literal["vortons", "tracers", "inertial"] = Field(
         default="tracers", description="what is emitted"
     )
@@ -92,9 +94,11 @@ class EmitterRecipe(Recipe, Emitter):
             kinds.append(Species)
         return tuple(kinds)
 
-    def emitter(self) -> Emitter:
-        """The parameters that the EmissionSystem works by."""
-        return Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
+    def systems(self) -> list[System]:
+        """What emits, and what moves particles with an own velocity."""
+        emitter = Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
+        inertia = [InertiaSystem()] if self.population == "inertial" else []
+        return [*inertia, EmissionSystem(emitters=[emitter])]
 
     def lint(self) -> list[str]:
         """Sentences on an emitter that fills memory or does nothing to the flow."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -38,7 +38,7 @@ class FluidBlock(Recipe):
     keyed by the world's seed and the entity's name. The articles' density balls: sphere, agitation 1e-3.
     """
 
-    kind: Literal["fluid_block"] = "fluid_block"
+    kind: ClassVar[str] = "fluid_block"
     box: Box | None = Field(default=None, description="box along the axes, m")
     sphere: Sphere | None = Field(default=None, description="ball, m")
     torus: Torus | None = Field(default=None, description="body of a ring, m")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -39,7 +39,7 @@ class HillVortex(Recipe):
     2 pi a^3 U along the axis is reached to second order in the spacing.
     """
 
-    kind: Literal["hill_vortex"] = "hill_vortex"
+    kind: ClassVar[str] = "hill_vortex"
     radius: Length = Field(default=1.0, description="radius a of the sphere, m")
     speed: Amount = Field(default=1.0, description="speed U along the axis, m/s; circulation = 5 U a")
     spacing: Length = Field(default=0.125, description="edge of the lattice cells, m; at most the radius")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -38,7 +38,7 @@ class JetRing(Recipe):
     with k = 1 up to part 5, 0.524 for parts 6 to 13 and 4.189 from part 17 on (M is 20; 100 in part 12).
     """
 
-    kind: Literal["jet_ring"] = "jet_ring"
+    kind: ClassVar[str] = "jet_ring"
     radius: Length = Field(default=1.0, description="radius R of the jet's core, m")
     thickness: Length = Field(default=1.0, description="thickness t of the shear layer around it, m")
     half_length: Length = Field(default=1.0, description="half length L of the puff along its axis, m")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,6 +13,8 @@ from ecs_fluid.components.bodies import HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name, Recipe
+from ecs_fluid.system import System
+from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, refuse_above
 from ecs_fluid.worlds.random_numbers import stream
@@ -38,7 +40,7 @@ class LiquidRecipe(Recipe):
     makes strength of: the hybrid of vortices and liquid of the articles. Experimental, see docs/liquids.md.
     """
 
-    kind: Literal["liquid"] = "liquid"
+    kind: ClassVar[str] = "liquid"
     box: Box | None = Field(default=None, description="box along the axes, m")
     sphere: Sphere | None = Field(default=None, description="ball, m")
     fills: Name | None = Field(default=None, description="container that it fills")
@@ -87,6 +89,10 @@ class LiquidRecipe(Recipe):
                 Density(np.full(rows, self.density)),
             ]
         world.spawn(self.name, *tables)
+
+    def systems(self) -> list[System]:
+        """What moves the liquid, and compresses it before the first tick where `hydrostatic` is set."""
+        return [SphSystem(hydrostatic=(self.name,) if self.hydrostatic else ())]
 
     def _places(self, world: World) -> tuple[Array, float]:
         """Positions (n, 3), and the volume of a particle, m^3."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -37,7 +37,7 @@ class NoiseBox(Recipe):
     The articles' VortexNoise with magnitude M: magnitude = k M, k as in the vortex ring.
     """
 
-    kind: Literal["noise_box"] = "noise_box"
+    kind: ClassVar[str] = "noise_box"
     size: tuple[Extent, Extent, Extent] = Field(
         default=(1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0"
     )

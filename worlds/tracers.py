@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -47,7 +47,7 @@ class Tracers(Recipe):
     a counter-based stream keyed by the world's seed and the entity's name.
     """
 
-    kind: Literal["tracers"] = "tracers"
+    kind: ClassVar[str] = "tracers"
     fills: str | None = Field(
         default=None, max_length=64, description="name of the entity whose cells are filled"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -48,7 +48,7 @@ class VortexRing(Recipe):
     part's program really made of it: 1 up to part 5, 0.524 for parts 6 to 13, 4.189 from part 17 on.
     """
 
-    kind: Literal["vortex_ring"] = "vortex_ring"
+    kind: ClassVar[str] = "vortex_ring"
     radius: Length = Field(default=1.0, description="radius of the core circle, m")
     core: Length = Field(default=0.2, description="core radius, m (thin: of a blob), at most the radius")
     circulation: Amount = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -43,7 +43,7 @@ class VortexSheet(Recipe):
     A magnitude M of the articles' sheets is U = k M t with t = 1; k as in the vortex ring.
     """
 
-    kind: Literal["vortex_sheet"] = "vortex_sheet"
+    kind: ClassVar[str] = "vortex_sheet"
     length: Length = Field(default=4.0, description="length along the flow (x), m")
     width: Length = Field(default=2.0, description="width across the flow (y), m")
     thickness: Length = Field(default=0.2, description="thickness t of u = U tanh(z/t), m")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -45,7 +45,7 @@ class VortexTube(Recipe):
     direction of the vorticity ignores the swelling and so is not solenoidal; this one follows it.)
     """
 
-    kind: Literal["vortex_tube"] = "vortex_tube"
+    kind: ClassVar[str] = "vortex_tube"
     length: Length = Field(default=4.0, description="length along the axis, m")
     core: Length = Field(default=0.2, description="core radius, m (thin: of a blob)")
     circulation: Amount = Field(default=1.0, description="circulation about the axis, m^2/s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from array import array as Doubles
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -45,7 +45,7 @@ class VortonsFromArrays(Recipe):
     Strengths are taken as they are. Inside a world file only files below its folder are read.
     """
 
-    kind: Literal["vortons_from_arrays"] = "vortons_from_arrays"
+    kind: ClassVar[str] = "vortons_from_arrays"
     file: str = Field(
         min_length=1, max_length=1000, description="path of an .npz, .csv or .vtp file, lengths in m"
     )

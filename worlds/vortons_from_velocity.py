@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -33,7 +33,7 @@ class VortonsFromVelocity(Recipe):
     end is the solenoidal part of u with what vorticity outside the box would add left out.
     """
 
-    kind: Literal["vortons_from_velocity"] = "vortons_from_velocity"
+    kind: ClassVar[str] = "vortons_from_velocity"
     ux: Formula = Field(default="0", description="velocity along x, m/s, a formula over x, y, z, r in m")
     uy: Formula = Field(default="0", description="velocity along y, m/s, a formula over x, y, z, r in m")
     uz: Formula = Field(default="0", description="velocity along z, m/s, a formula over x, y, z, r in m")

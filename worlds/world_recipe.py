@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -12,25 +12,20 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from ecs_fluid.components import InertialVelocity, Liquid, Pose
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.plugins import imported, refuse_hidden, searching
+from ecs_fluid.plugins import group_of, kind_of, searching, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
-from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
-from ecs_fluid.systems.emission import EmissionSystem
-from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World, WorldOptions
 from ecs_fluid.worlds.files import files_from
+from ecs_fluid.worlds.joined_systems import Asked, joined
 
 FLUID: dict[str, type[System]] = {
     "partition": PartitionSystem,
@@ -178,7 +173,7 @@ class WorldRecipe(Settings):
         Args:
             tables: plain data, as read from TOML or JSON.
             place: name of the source for messages.
-            allow_code: whether a system may be named by its import path, which runs the user's code.
+            allow_code: whether classes may be named by their import path, which runs the user's code.
             folder: where modules and data files of the world are looked for.
 
         Raises:
@@ -191,11 +186,15 @@ class WorldRecipe(Settings):
         if preset not in list(PRESETS):
             raise RecipeError(f"{place}: preset = {preset!r}; allowed: {', '.join(map(repr, PRESETS))}")
         full = _merged(PRESETS[preset], tables, place)
-        entities = _list(full, "entity", place)
-        recipes: list[Recipe] = [
-            item if isinstance(item, Recipe) else entity_recipe(item, f"{place}: [[entity]] {number}")
-            for number, item in enumerate(entities, start=1)
-        ]
+        with searching(folder if allow_code else None):
+            recipes: list[Recipe] = [
+                item
+                if isinstance(item, Recipe)
+                else entity_recipe(item, f"{place}: [[entity]] {number}", allow_code)
+                for number, item in enumerate(_list(full, "entity", place), start=1)
+            ]
+            for number, item in enumerate(_list(full, "system", place), start=1):
+                _system_of(item, f"{place}: [[system]] {number}", allow_code)
         names: set[str] = {"fluid"}
         for one in recipes:
             if one.name in names:
@@ -203,9 +202,6 @@ class WorldRecipe(Settings):
                     f"{place}: [[entity]] name = {one.name!r} is taken; every entity needs its own"
                 )
             names.add(one.name)
-        with searching(folder if allow_code else None):
-            for number, item in enumerate(_list(full, "system", place), start=1):
-                _system_of(item, f"{place}: [[system]] {number}", allow_code)
         recipe = cls.model_construct(
             preset=preset,
             world=validated(WorldTable, full.get("world", {}), f"{place}: [world]"),
@@ -239,7 +235,7 @@ class WorldRecipe(Settings):
             "preset": self.preset,
             "world": self.world.model_dump(mode="json", exclude_unset=True),
             "fluid": self.fluid.model_dump(mode="json", exclude_unset=True),
-            "entity": [item.model_dump(mode="json", exclude_none=True) for item in self.entity],
+            "entity": [item.table() for item in self.entity],
             "system": [dict(item) for item in self.system],
             "output": self.output.model_dump(mode="json", exclude_unset=True),
         }
@@ -257,34 +253,20 @@ class WorldRecipe(Settings):
                     recipe.build(world)
                 except FluidError as error:
                     raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from None
-        world.add_systems(list(checked._fluid_systems(world)))
-        if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
-            world.require(InertiaSystem)
-        emitters = [recipe.emitter() for recipe in checked.entity if hasattr(recipe, "emitter")]
-        if emitters:
-            world.add_system(EmissionSystem(emitters=emitters))
-        told = [recipe.script() for recipe in checked.entity if hasattr(recipe, "script")]
-        scripts = [script for script in told if script is not None]
-        resting = [recipe.name for recipe in checked.entity if getattr(recipe, "hydrostatic", False)]
-        chosen: list[System] = []
-        for number, item in enumerate(checked.system, start=1):
-            kind = _system_of(item, f"[[system]] {number}", allow_code=True)
-            parameters = {key: value for key, value in item.items() if key != "kind"}
-            if kind is BodySystem:
-                parameters["scripts"] = [*parameters.get("scripts", []), *scripts]
-            if kind is SphSystem:
-                parameters["hydrostatic"] = [*parameters.get("hydrostatic", []), *resting]
-            chosen.append(kind(**parameters))
-        if any(Liquid in entity for entity in world.entities) and not any(
-            isinstance(system, SphSystem) for system in chosen
-        ):
-            chosen.append(SphSystem(hydrostatic=resting))
-        if any(Pose in entity for entity in world.entities):
-            for kind, parameters in ((BodySystem, {"scripts": scripts}), (CollisionSystem, {})):
-                if not any(isinstance(system, kind) for system in chosen):
-                    chosen.append(kind(**parameters))
+        chosen = [
+            (
+                f"[[system]] {number}",
+                _system_of(item, f"[[system]] {number}", allow_code=True)(**without_kind(item)),
+            )
+            for number, item in enumerate(checked.system, start=1)
+        ]
+        needed = [
+            (f"[[entity]] {recipe.name!r}", system)
+            for recipe in checked.entity
+            for system in recipe.systems()
+        ]
         # All at once: what one of them needs of another is taken from the list, whatever its order.
-        world.add_systems(chosen)
+        world.add_systems(joined(checked._fluid_systems(), needed, chosen))
         return world
 
     def _as_given(self) -> dict[str, Any]:
@@ -293,7 +275,7 @@ class WorldRecipe(Settings):
             given[key] = getattr(self, key).model_dump(exclude_unset=True)
         return given
 
-    def _fluid_systems(self, world: World) -> Iterator[System]:
+    def _fluid_systems(self) -> Iterator[Asked]:
         for key, kind in FLUID.items():
             parameters = dict(getattr(self.fluid, key))
             if key == "diffusion":
@@ -303,8 +285,8 @@ class WorldRecipe(Settings):
             without = not self.fluid.velocity.get("gradient", True)
             if key == "stretch" and without and parameters.get("scheme") == "none":
                 continue
-            yield kind(**parameters)
-        yield AdvectionSystem()
+            yield f"[fluid] {key}", kind(**parameters)
+        yield "[fluid]", AdvectionSystem()
 
     def lint(self) -> list[str]:
         """What the recipes themselves find coarse, before anything is built."""
@@ -331,33 +313,19 @@ def _merged(under: dict[str, Any], over: dict[str, Any], place: str) -> dict[str
     return result
 
 
-def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
-    """Class of a [[system]] table; its parameters are checked."""
-    if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
-        raise RecipeError(f"{place}: a table with a 'kind' is needed, not {shown(item)}")
-    name = item["kind"]
-    kinds = {
+def _named_systems() -> dict[str, type[System]]:
+    """Systems that a [[system]] table can name, by kind: not those of [fluid] and of emitters."""
+    return {
         kind.kind: kind
         for kind in System.registry.values()
         if kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
     }
-    if ":" in name:
-        if allow_code:
-            refuse_hidden(name, place)
-        kind = System.registry.get(name) or (imported(name, place) if allow_code else None)
-        if kind is None:
-            raise RecipeError(
-                f"{place}: kind = {shown(name)} would run code of yours; allow it with --allow-code on the "
-                "command line or allow_code=True in Python"
-            )
-    elif name in kinds:
-        kind = kinds[name]
-    else:
-        point = next((p for p in entry_points(group="ecs_fluid.systems") if p.name == name), None)
-        if point is None:
-            raise RecipeError(f"{place}: kind = {shown(name)} is not known; {nearest(name[:60], kinds)}")
-        kind = point.load()
-    validated(kind.Parameters, {key: item[key] for key in item if key != "kind"}, f"{place} {shown(name)}")
+
+
+def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
+    """Class of a [[system]] table; its parameters are checked."""
+    kind = kind_of(item, place, System, _named_systems(), allow_code)
+    validated(kind.Parameters, without_kind(item), f"{place} {shown(item['kind'])}")
     return kind
 
 
@@ -378,7 +346,7 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     Args:
         source: name or path.
         settings: ``path=value`` overrides, for example ``"fluid.viscosity=1e-4"``.
-        allow_code: whether the file may name systems by import path.
+        allow_code: whether the file may name classes by import path.
     """
     worlds = shipped()
     path = worlds.get(str(source)) or Path(source)
@@ -404,7 +372,7 @@ def load(source: str | Path | WorldRecipe, *settings: str, allow_code: bool = Fa
     Args:
         source: what to load.
         settings: ``path=value`` overrides (not with a WorldRecipe).
-        allow_code: whether the file may name systems by import path, which runs their code.
+        allow_code: whether the file may name classes by import path, which runs their code.
 
     Raises:
         RecipeError: the file is missing or wrong; the message names place, value and what is allowed.
@@ -414,15 +382,10 @@ def load(source: str | Path | WorldRecipe, *settings: str, allow_code: bool = Fa
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of world files, so that editors complete and check them."""
-    systems = [
-        kind.Parameters.model_json_schema() | {"title": kind.kind}
-        for kind in System.registry.values()
-        if kind.kind not in (*FLUID, "advection", "emission") and kind.__module__.startswith("ecs_fluid.")
-    ]
-    for item in systems:
-        item.setdefault("properties", {})["kind"] = {"const": item["title"]}
-        item["required"] = ["kind", *item.get("required", [])]
+    """JSON Schema of world files, so that editors complete and check them.
+
+    A kind of the user's own stands there by its name alone: its parameters are in the user's code.
+    """
     fluid = FluidTable.model_json_schema()
     for key, kind in FLUID.items():
         inner = kind.Parameters.model_json_schema()
@@ -435,11 +398,8 @@ def schema() -> dict[str, Any]:
         "world": WorldTable.model_json_schema(),
         "fluid": fluid,
         "output": OutputTable.model_json_schema(),
-        "entity": {
-            "type": "array",
-            "items": {"oneOf": [k.model_json_schema() for k in Recipe.registry.values()]},
-        },
-        "system": {"type": "array", "items": {"oneOf": systems}},
+        "entity": _listed(Recipe, Recipe.registry),
+        "system": _listed(System, _named_systems()),
         "preset": {"enum": list(PRESETS)},
     }
     _lift_definitions(tables, definitions)
@@ -451,6 +411,20 @@ def schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": definitions,
     }
+
+
+def _listed(base: type, kinds: Mapping[str, type[Recipe] | type[System]]) -> dict[str, Any]:
+    """Schema of [[entity]] or [[system]]: a class of the package by its kind, or one of the user's."""
+    shipped = {name: kind for name, kind in kinds.items() if kind.__module__.startswith("ecs_fluid.")}
+    offered = [point.name for point in entry_points(group=group_of(base)) if point.name not in shipped]
+    named = [{"type": "string", "pattern": "^[^:]+:[^:]+$"}, *({"const": name} for name in offered)]
+    items = [{"type": "object", "properties": {"kind": kind}, "required": ["kind"]} for kind in named]
+    for name, kind in shipped.items():
+        item = (kind.Parameters if issubclass(kind, System) else kind).model_json_schema()
+        item["properties"] = {"kind": {"const": name}, **item.get("properties", {})}
+        item["required"] = ["kind", *item.get("required", [])]
+        items.append(item)
+    return {"type": "array", "items": {"oneOf": items}}
 
 
 def _lift_definitions(node: Any, definitions: dict[str, Any]) -> None:

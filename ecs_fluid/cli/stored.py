@@ -93,8 +93,9 @@ class VelocityOf:
             tables = tomllib.loads(run.recipe)
         except tomllib.TOMLDecodeError as error:
             raise StorageError(f"{run.path / 'world.toml'} is damaged: {error}") from None
-        # Only the velocity is wanted; to look up systems of the user's own would run their code.
-        tables.pop("system", None)
+        # Only the velocity is wanted; to look up classes of the user's own would run their code.
+        for key in ("entity", "system"):
+            tables.pop(key, None)
         recipe = WorldRecipe.from_tables(tables, "world.toml")
         self._precision, self._parameters = recipe.world.precision, dict(recipe.fluid.velocity)
 

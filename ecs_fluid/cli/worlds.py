@@ -15,7 +15,7 @@ Settings = Annotated[
     Parameter(name="--set", help="override a value: path=value, for example fluid.viscosity=1e-4"),
 ]
 AllowCode = Annotated[
-    bool, Parameter(help="let the world file name systems by import path, which runs their code")
+    bool, Parameter(help="let the world file name classes by import path, which runs their code")
 ]
 
 

@@ -79,7 +79,7 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
     for item in meta["systems"]:
         system = System.registry.get(item["class"])
         if system is None and allow_code:
-            system = imported(item["class"], str(path))
+            system = imported(item["class"], str(path), System)
         if system is None:
             raise StorageError(
                 f"{path} needs the system {item['class']!r}, which is not loaded; import its module first "

@@ -11,7 +11,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.recipe import override, read_tables
+from ecs_fluid.recipe import entity_recipe, override, read_tables
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read, schema
 
@@ -324,13 +324,27 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"system": [{"kind": "wind"}]}, r"\[\[system\]\] 1 'wind': 'velocity' is missing"),
         ({"system": [{"kind": "wind", "velocity": [1, 2, 3], "n": 1}]}, "unknown key 'n'"),
         ({"system": [{"kind": "velocity"}]}, "kind = 'velocity' is not known"),
-        ({"system": [{"velocity": [1, 2, 3]}]}, "a table with a 'kind' is needed"),
+        ({"system": [{"velocity": [1, 2, 3]}]}, r"\[\[system\]\] 1: 'kind' is missing; known: "),
         ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
     ],
 )
 def test_mistakes(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(RecipeError, match=words):
         WorldRecipe.from_tables({**tables(), **changes})
+
+
+def test_a_class_derived_from_a_shipped_recipe_takes_no_kind_away() -> None:
+    """Its own kind is its import path, and a shipped recipe still goes by its own."""
+    from ecs_fluid.worlds import VortexRing
+
+    class Wider(VortexRing):
+        """A ring whose core is wider."""
+
+    assert Wider.kind.endswith(
+        "test_recipe:test_a_class_derived_from_a_shipped_recipe_takes_no_kind_away.<locals>.Wider"
+    )
+    assert type(entity_recipe(RING, "here")) is VortexRing
+    assert Wider(name="a").table()["kind"] == Wider.kind
 
 
 @pytest.mark.parametrize(

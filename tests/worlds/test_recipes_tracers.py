@@ -192,7 +192,7 @@ def test_emitter_makes_an_empty_population_that_takes_rows(population: str, kind
     values = {CoreRadius: np.ones(2), Volume: np.ones(2)}
     world.spawn_rows("puff", *(kind(values.get(kind, np.ones((2, 3)))) for kind in kinds))
     assert len(world["puff"]) == 2
-    emitter = recipe.emitter()
+    emitter = next(part for system in recipe.systems() for part in getattr(system, "emitters", ()))
     assert (emitter.name, emitter.into, emitter.rate) == ("source", "puff", 10.0)
 
 

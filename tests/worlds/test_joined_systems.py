@@ -1,0 +1,118 @@
+"""Systems that recipes need, joined with those that the file names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.system import System
+from ecs_fluid.worlds import BodyRecipe
+from ecs_fluid.worlds.joined_systems import joined
+
+BALL = {"kind": "body", "shape": {"shape": "ball", "radius": 0.1}, "motion": "scripted"}
+ROUND = {"keys": [[0.0, [0, 0, 0]], [1.0, [1, 0, 0]]]}
+TANK = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1, 1, 1]}}
+
+
+def built(*entities: dict[str, Any], system: tuple[dict[str, Any], ...] = ()) -> ef.World:
+    return ef.WorldRecipe(entity=entities, system=system).build()
+
+
+def only(world: ef.World, kind: type[System]) -> Any:
+    (found,) = [system for system in world.systems if isinstance(system, kind)]
+    return found
+
+
+def test_lists_of_all_entities_and_of_the_file_add_up_in_one_system() -> None:
+    """The script that stands in [[system]] goes first, then those of the entities in their order."""
+    world = built(
+        {**BALL, "name": "a", "center": ROUND},
+        {**BALL, "name": "b", "rotation": ROUND},
+        {**BALL, "name": "c", "velocity": [0, 0, 1]},
+        {**BALL, "name": "d"},
+        system=({"kind": "body", "substeps": 3, "scripts": [{"name": "d", "center": ROUND}]},),
+    )
+    bodies = only(world, ef.BodySystem)
+    assert [script.name for script in bodies.scripts] == ["d", "a", "b"]
+    assert bodies.substeps == 3
+    only(world, ef.CollisionSystem)
+
+
+def test_every_liquid_is_told_to_the_one_system() -> None:
+    boxes = [{"low": [x, 0, 0], "high": [x + 0.2, 0.2, 0.2]} for x in (0.0, 0.5, 1.0)]
+    water = [
+        {"kind": "liquid", "name": f"water{number}", "box": box, "hydrostatic": number != 1}
+        for number, box in enumerate(boxes)
+    ]
+    assert only(built(*water), ef.SphSystem).hydrostatic == ("water0", "water2")
+
+
+@pytest.mark.parametrize(("population", "inert"), [("inertial", True), ("tracers", False)])
+def test_emitters_bring_what_moves_their_particles(population: str, inert: bool) -> None:
+    jets = [
+        {"kind": "emitter", "name": name, "into": "spray", "population": population}
+        for name in ("left", "right")
+    ]
+    world = built(*jets)
+    assert [emitter.name for emitter in only(world, ef.EmissionSystem).emitters] == ["left", "right"]
+    assert (world.system(ef.InertiaSystem) is not None) == inert
+    dragged = built(*jets, system=({"kind": "inertia", "drag": 2.0},))
+    assert only(dragged, ef.InertiaSystem).drag == 2.0
+
+
+def test_needed_systems_join_before_those_of_the_file() -> None:
+    world = built(TANK, system=({"kind": "wind", "velocity": [1, 0, 0]},))
+    kinds = [type(system) for system in world.systems]
+    assert kinds.index(ef.AdvectionSystem) < kinds.index(ef.BodySystem) < kinds.index(ef.WindSystem)
+
+
+class Breeze(BodyRecipe):
+    """A body that brings a wind with it."""
+
+    wind: tuple[float, float, float]
+    on: tuple[str, ...] = ()
+
+    def systems(self) -> list[System]:
+        return [*super().systems(), ef.WindSystem(velocity=self.wind, on=self.on)]
+
+
+def breeze(name: str, wind: tuple[float, float, float], on: tuple[str, ...] = ()) -> Breeze:
+    return Breeze(name=name, shape={"shape": "ball", "radius": 0.1}, wind=wind, on=on)
+
+
+def test_equal_values_agree_and_a_list_names_nothing_twice() -> None:
+    world = ef.WorldRecipe(
+        entity=(breeze("a", (1, 0, 0), ("a", "b")), breeze("b", (1, 0, 0), ("b",)))
+    ).build()
+    wind = only(world, ef.WindSystem)
+    assert (wind.velocity, wind.on) == ((1.0, 0.0, 0.0), ("a", "b"))
+
+
+def test_two_values_of_one_parameter_are_refused() -> None:
+    """A vector is one value: its three numbers do not add up as a list does."""
+    recipe = ef.WorldRecipe(entity=(breeze("a", (1, 0, 0)), breeze("b", (0, 0, 2))))
+    with pytest.raises(RecipeError) as error:
+        recipe.build()
+    assert str(error.value) == (
+        "WindSystem: velocity = (1.0, 0.0, 0.0) by [[entity]] 'a', but (0.0, 0.0, 2.0) by [[entity]] 'b'; "
+        "one value is allowed"
+    )
+    told = ef.WorldRecipe(entity=(breeze("a", (1, 0, 0)),), system=({"kind": "wind", "velocity": [0, 1, 0]},))
+    with pytest.raises(RecipeError, match=r"\(0.0, 1.0, 0.0\) by \[\[system\]\] 1, but \(1.0, 0.0, 0.0\) by"):
+        told.build()
+
+
+class Heavier(ef.BodySystem):
+    """Moves rigid bodies."""
+
+
+def test_a_derived_system_takes_what_is_told_to_its_base() -> None:
+    needed = [("a", ef.BodySystem(substeps=4)), ("b", ef.BodySystem(sweeps=7))]
+    (system,) = joined([], needed, [("c", Heavier(least_bounce=0.5))])
+    assert type(system) is Heavier
+    assert (system.substeps, system.sweeps, system.least_bounce) == (4, 7, 0.5)
+    (system,) = joined([], [("a", Heavier())], [("c", ef.BodySystem(substeps=4))])
+    assert type(system) is Heavier and system.substeps == 4
