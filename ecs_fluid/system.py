@@ -23,10 +23,20 @@ import inspect
 import re
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_type_hints,
+    overload,
+)
 
 import esper
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
 from ecs_fluid.component import Component, RowId
@@ -42,6 +52,10 @@ PHASES = ("spawn", "prepare", "rates", "move", "constrain", "observe")
 """Order of a tick; prepare and rates are repeated for every stage of the integrator."""
 
 Types = tuple[type[Component], ...]
+A = TypeVar("A", bound=Component)
+B = TypeVar("B", bound=Component)
+C = TypeVar("C", bound=Component)
+D = TypeVar("D", bound=Component)
 
 DECLARATIONS = (
     "reads",
@@ -65,6 +79,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
 class System(esper.Processor):
     """Base of all systems.
 
@@ -136,6 +151,10 @@ class System(esper.Processor):
         self._implied = False
         self._world: weakref.ref[World] | None = None
         self.watching = False
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Called once the parameters are checked; sets what the system keeps for itself."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A parameter stays checked, and goes into checkpoints, when it is changed later on."""
@@ -173,12 +192,36 @@ class System(esper.Processor):
         """Sentences about what looks wrong before the first tick."""
         return []
 
-    def query(self, *types: type[Component]) -> Iterator[Any]:
+    @overload
+    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
+    @overload
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
+
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
         """Tables of every entity that has all the `types`, in entity order; only declared types."""
         for _, tables in self.entities(*types):
             yield tables
 
-    def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
+    @overload
+    def entities(self, a: type[A], /) -> Iterator[tuple[Entity, tuple[A]]]: ...
+    @overload
+    def entities(self, a: type[A], b: type[B], /) -> Iterator[tuple[Entity, tuple[A, B]]]: ...
+    @overload
+    def entities(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[Entity, tuple[A, B, C]]]: ...
+    @overload
+    def entities(
+        self, a: type[A], b: type[B], c: type[C], d: type[D], /
+    ) -> Iterator[tuple[Entity, tuple[A, B, C, D]]]: ...
+    @overload
+    def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]: ...
+
+    def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
         """Like `query`, with the entity: pairs of (entity, tables)."""
         for wanted in types:
             self.check_declared(wanted)
@@ -200,7 +243,7 @@ class System(esper.Processor):
             f"add {wanted.__name__} to its reads, may_read, writes or adds"
         )
 
-    def field(self, wanted: type[Component]) -> Any:
+    def field(self, wanted: type[A]) -> A:
         """The component of that type on the world's `fluid` entity."""
         self.check_declared(wanted)
         return self.world.fluid[wanted]

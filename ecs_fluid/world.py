@@ -13,7 +13,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import esper
 import numpy as np
@@ -26,7 +26,7 @@ from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
 from ecs_fluid.integrator import Tables
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.schedule import Schedule, Timing, build
-from ecs_fluid.system import Settings, System
+from ecs_fluid.system import A, B, C, D, Settings, System
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _LOCK = threading.RLock()
 
-C = TypeVar("C", bound=Component)
 S = TypeVar("S", bound=System)
 
 
@@ -81,20 +80,34 @@ def _quotient(value: Any) -> Any:
 _Step = Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern="^[0-9.eE+ -]+/[0-9.eE+ -]+$")]
 
 
+Integrator = Literal["euler", "rk2", "rk3", "rk4"]
+Precision = Literal["single", "double"]
+
+
 class WorldOptions(Settings):
     """Clock, arithmetic and seed of a world."""
 
     dt: Annotated[float, BeforeValidator(_quotient, json_schema_input_type=_Step)] = Field(
         default=1 / 30, gt=0, description='time step of a tick, s; a number, or a quotient such as "1/60"'
     )
-    integrator: Literal["euler", "rk2", "rk3", "rk4"] = Field(
+    integrator: Integrator = Field(
         default="rk2", description="Runge-Kutta method of order 1 to 4 for every rate"
     )
-    precision: Literal["single", "double"] = Field(default="single", description="float32 or float64 tables")
+    precision: Precision = Field(default="single", description="float32 or float64 tables")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of all random numbers")
     debug: bool = Field(
         default=False, description="poison derived tables each tick and catch undeclared writes (slow)"
     )
+
+
+class WorldKeywords(TypedDict, total=False):
+    """The fields of WorldOptions as keywords of World, for editors and type checkers."""
+
+    dt: float
+    integrator: Integrator
+    precision: Precision
+    seed: int
+    debug: bool
 
 
 class World:
@@ -108,7 +121,7 @@ class World:
         RecipeError: an option is unknown or out of range.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[WorldKeywords]) -> None:
         self.options: WorldOptions = validated(WorldOptions, options, "World")
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
         self.tick = 0
@@ -314,7 +327,18 @@ class World:
             if all(kind in tables for kind in types):
                 yield entity, tuple([tables[kind] for kind in types])
 
-    def query(self, *types: type[Component]) -> Iterator[Any]:
+    @overload
+    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
+    @overload
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
+
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
         """Tables of every entity that has all the `types`, in the order of creation."""
         for _, tables in self.entities_with(*types):
             yield tables

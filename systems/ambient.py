@@ -61,8 +61,7 @@ class AmbientSystem(System):
         default=None, description="temperature over height, [[m, K], ...]"
     )
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._made: tuple[Any, float, Ambient] | None = None
 
     def added(self, world: World) -> None:

@@ -83,8 +83,7 @@ class CollisionSystem(System):
     )
     on: tuple[Name, ...] = Field(default=(), description="entities it works on; default all particles")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._warned: set[str] = set()
 
     def added(self, world: World) -> None:

@@ -68,8 +68,7 @@ class DiagnosticsSystem(System):
     )
     budget: bool = Field(default=False, description="record what every system does to the invariants")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self.watching = self.budget
         self.budgets: dict[str, dict[str, Array]] = {}
         self._warned: set[str] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -137,8 +137,7 @@ class EmissionSystem(System):
 
     emitters: list[Emitter] = Field(default_factory=list, description="the emitters of the world")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._draw = np.random.Generator(np.random.Philox(0))
         self._same: dict[str, tuple[Emitter, Tables, int, list[Component]]] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -99,8 +99,7 @@ class TransferSystem(System):
         default=10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg"
     )
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._memory = Memory()
 
     def added(self, world: World) -> None:
@@ -244,8 +243,7 @@ class SamplingSystem(System):
     )
     on: tuple[Name, ...] = Field(default=(), description="entities that take it; default all tracers")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._memory = Memory()
 
     def added(self, world: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -41,8 +40,7 @@ class AlignmentSystem(System):
     corrected: bool = Field(default=True, description="keep the length of every strength")
     every: int = Field(default=1, ge=1, description="ticks from one application to the next")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self.changes: dict[str, Array] = {}
 
     def process(self, dt: float) -> None:

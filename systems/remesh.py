@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -72,8 +72,7 @@ class RemeshSystem(System):
         default=(), description="entities it works on; default all vortons but those of bodies"
     )
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self.report: dict[str, dict[str, float]] = {}
 
     def added(self, world: World) -> None:

@@ -100,8 +100,7 @@ class SphSystem(System):
         default=(), description="entities that are compressed by their own weight when the first tick begins"
     )
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._warned = False
 
     def added(self, world: World) -> None:

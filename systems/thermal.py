@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -73,8 +73,7 @@ class ThermalSystem(System):
                 attach_ambient(entity, Temperature, ambient)
         world.require(ExpansionSystem)
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._rates: dict[str, Array] = {}
 
     def process(self, dt: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,14 +39,14 @@ from ecs_fluid.systems import (
     TransferSystem,
     VelocitySystem,
 )
-from ecs_fluid.world import World
+from ecs_fluid.world import Precision, World
 
 
-def compile_kernels(precision: str) -> None:
+def compile_kernels(precision: Precision) -> None:
     """Compile (or load) every kernel that a world of this precision may use."""
     draw = np.random.default_rng(1)
     x = draw.random((400, 3))
-    choices = [
+    choices: list[tuple[Literal["euler", "rk2"], dict[str, Any], Any]] = [
         ("euler", {"solver": "tree", "at": "grid"}, "index_space"),
         ("rk2", {"solver": "direct", "at": "vortons"}, "pse"),
         ("rk2", {"solver": "tree", "at": "vortons"}, "core_spreading"),
@@ -81,7 +82,7 @@ def compile_kernels(precision: str) -> None:
         _step(liquid)
 
 
-def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
+def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
     """Hot vortons with fuel, and tracers that show them."""
     world, n = World(integrator="euler", precision=precision, dt=1e-6), len(x)
     world.spawn(
@@ -110,7 +111,7 @@ def _fire(x: Array, precision: str, kernel: str, gradient: str) -> World:
     return world
 
 
-def _drop(x: Array, precision: str) -> World:
+def _drop(x: Array, precision: Precision) -> World:
     """A heavy drop whose surface is found, then carried by the flow."""
     world, inside = (
         World(integrator="euler", precision=precision, dt=1e-6),
@@ -129,7 +130,7 @@ def _drop(x: Array, precision: str) -> World:
     return world
 
 
-def _liquids(precision: str) -> list[World]:
+def _liquids(precision: Precision) -> list[World]:
     """Two liquids in a moving tank with a ball and a block, under one surface; drops with surface tension of
     another density than what is around, sparks that they keep out, and a wall that holds them back."""
     from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe, load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -144,8 +144,7 @@ class BoundarySystem(System):
     most: int = Field(default=20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
     wake: Name = Field(default="wake", description="panels, layer: entity that gets the vortons")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)
 
     @property

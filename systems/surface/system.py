@@ -94,8 +94,7 @@ class SurfaceSystem(System):
     every: int = Field(default=1, ge=1, description="ticks from one surface (or mesh) to the next")
     mesh: bool = Field(default=True, description="make the mesh")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         # Instances differ in what they read; the schedule asks the instance.
         if self.of in FIELDS:
             self.reads = (Ambient, TransferGrid, FIELDS[self.of][0])  # type: ignore[misc]

@@ -16,7 +16,7 @@ from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.velocity.solver_times import NEVER, SHAPE, SIZES, SOLVERS, TOLERANCES
 from ecs_fluid.systems.velocity.summation import ON_GRID, relative_error
 from ecs_fluid.systems.velocity.system import VelocitySystem
-from ecs_fluid.world import World
+from ecs_fluid.world import Precision, World
 
 SAMPLE = 1000
 """Vortons at which errors are taken."""
@@ -61,7 +61,7 @@ def ring(n: int) -> dict[str, Array]:
     return {"x": x, "alpha": along * (omega * volume)[:, None], "sigma": sigma}
 
 
-def measure(n: int, solver: str, precision: str, gradient: bool, tolerance: float) -> Measured:
+def measure(n: int, solver: str, precision: Precision, gradient: bool, tolerance: float) -> Measured:
     """One solver; the tree takes its widest angle that keeps the tolerance, or is NEVER done."""
     if solver == "tree":
         found = None
@@ -81,7 +81,7 @@ def measure(n: int, solver: str, precision: str, gradient: bool, tolerance: floa
     return found if kept else found._replace(seconds=NEVER)
 
 
-def calibrate(precision: str, say: Callable[[str], None]) -> Array:
+def calibrate(precision: Precision, say: Callable[[str], None]) -> Array:
     """Times for `SolverTimes`; `say` is told of each step.
 
     They are those of ``auto`` with one solver to choose from, with the angle that it found, and the direct
@@ -105,7 +105,7 @@ def calibrate(precision: str, say: Callable[[str], None]) -> Array:
     return seconds
 
 
-def table(sizes: tuple[int, ...], tolerance: float, precision: str) -> Iterator[Measured]:
+def table(sizes: tuple[int, ...], tolerance: float, precision: Precision) -> Iterator[Measured]:
     """Every solver at every size, velocity and gradient."""
     for n in sizes:
         for solver in (*SOLVERS, *ON_GRID, "auto"):
@@ -114,7 +114,7 @@ def table(sizes: tuple[int, ...], tolerance: float, precision: str) -> Iterator[
 
 def measure_with(
     n: int,
-    precision: str,
+    precision: Precision,
     gradient: bool,
     parameters: dict[str, Any],
     partition: dict[str, Any] | None = None,

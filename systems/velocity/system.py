@@ -24,7 +24,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning
-from ecs_fluid.system import System, Types
+from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PER_CORE, Needs, PartitionSystem
 from ecs_fluid.systems.velocity.solver_times import stored
 from ecs_fluid.systems.velocity.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
@@ -83,7 +83,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
-    writes: Types = (Velocity, VelocityGradient, VelocityField, SolverTimes)
+    writes = (Velocity, VelocityGradient, VelocityField, SolverTimes)
     phase = "rates"
     distribution = "ranks"
 
@@ -128,10 +128,9 @@ class VelocitySystem(System):
     )
     mollify: float = Field(default=0.0, ge=0, le=100, description="least core radius on the grid, spacings")
 
-    def __init__(self, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __post_init__(self) -> None:
         if not self.gradient:
-            self.writes = (Velocity, VelocityField, SolverTimes)
+            self.writes = (Velocity, VelocityField, SolverTimes)  # type: ignore[assignment]
         self._coarse: set[str] = set()
 
     def __setattr__(self, name: str, value: Any) -> None:
