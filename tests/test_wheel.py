@@ -32,16 +32,21 @@ def interpreter(version: str) -> str:
     pytest.skip(f"there is no python{version} on this machine")
 
 
+def copied_tree(folder: Path) -> None:
+    """Copy what git knows of the tree into a folder."""
+    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(known, cwd=ROOT, capture_output=True, check=True).stdout
+    for name in listed.decode().split("\0")[:-1]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(ROOT / name):  # links stay links: setuptools follows them
+            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built by `python -m build`, the wheel from the sdist, from what git knows of the tree."""
     folder = tmp_path_factory.mktemp("build")
-    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(known, cwd=ROOT, capture_output=True, check=True).stdout
-    for name in listed.decode().split("\0")[:-1]:
-        (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(ROOT / name):  # links stay links: setuptools follows them
-            shutil.copy(ROOT / name, folder / "tree" / name, follow_symlinks=False)
+    copied_tree(folder / "tree")
     subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
     python = folder / "env/bin/python"
     subprocess.run([python, "-m", "pip", "-q", "install", "build"], check=True)

@@ -15,7 +15,7 @@ from ecs_fluid.worlds.vortex_sheet import VortexSheet
 from ecs_fluid.worlds.vortex_tube import VortexTube
 from ecs_fluid.worlds.vortons_from_arrays import VortonsFromArrays
 from ecs_fluid.worlds.vortons_from_velocity import VortonsFromVelocity
-from ecs_fluid.worlds.world_recipe import WorldRecipe, load
+from ecs_fluid.worlds.world_recipe import FluidTable, OutputTable, WorldRecipe, WorldTable, load
 
 __all__ = [
     "BodyRecipe",
@@ -24,10 +24,12 @@ __all__ = [
     "Drops",
     "EmitterRecipe",
     "FluidBlock",
+    "FluidTable",
     "HillVortex",
     "JetRing",
     "LiquidRecipe",
     "NoiseBox",
+    "OutputTable",
     "Spheres",
     "Tracers",
     "VortexRing",
@@ -36,6 +38,7 @@ __all__ = [
     "VortonsFromArrays",
     "VortonsFromVelocity",
     "WorldRecipe",
+    "WorldTable",
     "files_from",
     "load",
 ]

@@ -1,0 +1,92 @@
+"""Type checkers read an installed ecs_fluid as users do: right programs pass, and wrong names do not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from ecs_fluid.world import WorldKeywords, WorldOptions
+from tests.test_documents import blocks
+from tests.test_wheel import copied_tree
+
+WRONG = """
+import ecs_fluid as ef
+from ecs_fluid.worlds import VortexRing
+
+VortexRing(name="a", radius=1.0)
+VortexRing(name="a", radios=1.0)  # line 6
+ef.World(dt=0.1, integrator="rk3")
+ef.World(dd=0.1)  # line 8
+ef.World(integrator="rk5")  # line 9
+ef.WindSystem(velocity=(1.0, 0.0, 0.0))
+ef.WindSystem(velocity=(1.0, 0.0, 0.0), uniform=True)  # line 11
+ef.DiffusionSystem(method="psee")  # line 12
+for position, velocity in ef.World().query(ef.Position, ef.Velocity):
+    position.x += velocity.u
+    position.u += velocity.u  # line 15
+"""
+MISTAKES = {6, 8, 9, 11, 12, 15}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the programs of README and docs, one with mistakes, and an environment beside them.
+
+    The environment has ecs_fluid installed as README says, and what it needs from the one that runs the tests.
+    """
+    folder = tmp_path_factory.mktemp("types")
+    copied_tree(folder / "tree")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    python = folder / "env/bin/python"
+    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(asked, capture_output=True, check=True, text=True).stdout.strip())
+    how = ["-q", "--no-deps", "--target", site, folder / "tree"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *how], check=True)
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (folder / "programs").mkdir()
+    for name, text in blocks("python"):
+        file = folder / "programs" / f"{name.replace('.md-', '_')}.py"
+        file.write_text(text, encoding="utf-8")
+    (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
+    return folder
+
+
+def checked(folder: Path, checker: str, what: str) -> list[str]:
+    """Lines with errors that a type checker prints."""
+    python = folder / "env/bin/python"
+    how = {
+        "mypy": ["--strict", "--python-executable", python, "--cache-dir", folder / checker],
+        "pyright": ["--pythonpath", python],
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", checker, *how[checker], what], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if "error:" in line or "- error" in line]
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_programs_of_the_manual_are_typed(programs: Path, checker: str) -> None:
+    if checker == "pyright" and not shutil.which("node"):
+        pytest.skip("pyright needs node")
+    assert checked(programs, checker, "programs") == []
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_wrong_names_are_errors(programs: Path, checker: str) -> None:
+    if checker == "pyright" and not shutil.which("node"):
+        pytest.skip("pyright needs node")
+    found = checked(programs, checker, "wrong.py")
+    assert {int(line.split("wrong.py:")[1].split(":")[0]) for line in found} == MISTAKES, found
+
+
+def test_keywords_of_a_world_are_its_options() -> None:
+    """One is for type checkers, the other is checked at run time."""
+    options = {name: field.annotation for name, field in WorldOptions.model_fields.items()}
+    assert get_type_hints(WorldKeywords) == options
