@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 import traceback
 import warnings
@@ -14,17 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning, StorageError
+from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.sweeps.plan import STOP, Plan, member_folder
 
 if TYPE_CHECKING:
     from ecs_fluid.runs.runner import Run
     from ecs_fluid.world import World
-
-LEAVE = threading.Event()
-"""Set when this process is to end: the member under way stops after its tick, with everything stored."""
-
-IDLE = threading.Event()
-"""Set while this process runs no member."""
-IDLE.set()
 
 REPORT_SECONDS = 0.5
 """Shortest time between two reports of one member, s."""
@@ -32,35 +27,31 @@ REPORT_SECONDS = 0.5
 Report = Callable[[str, int, int, str], None]
 """Called with a member's name, its tick, its last tick and a remark (mostly empty)."""
 
+Leave = Callable[[], bool]
+"""Whether this process is to end: the member under way stops after its tick, with everything stored."""
+
 
 @dataclass(frozen=True)
 class Job:
-    """All that a process needs to run a member; plain data, so that it can be sent.
+    """The member of this name of a plan, to be run below `sweep` with `threads` kernel threads.
 
-    Attributes:
-        name: of the member.
-        folder: its run folder.
-        tables: of its world, as a world file would hold them.
-        world, source, home: name of the world, its file, and the folder of its data files ("" for none).
-        command: the command that makes the same run on its own.
-        frames: ticks to run; None for the world's own duration.
-        stop: a file; while it exists, members stop after their tick.
-        plan: a file that a process must see to run members here, since it proves that folders are shared.
-        threads: kernel threads; None leaves them as the process has them.
+    It is plain data, so that it can be sent; None leaves the threads as the process has them.
     """
 
+    plan: Plan
     name: str
-    folder: str
-    tables: dict[str, Any]
-    world: str
-    source: str
-    home: str
-    command: str
-    frames: int | None
-    allow_code: bool
-    stop: str
-    plan: str
+    sweep: Path
     threads: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Its run folder."""
+        return member_folder(self.sweep, self.name)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the sweep was asked to stop."""
+        return (self.sweep / STOP).exists()
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,6 @@ class Outcome:
     status: str
     first_tick: int = 0
     ticks: int = 0
-    last_tick: int = 0
     time: float = 0.0
     seconds: float = 0.0
     state_hash: str = ""
@@ -84,43 +74,31 @@ class Outcome:
     process: int = 0
 
 
-def run_member(job: Job, report: Report) -> Outcome:
+def run_member(job: Job, report: Report, leave: Leave = lambda: False) -> Outcome:
     """Run a member to its end, from its newest checkpoint if it has one; never raises for a bad member."""
-    IDLE.clear()
-    try:
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always", FluidWarning)
-            outcome = _attempt(job, report)
-        texts = [str(item.message) for item in heard if issubclass(item.category, FluidWarning)]
-        return replace(outcome, warnings=tuple(dict.fromkeys(texts)))
-    finally:
-        IDLE.set()
-
-
-def _attempt(job: Job, report: Report) -> Outcome:
-    """The outcome of a member, also of a bad one."""
     begun = time.perf_counter()
-    try:
-        return _run(job, report, begun)
-    except FluidError as error:
-        text = str(error)
-    except Exception as error:  # a user's system, a full memory: the other members go on
-        traceback.print_exc(file=sys.stderr)
-        text = f"{type(error).__name__}: {error}"
-    return _failed(job, text, time.perf_counter() - begun)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", FluidWarning)
+        try:
+            outcome = _run(job, report, leave)
+        except Exception as error:  # a user's system, a full memory: the other members go on
+            text = str(error)
+            if not isinstance(error, FluidError):
+                traceback.print_exc(file=sys.stderr)
+                text = f"{type(error).__name__}: {error}"
+            outcome = _failed(job, " ".join(text.split()))
+    texts = [str(item.message) for item in heard if issubclass(item.category, FluidWarning)]
+    seconds = time.perf_counter() - begun
+    return replace(outcome, seconds=seconds, warnings=tuple(dict.fromkeys(texts)), process=os.getpid())
 
 
-def _run(job: Job, report: Report, begun: float) -> Outcome:
-    if not Path(job.plan).is_file():
-        raise StorageError(
-            f"this process does not see {job.plan}; scheduler, workers and the sweep need a folder in common"
-        )
+def _run(job: Job, report: Report, leave: Leave) -> Outcome:
     if job.threads is not None:
         import numba
 
         numba.set_num_threads(min(job.threads, numba.config.NUMBA_NUM_THREADS))
-    if not _free(job, report):
-        return Outcome(job.name, "stopped", process=os.getpid())
+    if not _free(job, report, leave):
+        return Outcome(job.name, "stopped")
     if (found := found_finished(job)) is not None:
         return found
     run = _opened(job)
@@ -133,71 +111,51 @@ def _run(job: Job, report: Report, begun: float) -> Outcome:
         if now - said >= REPORT_SECONDS or world.tick == first + 1:
             said = now
             report(job.name, world.tick, last, "")
-            return _asked_to_stop(job)
-        return LEAVE.is_set()
+            return leave() or job.stopped
+        return leave()
 
     try:
         run.execute(watch)
     except DivergedError as error:
-        _note(job, str(error))
+        with RunFolder.resume(job.folder) as folder:
+            folder.update(error=str(error))
         raise
-    return _told(job, run.folder.read_info(), first, time.perf_counter() - begun)
-
-
-def _asked_to_stop(job: Job) -> bool:
-    return LEAVE.is_set() or Path(job.stop).exists()
+    return _outcome(job, run.folder.read_info(), first)
 
 
 def found_finished(job: Job) -> Outcome | None:
     """The outcome of a member that is at its end already; a flow that diverged would do so again."""
-    from ecs_fluid.io.runfolder import RunFolder
-
-    if not (Path(job.folder) / "run.json").is_file():
+    if not (job.folder / "run.json").is_file():
         return None
     info = RunFolder.open(job.folder).read_info()
     ended = info.get("status") == "finished" or (info.get("status") == "diverged" and "error" in info)
-    return _told(job, info, first_tick=info.get("ticks", 0)) if ended else None
+    return _outcome(job, info, first_tick=info.get("ticks", 0)) if ended else None
 
 
 def _opened(job: Job) -> Run:
     """The run from its newest intact checkpoint, or from the start."""
+    import tomli_w
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
-    from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.runs.runner import Run
 
-    recipe = recipe_of(job)
-    last = job.frames or recipe.frames
-    if (Path(job.folder) / "run.json").is_file() and _has_checkpoint(job):
-        return Run.resume(Path(job.folder), last, job.allow_code)[0]
+    plan = job.plan
+    recipe = plan.recipe_of(plan.points[job.name])
+    last = plan.frames or recipe.frames
+    if (job.folder / "run.json").is_file() and _has_checkpoint(job):
+        return Run.resume(job.folder, last, plan.allow_code)[0]
     made = recipe.build()
-    import tomli_w
-
-    folder = RunFolder.create(
-        job.folder,
-        tomli_w.dumps(recipe.tables()),
-        {
-            "world": job.world,
-            "source": job.source,
-            "command": job.command,
-            "seed": made.seed,
-            "options": made.options.model_dump(mode="json"),
-        },
-        existing="replace",
-    )
+    about = {
+        "world": plan.world,
+        "source": plan.source,
+        "command": plan.command(job.name),
+        "seed": made.seed,
+        "options": made.options.model_dump(mode="json"),
+    }
+    folder = RunFolder.create(job.folder, tomli_w.dumps(recipe.tables()), about, existing="replace")
     return Run(made, folder, last, recipe.every, recipe.output.checkpoint_seconds)
 
 
-def recipe_of(job: Job) -> Any:
-    """The checked recipe of a member."""
-    from ecs_fluid.worlds.world_recipe import WorldRecipe
-
-    place = Path(job.source).name or job.world
-    return WorldRecipe.from_tables(job.tables, place, job.allow_code, Path(job.home) if job.home else None)
-
-
 def _has_checkpoint(job: Job) -> bool:
-    from ecs_fluid.io.runfolder import RunFolder
-
     try:
         RunFolder.open(job.folder).newest_checkpoint()
     except StorageError:
@@ -205,14 +163,12 @@ def _has_checkpoint(job: Job) -> bool:
     return True
 
 
-def _free(job: Job, report: Report) -> bool:
+def _free(job: Job, report: Report, leave: Leave) -> bool:
     """Wait while another process writes the member: one that a killed sweep left behind finishes it for us.
 
     False when the sweep is to stop before that.
     """
-    from ecs_fluid.io.lock import WriterLock
-
-    path = Path(job.folder) / "writer.lock"
+    path = job.folder / "writer.lock"
     told = False
     while path.exists():
         try:
@@ -221,7 +177,7 @@ def _free(job: Job, report: Report) -> bool:
         except StorageError as error:
             if not os.access(path, os.W_OK):
                 raise
-            if _asked_to_stop(job):
+            if leave() or job.stopped:
                 return False
             if not told:
                 report(job.name, 0, 0, f"waits: {error}")
@@ -230,38 +186,24 @@ def _free(job: Job, report: Report) -> bool:
     return True
 
 
-def _note(job: Job, text: str) -> None:
-    """Keep why a run ended in its run.json."""
-    from ecs_fluid.io.runfolder import RunFolder
-
-    with RunFolder.resume(job.folder) as folder:
-        folder.update(error=text)
-
-
-def _told(job: Job, info: dict[str, Any], first_tick: int, seconds: float = 0.0) -> Outcome:
+def _outcome(job: Job, info: dict[str, Any], first_tick: int) -> Outcome:
     """What run.json says of a member."""
     return Outcome(
         name=job.name,
         status=str(info.get("status")),
         first_tick=first_tick,
         ticks=info.get("ticks", 0),
-        last_tick=info.get("plan", {}).get("last_tick", 0),
         time=info.get("time", 0.0),
-        seconds=seconds,
         state_hash=str(info.get("state_hash", "")),
         error=str(info.get("error", "")),
-        process=os.getpid(),
     )
 
 
-def _failed(job: Job, text: str, seconds: float) -> Outcome:
+def _failed(job: Job, text: str) -> Outcome:
     """A failure in words, with how far the run folder says that the member came."""
-    from ecs_fluid.io.runfolder import RunFolder
-
-    text = " ".join(text.split())
     try:
         info = RunFolder.open(job.folder).read_info()
     except StorageError:
-        return Outcome(job.name, "failed", seconds=seconds, error=text, process=os.getpid())
+        return Outcome(job.name, "failed", error=text)
     status = "diverged" if info.get("status") == "diverged" else "failed"
-    return _told(job, {**info, "status": status, "error": text}, 0, seconds)
+    return _outcome(job, {**info, "status": status, "error": text}, 0)

@@ -6,18 +6,17 @@ import copy
 import itertools
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text
 from ecs_fluid.io.untrusted import read_bytes
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
-from ecs_fluid.sweeps.member import Job
 from ecs_fluid.validation_errors import nearest
 
 if TYPE_CHECKING:
@@ -29,6 +28,9 @@ FILE = "sweep.json"
 STOP = "stop"
 PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy")
 """Packages on whose versions the bits of a run depend."""
+
+ABSENT = object()
+"""Stands for a value that only one of two compared sweeps has."""
 
 DIAGNOSTICS = (
     "vortons",
@@ -119,31 +121,24 @@ class Plan:
 
     def seed(self) -> int:
         """Seed of the world before anything is varied."""
-        return int(self._recipe(self.tables).world.seed)
+        return self.recipe_of({}).world.seed
 
-    def job(self, name: str, folder: Path, threads: int | None = None) -> Job:
-        """What a process needs to run the member of this name below `folder`."""
-        point = self.points[name]
+    def command(self, name: str) -> str:
+        """The command that makes the member of this name on its own."""
         parts = ["ecs-fluid", "run", self.source or self.world]
-        for text in (*self.settings, *(setting(path, value) for path, value in point.items())):
+        for text in (*self.settings, *(setting(path, value) for path, value in self.points[name].items())):
             parts += ["--set", text]
         if self.frames is not None:
             parts += ["--frames", str(self.frames)]
-        parts += ["--allow-code"] if self.allow_code else []
-        return Job(
-            name=name,
-            folder=str(member_folder(folder, name)),
-            tables=self._tables_of(point),
-            world=self.world,
-            source=self.source,
-            home=self.home,
-            command=shlex.join(parts),
-            frames=self.frames,
-            allow_code=self.allow_code,
-            stop=str(folder / STOP),
-            plan=str(folder / FILE),
-            threads=threads,
-        )
+        return shlex.join([*parts, "--allow-code"] if self.allow_code else parts)
+
+    def recipe_of(self, point: Point) -> WorldRecipe:
+        """The checked recipe of the world with the values of `point`."""
+        from ecs_fluid.worlds.world_recipe import WorldRecipe
+
+        place = Path(self.source).name or self.world
+        home = Path(self.home) if self.home else None
+        return WorldRecipe.from_tables(self._tables_of(point), place, self.allow_code, home)
 
     def check_diagnostics(self, names: Sequence[str]) -> None:
         """Raise RecipeError for a diagnostic that no run can record."""
@@ -165,7 +160,7 @@ class Plan:
 
     def _check(self, name: str, point: Point) -> None:
         try:
-            recipe = self._recipe(self._tables_of(point))
+            recipe = self.recipe_of(point)
             self._check_apart(point)
         except RecipeError as error:
             text = str(error).replace("--set ", "--vary ", 1)
@@ -200,23 +195,11 @@ class Plan:
             return True
         return one == other
 
-    def _recipe(self, tables: dict[str, Any]) -> Any:
-        from ecs_fluid.worlds.world_recipe import WorldRecipe
-
-        place = Path(self.source).name or self.world
-        home = Path(self.home) if self.home else None
-        return WorldRecipe.from_tables(tables, place, self.allow_code, home)
-
     # ------------------------------------------------------------------ sweep.json
 
     def asked(self) -> dict[str, Any]:
         """What makes this sweep another one when it changes, as JSON holds it."""
-        plain = {
-            "world": self.world,
-            "tables": self.tables,
-            "vary": self.vary,
-            "frames": self.frames,
-        }
+        plain = {key: getattr(self, key) for key in ("world", "tables", "vary", "frames")}
         found: dict[str, Any] = json.loads(json.dumps(plain, default=str))
         return found
 
@@ -296,51 +279,29 @@ def versions() -> dict[str, str]:
     return found
 
 
-def check_same_versions(where: str, theirs: Mapping[str, str]) -> None:
-    """Raise FluidError when a worker has other versions than this process."""
-    for package, ours in versions().items():
-        if theirs.get(package) != ours:
-            raise FluidError(
-                f"worker {where} has {package} {theirs.get(package, 'not at all')}, but this process has "
-                f"{ours}; the same versions are needed for the same bits"
-            )
-
-
 def _difference(old: Any, new: Any, place: str = "") -> str:
     """The first difference of two JSON values in words, empty if there is none."""
+    lists = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
+    if lists and all(isinstance(item, dict) for item in old + new):  # tables of [[entity]] and [[system]]
+        old, new = (dict(enumerate(side)) for side in (old, new))
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in (*old, *(key for key in new if key not in old)):
-            inner = f"{place}.{key}" if place else str(key)
-            if key not in new or key not in old:
-                return f"{_shown(inner)} was {_value(old, key)} and is now {_value(new, key)}"
-            if found := _difference(old[key], new[key], inner):
-                return found
+        parts = (
+            _difference(old.get(key, ABSENT), new.get(key, ABSENT), f"{place}.{key}" if place else str(key))
+            for key in {**old, **new}
+        )
+        return next(filter(None, parts), "")
+    then, now = _text(old), _text(new)  # as text, since 1 and 1.0 make members of different names
+    if then == now:
         return ""
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and _tables(old + new):
-        for number, pair in enumerate(zip(old, new, strict=True)):
-            if found := _difference(*pair, place=f"{place}.{number}"):
-                return found
-        return ""
-    # As text, since 1 and 1.0 make members of different names.
-    return (
-        ""
-        if json.dumps(old) == json.dumps(new)
-        else f"{_shown(place)} was {_text(old)} and is now {_text(new)}"
-    )
-
-
-def _tables(items: list[Any]) -> bool:
-    return all(isinstance(item, dict) for item in items)
-
-
-def _shown(place: str) -> str:
-    return place.removeprefix("tables.").removeprefix("vary.")
-
-
-def _value(table: dict[str, Any], key: str) -> str:
-    return _text(table[key]) if key in table else "absent"
+    shown = place.removeprefix("tables.").removeprefix("vary.")
+    return f"{shown} was {_cut(then)} and is now {_cut(now)}"
 
 
 def _text(value: Any) -> str:
-    text = "the world's own" if value is None else json.dumps(value).strip("[]")
+    if value is ABSENT:
+        return "absent"
+    return "the world's own" if value is None else json.dumps(value).strip("[]")
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record
 from ecs_fluid.sweeps.axes import MOST_MEMBERS, Point, axis, product
-from ecs_fluid.sweeps.member import Outcome, found_finished
+from ecs_fluid.sweeps.member import Job, Outcome, found_finished
 from ecs_fluid.sweeps.plan import STOP, Plan, member_folder
-from ecs_fluid.sweeps.pool import DaskPool, Pool, SerialPool, check_address, cores, require_dask
+from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask, run_here
 from ecs_fluid.sweeps.results import Member, write_tables
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Study:
         for text in (*remarks, *plan.remarks):
             self.watch.say(f"warning: {text}")
         self._workers, self._threads, self._scheduler = workers, threads, scheduler
-        self._pool: Pool | None = None
+        self._pool: DaskPool | None = None
         self._outcomes: dict[str, Outcome] = {}
         self._written = False
         make_folder(self.folder)
@@ -185,10 +185,10 @@ class Study:
         return (self.folder / STOP).exists()
 
     def _run(self, names: list[str]) -> None:
-        jobs = [self.plan.job(name, self.folder) for name in names if not self._done(name)]
+        jobs = [self._job(name) for name in names if not self._done(name)]
         self.watch.begin(len(names), len(names) - len(jobs))
         written = time.monotonic()
-        for outcome in self._ready_pool(len(jobs)).run(jobs) if jobs else ():
+        for outcome in self._outcomes_of(jobs):
             self._outcomes[outcome.name], self._written = outcome, False
             self._remember(outcome)
             self.watch.end(self.member(outcome.name), outcome)
@@ -196,41 +196,37 @@ class Study:
                 write_tables(self.folder, self.members, self.diagnostics)
                 written = time.monotonic()
 
+    def _job(self, name: str) -> Job:
+        return Job(replace(self.plan, points={name: self.plan.points[name]}), name, self.folder)
+
+    def _outcomes_of(self, jobs: list[Job]) -> Iterator[Outcome]:
+        if not jobs or (self._scheduler is None and self._workers == 0):
+            return run_here(jobs, self._told)
+        if self._pool is None:
+            workers = self._workers or cores()
+            if self.plan.vary is not None:
+                workers = min(workers, len(jobs))  # so that few members share all cores
+            self._pool = DaskPool(
+                self.folder, workers, self._threads, self._scheduler, self._told, self.watch.say
+            )
+        return self._pool.run(jobs)
+
     def _done(self, name: str) -> bool:
         """Whether the member needs no run; looked up in its folder, so that no worker is bothered with it."""
         if name not in self._outcomes:
             with contextlib.suppress(FluidError):  # damaged: the attempt to run it says how
-                if (found := found_finished(self.plan.job(name, self.folder))) is not None:
+                if (found := found_finished(self._job(name))) is not None:
                     self._outcomes[name], self._written = found, False
         known = self._outcomes.get(name)
         return known is not None and known.status in ("finished", "diverged")
 
     def _remember(self, outcome: Outcome) -> None:
         """One line in the history for each attempt: what was done, where, from which tick to which."""
-        record = {
-            "member": outcome.name,
-            "status": outcome.status,
-            "first_tick": outcome.first_tick,
-            "ticks": outcome.ticks,
-            "seconds": round(outcome.seconds, 3),
-            "process": outcome.process,
-        }
-        said = {"error": outcome.error, "warnings": list(outcome.warnings)}
-        record |= {key: value for key, value in said.items() if value}
-        append_record(self.folder / HISTORY, record)
-
-    def _ready_pool(self, members: int) -> Pool:
-        if self._pool is None:
-            if self._scheduler is None and self._workers == 0:
-                self._pool = SerialPool(self._told)
-            else:
-                workers = self._workers or cores()
-                if self.plan.vary is not None:
-                    workers = min(workers, members)  # so that few members share all cores
-                self._pool = DaskPool(
-                    self.folder, workers, self._threads, self._scheduler, self._told, self.watch.say
-                )
-        return self._pool
+        keys = ("status", "first_tick", "ticks", "seconds", "process", "error", "warnings")
+        record = {"member": outcome.name, **{key: getattr(outcome, key) for key in keys}}
+        record["seconds"] = round(outcome.seconds, 3)
+        said = {key: value for key, value in record.items() if value not in ("", ())}
+        append_record(self.folder / HISTORY, said)
 
     def _told(self, name: str, tick: int, last: int, text: str) -> None:
         if text:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores
 from ecs_fluid.sweeps.study import Watcher
 
+psutil = pytest.importorskip("psutil", reason="comes with Dask")
 pytest.importorskip("distributed", reason="sweeps with workers need Dask: pip install 'ecs-fluid[sweep]'")
 
 COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
@@ -53,6 +54,16 @@ def history(folder: Path | str) -> list[dict[str, Any]]:
     return read_records(Path(folder) / "history.jsonl")
 
 
+def listening_addresses() -> set[str]:
+    """Addresses at which this process and those that it started, and they, wait for connections."""
+    found = set()
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            for socket_ in process.net_connections(kind="inet"):
+                found |= {socket_.laddr.ip} if socket_.status == psutil.CONN_LISTEN else set()
+    return found
+
+
 class Killer(Watcher):
     """Kills the process that runs a member, once, when some members are finished and it is at some tick."""
 
@@ -62,11 +73,13 @@ class Killer(Watcher):
         self.killed: tuple[str, int] | None = None
         self.said: list[str] = []
         self.environment: dict[str, str] = {}
+        self.listening: set[str] = set()
 
     def end(self, member: object, outcome: object) -> None:
         self.ended += 1
 
     def tick(self, name: str, tick: int, last: int) -> None:
+        self.listening |= listening_addresses()
         if (
             self.study is not None
             and self.killed is None
@@ -102,7 +115,9 @@ def check_killed_worker(world: Path, vary: dict[str, Any], frames: int, killer: 
     # Two workers share the cores.
     assert killer.environment.get("NUMBA_NUM_THREADS", str(max(1, cores() // 2))) == str(max(1, cores() // 2))
     assert [m.status for m in members] == len(members) * ["finished"]
-    assert any("was killed by signal 9; a new one takes its place" in text for text in killer.said)
+    assert any("died; a new one takes its place" in text for text in killer.said)
+    # Whoever reaches a scheduler or a worker can run code in it: nobody outside of this machine may.
+    assert killer.listening == {"127.0.0.1"}
     # Every member ended once, and all but the killed one ran in one piece from its first tick.
     attempts = history("s")
     assert Counter(record["member"] for record in attempts) == Counter(m.name for m in members)
