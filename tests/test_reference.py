@@ -116,7 +116,7 @@ def test_every_option_of_every_command_is_listed_and_explained() -> None:
     for name, app in listed.items():
         section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert app.help and app.help.splitlines()[0] in section
-        for argument in app.assemble_argument_collection():
+        for argument in app.assemble_argument_collection(parse_docstring=True):
             assert argument.names[0] in section
             chosen = "|" in code_pages._value(argument)
             assert argument.parameter.help or chosen or not argument.names[0].startswith("--")

@@ -112,11 +112,11 @@ def commands_page() -> str:
         "Ctrl-C, after the tick under way, with 130.\n",
     ]
     for name, app in commands():
-        arguments = list(app.assemble_argument_collection())
+        arguments = list(app.assemble_argument_collection(parse_docstring=True))
         usage = [a.names[0] if a.required else f"[{a.names[0]}]" for a in arguments if not _option(a)]
         must = [f"{a.names[0]} {_value(a)}" for a in arguments if _option(a) and a.required]
         rest = ["[options]"] if any(_option(a) and not a.required for a in arguments) else []
-        out += [f"## {name}\n", docstring(app.help or "")]
+        out += [f"## {name}\n", docstring((app.help or "").partition("Args:")[0])]
         out.append(f"```sh\necs-fluid {' '.join([name, *usage, *must, *rest])}\n```\n")
         rows = (
             (f"`{' '.join(filter(None, (a.names[0], _value(a))))}`", _standard(a), a.parameter.help or "")

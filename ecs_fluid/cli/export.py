@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from ecs_fluid.cli import Frames, app, err, out
 
@@ -15,23 +12,22 @@ def export(
     run: Path,
     /,
     *,
-    to: Annotated[
-        str, Parameter(help="usd, vtp, vti, vdb, xdmf, npz, gltf, obj or ply; see docs/exports.md")
-    ],
+    to: str,
     frames: Frames = None,
-    out_: Annotated[
-        Path | None, Parameter(name="--out", help="folder to make; default RUN/exports/FORMAT")
-    ] = None,
-    only: Annotated[tuple[str, ...], Parameter(help="populations to write; default all")] = (),
-    voxel: Annotated[
-        float | None,
-        Parameter(
-            help="edge of a voxel of fields, m; default the mean spacing of particles; usd: none without it"
-        ),
-    ] = None,
-    replace: Annotated[bool, Parameter(help="take the place of an earlier export")] = False,
+    out_: Path | None = None,
+    only: tuple[str, ...] = (),
+    voxel: float | None = None,
+    replace: bool = False,
 ) -> None:
-    """Write a run for Blender, Houdini, ParaView, NumPy and others."""
+    """Write a run for Blender, Houdini, ParaView, NumPy and others.
+
+    Args:
+        to: usd, vtp, vti, vdb, xdmf, npz, gltf, obj or ply; see docs/exports.md
+        out_: folder to make; default RUN/exports/FORMAT
+        only: populations to write; default all
+        voxel: edge of a voxel of fields, m; default the mean spacing of particles; usd: none without it
+        replace: take the place of an earlier export
+    """
     from ecs_fluid.exports import export as write
 
     with err.status("exporting") as status:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
@@ -23,15 +22,15 @@ def info(
     folder: Path,
     /,
     *,
-    plot: Annotated[
-        Path | None,
-        Parameter(help="draw the diagnostics over time to this .png; needs matplotlib, no OpenGL"),
-    ] = None,
-    diagnostics: Annotated[
-        str | None, Parameter(help="what to draw, at most nine: energy,impulse.z; default the usual ones")
-    ] = None,
+    plot: Path | None = None,
+    diagnostics: str | None = None,
 ) -> None:
-    """Tell what a run is, how far it came, where its time went and what it conserved."""
+    """Tell what a run is, how far it came, where its time went and what it conserved.
+
+    Args:
+        plot: draw the diagnostics over time to this .png; needs matplotlib, no OpenGL
+        diagnostics: what to draw, at most nine: energy,impulse.z; default the usual ones
+    """
     from ecs_fluid.io.runfolder import RunFolder
 
     if plot is not None:

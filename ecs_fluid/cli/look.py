@@ -25,7 +25,6 @@ from ecs_fluid.errors import FluidError, RecipeError, StorageError
 
 What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
 SURFACES = ("sdf", "sdf_slice")
-LOOK = "smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's"
 
 
 @app.command
@@ -33,38 +32,46 @@ def show(
     source: str,
     /,
     *,
-    what: Annotated[What, Parameter(help="what to draw")] = "particles",
-    color_by: Annotated[
-        str | None, Parameter(help="colour: speed, vorticity, or a column such as CoreRadius.sigma")
-    ] = None,
-    frame: Annotated[int, Parameter(help="stored frame of a run, from 0; -1 is the last")] = -1,
+    what: What = "particles",
+    color_by: str | None = None,
+    frame: int = -1,
     frames: Frames = None,
-    ticks: Annotated[int, Parameter(help="ticks to simulate first, for a world")] = 0,
-    camera: Annotated[
-        str, Parameter(help="auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]")
-    ] = "auto",
-    orbit: Annotated[
-        float, Parameter(help="turn the camera: degrees per second of the movie", allow_leading_hyphen=True)
-    ] = 0.0,
-    look: Annotated[str | None, Parameter(help=LOOK)] = None,
-    only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
-    normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
-    level: Annotated[float, Parameter(help="sdf: distance of the drawn surface from the liquid's, m")] = 0.0,
-    clip: Annotated[bool, Parameter(help="sdf: cut open across the normal")] = False,
-    size: Annotated[tuple[int, int], Parameter(help="width and height in pixels")] = (1280, 720),
-    fps: Annotated[
-        float | None, Parameter(help="frames per second of a movie; default as fast as it happens")
-    ] = None,
-    jobs: Annotated[int, Parameter(help="processes that draw a movie side by side")] = 1,
-    save: Annotated[Path | None, Parameter(help="write a picture: file.png")] = None,
-    movie: Annotated[
-        Path | None,
-        Parameter(help="write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png"),
-    ] = None,
+    ticks: int = 0,
+    camera: str = "auto",
+    orbit: Annotated[float, Parameter(allow_leading_hyphen=True)] = 0.0,
+    look: str | None = None,
+    only: tuple[str, ...] = (),
+    normal: str = "y",
+    level: float = 0.0,
+    clip: bool = False,
+    size: tuple[int, int] = (1280, 720),
+    fps: float | None = None,
+    jobs: int = 1,
+    save: Path | None = None,
+    movie: Path | None = None,
     set_: Settings = (),
     allow_code: AllowCode = False,
 ) -> None:
-    """Look at a run folder, or at a world before it runs: a window, a picture or a movie."""
+    """Look at a run folder, or at a world before it runs: a window, a picture or a movie.
+
+    Args:
+        what: what to draw
+        color_by: colour: speed, vorticity, or a column such as CoreRadius.sigma
+        frame: stored frame of a run, from 0; -1 is the last
+        ticks: ticks to simulate first, for a world
+        camera: auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]
+        orbit: turn the camera: degrees per second of the movie
+        look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
+        only: entities to draw; default all
+        normal: normal of a slice: x, y or z
+        level: sdf: distance of the drawn surface from the liquid's, m
+        clip: sdf: cut open across the normal
+        size: width and height in pixels
+        fps: frames per second of a movie; default as fast as it happens
+        jobs: processes that draw a movie side by side
+        save: write a picture: file.png
+        movie: write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png
+    """
     if movie is None and (frames is not None or jobs != 1 or orbit):
         raise FluidError("--frames, --jobs and --orbit are for movies; add --movie file.mp4")
     options: dict[str, Any] = {

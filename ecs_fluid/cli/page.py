@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from ecs_fluid.cli import Frames, app, err, out
-from ecs_fluid.cli.look import LOOK
 from ecs_fluid.cli.stored import look_of_run
 
 
@@ -18,24 +14,25 @@ def page(
     /,
     *,
     frames: Frames = None,
-    out_: Annotated[
-        Path | None, Parameter(name="--out", help="folder to make; default RUN/exports/page")
-    ] = None,
-    only: Annotated[tuple[str, ...], Parameter(help="populations to show; default all")] = (),
-    field: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="what particles can be coloured by: speed, Temperature.T, Velocity.u.z; default all columns"
-        ),
-    ] = (),
-    color_by: Annotated[
-        str | None, Parameter(help="the field to begin with; default the colours of show")
-    ] = None,
-    look: Annotated[str | None, Parameter(help=LOOK)] = None,
-    title: Annotated[str | None, Parameter(help="heading; default the name of the run")] = None,
-    replace: Annotated[bool, Parameter(help="take the place of an earlier page")] = False,
+    out_: Path | None = None,
+    only: tuple[str, ...] = (),
+    field: tuple[str, ...] = (),
+    color_by: str | None = None,
+    look: str | None = None,
+    title: str | None = None,
+    replace: bool = False,
 ) -> None:
-    """Write a run as a page that plays in any browser, without a server or a network."""
+    """Write a run as a page that plays in any browser, without a server or a network.
+
+    Args:
+        out_: folder to make; default RUN/exports/page
+        only: populations to show; default all
+        field: what particles can be coloured by: speed, Temperature.T, Velocity.u.z; default all columns
+        color_by: the field to begin with; default the colours of show
+        look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
+        title: heading; default the name of the run
+        replace: take the place of an earlier page
+    """
     from ecs_fluid.viz.page import page as write
 
     with err.status("writing a page") as status:

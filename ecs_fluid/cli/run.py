@@ -32,24 +32,28 @@ def run(
     world: str,
     /,
     *,
-    frames: Annotated[int | None, Parameter(help="ticks to run; default duration / dt of the world")] = None,
-    out_: Annotated[
-        Path | None, Parameter(name="--out", help="run folder; default runs/NAME, numbered when taken")
-    ] = None,
+    frames: int | None = None,
+    out_: Path | None = None,
     set_: Settings = (),
     threads: Threads = None,
-    replace: Annotated[bool, Parameter(help="overwrite the run in --out")] = False,
-    movie: Annotated[Path | None, Parameter(help="render the finished run to this .mp4 or .gif")] = None,
-    save: Annotated[Path | None, Parameter(help="render the last frame to this .png")] = None,
-    estimate: Annotated[
-        bool, Parameter(help="predict time and disk from a few ticks, and run nothing")
-    ] = False,
+    replace: bool = False,
+    movie: Path | None = None,
+    save: Path | None = None,
+    estimate: bool = False,
     allow_code: AllowCode = False,
     mpi: Mpi = False,
 ) -> int:
     """Simulate a world: a shipped name or a .toml or .json file.
 
     Ctrl-C ends the run after the current tick; `ecs-fluid resume` continues it.
+
+    Args:
+        frames: ticks to run; default duration / dt of the world
+        out_: run folder; default runs/NAME, numbered when taken
+        replace: overwrite the run in --out
+        movie: render the finished run to this .mp4 or .gif
+        save: render the last frame to this .png
+        estimate: predict time and disk from a few ticks, and run nothing
     """
     with _processes(mpi, threads, Path(world).resolve().parent if allow_code else None) as share:
         if share is None:
@@ -156,14 +160,16 @@ def resume(
     folder: Path,
     /,
     *,
-    frames: Annotated[
-        int | None, Parameter(help="last tick of the run, to make it longer or shorter")
-    ] = None,
+    frames: int | None = None,
     threads: Threads = None,
     allow_code: AllowCode = False,
     mpi: Mpi = False,
 ) -> int:
-    """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes."""
+    """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes.
+
+    Args:
+        frames: last tick of the run, to make it longer or shorter
+    """
     with _processes(mpi, threads, _code_of(folder) if allow_code else None) as share:
         return 0 if share is None else _resume(folder, frames, allow_code, share)
 

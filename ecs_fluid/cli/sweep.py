@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ecs_fluid.cli import app, err, out, use_threads
@@ -29,41 +28,32 @@ def sweep(
     world: str,
     /,
     *,
-    vary: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="what to vary: path=a,b,c or path=first:last:count (:log: equal factors); all are combined"
-        ),
-    ] = (),
-    seeds: Annotated[
-        int | None, Parameter(help="seeds for every combination, from the world's own upwards")
-    ] = None,
-    out_: Annotated[
-        Path | None, Parameter(name="--out", help="folder of the sweep; default sweeps/NAME")
-    ] = None,
-    frames: Annotated[
-        int | None, Parameter(help="ticks of a member; default duration / dt of the world")
-    ] = None,
+    vary: tuple[str, ...] = (),
+    seeds: int | None = None,
+    out_: Path | None = None,
+    frames: int | None = None,
     set_: Settings = (),
-    diagnostics: Annotated[
-        str | None, Parameter(help="columns of the tables: energy,impulse.z and so on; default all")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        Parameter(help="worker processes; default all cores; 0: one member after another, without Dask"),
-    ] = None,
-    threads: Annotated[
-        int | None, Parameter(help="kernel threads of a member; default cores / workers")
-    ] = None,
-    scheduler: Annotated[
-        str | None, Parameter(help="address of a running Dask scheduler: tcp://host:8786")
-    ] = None,
-    dry_run: Annotated[bool, Parameter(help="check and list the members, and run nothing")] = False,
+    diagnostics: str | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    scheduler: str | None = None,
+    dry_run: bool = False,
     allow_code: AllowCode = False,
 ) -> int:
     """Run a world for all combinations of values, each in a run folder of its own.
 
     The same command again continues a sweep that was stopped or killed, and does over only what was lost.
+
+    Args:
+        vary: what to vary: path=a,b,c or path=first:last:count (:log: equal factors); all are combined
+        seeds: seeds for every combination, from the world's own upwards
+        out_: folder of the sweep; default sweeps/NAME
+        frames: ticks of a member; default duration / dt of the world
+        diagnostics: columns of the tables: energy,impulse.z and so on; default all
+        workers: worker processes; default all cores; 0: one member after another, without Dask
+        threads: kernel threads of a member; default cores / workers
+        scheduler: address of a running Dask scheduler: tcp://host:8786
+        dry_run: check and list the members, and run nothing
     """
     chosen = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None
     axes = _axes(vary)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from ecs_fluid.cli import app, err, out, use_threads
-from ecs_fluid.cli.look import LOOK, need_display
+from ecs_fluid.cli.look import need_display
 from ecs_fluid.cli.run import Threads, compiling
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
@@ -18,28 +16,19 @@ def watch(
     world: str,
     /,
     *,
-    slide: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="a slider: path=low:high, such as fluid.viscosity=1e-5:1e-3; default what is keyed in time"
-        ),
-    ] = (),
-    what: Annotated[
-        Literal["particles", "glyphs", "slice", "streamlines"], Parameter(help="what to draw")
-    ] = "particles",
-    color_by: Annotated[
-        str | None, Parameter(help="colour: speed, vorticity, or a column such as CoreRadius.sigma")
-    ] = None,
-    camera: Annotated[str, Parameter(help="where it begins: auto, or a side: x, -x, y, -y, z, -z")] = "auto",
-    look: Annotated[str | None, Parameter(help=LOOK)] = None,
-    only: Annotated[tuple[str, ...], Parameter(help="entities to draw; default all")] = (),
-    normal: Annotated[str, Parameter(help="normal of a slice: x, y or z")] = "y",
-    size: Annotated[tuple[int, int], Parameter(help="width and height in pixels")] = (1280, 720),
-    ticks: Annotated[int | None, Parameter(help="rest after this tick; default never")] = None,
-    paused: Annotated[bool, Parameter(help="begin at rest")] = False,
-    serve: Annotated[bool, Parameter(help="serve a page to browsers instead of opening a window")] = False,
-    host: Annotated[str, Parameter(help="address to serve at; 0.0.0.0 lets other machines in")] = "localhost",
-    port: Annotated[int, Parameter(help="port to serve at")] = 8080,
+    slide: tuple[str, ...] = (),
+    what: Literal["particles", "glyphs", "slice", "streamlines"] = "particles",
+    color_by: str | None = None,
+    camera: str = "auto",
+    look: str | None = None,
+    only: tuple[str, ...] = (),
+    normal: str = "y",
+    size: tuple[int, int] = (1280, 720),
+    ticks: int | None = None,
+    paused: bool = False,
+    serve: bool = False,
+    host: str = "localhost",
+    port: int = 8080,
     set_: Settings = (),
     threads: Threads = None,
     allow_code: AllowCode = False,
@@ -47,6 +36,21 @@ def watch(
     """Look at a world while it is simulated: pause, step, turn parameters. Nothing is stored.
 
     Keys: space pauses, the right arrow makes one tick, q ends; drag to turn, wheel to zoom.
+
+    Args:
+        slide: a slider: path=low:high, such as fluid.viscosity=1e-5:1e-3; default what is keyed in time
+        what: what to draw
+        color_by: colour: speed, vorticity, or a column such as CoreRadius.sigma
+        camera: where it begins: auto, or a side: x, -x, y, -y, z, -z
+        look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
+        only: entities to draw; default all
+        normal: normal of a slice: x, y or z
+        size: width and height in pixels
+        ticks: rest after this tick; default never
+        paused: begin at rest
+        serve: serve a page to browsers instead of opening a window
+        host: address to serve at; 0.0.0.0 lets other machines in
+        port: port to serve at
     """
     if ticks is not None and ticks < 1:
         raise FluidError(f"--ticks {ticks}: at least 1 is needed")
