@@ -135,6 +135,7 @@ def found_finished(job: Job) -> Outcome | None:
 def _opened(job: Job) -> Run:
     """The run from its newest intact checkpoint, or from the start."""
     import tomli_w
+
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
     from ecs_fluid.runs.runner import Run
 
