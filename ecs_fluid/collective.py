@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ecs_fluid.errors import FluidError
-
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
@@ -19,10 +17,7 @@ def collective(method: F) -> F:
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:
-        team = world._team
-        if team is None or team.at_work:
-            return method(world, *arguments, **named)
-        return team.announce(world, method, arguments, named)
+        return world.processes.call(world, method, arguments, named)
 
     return call  # type: ignore[return-value]
 
@@ -32,11 +27,7 @@ def before_sharing(method: F) -> F:
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:
-        if world._team is not None and not world._team.at_work:
-            raise FluidError(
-                f"{method.__name__} was called on a world that {world._team.comm.size} ranks share; make "
-                "all entities and systems before, and change rows in a system of your own"
-            )
+        world.processes.check_change(method.__name__)
         return method(world, *arguments, **named)
 
     return call  # type: ignore[return-value]

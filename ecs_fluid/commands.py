@@ -138,8 +138,7 @@ class Commands:
 
     def apply(self, world: World) -> None:
         """Carry out all kills, then all spawns; tables are compacted once."""
-        ranks = world.ranks
-        killed = {*self._killed} if ranks is None else ranks.any_of({*self._killed})
+        killed = world.processes.any_of({*self._killed})
         if not killed and not self._spawned:
             return
         try:
@@ -148,11 +147,10 @@ class Commands:
                 born.setdefault(batch.name, []).append((batch.tables, batch.rows))
             for name in [entity.name for entity in world.entities if entity.name in killed | {*born}]:
                 self._rebuild(world, name, born.get(name, []))
-                if ranks is not None:
-                    ranks.settle(world, name)
+                world.processes.settle(world, name)
         finally:
             self.clear()
-        if world._schedule is None or ranks is not None:  # else they are there, and have moved along
+        if world._schedule is None:  # else they are there, and have moved along
             world._attach_derived()
 
     def _rebuild(self, world: World, name: str, born: list[tuple[Tables, int]]) -> None:
@@ -163,7 +161,7 @@ class Commands:
             return
         counts = [rows for _, rows in born]
         fresh: list[Any] = [world._new_ids(rows) for rows in counts]
-        if world.ranks is not None and not world.ranks.takes_new(name):
+        if not world.processes.takes_new(name):
             born, counts, fresh = [], [], []
         for kind, table in entity.tables.items():
             if not kind.per_row:

@@ -32,9 +32,7 @@ def _bad_row(world: World, number: int, name: str, table: Component) -> Iterator
         if not finite(array):
             flat = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
             row = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0])
-            ranks = world.ranks
-            first = ranks.own(name).start if ranks is not None and name in ranks.bounds else 0
-            yield number, field.label, first + row, name
+            yield number, field.label, world.processes.placed(world[name])[0] + row, name
 
 
 def _copy(array: Array, old: Array) -> None:
@@ -68,7 +66,7 @@ class Guard:
     def keep(self, world: World) -> None:
         """Copy the state; buffers are reused while shapes stay."""
         self._clock = (world.tick, world.next_row_id)
-        self._bounds = {} if world.ranks is None else dict(world.ranks.bounds)
+        self._bounds = dict(world.processes.bounds)
         for entity in world.entities:
             saved = self._saved.setdefault(entity.name, {})
             for kind, table in entity.tables.items():
@@ -89,8 +87,7 @@ class Guard:
     def restore(self, world: World) -> None:
         """Put the kept state back."""
         world.tick, world.next_row_id = self._clock
-        if world.ranks is not None:
-            world.ranks.bounds.update(self._bounds)
+        world.processes.bounds.update(self._bounds)
         for entity in world.entities:
             saved = self._saved.get(entity.name, {})
             for kind in [kind for kind in entity.tables if not kind.derived and kind not in saved]:
@@ -107,7 +104,7 @@ class Guard:
 
     def _bad(self, world: World, wanted: Any) -> str | None:
         bad = None if self._all_finite(world, wanted) else next(self._bad_rows(world, wanted), None)
-        return _said(bad if world.ranks is None else world.ranks.first(bad))
+        return _said(world.processes.first(bad))
 
     def _all_finite(self, world: World, wanted: Any) -> bool:
         """Whether there is nothing to look for in order: what every good tick asks."""
@@ -149,8 +146,7 @@ class Guard:
         """Raise DivergedError, with the state put back, when an observer wrote something non-finite."""
         for kind in system.writes:
             for entity, (table,) in world.entities_with(kind) if not kind.derived else ():
-                found = next(_bad_row(world, 0, entity.name, table), None)
-                bad = _said(found if world.ranks is None else world.ranks.first(found))
+                bad = _said(world.processes.first(next(_bad_row(world, 0, entity.name, table), None)))
                 if bad is not None:
                     self.restore(world)
                     raise self.error(world, bad, type(system).__name__)

@@ -17,9 +17,8 @@ VERSION = 1
 
 def _state(world: World) -> dict[str, Any]:
     """Every state column by ``entity/Component.column``, in a fixed order."""
-    ranks = world.ranks
     return {
-        f"{entity.name}/{field.label}": array if ranks is None else ranks.spread(entity, field, array)
+        f"{entity.name}/{field.label}": world.processes.stored(entity, field, array)
         for entity in world.entities
         for kind, table in sorted(entity.tables.items(), key=lambda item: item[0].__name__)
         if not kind.derived

@@ -36,7 +36,8 @@ class Ticker:
         self._integrator = Integrator(integrator)
         self._guard = Guard()
         self._threads = Threads()
-        self._warned = False
+        self.warned = False
+        """Whether it was said what looks wrong"""
 
     @property
     def busy(self) -> bool:
@@ -58,10 +59,10 @@ class Ticker:
 
     def warn(self, world: World, level: int) -> None:
         """Say once what looks wrong, of the line `level` calls up from here."""
-        if not self._warned and (world._team is None or world._team.comm.rank == 0):
+        if not self.warned:
             for text in world.lint():
                 warnings.warn(text, FluidWarning, stacklevel=level)
-        self._warned = True
+        self.warned = True
 
     def integrate(self, world: World) -> None:
         """Advance every state that has a rate by the present stage."""
@@ -75,7 +76,7 @@ class Ticker:
 
     def _tick(self, world: World) -> None:
         schedule = world.schedule
-        self.warn(world, 6)
+        self.warn(world, 7)
         for timing in self.timings.values():
             timing.last = 0.0
         self._guard.keep(world)
@@ -158,11 +159,9 @@ class Ticker:
             if self.debug:
                 with self._guard.watch(world, system), world.scope(system):
                     system.process(world.dt)
-            elif world.ranks is not None:
+            else:
                 with world.scope(system):
                     system.process(world.dt)
-            else:
-                system.process(world.dt)
             seconds = time.perf_counter() - started
             self._threads.after(system, seconds)
             timing.add(seconds)
@@ -173,8 +172,9 @@ class Ticker:
     def _explain(self, world: World, schedule: Schedule, error: BaseException) -> None:
         """Put the state back; raise DivergedError where a system stumbled over what is not finite."""
         stumbled = isinstance(error, Exception) and not isinstance(error, FluidError)
-        # Ranks need not have stumbled together, so none of them may ask the others.
-        bad = self._guard.first_bad(world) if stumbled and world.ranks is None else None
+        if stumbled:
+            world.processes.stumbled(error)
+        bad = self._guard.first_bad(world) if stumbled else None
         self._guard.restore(world)
         if bad is not None:
             self._guard.check_start(world)

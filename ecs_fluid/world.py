@@ -12,7 +12,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import esper
@@ -33,8 +33,6 @@ from ecs_fluid.validation_errors import nearest, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.commands import Batch
-    from ecs_fluid.ranks.ranks import Ranks
-    from ecs_fluid.ranks.team import Team
 
 _LOCK = threading.RLock()
 
@@ -137,9 +135,6 @@ class World:
         self._schedule: Schedule | None = None
         self._ticker = Ticker(self.options.integrator, self.options.debug)
         self._adding = False
-        # Of worlds that several processes share, see ecs_fluid.ranks.
-        self._team: Team | None = None
-        self.ranks: Ranks | None = None
         self.processes = OneProcess()
         weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {})
@@ -232,8 +227,8 @@ class World:
         return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
 
     def rows_of(self, entity: Entity) -> int:
-        """Rows of an entity; on many ranks those of all, or this rank's for a system on its own rows."""
-        rows = self.ranks.rows(entity.name) if self.ranks is not None else None
+        """Rows of an entity on all processes, or this one's for a system that runs on its own rows."""
+        rows = self.processes.rows(entity.name)
         return self._rows_here(entity) if rows is None else rows
 
     def _new_ids(self, count: int) -> Array:
@@ -307,15 +302,12 @@ class World:
     def kill_rows(self, name: str, rows: Any) -> None:
         """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
         with self.active():
-            own = slice(None) if self.ranks is None else self.ranks.seen(name)
-            self._ticker.commands.kill(name, rows, len(self[name]), own)
+            self._ticker.commands.kill(name, rows, len(self[name]), self.processes.seen(name))
             if not self._ticker.busy:
                 self._ticker.commands.apply(self)
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
-        if self.ranks is not None:  # there the tables depend on who asks
-            return self._search(types)
         found = self._found.get(types)
         if found is None:
             found = self._found[types] = tuple(self._search(types))
@@ -447,8 +439,8 @@ class World:
             self._ticker.evaluate(self)
 
     def scope(self, system: System) -> AbstractContextManager[None]:
-        """While active, tables hold what the system asks for by its `distribution`, on many ranks."""
-        return nullcontext() if self.ranks is None else self.ranks.scope(self, system)
+        """While active, tables hold the rows that the system asks for by its `distribution`."""
+        return self.processes.scope(self, system)
 
     def integrate_stage(self) -> None:
         """Advance every state that has a rate by the present stage; called by the integrating system."""
@@ -471,9 +463,12 @@ class World:
 
     # ------------------------------------------------------------------ looking
 
+    @collective
     def lint(self) -> list[str]:
         """Sentences on what looks physically wrong or coarse, asked of every system."""
-        return [text for system in self.schedule.systems for text in system.lint(self)]
+        systems = self.schedule.systems
+        with self.processes.all_rows(self):
+            return [text for system in systems for text in system.lint(self)]
 
     @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
@@ -521,19 +516,18 @@ class World:
             return Snapshot(self.tick, self.time, populations)
 
     def columns_of(self, entity: Entity) -> dict[str, Array]:
-        """Per-row columns of an entity by label; on many ranks what stands for them until it is read."""
-        return entity.columns() if self.ranks is None else self.ranks.spread_columns(entity)
+        """Per-row columns of an entity by label, or what stands for those of many processes until read."""
+        return self.processes.stored_columns(entity)
 
     @collective
     def on_ranks(self) -> list[dict[str, Any]]:
         """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
-        return [] if self.ranks is None else self.ranks.about()
+        return self.processes.about()
 
     @collective
     def _gathered_column(self, name: str, kind: str, column: str) -> Array:
-        """A column of a population, rows of all ranks, on rank 0."""
-        assert self.ranks is not None
-        return self.ranks.column(self[name], kind, column)
+        """A column of a population, rows of all processes, on the first of them."""
+        return self.processes.column(self[name], kind, column)
 
     def state_hash(self) -> str:
         """Hash of tick, time step and every state table, bit for bit."""

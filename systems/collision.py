@@ -125,9 +125,7 @@ class CollisionSystem(System):
             collide(
                 obstacles, hulls, former.x, position.x, own, self.clearance, bounce, rounding, counts, touched
             )
-        total, found = self.field(CollisionCount), counts.sum(axis=0)
-        if self.world.ranks is not None:
-            found = self.world.ranks.comm.numbers(found).sum(axis=0)
+        total, found = self.field(CollisionCount), self.world.processes.summed(counts.sum(axis=0))
         for name, count in zip(("met", "squeezed", "trapped"), found.tolist(), strict=True):
             if count:
                 getattr(total, name)[0] += count

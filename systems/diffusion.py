@@ -13,7 +13,6 @@ from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.shared.particle_strength_exchange import exchanged
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.world import World
 
@@ -73,6 +72,8 @@ class DiffusionSystem(System):
             self._exchange_in_index_space(dt)
 
     def _exchange(self, dt: float) -> None:
+        from ecs_fluid.kernels.vorticity.exchange import stable_step
+
         found = list(self.entities(Position, Strength, CoreRadius, Volume, StrengthRate))
         tables = [tables for _, tables in found]
         number = self.world.dtype
@@ -81,11 +82,9 @@ class DiffusionSystem(System):
         sigma = joined([core.sigma for _, _, core, *_ in tables], (), number)
         volume = joined([table.volume for *_, table, _ in tables], (), number)
         eps = sigma if self.radius == 1.0 else sigma * number(self.radius)
-        names = [entity.name for entity, _ in found]
-        rate, limit = exchanged(
-            self.world, names, x, alpha, eps, volume, self.viscosity, self.order, self.dimension
-        )
-        if dt > limit:
+        entities, how = [entity for entity, _ in found], (self.viscosity, self.order, self.dimension)
+        rate, loss = self.world.processes.exchanged(entities, x, alpha, eps, volume, *how)
+        if dt > (limit := stable_step(loss)):
             raise FluidError(
                 f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {self.viscosity:g} m^2/s; "
                 f"use dt <= {limit:.3g} s, a larger radius, or method = 'core_spreading'"

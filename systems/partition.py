@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
+from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.populations import joined
-
-if TYPE_CHECKING:
-    from ecs_fluid.ranks.ranks import Ranks
 
 MAX_CELLS = 2**27
 PER_CORE = 2.0
@@ -26,8 +25,7 @@ MOST_ADVISED_CELLS = 2**24
 """Cells that a warning tells anybody to ask for."""
 
 
-Box = tuple[Array, Array]
-"""Least and largest coordinates (3,) m."""
+VORTONS = Position, Strength, CoreRadius
 
 
 class Needs(NamedTuple):
@@ -37,6 +35,22 @@ class Needs(NamedTuple):
     """core radii around the vortons"""
     per_core: float
     """cells per core radius, where the partition leaves it open"""
+
+
+class Cloud(NamedTuple):
+    """What the field grid needs to know of the vortons."""
+
+    low: Array
+    """(3,) m"""
+    high: Array
+    """(3,) m"""
+    across: Array
+    """(3,) whether no vorticity points along the other two axes"""
+    widest: float
+    """largest core radius, m"""
+    mean: float
+    """mean core radius, m"""
+    vortons: int
 
 
 class PartitionSystem(System):
@@ -87,40 +101,14 @@ class PartitionSystem(System):
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
-        sources, grid, ranks = self.world.fluid[Sources], self.world.fluid[Grid], self.world.ranks
-        if ranks is None:
-            self._fill(sources, grid, "")
-            return
-        ranks.parts = None
-        if ranks.machine.count == 1 or self._all_are_needed(ranks):
-            self._fill(sources, grid, "")
-        else:
-            self._fill_parts(sources, grid, ranks)
+        self._fill(self.world.fluid[Sources], self.world.fluid[Grid], "sources", divisible=self._divisible)
 
-    def _all_are_needed(self, ranks: Ranks) -> bool:
-        """Whether a system looks at more of the Sources than the part of a machine; few are no trouble."""
-        return self._total(ranks) == 0 or any(
+    def _divisible(self) -> bool:
+        """Whether every system that reads the Sources can do with the part of them that a machine needs."""
+        return not any(
             Sources in system.reads and getattr(system, "needs_all_sources", True)
             for system in self.world.systems
         )
-
-    def _total(self, ranks: Ranks) -> int:
-        """Vortons on all ranks."""
-        return sum(ranks.total(entity.name) for entity, _ in self.entities(Position, Strength, CoreRadius))
-
-    def _fill_parts(self, sources: Sources, grid: Grid, ranks: Ranks) -> None:
-        """Sources of which each machine holds its part; see `ecs_fluid.ranks.parts`."""
-        from ecs_fluid.kernels.compiled.reduce import bounds
-
-        rows = ranks.own_vortons(self.world)
-        total = self._total(ranks)
-        box = bounds(rows.x)
-        mesh = self._mesh(*ranks.enclosing(*box), total)
-        parts = ranks.take_parts(rows, total, mesh)
-        sources.origin, sources.spacing, sources.cells = mesh
-        sources.start, sources.order = parts.start, parts.order
-        sources.x, sources.alpha, sources.sigma = parts.x, parts.alpha, parts.sigma
-        self._enclose(grid, self._needs(), *self._cloud(*rows[:3], box, ranks))
 
     def present(self, needs: Needs | None = None) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
@@ -130,14 +118,11 @@ class PartitionSystem(System):
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
-        self._fill(sources, grid, "present ", needs)
+        self._fill(sources, grid, "present sources", needs)
         return sources, grid
 
     def farthest(self, sources: Sources, grid: Grid) -> str | None:
-        """Who makes the grid much larger than most vortons do: "entity 'name'" or "a few vortons", if any.
-
-        For sentences; on many ranks no entity is named, as a rank knows its own rows alone.
-        """
+        """Who makes the grid much larger than most vortons do: "entity 'name'" or "a few vortons", if any."""
         from ecs_fluid.kernels.compiled.reduce import bounds
 
         (lo, hi), found, reach = bounds(sources.x.T), None, 0.25 * float((grid.spacing * grid.cells).max())
@@ -145,10 +130,9 @@ class PartitionSystem(System):
         if max((inner[0] - lo).max(), (hi - inner[1]).max()) > reach:
             found = "a few vortons"
         for entity, (position,) in self.entities(Position):
-            vortons = Strength in entity and CoreRadius in entity
-            if self.world.ranks is not None or vortons or not len(entity):
+            if Strength in entity and CoreRadius in entity:
                 continue
-            low, high = bounds(position.x)
+            low, high = self.world.processes.enclosing(*bounds(position.x))
             beyond = float(np.maximum(lo - low, high - hi).max())
             if beyond > reach:
                 found, reach = f"entity {entity.name!r}", beyond
@@ -162,50 +146,44 @@ class PartitionSystem(System):
             return f"cells_per_core = {ratio:.2g}"
         return f"cells = {math.ceil(count):,}".replace(",", "_") if count <= MOST_ADVISED_CELLS else None
 
-    def unsorted(self, most: int) -> list[Array] | None:
+    def unsorted(self, most: int) -> Sequence[Array] | None:
         """x (3, n), alpha (3, n) and sigma (n,) of the vortons as they are now; None if n is above `most`."""
-        ranks = self.world.ranks
-        if ranks is None:
-            total = sum(len(core.sigma) for _, _, core in self.query(Position, Strength, CoreRadius))
-        else:
-            total = self._total(ranks)
-        if total > most:
+        processes = self.world.processes
+        if sum(processes.total(entity) for entity, _ in self.entities(*VORTONS)) > most:
             return None
+        x, alpha, sigma = processes.gathered(*self._vortons())
 
-        def columns(x: Array, alpha: Array, sigma: Array) -> list[Array]:
+        def columns() -> list[Array]:
             return [np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T), sigma]
 
-        if ranks is None:
-            return columns(*self._vortons())
-        vortons = ranks.gathered_vortons(self.world)
-        return ranks.machine.once("unsorted vortons", lambda: columns(*vortons))
+        return processes.once("unsorted vortons", columns)
 
-    def _fill(self, sources: Sources, grid: Grid, purpose: str, needs: Needs | None = None) -> None:
+    def _fill(
+        self,
+        sources: Sources,
+        grid: Grid,
+        name: str,
+        needs: Needs | None = None,
+        divisible: Callable[[], bool] | None = None,
+    ) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
 
-        ranks = self.world.ranks
-        if ranks is None:
-            vortons = self._vortons()
-            box = bounds(vortons[0])
-            found, cloud = self._sorted(*vortons, box), self._cloud(*vortons, box)
-        else:
-            # One rank of each machine gathers and sorts; the others read what it made.
-            vortons = ranks.gathered_vortons(self.world)
-            x = vortons[0]
-            found = ranks.machine.once(f"{purpose}sources", lambda: self._sorted(*vortons, bounds(x)))
-            cloud = ranks.machine.once(f"{purpose}cloud", lambda: self._cloud(*vortons, bounds(x)))
-        sources.origin, sources.spacing, sources.cells, sources.start, sources.order = found[:5]
-        sources.x, sources.alpha, sources.sigma = found[5:]
-        self._enclose(grid, needs or self._needs(), *cloud)
+        processes, (entities, columns) = self.world.processes, self._vortons()
+        count = sum(map(processes.total, entities))
+        box = processes.enclosing(*bounds(columns[0]))
+        mesh = self._mesh(*box, count)
+        found = processes.sorted_vortons(name, entities, columns, mesh, divisible)
+        sources.origin, sources.spacing, sources.cells = mesh
+        sources.start, sources.order, sources.x, sources.alpha, sources.sigma = found
+        self._enclose(grid, needs or self._needs(), self._cloud(*box, *columns[1:], count))
 
-    def _vortons(self) -> tuple[Array, Array, Array]:
-        """Positions, strengths and core radii of all vortons, population after population."""
-        vortons = list(self.query(Position, Strength, CoreRadius))
-        number = self.world.dtype
-        return (
-            joined([position.x for position, _, _ in vortons], (3,), number),
-            joined([strength.alpha for _, strength, _ in vortons], (3,), number),
-            joined([core.sigma for _, _, core in vortons], (), number),
+    def _vortons(self) -> tuple[list[Entity], tuple[Array, Array, Array]]:
+        """Populations of vortons; their positions, strengths and core radii, one after the other."""
+        found, number = list(self.entities(*VORTONS)), self.world.dtype
+        return [entity for entity, _ in found], (
+            joined([position.x for _, (position, _, _) in found], (3,), number),
+            joined([strength.alpha for _, (_, strength, _) in found], (3,), number),
+            joined([core.sigma for _, (_, _, core) in found], (), number),
         )
 
     def _mesh(self, lo: Array, hi: Array, vortons: int) -> tuple[Array, Array, Array]:
@@ -215,40 +193,19 @@ class PartitionSystem(System):
         wanted = max(1, round(vortons / self.vortons_per_cell))
         return uniform_grid(lo, hi, min(wanted, MAX_CELLS))
 
-    def _sorted(self, x: Array, alpha: Array, sigma: Array, box: Box) -> list[Array]:
-        """Columns of Sources, in their order."""
-        from ecs_fluid.kernels.grids.partition import gather_sorted, partition
-
-        origin, spacing, cells = self._mesh(*box, len(x))
-        start, order = partition(x, origin, spacing, cells)
-        return [
-            *(origin, spacing, cells, start, order),
-            *(gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)),
-        ]
-
-    def _cloud(
-        self, x: Array, alpha: Array, sigma: Array, box: Box, ranks: Ranks | None = None
-    ) -> list[Array]:
-        """What the field grid depends on: bounds, axes without vorticity across, core radii, count.
-
-        The rows are all vortons, or those of this rank, and `box` their bounds.
-        """
-        along = [bool(alpha[:, a].any()) for a in range(3)]
+    def _cloud(self, low: Array, high: Array, alpha: Array, sigma: Array, count: int) -> Cloud:
+        """What is to be known of all vortons, `count` in a box, from the rows that this system sees."""
+        processes, own = self.world.processes, [bool(alpha[:, a].any()) for a in range(3)]
+        extremes = float(sigma.max(initial=0.0)), -float(sigma.min(initial=np.inf))
+        *along, widest, least = processes.largest((*own, *extremes))
         across = np.array([not (along[(a + 1) % 3] or along[(a + 2) % 3]) for a in range(3)])
-        (lo, hi), widest, count = box, float(sigma.max(initial=0.0)), len(sigma)
-        if ranks is not None:
-            lo, hi = ranks.enclosing(lo, hi)
-            every = ranks.comm.numbers(np.array([*across, widest, count], np.float64))
-            across = every[:, :3].min(axis=0) > 0.0
-            widest, count = float(every[:, 3].max()), int(every[:, 4].sum())
         mean = widest
-        equal = ranks is None and count and sigma.min() == widest  # then the sum gives this mean too
-        if 0.0 < widest < np.inf and not equal:
+        if 0.0 < widest < np.inf and -least != widest:
             # Whole numbers have one sum, whoever holds which rows.
             some = (sigma[k : k + 2**15].astype(np.float64) for k in range(0, len(sigma), 2**15))
             units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)
-            mean *= (units if ranks is None else int(ranks.comm.sum(np.array(units)))) / 2.0**32 / count
-        return [lo, hi, across, np.array([widest, mean]), np.array([count])]
+            mean *= int(processes.summed(np.array(units))) / 2.0**32 / count
+        return Cloud(low, high, across, widest, mean, count)
 
     def _needs(self) -> Needs:
         """The most that the systems need; asked each time, for parameters may change between two ticks."""
@@ -258,30 +215,27 @@ class PartitionSystem(System):
             max((getattr(system, "grid_fineness", PER_CORE) for system in systems), default=PER_CORE),
         )
 
-    def _enclose(
-        self, grid: Grid, needs: Needs, lo: Array, hi: Array, across: Array, cores: Array, count: Array
-    ) -> None:
+    def _enclose(self, grid: Grid, needs: Needs, cloud: Cloud) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 
-        pad = max(self.padding, needs.padding) * cores[0]
+        pad = max(self.padding, needs.padding) * cloud.widest
+        lo, hi = cloud.low, cloud.high
         # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
-        room = np.where(flat_axes(lo, hi) & across, 0.0, pad)
+        room = np.where(flat_axes(lo, hi) & cloud.across, 0.0, pad)
         lo, hi = lo - room, hi + room
         for entity, (position,) in self.entities(Position):
             if Strength in entity and CoreRadius in entity:
                 continue  # they are inside already
             low, high = bounds(position.x)
             lo, hi = np.minimum(lo, low), np.maximum(hi, high)
-        if self.world.ranks is not None:
-            lo, hi = self.world.ranks.enclosing(lo, hi)
+        lo, hi = self.world.processes.enclosing(lo, hi)
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
-        grid.origin, grid.spacing, grid.cells = uniform_grid(
-            lo, hi, self._count(hi - lo, cores[1], int(count[0]), needs.per_core)
-        )
-        grid.flat = (flat_axes(lo, hi) & across).astype(np.int64)
+        cells = self._count(hi - lo, cloud.mean, cloud.vortons, needs.per_core)
+        grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, cells)
+        grid.flat = (flat_axes(lo, hi) & cloud.across).astype(np.int64)
 
     def _count(self, extent: Array, core: float, vortons: int, needed: float) -> int:
         """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius.

@@ -25,7 +25,6 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_temperature, density_of, key_values
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
-from ecs_fluid.systems.shared.particle_strength_exchange import exchanged
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.world import World
@@ -104,6 +103,8 @@ class ThermalSystem(System):
 
     def _exchanged(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
         """Rates (n, k) of intensive values by exchange."""
+        from ecs_fluid.kernels.vorticity.exchange import stable_step
+
         tables = [some for _, some in found]
         number = self.world.dtype
         x = joined([table.x for table, *_ in tables], (3,), number)
@@ -111,16 +112,15 @@ class ThermalSystem(System):
         volume = joined([table.volume for _, _, table, *_ in tables], (), number)
         value = joined(values, (values[0].shape[1] if values else 1,), number)
         low, high = value.min(axis=0, initial=np.inf), value.max(axis=0, initial=-np.inf)
-        if self.world.ranks is not None:
-            low, high = self.world.ranks.enclosing(low, high)
+        low, high = self.world.processes.enclosing(low, high)
         if (low > high).all():  # no rows
             return value
         # Differences alone matter; taken from a value in the middle they lose fewer digits.
         value = value - (low + number(0.5) * (high - low))
         amounts = np.ascontiguousarray(value * volume[:, None])
-        names = [entity.name for entity, _ in found]
-        rate, limit = exchanged(self.world, names, x, amounts, eps, volume, kappa, self.order, self.dimension)
-        if dt > limit:
+        entities, how = [entity for entity, _ in found], (kappa, self.order, self.dimension)
+        rate, loss = self.world.processes.exchanged(entities, x, amounts, eps, volume, *how)
+        if dt > (limit := stable_step(loss)):
             raise FluidError(
                 f"ThermalSystem: dt = {dt:g} s is unstable with {name} = {kappa:g} m^2/s; "
                 f"use dt <= {limit:.3g} s or a larger radius"

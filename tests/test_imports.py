@@ -7,6 +7,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,38 @@ def test_pictures_and_shipped_worlds_are_imported_by_the_command_line_only() -> 
         for path in FILES[part]:
             reached = {part_of(module, name) for module, name in imports(path)}
             assert not reached & {"worlds", "viz", "sweeps", "cli"}, path
+
+
+def asks_about_processes(tree: ast.AST) -> Iterator[ast.expr]:
+    """Places that ask which processes there are: comparisons, conditions and isinstance."""
+    for node in ast.walk(tree):
+        asked: list[ast.AST] = [getattr(node, "test", None) or ast.Pass()]
+        if isinstance(node, ast.Compare | ast.BoolOp | ast.match_case):
+            asked.append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            asked += node.args if node.func.id in ("isinstance", "type", "hasattr", "getattr", "bool") else []
+        inner = [one for some in asked for one in ast.walk(some)]
+        # What a method of theirs answers may be asked: `processes.takes_new(name)`.
+        called = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
+        for one in inner:
+            name = getattr(one, "attr", getattr(one, "id", ""))
+            if name in ("processes", "ranks", "OneProcess", "Ranks") and id(one) not in called:
+                assert isinstance(one, ast.expr)
+                yield one
+
+
+def test_nobody_asks_whether_there_are_other_processes() -> None:
+    """One process is the plain case: the difference is in methods, see `ecs_fluid.one_process`."""
+    for text in ("x.ranks is None", "a if processes else b", "if not w.processes: pass", "type(w.processes)"):
+        assert len(set(asks_about_processes(ast.parse(text)))) == 1, text
+    assert not list(asks_about_processes(ast.parse("if w.processes.takes_new('a'): pass")))
+    for part, paths in FILES.items():
+        for path in paths if part != "ranks" else ():
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found = [f"{path}:{node.lineno}: {ast.unparse(node)}" for node in asks_about_processes(tree)]
+            assert not found, found
+            reached = {part_of(*names) for names in imports(path, running_only=False)}
+            assert "ranks" not in reached or part == "cli", f"{path}: the command line starts processes"
 
 
 def loaded_by(code: str) -> set[str]:

@@ -1,14 +1,13 @@
 """Rank 0 leads: what is called on its world, the others do too.
 
 Rank 0 makes the world, runs it and writes the files, as one process would. The calls of its world in which
-all ranks take part (`together`) are announced first; the others wait in `follow` and carry them out.
+all ranks take part (`collective`) are announced first; the others wait in `follow` and carry them out.
 """
 
 from __future__ import annotations
 
 import contextlib
 import signal
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,52 +27,18 @@ SHARE = "share"
 """Said before a world is shared out."""
 
 
-class Team:
-    """The ranks of one world, as one of them sees them."""
-
-    def __init__(self, comm: Comm) -> None:
-        self.comm = comm
-        self.at_work = False
-        """Whether all ranks are within one call."""
-        self.over = False
-        """Whether the other ranks take no more part; this one has its own rows only."""
-
-    def announce(self, world: World, method: Any, arguments: Any, named: Any) -> Any:
-        """Have all ranks call the method; returns what it gives on rank 0."""
-        if self.over:
-            raise FluidError(f"{method.__name__}: the ranks that shared this world no longer do")
-        self.comm.tell((method.__name__, arguments, named))
-        return self.work(world, method, arguments, named)
-
-    def work(self, world: World, method: Any, arguments: Any, named: Any) -> Any:
-        """Call the method within the team."""
-        self.at_work = True
-        try:
-            return method(world, *arguments, **named)
-        except FluidError:
-            raise  # on all ranks, then: errors of one rank are shared
-        except BaseException:
-            # The others are somewhere within the same call and would wait for ever.
-            traceback.print_exc()
-            self.comm.abort(1)
-            raise
-        finally:
-            self.at_work = False
-
-
 @contextlib.contextmanager
 def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
     """For rank 0: gives the call that shares a world out; at the end the others are sent home.
 
     One world at a time: sharing another one ends the former.
     """
-    present: list[World] = []
+    present: list[Ranks] = []
 
     def share(world: World) -> None:
         _close(present)
         comm.tell(SHARE)
-        _share(world, comm)
-        present.append(world)
+        present.append(_share(world, comm))
 
     try:
         yield share
@@ -82,14 +47,13 @@ def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
         comm.tell(None)
 
 
-def _close(worlds: list[World]) -> None:
-    for world in worlds:
-        if world._team is not None:
-            world._team.over = True
-    worlds.clear()
+def _close(present: list[Ranks]) -> None:
+    for ranks in present:
+        ranks.over = True
+    present.clear()
 
 
-def _share(world: World, comm: Comm) -> None:
+def _share(world: World, comm: Comm) -> Ranks:
     """Keep rank 0's rows of the world, and send the others theirs."""
     from ecs_fluid.state import packed
 
@@ -112,8 +76,8 @@ def _share(world: World, comm: Comm) -> None:
             if entity.name in own and kind.per_row:
                 for field, array in table.items():
                     table.__dict__[field.name] = array[own[entity.name]].copy()
-    world._team, world.ranks = Team(comm), Ranks(comm, bounds)
-    world.processes = world.ranks
+    world.processes = ranks = Ranks(comm, bounds)
+    return ranks
 
 
 def _per_row(label: str) -> bool:
@@ -128,20 +92,21 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
         signal.signal(number, signal.SIG_IGN)
     warnings.simplefilter("ignore", FluidWarning)  # rank 0 says it
     world: World | None = None
+    ranks: Ranks | None = None
     while True:
         order = comm.tell(None)
         if order is None:
             return
         if order == SHARE:
-            world = _received(comm, allow_code)
+            world, ranks = _received(comm, allow_code)
             continue
-        assert world is not None and world._team is not None
+        assert world is not None and ranks is not None
         name, arguments, named = order
         with contextlib.suppress(FluidError):  # rank 0 has it too, and says it
-            world._team.work(world, getattr(type(world), name).__wrapped__, arguments, named)
+            ranks.work(world, getattr(type(world), name).__wrapped__, arguments, named)
 
 
-def _received(comm: Comm, allow_code: bool) -> World:
+def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
     """This rank's part of the world that rank 0 shares out."""
     from ecs_fluid.runs.resume import world_of
 
@@ -155,7 +120,6 @@ def _received(comm: Comm, allow_code: bool) -> World:
         else:
             arrays[name] = comm.tell(None, "start")
     world = world_of(meta, arrays, "the world of rank 0", allow_code)
-    world._team, world.ranks = Team(comm), Ranks(comm, bounds)
-    world.processes = world.ranks
-    world._ticker.warn(world, 4)
-    return world
+    world.processes = ranks = Ranks(comm, bounds)
+    world._ticker.warned = True  # by rank 0
+    return world, ranks

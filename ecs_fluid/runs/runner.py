@@ -187,7 +187,7 @@ class Run:
                 for name, timing in world.timings().items()
             },
             state_hash=world.state_hash(),
-            **({"ranks": world.on_ranks()} if world.ranks is not None else {}),
+            ranks=world.on_ranks(),
         )
 
 

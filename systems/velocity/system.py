@@ -395,7 +395,7 @@ class VelocitySystem(System):
     def lint(self, world: World) -> list[str]:
         """Combinations that are known to give poor paths, and a field grid too coarse for its solver."""
         found = []
-        if self.solver in ON_GRID and world.ranks is None:
+        if self.solver in ON_GRID:
             found = self._grid_lint(self.solver, *world.require(PartitionSystem).present())
             self._coarse.update([self.solver] if found else [])
         least = 1e-9 if world.options.precision == "double" else 1e-5

@@ -1,0 +1,274 @@
+"""How ranks share out the work of a system: who gathers, sorts, sums, and who gets the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Sources
+from ecs_fluid.kernels.biot_savart import tree_build
+from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
+from ecs_fluid.one_process import Evaluate, OneProcess, Population
+from ecs_fluid.ranks import near, sums
+from ecs_fluid.ranks.balance import Balance
+from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.machine import Machine
+from ecs_fluid.ranks.parts import Parts, Rows
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+
+SHARED_PAIRS = 2**16
+"""From this many pairs of target and vorton on, ranks share a sum out."""
+
+SHARED_BLOCKS = 2**12
+"""From this many targets on, one rank of each machine groups them in blocks."""
+
+
+class AtVortons(NamedTuple):
+    """The sum of which the targets are the vortons themselves."""
+
+    x: Array
+    """(n, 3) m, its targets; without values where machines have parts of them"""
+    keep: sums.Keep
+    """who gets which results"""
+    parts: Parts | None
+
+
+class SharedWork(OneProcess):
+    """Which rows of every population this rank holds, and how it does its part of the work.
+
+    Populations are the entities with a Position; each rank holds one block of their rows, and the blocks
+    follow one another in the order of the ranks. Everything else is the same on all ranks.
+    """
+
+    def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
+        super().__init__()
+        self.comm, self.bounds = comm, bounds
+        self.local = False
+        """Whether the running system sees this rank's rows only."""
+        self.machine = Machine(comm)
+        self._balances: dict[str, Balance] = {}
+        self._parts: Parts | None = None
+        """The vortons of the running stage, where each machine has its part of them only"""
+        self._at_vortons: AtVortons | None = None
+        self._sent = False
+        """Whether results of the last sum at the vortons are with the rows already"""
+
+    # ------------------------------------------------------------------ rows
+
+    def own(self, name: str) -> slice:
+        """The rows of a population that this rank holds."""
+        edges = self.bounds[name]
+        return slice(int(edges[self.comm.rank]), int(edges[self.comm.rank + 1]))
+
+    def counts(self, name: str) -> list[int]:
+        """Rows on every rank."""
+        return [int(count) for count in np.diff(self.bounds[name])]
+
+    def total(self, entity: Entity) -> int:
+        """Rows on all ranks; of what every rank holds, those of this one."""
+        edges = self.bounds.get(entity.name)
+        return super().total(entity) if edges is None else int(edges[-1])
+
+    def placed(self, entity: Entity) -> tuple[int, int, int]:
+        """First and behind the last of this rank's rows, and rows on all ranks."""
+        if entity.name not in self.bounds:
+            return super().placed(entity)
+        own = self.own(entity.name)
+        return own.start, own.stop, self.total(entity)
+
+    def numbers(self, entities: Sequence[Entity]) -> Array:
+        """This rank's rows of some populations, numbered through all rows of these, laid end to end."""
+        first, found = 0, [np.empty(0, np.uint32)]
+        for entity in entities:
+            start, stop, total = self.placed(entity)
+            found.append(np.arange(first + start, first + stop, dtype=np.uint32))
+            first += total
+        return np.concatenate(found)
+
+    # ------------------------------------------------------------------ numbers of all ranks
+
+    def summed(self, values: Array) -> Array:
+        """A system that sees all rows has the sums already."""
+        return self.comm.sum(values) if self.local else values
+
+    def largest(self, values: Sequence[float]) -> Sequence[float]:
+        """The largest of each of these numbers on all ranks."""
+        found: list[float] = self.comm.numbers(np.array(values, np.float64)).max(axis=0).tolist()
+        return found
+
+    def enclosing(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """The box around the boxes of all ranks."""
+        boxes = self.comm.numbers(np.stack([low, high]))
+        return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
+
+    def gathered(self, entities: Sequence[Entity], columns: Sequence[Array]) -> Sequence[Array]:
+        """All rows on the first rank of each machine; its own on the others."""
+        if not self.local or not entities:
+            return columns
+        ends = np.cumsum([stop - start for start, stop, _ in map(self.placed, entities)])[:-1]
+        whole = []
+        for column in columns:
+            parts = zip(entities, np.split(column, ends), strict=True)
+            found = [self.machine.gathered(part, self.counts(entity.name)) for entity, part in parts]
+            every = [part for part in found if part is not None]
+            whole.append(np.concatenate(every) if every else column)
+        return whole
+
+    def at_rows(self, entity: Entity, x: Array, u: Array, fill: Callable[[Array, Array], None]) -> None:
+        """All ranks' rows are gathered, so that blocks of them are those of one process."""
+        every = self.comm.join(x, self.counts(entity.name))
+        found = np.empty_like(every)
+        fill(every, found)
+        u[...] = found[self.own(entity.name)]
+
+    def once(self, name: str, make: Callable[[], Sequence[Array]]) -> Sequence[Array]:
+        """Arrays in shared memory, which the first rank of each machine makes."""
+        return self.machine.once(name, make)
+
+    def result(
+        self, name: str, former: Array, shape: tuple[int, ...], dtype: Any, shared: bool = True
+    ) -> Array:
+        """What is shared out lies in shared memory, of which one rank writes."""
+        if shared:
+            return self.machine.array(name, shape, dtype)
+        return super().result(name, former, shape, dtype)
+
+    def blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
+        """Many targets are grouped once for each machine; vortons in parts have blocks of their own."""
+        at = self._at_vortons
+        if at is not None and targets is at.x and at.parts is not None:
+            return np.empty(0, np.int64), np.zeros(1, np.int64)
+        if len(targets) < SHARED_BLOCKS:
+            return super().blocks(targets, points)
+        alone = super().blocks
+        order, starts = self.machine.once("blocks", lambda: alone(targets, points))
+        return order, starts
+
+    def share(
+        self,
+        work: str,
+        targets: Array,
+        u: Array,
+        du: Array | None,
+        sources: int,
+        evaluate: Evaluate,
+        blocks: Blocks | None = None,
+        tree: tree_build.Tree | None = None,
+        **walk: Any,
+    ) -> None:
+        """Like that of one process; results at the vortons go to the ranks that hold their rows."""
+        at = self._at_vortons if self._at_vortons is not None and targets is self._at_vortons.x else None
+        parts = self._parts if self._parts is not None and self._parts.grown is tree is not None else None
+        fetch: sums.Fetch | None = None if parts is None else partial(parts.fetch, **walk)
+        if at is not None:
+            self._sent = at.parts is not None or self._many(targets, sources)
+        if at is not None and at.parts is not None and fetch is not None:
+            balance = self.balance(f"{work}, at vortons")
+            sums.at_vortons(self.comm, balance, at.parts, du is not None, evaluate, at.keep, fetch)
+        elif self._many(targets, sources):
+            balance = self.balance(f"{work}, at {'points' if at is None else 'vortons'}")
+            keep = None if at is None else at.keep
+            where = self.comm, self.machine, balance
+            sums.on_all(*where, targets, u, du, blocks, evaluate, keep, fetch)
+        else:
+            if fetch is not None and blocks is not None:
+                fetch(*block_boxes(targets[blocks[0]], blocks[1]))
+            evaluate(targets, u, du, blocks)
+
+    def _many(self, targets: Array, sources: int) -> bool:
+        """Whether a sum is long enough to be shared out."""
+        return len(targets) * sources >= SHARED_PAIRS
+
+    def balance(self, work: str) -> Balance:
+        """How that work is shared out at present."""
+        return self._balances.setdefault(work, Balance(self.comm))
+
+    def split(self, work: str, targets: Array, sources: int) -> sums.Split | None:
+        """What shares out the pieces of a fast multipole sum that is long enough."""
+        at = self._at_vortons is not None and targets is self._at_vortons.x
+        self._sent = self._sent and not at
+        if not self._many(targets, sources):
+            return None
+        return sums.Split(self.comm, self.balance(f"{work}, at {'vortons' if at else 'points'}"))
+
+    def exchanged(self, entities: Sequence[Entity], *what: Any) -> tuple[Array, Array]:
+        """Each rank takes the particles of a run of cells, see `ecs_fluid.ranks.near.exchanged`."""
+        rate, largest = near.exchanged(self.comm, self.numbers(entities), *what)
+        return rate, np.array([largest])
+
+    # ------------------------------------------------------------------ vortons
+
+    def sorted_vortons(
+        self,
+        name: str,
+        entities: Sequence[Entity],
+        columns: tuple[Array, Array, Array],
+        grid: tuple[Array, Array, Array],
+        divisible: Callable[[], bool] | None = None,
+    ) -> Sequence[Array]:
+        """One rank of each machine gathers and sorts, and the others read what it made.
+
+        Several machines have parts, see `ecs_fluid.ranks.parts`, where these are enough.
+        """
+        if divisible is not None:
+            self._parts = None
+            total = sum(map(self.total, entities))
+            if self.machine.count > 1 and total and divisible():
+                rows = Rows(*columns, self.numbers(entities))
+                parts = self._parts = Parts(self.comm, self.machine, rows, total, grid)
+                return parts.start, parts.order, parts.x, parts.alpha, parts.sigma
+        x, alpha, sigma = self.gathered(entities, columns)
+        alone = super().sorted_vortons
+        return self.machine.once(name, lambda: alone(name, entities, (x, alpha, sigma), grid))
+
+    def tree(self, sources: Sources, sigma: Array) -> tree_build.Tree:
+        """Its nodes lie in shared memory; of sources in parts each machine has its own nodes."""
+        if self._parts is not None and sources.x is self._parts.x and sigma is sources.sigma:
+            return self._parts.tree
+        name = "tree" if sigma is sources.sigma else "widened tree"
+        nodes = self.machine.once(
+            name, lambda: super(SharedWork, self).tree(sources, sigma)[: tree_build.NODES]
+        )
+        return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sigma])
+
+    def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
+        """In shared memory; where machines have parts of the vortons, an array that nobody fills."""
+        parts = self._parts if self._parts is not None and sources.x is self._parts.x else None
+        if parts is None:
+            (x,) = self.machine.once("vortons", lambda: [sources.x.T])
+        else:
+            x = np.empty_like(sources.x.T)
+        names = [entity.name for entity, *_ in populations]
+        keep = self._keep(sources.order, names, partial(self._store, populations))
+        self._at_vortons, self._sent = AtVortons(x, keep, parts), False
+        return x
+
+    def to_rows(self, order: Array, populations: Sequence[Population], u: Array, du: Array | None) -> None:
+        """Nothing is left to do where `share` sent each rank what belongs to its rows."""
+        if not self._sent:
+            super().to_rows(order, populations, u, du)
+        self._at_vortons = None
+
+    def _keep(self, row: Array, names: list[str], store: Any) -> sums.Keep:
+        """Sends results at these populations' rows to their holders."""
+        ends = np.cumsum([0, *(int(self.bounds[name][-1]) for name in names)])
+        firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
+        holders = np.tile(np.arange(self.comm.size), len(names))
+        return sums.Keep(row, np.concatenate([ends[:0], *firsts]), holders, store)
+
+    def _store(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
+        """Velocities and gradients of rows that this rank holds, numbered through all populations."""
+        first = 0
+        for entity, velocity, gradient in populations:
+            start, stop, total = self.placed(entity)
+            chosen = (rows >= first + start) & (rows < first + stop)
+            velocity[rows[chosen] - (first + start)] = u[chosen]
+            if du is not None and gradient is not None:
+                gradient[rows[chosen] - (first + start)] = du[chosen]
+            first += total
