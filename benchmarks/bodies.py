@@ -65,7 +65,8 @@ def crowd(balls: int) -> ef.World:
         line = np.linspace(-1.8, 1.8, edge)
         places = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
         Spheres(name="balls", centers=[tuple(p) for p in places.tolist()], radius=0.06).build(world)
-        systems += [ef.BodySystem(gravity=(0.0, 0.0, 0.0)), ef.CollisionSystem()]
+        world.set_fluid(gravity=(0.0, 0.0, 0.0))
+        systems += [ef.BodySystem(), ef.CollisionSystem()]
     world.add_systems(systems)
     return world
 

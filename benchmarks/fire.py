@@ -44,9 +44,9 @@ def gas() -> ef.World:
         ef.Temperature(300 + 200 * draw.random(n)),
         ef.Species(0.1 * draw.random(n)),
     )
+    world.set_fluid(law="ideal_gas")
     world.add_systems(
         [
-            ef.AmbientSystem(law="ideal_gas"),
             ef.VelocitySystem(solver="fmm"),
             ef.StretchSystem(),
             ef.BaroclinicSystem(),

@@ -147,9 +147,10 @@ def world_of(
         ]
     )
     if articles:
-        world.add_system(ef.DiffusionSystem(method="index_space", viscosity=0.05, dissipation=True))
+        world.add_system(ef.DiffusionSystem(method="index_space", rate=0.05, dissipation=True))
     else:
-        world.add_system(ef.DiffusionSystem(viscosity=VISCOSITY))
+        world.set_fluid(viscosity=VISCOSITY)
+        world.add_system(ef.DiffusionSystem())
     return world
 
 

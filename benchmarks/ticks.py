@@ -55,7 +55,7 @@ def ring_world(vortons: int, tracers: int, velocity: dict[str, Any], cells_per_v
     world.add_system(ef.PartitionSystem(cells_per_core=0.0, cells_per_vorton=cells_per_vorton))
     world.add_system(ef.VelocitySystem(**velocity))
     world.add_system(ef.StretchSystem(rate=0.5))
-    world.add_system(ef.DiffusionSystem(viscosity=0.01, method="index_space"))
+    world.add_system(ef.DiffusionSystem(method="index_space", rate=0.01))
     world.add_system(ef.AdvectionSystem())
     return world
 

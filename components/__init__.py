@@ -1,7 +1,6 @@
 """Components that ship with ecs_fluid: typed tables with units, no behaviour."""
 
 from ecs_fluid.component import RowId
-from ecs_fluid.components.ambient import Ambient
 from ecs_fluid.components.bodies import (
     AddedMass,
     BallShape,
@@ -60,7 +59,6 @@ __all__ = [
     "Acceleration",
     "AddedMass",
     "Age",
-    "Ambient",
     "BallShape",
     "Body",
     "BodyHeat",

@@ -21,7 +21,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
-        "Acceleration AddedMass Age Ambient BallShape Body BodyHeat BodyLoad BoundVorticity "
+        "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "
         "BoundaryExchange BoundaryLayer CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
         "Density DensityField Emission FireField FluidReaction FormerPose FormerPosition Grid HullShape "
         "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidState Pose Position "
@@ -34,13 +34,14 @@ _HOMES = {
         "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
     ),
     "ecs_fluid.exports": "export",
+    "ecs_fluid.fluid": "Fluid FluidOptions",
     "ecs_fluid.keyframes": "Keyed",
     "ecs_fluid.recipe": "Recipe",
     "ecs_fluid.runs.resume": "resume",
     "ecs_fluid.sweeps": "Study sweep",
     "ecs_fluid.system": "System",
     "ecs_fluid.systems": (
-        "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem AmbientSystem "
+        "AccelerateSystem AdvectionSystem AgeLimitSystem AlignmentSystem "
         "BaroclinicSystem BodyScript BodySystem BoundarySystem BuoyancySystem CollisionSystem "
         "CombustionSystem ConductionSystem CoolingSystem DepartureSystem DiagnosticsSystem "
         "DiffusionSystem DragSystem EmissionSystem Emitter ExpansionSystem HeaterSystem "

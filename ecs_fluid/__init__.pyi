@@ -8,7 +8,6 @@ from ecs_fluid.components import (
     Acceleration as Acceleration,
     AddedMass as AddedMass,
     Age as Age,
-    Ambient as Ambient,
     BallShape as BallShape,
     Body as Body,
     BodyHeat as BodyHeat,
@@ -78,6 +77,10 @@ from ecs_fluid.errors import (
 from ecs_fluid.exports import (
     export as export,
 )
+from ecs_fluid.fluid import (
+    Fluid as Fluid,
+    FluidOptions as FluidOptions,
+)
 from ecs_fluid.keyframes import (
     Keyed as Keyed,
 )
@@ -99,7 +102,6 @@ from ecs_fluid.systems import (
     AdvectionSystem as AdvectionSystem,
     AgeLimitSystem as AgeLimitSystem,
     AlignmentSystem as AlignmentSystem,
-    AmbientSystem as AmbientSystem,
     BaroclinicSystem as BaroclinicSystem,
     BodyScript as BodyScript,
     BodySystem as BodySystem,

@@ -92,8 +92,8 @@ class Column:
             array = np.asarray(value)
         except (ValueError, TypeError) as error:
             raise ComponentError(f"{self.label} needs an array of numbers: {error}") from None
-        if self.kind == "float":
-            if array.dtype.kind in "iu":
+        if self.kind != "int":
+            if array.dtype.kind in "iu" or (array.dtype.kind == "f" and self.kind == "double"):
                 array = array.astype(np.float64)
             if array.dtype.char not in "fd" or not array.dtype.isnative:
                 raise ComponentError(
@@ -165,7 +165,7 @@ def column(
         unit: SI unit of the values, "1" for pure numbers.
         shape: trailing shape of a row, () for scalars; for components that are not per row, the whole
             shape, with None for a free length.
-        kind: "float" (precision of the world) or "int" (int64).
+        kind: "float" (precision of the world), "double" (float64 in any world) or "int" (int64).
         default: value given to spawned rows that name none; without it the column must be given.
         minimum, above, maximum: allowed range (``above`` excludes its end).
     """
@@ -174,9 +174,13 @@ def column(
 
 _PLAIN = {
     "float": (np.dtype(np.float32), np.dtype(np.float64)),
+    "double": (np.dtype(np.float64),),
     "int": (np.dtype(np.int64),),
 }
 """What needs no conversion, by kind of column."""
+
+_FIXED: dict[str, Any] = {"int": np.int64, "double": np.float64}
+"""Types that do not follow the world's precision."""
 
 
 def _closed(shape: tuple[int | None, ...]) -> tuple[int, ...]:
@@ -281,7 +285,7 @@ class Component:
             if field.default is None or (type(self).per_row and not given):
                 raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
             shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
-            kind = np.int64 if field.kind == "int" else floating
+            kind = _FIXED.get(field.kind, floating)
             setattr(self, name, np.full(cast(Any, shape), field.default, dtype=kind))
 
     @classmethod
@@ -297,7 +301,7 @@ class Component:
         self = cls.__new__(cls)
         for name, field in cls.columns.items():
             shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
-            array = np.zeros(cast(Any, shape), dtype if field.kind == "float" else np.int64)
+            array = np.zeros(cast(Any, shape), _FIXED.get(field.kind, dtype))
             if field.default:
                 array.fill(field.default)
             self.__dict__[name] = array

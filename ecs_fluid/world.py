@@ -23,6 +23,7 @@ from ecs_fluid.collective import before_sharing, collective
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
+from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_at
 from ecs_fluid.integrator import Tables
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.schedule import Schedule, Timing, build
@@ -137,7 +138,7 @@ class World:
         self._adding = False
         self.processes = OneProcess()
         weakref.finalize(self, _forget, self._context)
-        self.fluid = self._create("fluid", {})
+        self.fluid = self._create("fluid", {Fluid: changed(None, {}, "World")})
 
     @property
     def dt(self) -> float:
@@ -150,6 +151,24 @@ class World:
         return self.options.seed
 
     # ------------------------------------------------------------------ entities
+
+    @before_sharing
+    def set_fluid(self, **constants: Unpack[FluidKeywords]) -> None:
+        """Tell what the fluid is: fields of FluidOptions by name; what is not given stays as it is.
+
+        Give density, viscosity, temperature, heat_capacity, gravity (which may be a Keyed), law, expansion,
+        density_profile or temperature_profile, before the systems and particles that start from them.
+        Without a call the fluid is air at rest: 1.2 kg/m^3, 300 K, no viscosity, gravity (0, 0, -9.81) m/s^2.
+
+        Raises:
+            RecipeError: a constant is unknown, out of range, or contradicts another one.
+        """
+        self._put(self.fluid, changed(self.fluid[Fluid], constants, "set_fluid"))
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity (3,) at the present time, m/s^2."""
+        return gravity_at(self.fluid[Fluid], self.time)
 
     def active(self) -> Active:
         """Hold the process lock with esper switched to this world; the former world comes back after."""

@@ -1,7 +1,6 @@
 """Systems that ship with ecs_fluid, one per file; each calls kernels on the tables it declares."""
 
 from ecs_fluid.systems.advection import AdvectionSystem
-from ecs_fluid.systems.ambient import AmbientSystem
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
@@ -37,7 +36,6 @@ __all__ = [
     "AdvectionSystem",
     "AgeLimitSystem",
     "AlignmentSystem",
-    "AmbientSystem",
     "BaroclinicSystem",
     "BodyScript",
     "BodySystem",

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import (
-    Ambient,
     CoreRadius,
     Density,
     DensityField,
@@ -24,10 +23,11 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
+from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_density, density_slope
 from ecs_fluid.systems.particle_mesh import TransferSystem
+from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_ambient, column, particle_density, shed
 from ecs_fluid.systems.shared.walls import containers, mirrored, poison
@@ -62,6 +62,7 @@ class BaroclinicSystem(System):
     """
 
     reads = (
+        Fluid,
         Position,
         Strength,
         CoreRadius,
@@ -69,7 +70,6 @@ class BaroclinicSystem(System):
         Density,
         Temperature,
         Velocity,
-        Ambient,
         DensityField,
         TransferGrid,
     )
@@ -94,15 +94,14 @@ class BaroclinicSystem(System):
     dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
 
     def added(self, world: World) -> None:
-        """Gravity comes from the ambient, gradients on the grid from the transfer, accelerations from
-        memory."""
-        ambient = world.require(AmbientSystem).present()
+        """Gradients on the grid come from the transfer, accelerations from memory."""
+        fluid = fluid_at_rest(world)
         world.require(TransferSystem)
         if self.model == "full":
             world.require(VelocitySystem)
         for entity in self._carriers(world):
-            if Temperature not in entity or ambient.law[0] == LAWS["none"]:
-                attach_ambient(entity, Density, ambient)
+            if Temperature not in entity or fluid.law == LAWS["none"]:
+                attach_ambient(entity, Density, fluid)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)
 
@@ -110,18 +109,18 @@ class BaroclinicSystem(System):
         """Add the baroclinic rate of every vorton."""
         from ecs_fluid.kernels.vorticity.baroclinic import cross
 
-        ambient, number = self.field(Ambient), self.world.dtype
+        fluid, number = fluid_at_rest(self.world), self.world.dtype
         clouds = [entity.tables for entity in self._carriers(self.world) if len(entity)]
-        if not clouds or not ambient.gravity.any():
+        if not clouds or not fluid.gravity.any():
             return
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        rho = joined([particle_density(tables, ambient) for tables in clouds], (), number)
+        rho = joined([particle_density(tables, fluid) for tables in clouds], (), number)
         flat = self._flat_axis(x)
-        if flat >= 0 and not np.delete(ambient.gravity, flat).any():
+        if flat >= 0 and not np.delete(fluid.gravity, flat).any():
             return
         slope = self._gradient(clouds, x, rho, volume, flat)
-        push, over = ambient.gravity.copy(), ambient.reference_density[0]
+        push, over = fluid.gravity.copy(), fluid.density
         if self.model == "full":
             over = 1.0
             push = push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
@@ -141,8 +140,8 @@ class BaroclinicSystem(System):
 
     def _gradient(self, clouds: list[Tables], x: Array, rho: Array, volume: Array, flat: int) -> Array:
         """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3)."""
-        ambient = self.field(Ambient)
-        at_rest = ambient_density(ambient, x[:, 2])
+        fluid = fluid_at_rest(self.world)
+        at_rest = density_at(fluid, x[:, 2])
         full = self.model == "full"
         reach = joined([column(tables, CoreRadius, "sigma") for tables in clouds], (), self.world.dtype)
         reach = reach * x.dtype.type(self.reach)
@@ -158,10 +157,10 @@ class BaroclinicSystem(System):
         if walls and (self.walls == "poison" or self.gradient == "grid"):
             # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
             poison(walls, x, reach if self.gradient == "grid" else 2 * reach, slope)
-        if full and len(ambient.density) + len(ambient.temperature) > 2:
+        if full and fluid.layered:
             # With g alone the ambient's own gradient generates nothing; with an acceleration it does.
             over = rho if self.gradient == "grid" else at_rest
-            slope[:, 2] += volume * density_slope(ambient, x[:, 2]) / over
+            slope[:, 2] += volume * density_slope(fluid, x[:, 2]) / over
         return slope
 
     def _from_grid(self, x: Array) -> Array:

@@ -23,10 +23,10 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
-from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, row_ids, rows_of, write_back
 from ecs_fluid.world import World
 
@@ -80,14 +80,11 @@ class BodySystem(System):
     otherwise move by more than half its inner radius, or turn by more than half a radian, in one.
     """
 
-    reads = (Body,)
+    reads = (Body, Fluid)
     may_read = (BallShape, HullShape, HullTable, BodyLoad)
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
 
-    gravity: KeyedVector = Field(
-        default=(0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time"
-    )
     substeps: int = Field(default=8, ge=1, le=MOST_SUBSTEPS, description="least substeps of a tick")
     sweeps: int = Field(
         default=100, ge=1, le=10_000, description="most sweeps of the impulse solver per substep"
@@ -133,10 +130,6 @@ class BodySystem(System):
         for entity, x, q in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
 
-    def gravity_now(self) -> Array:
-        """Gravity (3,) m/s^2 at the present time."""
-        return gravity_of(self.world, self.gravity)
-
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
         from ecs_fluid.kernels.bodies.rigid import twist
@@ -144,7 +137,7 @@ class BodySystem(System):
         n, free = len(bodies.x), bodies.motion == FREE
         if not free.any():
             return bodies, np.zeros((n, 3)), np.zeros((n, 3))
-        push = np.where(free[:, None], self.gravity_now(), 0.0)
+        push = np.where(free[:, None], self.world.gravity, 0.0)
         torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
         heavier = bodies.mass.copy()
         first = 0

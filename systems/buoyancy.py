@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Ambient, DensityField, TransferGrid
+from ecs_fluid.components import DensityField, TransferGrid
 from ecs_fluid.components.bodies import (
     AddedMass,
     BallShape,
@@ -20,12 +20,13 @@ from ecs_fluid.components.bodies import (
     Pose,
     RigidMotion,
 )
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem, density_of
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.shared.properties import carriers
 from ecs_fluid.world import World
@@ -52,12 +53,12 @@ class BuoyancySystem(System):
     tensor. What a tensor that turns with the body adds to forces and torques (Kirchhoff, Munk) is left out,
     and so is the force of fluid that accelerates by itself. A boundary of panels has its own added mass.
 
-    The weight m g stays with the BodySystem, whose `gravity` should be the ambient's.
+    The weight m g stays with the BodySystem.
     Source: Fluid Simulation for Video Games, part 9 (which takes three points of the density); Lamb,
     Hydrodynamics, art. 92.
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, TransferGrid, DensityField)
+    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, TransferGrid, DensityField, Fluid)
     adds = (BodyLoad,)
     phase = "move"
     before = (BodySystem,)
@@ -68,32 +69,24 @@ class BuoyancySystem(System):
     )
 
     def added(self, world: World) -> None:
-        """Gravity and density at rest come from the ambient, that of particles from the transfer."""
-        world.require(AmbientSystem)
+        """The density that particles carry comes from the transfer."""
         world.require(TransferSystem)
         world.require(LoadSystem)
         world.require(BodySystem)
-
-    def lint(self, world: World) -> list[str]:
-        """Weight and buoyancy by different gravities."""
-        weight, lift = world.require(BodySystem).gravity, world.require(AmbientSystem).gravity
-        if str(weight) == str(lift):
-            return []
-        return [f"BodySystem has gravity {weight}, AmbientSystem {lift}; bodies float in neither"]
 
     def process(self, dt: float) -> None:
         """Add force, torque and added mass of every body."""
         entities = body_entities(self.world)
         if not entities:
             return
-        ambient = self.world.require(AmbientSystem).present()
+        fluid = fluid_at_rest(self.world)
         bodies, hulls = gathered(entities)
-        mass, moment, volume = self._at_rest(ambient, bodies, hulls)
+        mass, moment, volume = self._at_rest(fluid, bodies, hulls)
         if self.local:
             self._excess(bodies, hulls, volume, mass, moment)
         factor = _swelling(entities)
         mass, moment = mass * factor, moment * factor[:, None]
-        gravity = ambient.gravity.astype(np.float64)
+        gravity = fluid.gravity.astype(np.float64)
         loads = [entity[BodyLoad] for entity in entities]
         number = self.world.dtype
         solid = bodies.shape != 2
@@ -105,14 +98,14 @@ class BuoyancySystem(System):
             whole = _coefficients(entities, bodies) * (mass * solid)[:, None, None]
             add_spread(whole.astype(number), [load.added for load in loads])
 
-    def _at_rest(self, ambient: Ambient, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array, Array]:
+    def _at_rest(self, fluid: FluidAtRest, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array, Array]:
         """Displaced mass (n,), its moment (n, 3), volume (n,) in the ambient fluid."""
         from ecs_fluid.kernels.bodies.buoyancy import displaced
 
         n = len(bodies.x)
         mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
         displaced(
-            bodies.shape, bodies.radius, bodies.hull, hulls, bodies.x, bodies.q, *profile(ambient),
+            bodies.shape, bodies.radius, bodies.hull, hulls, bodies.x, bodies.q, *profile(fluid),
             mass, moment, volume,
         )  # fmt: skip
         return mass, moment, volume
@@ -140,12 +133,11 @@ class BuoyancySystem(System):
             moment[i] += volume[i] * second_moment(bodies, i) @ fit[1:]
 
 
-def profile(ambient: Ambient) -> tuple[Array, Array]:
+def profile(fluid: FluidAtRest) -> tuple[Array, Array]:
     """(heights, densities) of the fluid at rest, float64; between heights the density is taken as linear."""
-    if len(ambient.temperature) > 1:
-        heights, values = ambient.temperature_heights, density_of(ambient, ambient.temperature)
-    else:
-        heights, values = ambient.density_heights, ambient.density
+    (values, heights), (warm, places) = fluid.densities, fluid.temperatures
+    if len(warm) > 1:
+        heights, values = places, density_of(fluid, warm)
     return np.ascontiguousarray(heights, np.float64), np.ascontiguousarray(values, np.float64)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.components import Position, Species, Strength, Temperature, Volume
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.properties import attach_ambient, check_species, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
@@ -30,7 +31,7 @@ class CombustionSystem(System):
     divides. Source: Fluid Simulation for Video Games, part 11.
     """
 
-    reads = (Volume,)
+    reads = (Volume, Fluid)
     writes = (Species, Temperature)
     phase = "move"
     distribution = "rows"
@@ -40,7 +41,6 @@ class CombustionSystem(System):
     activation: float = Field(default=300.0, ge=0, le=1e6, description="activation temperature T_a, K")
     ignition: float = Field(default=0.0, ge=0, le=1e6, description="temperature below which nothing burns, K")
     heat: float = Field(default=1e6, ge=0, le=1e12, description="heat of combustion Q of fuel, J/kg")
-    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
     flame_rate: float = Field(
         default=5.0, ge=0, le=1e30, description="rate constant A_s of flame to smoke, 1/s"
     )
@@ -54,21 +54,21 @@ class CombustionSystem(System):
 
     def added(self, world: World) -> None:
         """What burns has a temperature; fractions that make no sense are refused."""
-        ambient = world.require(AmbientSystem).present()
+        fluid = fluid_at_rest(world)
         for entity in world.entities:
             if Species in entity:
                 check_species(entity.name, entity[Species])
             burns = Species in entity or (Strength in entity and entity.name not in shed(world))
             if Position in entity and Volume in entity and burns:
-                attach_ambient(entity, Species, ambient)
-                attach_ambient(entity, Temperature, ambient)
+                attach_ambient(entity, Species, fluid)
+                attach_ambient(entity, Temperature, fluid)
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:
         """Burn in every particle."""
         from ecs_fluid.kernels.combustion.burning import burn, flame_decay
 
-        rise = self.heat / self.heat_capacity
+        rise = self.heat / float(self.field(Fluid).heat_capacity)
         need = self.air_need if self.oxygen == "limited" else 0.0
         for species, temperature, _ in self.query(Species, Temperature, Volume):
             fuel, flame, smoke, T = species.fuel, species.flame, species.smoke, temperature.T

@@ -18,9 +18,10 @@ from ecs_fluid.components.bodies import (
     Pose,
     RigidMotion,
 )
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem, ambient_temperature
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, spread
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
@@ -47,25 +48,22 @@ class ConductionSystem(System):
     10 leaves out dt and heats the hot body, part 11 puts the sign right).
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, Position, Volume)
+    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, Position, Volume, Fluid)
     writes = (Temperature, BodyHeat)
     phase = "move"
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
 
     reach: float = Field(gt=0, le=1e6, description="depth of the layer of fluid that touches a body, m")
-    heat_capacity: float = Field(
-        default=1005.0, gt=0, le=1e9, description="heat capacity c_p of the fluid, J/(kg K)"
-    )
     open_air: bool = Field(
         default=False, description="bodies lose heat to the ambient where there are no particles"
     )
 
     def added(self, world: World) -> None:
         """Vortons have a temperature, and the density follows it."""
-        ambient = world.require(AmbientSystem).present()
+        fluid = fluid_at_rest(world)
         for entity in world.entities:
             if Strength in entity and Volume in entity and entity.name not in shed(world):
-                attach_ambient(entity, Temperature, ambient)
+                attach_ambient(entity, Temperature, fluid)
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:
@@ -78,7 +76,7 @@ class ConductionSystem(System):
             return
         bodies, hulls = gathered(entities)
         heat = _heat_tables(entities)
-        ambient = self.world.require(AmbientSystem).present()
+        fluid = fluid_at_rest(self.world)
         tables = list(self.query(Position, Volume, Temperature))
         number = self.world.dtype
         x = joined([position.x for position, _, _ in tables], (3,), number)
@@ -92,9 +90,9 @@ class ConductionSystem(System):
         warm, lost = heat["T"].copy(), np.zeros(len(area))
         conduct(
             who, T, volume.astype(np.float64),
-            float(ambient.reference_density[0]) * self.heat_capacity,
+            float(fluid.density) * float(self.field(Fluid).heat_capacity),
             warm, heat["capacity"], heat["transfer"] * area, self._layers(bodies, area),
-            ambient_temperature(ambient, bodies.x[:, 2]), self.open_air, dt, lost,
+            temperature_at(fluid, bodies.x[:, 2]), self.open_air, dt, lost,
         )  # fmt: skip
         spread(T, [table.T for *_, table in tables])
         first = 0

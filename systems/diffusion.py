@@ -10,7 +10,8 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
 from ecs_fluid.components.bodies import BoundVorticity
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import add_spread, joined
@@ -25,33 +26,49 @@ class DiffusionSystem(System):
       region into which vorticity spreads, with eps = `radius` core radii at least 1.5 spacings.
     * core_spreading: d(sigma^2)/dt = 2 nu, exact for a lone Gaussian blob. Works for filaments too.
     * index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
-      exp(-d^2 / (4 size^2)); its viscosity is a rate in 1/s, not in m^2/s. A look, not physics.
+      exp(-d^2 / (4 size^2)), by the number `rate` in 1/s in place of a viscosity. A look, not physics.
+
+    nu is the fluid's viscosity plus `eddy_viscosity`, that of eddies which the vortons do not resolve.
 
     Raises FluidError when an explicit step of `dt` is unstable (nu dt / eps^2 > 0.55 on a full lattice).
     Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Leonard, J. Comput. Phys. 37 (1980); Fluid
     Simulation for Video Games, parts 3 and 12.
     """
 
-    reads = (Position, Strength, CoreRadius, Volume, Sources)
+    reads = (Position, Strength, CoreRadius, Volume, Sources, Fluid)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
     distribution = "ranks"
 
-    viscosity: float = Field(ge=0, description="kinematic viscosity, m^2/s (1/s with index_space)")
+    eddy_viscosity: float = Field(
+        default=0.0, ge=0, le=1e6, description="kinematic viscosity of unresolved eddies, m^2/s"
+    )
     method: Literal["pse", "core_spreading", "index_space"] = Field(
         default="pse", description="how to diffuse"
     )
     order: Literal[2, 4] = Field(default=2, description="order of the exchange kernel in eps")
     radius: float = Field(default=1.0, gt=0, le=10, description="exchange radius eps, core radii")
     dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
+    rate: float = Field(default=0.0, ge=0, le=1e6, description="index_space: rate of exchange, 1/s")
     dissipation: bool = Field(
-        default=False,
-        description="index_space only: also lose viscosity * alpha per second, as the articles do",
+        default=False, description="index_space: also lose rate * alpha per second, as the articles do"
     )
 
     def added(self, world: World) -> None:
         """Index-space exchange works on the sorted vortons."""
+        if self.rate and self.method != "index_space":
+            raise RecipeError(
+                f"DiffusionSystem: rate = {self.rate:g} 1/s is for method = 'index_space'; method = "
+                f"{self.method!r} takes the fluid's viscosity"
+            )
         world.require(PartitionSystem)
+
+    @property
+    def total(self) -> float:
+        """What diffuses: nu in m^2/s, or the rate in 1/s."""
+        if self.method == "index_space":
+            return self.rate
+        return float(self.field(Fluid).viscosity) + self.eddy_viscosity
 
     @property
     def needs_all_sources(self) -> bool:
@@ -60,18 +77,19 @@ class DiffusionSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the diffusion rate of every vorton."""
-        if self.viscosity == 0.0:
+        nu = self.total
+        if nu == 0.0:
             return
         if self.method == "core_spreading":
-            growth = self.world.dtype(2.0 * self.viscosity)
+            growth = self.world.dtype(2.0 * nu)
             for (rate,) in self.query(CoreRadiusRate):
                 rate.dsigma2 += growth
         elif self.method == "pse":
-            self._exchange(dt)
+            self._exchange(dt, nu)
         else:
             self._exchange_in_index_space(dt)
 
-    def _exchange(self, dt: float) -> None:
+    def _exchange(self, dt: float, nu: float) -> None:
         from ecs_fluid.kernels.vorticity.exchange import stable_step
 
         found = list(self.entities(Position, Strength, CoreRadius, Volume, StrengthRate))
@@ -82,11 +100,11 @@ class DiffusionSystem(System):
         sigma = joined([core.sigma for _, _, core, *_ in tables], (), number)
         volume = joined([table.volume for *_, table, _ in tables], (), number)
         eps = sigma if self.radius == 1.0 else sigma * number(self.radius)
-        entities, how = [entity for entity, _ in found], (self.viscosity, self.order, self.dimension)
+        entities, how = [entity for entity, _ in found], (nu, self.order, self.dimension)
         rate, loss = self.world.processes.exchanged(entities, x, alpha, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(
-                f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {self.viscosity:g} m^2/s; "
+                f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {nu:g} m^2/s; "
                 f"use dt <= {limit:.3g} s, a larger radius, or method = 'core_spreading'"
             )
         add_spread(rate, [table.dalpha for *_, table in tables])
@@ -95,9 +113,9 @@ class DiffusionSystem(System):
         from ecs_fluid.kernels.vorticity.exchange import index_exchange
 
         # Each of about 27 neighbours takes 2 nu dt; together they must not take more than there is.
-        if self.viscosity * dt > 1 / 54:
+        if self.rate * dt > 1 / 54:
             raise FluidError(
-                f"DiffusionSystem: viscosity = {self.viscosity:g} 1/s is unstable in index space at "
+                f"DiffusionSystem: rate = {self.rate:g} 1/s is unstable in index space at "
                 f"dt = {dt:g} s; at most {1 / (54 * dt):.3g} 1/s is allowed"
             )
         sources = self.field(Sources)
@@ -108,7 +126,7 @@ class DiffusionSystem(System):
             2 * sources.sigma,
             sources.start,
             sources.cells,
-            self.viscosity,
+            self.rate,
             rate,
             dissipation=self.dissipation,
         )
@@ -122,7 +140,13 @@ class DiffusionSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Populations that exchange cannot see, or in which it has nowhere to go."""
-        if self.method != "pse" or self.viscosity == 0.0:
+        nu = float(world.fluid[Fluid].viscosity)
+        if self.method == "index_space" and self.rate == 0.0 and nu > 0.0:
+            return [
+                f"DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and leaves out "
+                f"the fluid's viscosity of {nu:g} m^2/s; give it a rate in 1/s, or take another method"
+            ]
+        if self.method != "pse" or self.total == 0.0:
             return []
         found = [
             f"entity {entity.name!r} has no Volume, so DiffusionSystem leaves it as it is; give it one"

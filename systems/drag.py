@@ -18,12 +18,13 @@ from ecs_fluid.components.bodies import (
     Pose,
     RigidMotion,
 )
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -54,16 +55,13 @@ class DragSystem(System):
     Fluid Mech. 11 (1961).
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, BodyLoad)
+    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, BodyLoad, Fluid)
     adds = (BodyLoad,)
     phase = "move"
     before = (BodySystem,)
 
     law: Literal["stokes", "schiller_naumann", "constant"] = Field(
         default="schiller_naumann", description="drag coefficient as a function of the Reynolds number"
-    )
-    viscosity: float = Field(
-        default=1.5e-5, gt=0, le=1e6, description="kinematic viscosity of the fluid, m^2/s"
     )
     coefficient: float = Field(
         default=0.47, ge=0, le=100, description="drag coefficient of the law 'constant', 1"
@@ -77,10 +75,19 @@ class DragSystem(System):
     )
 
     def added(self, world: World) -> None:
-        """The density is the ambient's."""
-        world.require(AmbientSystem)
+        """Loads are emptied, and bodies moved."""
         world.require(LoadSystem)
         world.require(BodySystem)
+
+    def lint(self, world: World) -> list[str]:
+        """A fluid without viscosity."""
+        if world.fluid[Fluid].viscosity > 0 or (self.law == "constant" and not self.torque):
+            return []
+        return [
+            f"DragSystem: the fluid has no viscosity, with which law = {self.law!r} gives "
+            f"{'no drag' if self.law == 'stokes' else 'drag at an infinite Reynolds number'} and no spin is "
+            "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)"
+        ]
 
     def process(self, dt: float) -> None:
         """Add the drag of every free body."""
@@ -90,11 +97,11 @@ class DragSystem(System):
         entities = body_entities(self.world)
         if not entities:
             return
-        ambient = self.world.require(AmbientSystem).present()
+        nu = float(self.field(Fluid).viscosity)
         bodies, hulls = gathered(entities)
         volume = volumes(bodies, hulls)
         size = np.cbrt(3 * volume / (4 * np.pi))
-        rho = np.interp(bodies.x[:, 2], *profile(ambient))
+        rho = np.interp(bodies.x[:, 2], *profile(fluid_at_rest(self.world)))
         loads = [entity[BodyLoad] for entity in entities]
         force, added = (
             np.concatenate([getattr(load, name) for load in loads]).astype(np.float64)
@@ -103,8 +110,8 @@ class DragSystem(System):
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
         around, turning = self._flow(bodies.x, size)
         wind = bodies.v - around
-        k = self._coefficient(np.linalg.norm(wind, axis=1), size, rho)
-        gravity = self.world.require(BodySystem).gravity_now()
+        k = self._coefficient(np.linalg.norm(wind, axis=1), size, rho, nu)
+        gravity = self.world.gravity
         pull = force + bodies.mass[:, None] * gravity
         inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
         lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.angular_velocity
@@ -116,7 +123,7 @@ class DragSystem(System):
         mean = np.where((free & (k > 0))[:, None], gained / dt - pull, 0.0)
         add_spread(mean.astype(number), [x.force for x in loads])
         if self.torque:
-            slow = 8 * np.pi * rho * self.viscosity * size**3
+            slow = 8 * np.pi * rho * nu * size**3
             kick = self._spin_braked(bodies, slow, turning, dt)
             add_spread(np.where(free[:, None], kick, 0.0).astype(number), [x.kick for x in loads])
 
@@ -143,16 +150,18 @@ class DragSystem(System):
         curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
         return u[:, 0], 0.5 * np.stack(curl, axis=1)
 
-    def _coefficient(self, speed: Array, size: Array, rho: Array) -> Array:
+    def _coefficient(self, speed: Array, size: Array, rho: Array, nu: float) -> Array:
         """k (n,) kg/s of F = -k w."""
-        creeping = 6 * np.pi * rho * self.viscosity * size
+        creeping = 6 * np.pi * rho * nu * size
         if self.law == "stokes":
             return np.asarray(creeping)
         area = np.pi * size**2
         if self.law == "constant":
             return np.asarray(0.5 * rho * self.coefficient * area * speed)
-        reynolds = 2 * size * speed / self.viscosity
         newton = 0.5 * rho * NEWTON * area * speed
+        if nu == 0.0:
+            return np.asarray(newton)
+        reynolds = 2 * size * speed / nu
         return np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton)
 
 

@@ -24,17 +24,16 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
-from ecs_fluid.systems.ambient import (
-    LAWS,
-    AmbientSystem,
-    ambient_density,
-    ambient_temperature,
+from ecs_fluid.systems.shared.fluid_at_rest import (
+    density_at,
     density_of,
-    key_values,
+    fluid_at_rest,
+    temperature_at,
     temperature_of,
 )
 from ecs_fluid.tables import checked_tables
@@ -131,7 +130,7 @@ class EmissionSystem(System):
     Source: Fluid Simulation for Video Games, part 7.
     """
 
-    reads = (Position, Pose)
+    reads = (Position, Pose, Fluid)
     writes = (Emission,)
     phase = "spawn"
 
@@ -158,8 +157,6 @@ class EmissionSystem(System):
                 raise RecipeError(f"two emitters are called {emitter.name!r}; each needs a name of its own")
             target = world[emitter.into]
             target[Position]
-            if Density in target or Temperature in target:
-                world.require(AmbientSystem)
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
 
@@ -252,22 +249,22 @@ class EmissionSystem(System):
         count, tables = len(x), list[Component]()
         if Temperature not in has and Density not in has:
             return tables
-        ambient = self.world.require(AmbientSystem).present()
+        fluid = fluid_at_rest(self.world)
         z, now = x[:, 2], self.world.time
-        law = ambient.law[0] != LAWS["none"]
+        law = fluid.law != LAWS["none"]
         if emitter.temperature is None and emitter.density is not None and law:
-            temperature = temperature_of(ambient, np.full(count, value_at(emitter.density, now)))
+            temperature = temperature_of(fluid, np.full(count, value_at(emitter.density, now)))
         elif emitter.temperature is None:
-            temperature = ambient_temperature(ambient, z)
+            temperature = temperature_at(fluid, z)
         else:
             temperature = np.full(count, value_at(emitter.temperature, now))
         if Temperature in has:
             tables.append(Temperature.unchecked(T=temperature))
         if Density in has:
             if Temperature in has and law:
-                rho = density_of(ambient, temperature)
+                rho = density_of(fluid, temperature)
             elif emitter.density is None:
-                rho = ambient_density(ambient, z)
+                rho = density_at(fluid, z)
             else:
                 rho = np.full(count, value_at(emitter.density, now))
             tables.append(Density.unchecked(rho=rho))

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
@@ -76,12 +77,13 @@ class InertiaSystem(System):
 class AccelerateSystem(System):
     """Adds a uniform acceleration, in m/s^2, to particles with an own velocity (gravity on sparks)."""
 
+    reads = (Fluid,)
     adds = (Acceleration,)
     phase = "rates"
     distribution = "rows"
 
-    acceleration: KeyedVector = Field(
-        default=(0.0, 0.0, -9.81), description="acceleration, m/s^2; may be keyed in time"
+    acceleration: KeyedVector | None = Field(
+        default=None, description="acceleration, m/s^2; may be keyed in time; default gravity"
     )
     on: tuple[Name, ...] = Field(
         default=(), description="entities that feel it; default all with an own velocity"
@@ -97,7 +99,10 @@ class AccelerateSystem(System):
         """Add the acceleration."""
         from ecs_fluid.kernels.compiled.integrate import shift
 
-        push = value_at(self.acceleration, self.world.time).astype(self.world.dtype)
+        now = (
+            self.world.gravity if self.acceleration is None else value_at(self.acceleration, self.world.time)
+        )
+        push = now.astype(self.world.dtype)
         for entity, (acceleration,) in self.entities(Acceleration):
             if not self.on or entity.name in self.on:
                 shift(acceleration.a, push)

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import (
-    Ambient,
     Density,
     DensityField,
     FireField,
@@ -25,11 +24,12 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.integrator import Tables
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import AmbientSystem, ambient_density, ambient_temperature
 from ecs_fluid.systems.shared.buffers import Memory
+from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined
 from ecs_fluid.systems.shared.properties import (
     CARRIED,
@@ -83,10 +83,9 @@ class TransferSystem(System):
     Source: Fluid Simulation for Video Games, parts 8, 11 and 17 (which divide fractions by weights alone).
     """
 
-    reads = (Position, Volume, Density, Temperature, Species, Strength, Ambient)
+    reads = (Position, Volume, Density, Temperature, Species, Strength, Fluid)
     writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
     phase = "prepare"
-    after = (AmbientSystem,)
 
     kernel: Literal["linear", "m4"] = Field(default="linear", description="shape of a particle on the grid")
     cell: float | None = Field(
@@ -102,20 +101,16 @@ class TransferSystem(System):
     def __post_init__(self) -> None:
         self._memory = Memory()
 
-    def added(self, world: World) -> None:
-        """Unfilled volume is ambient."""
-        world.require(AmbientSystem)
-
     def process(self, dt: float) -> None:
         """Refill the fields."""
         if not self.filled_now():
             return
-        ambient = self.field(Ambient)
+        fluid = fluid_at_rest(self.world)
         clouds = carriers(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
-            load = self._load(ambient, clouds)
+            load = self._load(fluid, clouds)
             self._enclose(load, clouds)
-            self._fill(ambient, load, clouds)
+            self._fill(fluid, load, clouds)
 
     def filled_now(self) -> bool:
         """Whether the fields are refilled in this stage: the last of a tick, or one in which they are read.
@@ -129,7 +124,7 @@ class TransferSystem(System):
             for system in self.world.systems
         )
 
-    def _load(self, ambient: Ambient, clouds: list[Tables]) -> Load:
+    def _load(self, fluid: FluidAtRest, clouds: list[Tables]) -> Load:
         from ecs_fluid.kernels.grids.mixture import AMOUNTS
 
         number = self.world.dtype
@@ -137,14 +132,14 @@ class TransferSystem(System):
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
         amounts = np.zeros((AMOUNTS, len(x)), number)
         if len(x):
-            mass = joined([particle_density(tables, ambient) for tables in clouds], (), number) * volume
+            mass = joined([particle_density(tables, fluid) for tables in clouds], (), number) * volume
             amounts[0], amounts[1] = volume, mass
-            np.subtract(mass, ambient_density(ambient, x[:, 2]) * volume, out=amounts[2])
+            np.subtract(mass, density_at(fluid, x[:, 2]) * volume, out=amounts[2])
             first = 0
             for tables in clouds:
                 own = slice(first, first + len(column(tables, Volume, "volume")))
                 first = own.stop
-                np.multiply(mass[own], particle_temperature(tables, ambient), out=amounts[3, own])
+                np.multiply(mass[own], particle_temperature(tables, fluid), out=amounts[3, own])
                 for k, name in enumerate(("fuel", "flame", "smoke")):
                     if Species in tables:
                         np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
@@ -179,7 +174,7 @@ class TransferSystem(System):
         grid.spacing = np.full(3, edge)
         grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
 
-    def _fill(self, ambient: Ambient, load: Load, clouds: list[Tables]) -> None:
+    def _fill(self, fluid: FluidAtRest, load: Load, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""
         from ecs_fluid.kernels.grids.mixture import FIELDS, mix, share
         from ecs_fluid.kernels.grids.partition import partition
@@ -187,18 +182,18 @@ class TransferSystem(System):
         grid, number = self.field(TransferGrid), self.world.dtype
         shape = tuple(int(n) + 1 for n in grid.cells)
         z = (grid.origin[2] + grid.spacing[2] * np.arange(shape[2])).astype(number)
-        rest, warm = ambient_density(ambient, z), ambient_temperature(ambient, z)
+        rest, warm = density_at(fluid, z), temperature_at(fluid, z)
         mesh = grid.origin, grid.spacing, grid.cells
         start, order = partition(load.x, *mesh)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
         fields = self._memory.array("fields", (FIELDS, *shape), number)
         out = fields.reshape(FIELDS, -1, shape[2])
-        fluid = rest, warm, *self._limits(warm, clouds)
+        around = rest, warm, *self._limits(warm, clouds)
         looks = number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction)
         if self.kernel == "linear":
-            share(load.x, load.amounts, start, order, *mesh, inverse, *fluid, *looks, out)
+            share(load.x, load.amounts, start, order, *mesh, inverse, *around, *looks, out)
         else:
-            mix(self._smoothly(load, start, order, inverse), *fluid, *looks, True, out)
+            mix(self._smoothly(load, start, order, inverse), *around, *looks, True, out)
         density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
         density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
         species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
@@ -230,7 +225,7 @@ class SamplingSystem(System):
     Source: Fluid Simulation for Video Games, part 8.
     """
 
-    reads = (Position, Ambient, TransferGrid, DensityField, TemperatureField, SpeciesField)
+    reads = (Position, Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
     writes = (Density, Temperature, Species)
     phase = "rates"
     distribution = "rows"
@@ -248,7 +243,7 @@ class SamplingSystem(System):
 
     def added(self, world: World) -> None:
         """Give the tracers the components, as the ambient has them."""
-        ambient = world.require(AmbientSystem).present()
+        fluid = fluid_at_rest(world)
         world.require(TransferSystem)
         for name in self.on:
             if Strength in world[name] or Volume in world[name]:
@@ -259,7 +254,7 @@ class SamplingSystem(System):
         for entity in self._tracers(world):
             for kind in CARRIED:
                 if kind.__name__.lower() in self.take:
-                    attach_ambient(entity, kind, ambient)
+                    attach_ambient(entity, kind, fluid)
 
     def _tracers(self, world: World) -> list[Entity]:
         if self.on:
@@ -302,15 +297,15 @@ class SamplingSystem(System):
 
     def _outside(self, entity: Entity, x: Array) -> None:
         """Above and below the grid a stratified ambient is not that of the nearest point."""
-        ambient, grid = self.field(Ambient), self.field(TransferGrid)
-        if len(ambient.density) + len(ambient.temperature) == 2:
+        fluid, grid = fluid_at_rest(self.world), self.field(TransferGrid)
+        if not fluid.layered:
             return
         low, high = grid.origin, grid.origin + grid.spacing * grid.cells
         out = ((x < low) | (x > high)).any(axis=1)
         if "density" in self.take and Density in entity:
-            entity[Density].rho[out] = ambient_density(ambient, x[out, 2])
+            entity[Density].rho[out] = density_at(fluid, x[out, 2])
         if "temperature" in self.take and Temperature in entity:
-            entity[Temperature].T[out] = ambient_temperature(ambient, x[out, 2])
+            entity[Temperature].T[out] = temperature_at(fluid, x[out, 2])
 
 
 def across(clouds: list[Tables], axis: int) -> bool:

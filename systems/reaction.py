@@ -23,12 +23,14 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.drag import volumes
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
 from ecs_fluid.systems.shared.populations import spread
 from ecs_fluid.world import World
 
@@ -61,7 +63,7 @@ class ReactionSystem(System):
     """
 
     # BoundaryExchange too, where it is filled: a world may go without a BoundarySystem.
-    reads = (Pose, Body, BallShape, HullShape, HullTable, Position, Velocity, Strength, Contact)
+    reads = (Pose, Body, BallShape, HullShape, HullTable, Position, Velocity, Strength, Contact, Fluid)
     writes = (RigidMotion, FluidReaction)
     phase = "constrain"
     after = ("CollisionSystem", "BoundarySystem")
@@ -78,8 +80,8 @@ class ReactionSystem(System):
         default="sliding",
         description="tracers give what points into the surface, or all of their relative velocity",
     )
-    density: float = Field(
-        default=1.0, gt=0, le=1e6, description="density of the fluid around vortons, kg/m^3"
+    density: float | None = Field(
+        default=None, gt=0, le=1e6, description="density of vortons, kg/m^3; default the fluid's"
     )
     on: tuple[Name, ...] = Field(
         default=(), description="tracers that count; default all particles without strength"
@@ -109,19 +111,20 @@ class ReactionSystem(System):
                 world.attach(entity.name, Contact)
 
     def lint(self, world: World) -> list[str]:
-        """Bodies that the impulses of vortons throw about.
+        """Another density than the fluid's, and bodies that the impulses of vortons throw about.
 
         A sheet that stops the flow around a body at rest carries (1 + c) times the fluid that its panels
         enclose, with c = 1/2 for a ball. Given to the body after the tick, that throws it by (1 + c) rho V/m
         times the difference of velocity, and beyond 2 each throw is wider than the one before. Coarse panels
         enclose up to three times V.
         """
+        said = constant_lint(self, world, "density")
         if "vortons" not in (self.linear, self.angular):
-            return []
-        said = []
+            return said
+        rho = own_or_fluids(self, "density")
         for entity in body_entities(world):
             bodies, hulls = gathered([entity])
-            light = (bodies.motion == FREE) & (bodies.mass < LEAST * self.density * volumes(bodies, hulls))
+            light = (bodies.motion == FREE) & (bodies.mass < LEAST * rho * volumes(bodies, hulls))
             if light.any():
                 said.append(
                     f"ReactionSystem: {entity.name!r} weighs less than {LEAST:g} times the fluid that it "
@@ -187,7 +190,7 @@ class ReactionSystem(System):
                 parts.append(np.concatenate([table.impulse, table.moment], axis=1).astype(np.float64))
             else:
                 parts.append(np.zeros((len(entity), 6)))
-        return -self.density * np.concatenate(parts)
+        return -own_or_fluids(self, "density") * np.concatenate(parts)
 
     def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
         tables = [entity[FluidReaction] for entity in entities]

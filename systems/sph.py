@@ -14,10 +14,9 @@ from ecs_fluid.components import InertialVelocity, Position, Velocity
 from ecs_fluid.components.bodies import Body, BodyLoad, HullShape, HullTable, Pose, RigidMotion
 from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.keyframes import KeyedVector
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered
@@ -60,34 +59,32 @@ class SphSystem(System):
     reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity;
     with `steps` set, a tick that needs more is refused.
 
-    Viscosity. The liquid has nu = `viscosity` + `artificial` c R / 20; the second part steadies it and is
-    needed for flows without a viscosity of their own (0.02 to 0.1).
+    Viscosity. The liquid has nu = `liquid_viscosity` + `artificial` c R / 20; the second part steadies it and
+    is needed for flows without a viscosity of their own (0.02 to 0.1).
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
     """
 
-    reads = (Liquid, Pose, RigidMotion, Body, HullShape, HullTable)
+    reads = (Liquid, Pose, RigidMotion, Body, HullShape, HullTable, Fluid)
     writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBudget)
     adds = (BodyLoad,)
     phase = "move"
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
-    viscosity: float = Field(default=0.0, ge=0, le=1e3, description="kinematic viscosity, m^2/s")
+    liquid_viscosity: float | None = Field(
+        default=None,
+        ge=0,
+        le=1e3,
+        description="kinematic viscosity, m^2/s; default the fluid's",
+    )
     artificial: float = Field(default=0.05, ge=0, le=10, description="artificial viscosity over c R / 20, 1")
     sound_speed: float | None = Field(
         default=None, gt=0, le=1e6, description="speed of sound c, m/s; default 10 sqrt(g H)"
     )
-    gravity: KeyedVector | None = Field(
-        default=None,
-        description="gravity, m/s^2; may be keyed in time; default the AmbientSystem's, or (0, 0, -9.81)",
-    )
-    surrounding: float = Field(
-        default=0.0,
-        ge=0,
-        le=1e6,
-        description="density of what is around the liquid, kg/m^3; it takes weight away",
+    surrounded: bool = Field(
+        default=False, description="the world's fluid around the liquid takes weight away, by its density"
     )
     support: float = Field(default=2.6, ge=2.2, le=4, description="reach of the kernel over the spacing, 1")
     courant: float = Field(
@@ -163,19 +160,15 @@ class SphSystem(System):
 
     # ------------------------------------------------------------------ law
 
-    def gravity_now(self) -> Array:
-        """Gravity (3,) m/s^2 at the present time."""
-        return gravity_of(self.world, self.gravity)
-
     def _law(self) -> LiquidLaw:
         from ecs_fluid.kernels.sph.step import LiquidLaw
 
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
         c = math.sqrt(7 * stiffness / self._densest())
-        return LiquidLaw(
-            reach, self.support, volume, stiffness, self.viscosity + self.artificial * c * reach / 20
-        )
+        own = self.liquid_viscosity
+        viscosity = float(self.field(Fluid).viscosity) if own is None else own
+        return LiquidLaw(reach, self.support, volume, stiffness, viscosity + self.artificial * c * reach / 20)
 
     def _densest(self) -> float:
         return max(float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
@@ -209,7 +202,7 @@ class SphSystem(System):
 
     def _default_sound(self) -> float:
         """10 sqrt(g H)."""
-        gravity = self.gravity_now()
+        gravity = self.world.gravity
         pull = float(np.linalg.norm(gravity))
         if pull == 0.0:
             raise RecipeError(
@@ -240,7 +233,7 @@ class SphSystem(System):
 
     def _settle(self, x: Array, liquid: Liquid) -> None:
         """Move a column so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0)."""
-        gravity = self.gravity_now()
+        gravity = self.world.gravity
         pull = float(np.linalg.norm(gravity))
         if not len(x) or pull == 0.0:
             return
@@ -258,7 +251,7 @@ class SphSystem(System):
 
     def _weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
-        return 1 - self.surrounding / rho
+        return 1 - (float(self.field(Fluid).density) if self.surrounded else 0.0) / rho
 
     # ------------------------------------------------------------------ time
 
@@ -274,7 +267,7 @@ class SphSystem(System):
             * law.reach
             / (c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3 + speed)
         )
-        pull = float(np.linalg.norm(self.gravity_now()))
+        pull = float(np.linalg.norm(self.world.gravity))
         if pull > 0:
             longest = min(longest, math.sqrt(0.06 * law.reach / pull))
         if law.viscosity > 0:
@@ -312,7 +305,7 @@ class SphSystem(System):
         entities = body_entities(self.world)
         obstacles, hulls = self._obstacles(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
-        pull = weight[:, None] * self.gravity_now().astype(kind)
+        pull = weight[:, None] * self.world.gravity.astype(kind)
         books = self.field(LiquidBudget)
         loads, walls, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), np.zeros(3), 0.0
         x += kind(step / 2) * v
@@ -392,7 +385,7 @@ class SphSystem(System):
             "angular_momentum": (m[:, None] * np.cross(place, speed)).sum(axis=0),
             "center": (m[:, None] * place).sum(axis=0) / m.sum(),
             "kinetic": 0.5 * float((m * (speed**2).sum(axis=1)).sum()),
-            "potential": -float((m * weight * (place @ self.gravity_now())).sum()),
+            "potential": -float((m * weight * (place @ self.world.gravity)).sum()),
             "compression": compression_energy(found.nu, size, law.stiffness, law.volume),
             "dissipated": float(self.field(LiquidBudget).dissipated[0]),
             "least": float(found.nu.min()),

@@ -9,10 +9,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.keyframes import KeyedVector
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import gravity_of
 from ecs_fluid.systems.baroclinic import BaroclinicSystem
 from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.surface.system import SurfaceSystem
@@ -29,7 +28,7 @@ class SurfaceTensionSystem(System):
         d(omega)/dt = curl f,    m f = s kappa grad(chi) + d (chi g - (chi - 1/2) a),
 
     s the tension, kappa the curvature of the SignedDistance, chi 1 inside and 0 outside, m and d mean and
-    difference of the `density` inside and the one of the `surrounding`, a the acceleration of the fluid.
+    difference of the `liquid_density` inside and the fluid's outside, a the acceleration of the fluid.
     Derivation, what is left out where the densities differ, and what is conserved:
     `kernels.surface.surface_tension`.
 
@@ -48,22 +47,13 @@ class SurfaceTensionSystem(System):
     Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335.
     """
 
-    reads = (SignedDistance, Position, Strength, CoreRadius)
+    reads = (SignedDistance, Position, Strength, CoreRadius, Fluid)
     phase = "observe"
     after = (SurfaceSystem,)
 
     surface_tension: float = Field(gt=0, le=1e6, description="surface tension, N/m")
-    density: float = Field(default=1000.0, gt=0, le=1e6, description="density of the liquid, kg/m^3")
-    surrounding: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e6,
-        description="density of what is around it, kg/m^3; default that of the liquid",
-    )
-    gravity: KeyedVector | None = Field(
-        default=None,
-        description="gravity, m/s^2, which counts where densities differ; default the AmbientSystem's, or "
-        "(0, 0, -9.81)",
+    liquid_density: float | None = Field(
+        default=None, gt=0, le=1e6, description="density inside, kg/m^3; default that of the fluid outside"
     )
     on: Name = Field(default="surface", description="entity of the surface's vortons")
     overlap: float = Field(default=1.5, ge=1, le=10, description="core radius of its vortons, in spacings")
@@ -123,7 +113,7 @@ class SurfaceTensionSystem(System):
         force *= self.surface_tension / mean
         if contrast:
             chi = step(table.phi, width)
-            force += contrast * chi[..., None] * gravity_of(self.world, self.gravity)
+            force += contrast * chi[..., None] * self.world.gravity
             force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, table, h))
         _clear_faces(force)
         return rotation(force, h)
@@ -152,12 +142,18 @@ class SurfaceTensionSystem(System):
         found[within] = a
         return found
 
+    def _densities(self) -> tuple[float, float]:
+        """Densities inside and outside, kg/m^3."""
+        outside = float(self.field(Fluid).density)
+        return (outside if self.liquid_density is None else self.liquid_density), outside
+
     def _mean(self) -> float:
-        return 0.5 * (self.density + (self.density if self.surrounding is None else self.surrounding))
+        inside, outside = self._densities()
+        return 0.5 * (inside + outside)
 
     def _contrast(self) -> float:
         """Difference of the densities over their mean."""
-        return 2.0 * (self.density - self._mean()) / self._mean()
+        return 2.0 * (self._densities()[0] - self._mean()) / self._mean()
 
     # ------------------------------------------------------------------ the vortons
 
@@ -234,7 +230,7 @@ class SurfaceTensionSystem(System):
             if isinstance(other, BaroclinicSystem) and self._contrast():
                 raise FluidError(
                     "BaroclinicSystem and SurfaceTensionSystem would both make vorticity of the jump of "
-                    "density; leave one out, or leave out 'surrounding'"
+                    "density; leave one out, or leave out 'liquid_density'"
                 )
 
     def lint(self, world: World) -> list[str]:

@@ -20,11 +20,12 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.systems.ambient import LAWS, AmbientSystem, ambient_temperature, density_of, key_values
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
+from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.world import World
@@ -65,11 +66,10 @@ class ThermalSystem(System):
 
     def added(self, world: World) -> None:
         """Every vorton has a temperature, and the density follows."""
-        ambient = world.require(AmbientSystem).present()
-        without = shed(world)
+        fluid, without = fluid_at_rest(world), shed(world)
         for entity in world.entities:
             if Strength in entity and Volume in entity and entity.name not in without:
-                attach_ambient(entity, Temperature, ambient)
+                attach_ambient(entity, Temperature, fluid)
         world.require(ExpansionSystem)
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class CoolingSystem(System):
     stepped by exponentials, so T never passes T_a whatever dt is; relaxation alone is exact.
     """
 
-    reads = (Position, Volume)
+    reads = (Position, Volume, Fluid)
     writes = (Temperature,)
     phase = "move"
     after = ("CombustionSystem", "HeaterSystem")
@@ -145,20 +145,18 @@ class CoolingSystem(System):
     absorption: float = Field(
         default=0.0, ge=0, le=1e6, description="absorption coefficient, 1/m; 0: no radiation"
     )
-    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
 
     def added(self, world: World) -> None:
-        """The surroundings are the ambient fluid."""
-        world.require(AmbientSystem)
+        """The density follows the temperature."""
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:
         """Cool every particle that has a volume (tracers take theirs from the fields)."""
-        ambient = self.world.require(AmbientSystem).present()
-        factor = 4 * self.absorption * STEFAN_BOLTZMANN / self.heat_capacity
-        factor /= float(ambient.reference_density[0])
+        fluid = fluid_at_rest(self.world)
+        factor = 4 * self.absorption * STEFAN_BOLTZMANN / float(self.field(Fluid).heat_capacity)
+        factor /= float(fluid.density)
         for position, temperature, _ in self.query(Position, Temperature, Volume):
-            around = ambient_temperature(ambient, position.x[:, 2])
+            around = temperature_at(fluid, position.x[:, 2])
             temperature.T = cooled(temperature.T, around, self.rate, factor, dt)
 
 
@@ -246,22 +244,21 @@ class HeaterSystem(System):
 
 
 class ExpansionSystem(System):
-    """Density from temperature by the ambient's equation of state, where particles have both.
+    """Density from temperature by the fluid's equation of state, where particles have both.
 
-    rho T = rho_0 T_0 for an ideal gas at constant pressure; see AmbientSystem for liquids. It runs last of
+    rho T = rho_0 T_0 for an ideal gas at constant pressure; see FluidOptions for liquids. It runs last of
     the phase move, so that a finished tick is consistent; within the tick, systems derive the density from
     the temperature themselves. Source: Fluid Simulation for Video Games, part 10.
     """
 
-    reads = (Temperature, Volume)
+    reads = (Temperature, Volume, Fluid)
     writes = (Density,)
     phase = "move"
     distribution = "rows"
     after = ("*",)
 
     def added(self, world: World) -> None:
-        """The law is the ambient's; densities are put right at once."""
-        world.require(AmbientSystem)
+        """Densities are put right at once."""
         self._follow(world)
 
     def process(self, dt: float) -> None:
@@ -269,8 +266,8 @@ class ExpansionSystem(System):
         self._follow(self.world)
 
     def _follow(self, world: World) -> None:
-        ambient = world.require(AmbientSystem).present()
-        if ambient.law[0] == LAWS["none"]:
+        fluid = fluid_at_rest(world)
+        if fluid.law == LAWS["none"]:
             return
         for temperature, density, _ in world.query(Temperature, Density, Volume):
-            density.rho = density_of(ambient, temperature.T)
+            density.rho = density_of(fluid, temperature.T)

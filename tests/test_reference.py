@@ -199,7 +199,7 @@ def test_warnings_are_found_where_they_are_made() -> None:
     """One of a recipe, of a system, of a run and of the command line."""
     found = said.warnings()
     assert found["... blobs per wave < 8; use spacing <= ... m"].startswith("worlds/")
-    assert any("have gravity" in text or "has gravity ..., AmbientSystem ..." in text for text in found)
+    assert any(text.startswith("... has ... = ... ..., the fluid") for text in found)
     assert any(text.startswith("t = ... s: liquid moves at ... m/s") for text in found)
     assert any("does not bear long steps" in text for text in found)
 

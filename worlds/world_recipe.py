@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.plugins import group_of, kind_of, searching, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
@@ -92,12 +93,9 @@ class WorldTable(WorldOptions):
         return self
 
 
-class FluidTable(Settings):
+class FluidTable(FluidOptions):
     """[fluid]: the fluid and how it is computed; each sub-table holds the parameters of one system."""
 
-    viscosity: float = Field(
-        default=0.0, ge=0, description="kinematic viscosity, m^2/s; 0 switches diffusion off"
-    )
     partition: dict[str, Any] = Field(default_factory=dict, description="parameters of PartitionSystem")
     velocity: dict[str, Any] = Field(default_factory=dict, description="parameters of VelocitySystem")
     stretch: dict[str, Any] = Field(default_factory=dict, description="parameters of StretchSystem")
@@ -110,9 +108,14 @@ class FluidTable(Settings):
         name = str(info.field_name)
         if name == "diffusion" and "viscosity" in value:
             raise ValueError("the viscosity belongs to [fluid] itself")
-        needed = {"viscosity": 0.0} if name == "diffusion" else {}
-        validated(FLUID[name].Parameters, needed | value, f"[fluid] {name}")
+        validated(FLUID[name].Parameters, value, f"[fluid] {name}")
         return value
+
+    def constants(self) -> dict[str, Any]:
+        """What the file says of the fluid itself, for `World.set_fluid`."""
+        return {
+            name: getattr(self, name) for name in FluidOptions.model_fields if name in self.model_fields_set
+        }
 
 
 MOST_TICKS = 10_000_000
@@ -246,6 +249,7 @@ class WorldRecipe(Settings):
         checked = WorldRecipe.from_tables(self._as_given(), allow_code=True)
         options = checked.world.model_dump(include=set(WorldOptions.model_fields))
         world = World(**options)
+        world.set_fluid(**checked.fluid.constants())
         world.recipe = checked.tables()
         with nullcontext() if self._folder is None else files_from(self._folder):
             for recipe in checked.entity:
@@ -278,10 +282,10 @@ class WorldRecipe(Settings):
     def _fluid_systems(self) -> Iterator[Asked]:
         for key, kind in FLUID.items():
             parameters = dict(getattr(self.fluid, key))
-            if key == "diffusion":
-                if self.fluid.viscosity == 0.0:
-                    continue
-                parameters["viscosity"] = self.fluid.viscosity
+            if key == "diffusion" and not (
+                self.fluid.viscosity or parameters.get("eddy_viscosity") or parameters.get("rate")
+            ):
+                continue
             without = not self.fluid.velocity.get("gradient", True)
             if key == "stretch" and without and parameters.get("scheme") == "none":
                 continue
@@ -388,11 +392,7 @@ def schema() -> dict[str, Any]:
     """
     fluid = FluidTable.model_json_schema()
     for key, kind in FLUID.items():
-        inner = kind.Parameters.model_json_schema()
-        inner.get("properties", {}).pop("viscosity", None)
-        # It stands in [fluid] itself, so the sub-table must not ask for it.
-        inner["required"] = [name for name in inner.get("required", []) if name != "viscosity"]
-        fluid["properties"][key] = inner
+        fluid["properties"][key] = kind.Parameters.model_json_schema()
     definitions: dict[str, Any] = {}
     tables = {
         "world": WorldTable.model_json_schema(),

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 import ecs_fluid.worlds  # noqa: F401  (registers the recipes and, with them, the systems)
 from docs.generator.markdown import WRITTEN, docstring, table
 from docs.generator.parameters import inner_models, parameters
+from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import PHASES, System
 from ecs_fluid.worlds.world_recipe import FLUID, PRESETS, FluidTable, OutputTable, WorldTable
@@ -101,7 +102,10 @@ def world_page() -> str:
         "[`[[entity]]`](entities.md) and of [`[[system]]`](systems.md).\n",
     ]
     for name, model in (("world", WorldTable), ("fluid", FluidTable), ("output", OutputTable)):
-        out += [f"## [{name}]\n", text_of(model), rows(model)]
+        out += [f"## [{name}]\n", text_of(model)]
+        if name == "fluid":
+            out.append(text_of(FluidOptions))
+        out.append(rows(model))
         if name == "fluid":
             listed = ", ".join(f"[{key}](systems.md#{kind.__name__.lower()})" for key, kind in FLUID.items())
             out.append(f"Parameters of the sub-tables: {listed}.\n")
@@ -110,6 +114,7 @@ def world_page() -> str:
     for name, values in PRESETS.items():
         lines = [f'preset = "{name}"', *_toml(values)]
         out.append("```\n" + "\n".join(lines) + "\n```\n")
+    out.append(_parts(parts([WorldTable, FluidTable, OutputTable])))
     return "\n".join(out)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import Fluid, FluidOptions, options_of
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.system import System
-from ecs_fluid.systems import EmissionSystem
+from ecs_fluid.systems import DiffusionSystem, EmissionSystem
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.viz.live import Slider
 from ecs_fluid.world import World
@@ -19,23 +20,25 @@ AXES = ("x", "y", "z")
 
 
 class Parameter:
-    """One parameter of a system or of an emitter; `axis` picks a component of a vector.
+    """One parameter of a system, of an emitter or of the world's fluid; `axis` picks a component of a vector.
 
     Args:
-        system: whose parameter it is.
+        system: whose parameter it is; a world for a constant of its fluid.
         name: of the parameter.
         emitter: name of the emitter, of an EmissionSystem.
         axis: 0 to 2, or None for a number.
     """
 
     def __init__(
-        self, system: System, name: str, emitter: str | None = None, axis: int | None = None
+        self, system: System | World, name: str, emitter: str | None = None, axis: int | None = None
     ) -> None:
         self.system: Any = system
         self.name, self.emitter, self.axis = name, emitter, axis
 
     def given(self) -> Any:
         """The parameter as it stands: a number, a vector or Keyed."""
+        if isinstance(self.system, World):
+            return getattr(options_of(self.system.fluid[Fluid]), self.name)
         if self.emitter is None:
             return getattr(self.system, self.name)
         return getattr(self._emitters()[self.emitter], self.name)
@@ -47,6 +50,9 @@ class Parameter:
 
     def put(self, given: Any) -> None:
         """Give the parameter a new value, checked as in a world file."""
+        if isinstance(self.system, World):
+            self.system.set_fluid(**{self.name: given})
+            return
         if self.emitter is None:
             setattr(self.system, self.name, given)
             return
@@ -118,15 +124,16 @@ def _found(world: World, path: str, text: str) -> Parameter:
     axis = AXES.index(parts[-1]) if parts[-1] in AXES and len(parts) > 2 else None
     parts = parts if axis is None else parts[:-1]
     place = f"--slide {text!r}"
-    if parts == ["fluid", "viscosity"]:
-        parts = ["fluid", "diffusion", "viscosity"]
+    if parts == ["fluid", "viscosity"] and world.system(DiffusionSystem) is None:
+        raise RecipeError(f"{place}: the world has no DiffusionSystem; set fluid.viscosity above 0")
+    if len(parts) == 2 and parts[0] == "fluid" and parts[1] in FluidOptions.model_fields:
+        return _numeric(Parameter(world, parts[1], axis=axis), [parts[1]], place)
     if len(parts) == 3 and parts[0] == "fluid":
         if parts[1] not in FLUID:
             raise RecipeError(f"{place}: [fluid] has no table {parts[1]!r}; {nearest(parts[1], FLUID)}")
         system = world.system(FLUID[parts[1]])
         if system is None:
-            why = "; set fluid.viscosity above 0" if parts[1] == "diffusion" else ""
-            raise RecipeError(f"{place}: the world has no {FLUID[parts[1]].__name__}{why}")
+            raise RecipeError(f"{place}: the world has no {FLUID[parts[1]].__name__}")
         return _checked(Parameter(system, parts[2], axis=axis), type(system), place)
     if len(parts) == 3 and parts[0] == "system":
         return _checked(
@@ -137,7 +144,10 @@ def _found(world: World, path: str, text: str) -> Parameter:
         emission = emitters[parts[0]]
         kind = type(next(e for e in emission.emitters if e.name == parts[0]))
         return _numeric(Parameter(emission, parts[1], parts[0], axis), list(kind.model_fields), place)
-    known = ["fluid.viscosity", *(f"fluid.{key}.PARAMETER" for key in FLUID)]
+    known = [
+        *(f"fluid.{name}" for name in FluidOptions.model_fields),
+        *(f"fluid.{key}.PARAMETER" for key in FLUID),
+    ]
     known += [f"system.{kind}.PARAMETER" for kind in _kinds(world)] + [f"{name}.rate" for name in emitters]
     raise RecipeError(f"{place}: {path!r} is no parameter that can be turned; {nearest(path, known)}")
 
@@ -183,6 +193,7 @@ def _numeric(parameter: Parameter, names: list[str], place: str) -> Parameter:
 
 def _keyed(world: World) -> Iterator[tuple[str, Parameter, tuple[float, float]]]:
     """Keyed numbers of the world with the least and the largest of their keys."""
+    yield from _ends("fluid.gravity", Parameter(world, "gravity"))
     for system in world.systems:
         if isinstance(system, EmissionSystem):
             for emitter in system.emitters:

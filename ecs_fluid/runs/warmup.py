@@ -21,7 +21,6 @@ from ecs_fluid.components import (
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.systems import (
     AdvectionSystem,
-    AmbientSystem,
     BaroclinicSystem,
     BodySystem,
     CollisionSystem,
@@ -67,7 +66,8 @@ def compile_kernels(precision: Precision) -> None:
         world.spawn("tracers", Position(x))
         world.add_system(VelocitySystem(**velocity))
         world.add_system(StretchSystem())
-        world.add_system(DiffusionSystem(viscosity=1e-6, method=method))
+        world.set_fluid(viscosity=1e-6)
+        world.add_system(DiffusionSystem(method=method, rate=1e-6 if method == "index_space" else 0.0))
         world.add_system(AdvectionSystem())
         world.require(DiagnosticsSystem)
         _step(world)
@@ -85,6 +85,7 @@ def compile_kernels(precision: Precision) -> None:
 def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
     """Hot vortons with fuel, and tracers that show them."""
     world, n = World(integrator="euler", precision=precision, dt=1e-6), len(x)
+    world.set_fluid(law="ideal_gas")
     world.spawn(
         "gas",
         Position(x),
@@ -97,7 +98,6 @@ def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
     world.spawn("tracers", Position(x))
     world.add_systems(
         [
-            AmbientSystem(law="ideal_gas"),
             VelocitySystem(solver="tree", at="grid"),
             TransferSystem(kernel=kernel),
             BaroclinicSystem(gradient=gradient),
@@ -152,7 +152,7 @@ def _liquids(precision: Precision) -> list[World]:
     drop = load("drop_oscillates", "oil.spacing=0.005", f"world.precision={precision}")
     tension = drop.system(SurfaceTensionSystem)
     assert tension is not None
-    tension.surrounding = 900.0
+    tension.liquid_density = 900.0
     ContainerRecipe(name="box", shape={"shape": "box", "size": (0.05, 0.05, 0.05)}).build(drop)
     drop.spawn("sparks", Position(np.array([[0.0, 0.0, 0.0]])), InertialVelocity)
     drop.add_systems([CollisionSystem(), SurfaceBarrierSystem()])

@@ -11,6 +11,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volum
 from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
 from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.systems.shared.body_tables import gathered
+from ecs_fluid.systems.shared.fluid_at_rest import own_or_fluids
 from ecs_fluid.systems.shared.populations import joined, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
@@ -57,7 +58,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
     bearable = np.ones(len(bodies.x))
     if reacts:
-        momentum = (0.2 * system.density * near.sigma**2)[:, None]
+        momentum = (0.2 * own_or_fluids(system, "density") * near.sigma**2)[:, None]
         bearable = _bearable(system, bodies, near.who, momentum * change, slip)
     *told, change = go(around, hulls, near, slip, parts, bearable, to, change, x, strengths)
     if len(tables) > 1:

@@ -18,6 +18,7 @@ from ecs_fluid.components.bodies import (
     RigidMotion,
     ShedAngularVelocity,
 )
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
@@ -26,6 +27,7 @@ from ecs_fluid.systems.boundary.layer import LayerBoundary
 from ecs_fluid.systems.boundary.panels import PanelBoundary
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.shared.body_tables import body_entities
+from ecs_fluid.systems.shared.fluid_at_rest import constant_lint
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -61,7 +63,7 @@ class BoundarySystem(System):
     Salmon, Leonard and Warren, J. Comput. Phys. 178 (2002); Katz and Plotkin, Low-Speed Aerodynamics (2001).
     """
 
-    reads = (Pose, Body, BallShape, HullShape, HullTable, Velocity)
+    reads = (Pose, Body, BallShape, HullShape, HullTable, Velocity, Fluid)
     writes = (
         Position,
         Strength,
@@ -94,7 +96,9 @@ class BoundarySystem(System):
         default="spin",
         description="article: free bodies lose the spin momentum that their vortons gain, or not",
     )
-    density: float = Field(default=1.0, gt=0, le=1e6, description="article: density of the fluid, kg/m^3")
+    density: float | None = Field(
+        default=None, gt=0, le=1e6, description="article: density of vortons, kg/m^3; default the fluid's"
+    )
     on: tuple[Name, ...] = Field(
         default=(), description="article: entities of vortons it changes; default all"
     )
@@ -173,15 +177,17 @@ class BoundarySystem(System):
             reassign_vortons(self, entities)
 
     def lint(self, world: World) -> list[str]:
-        """Sheets that are stretched without any diffusion break up."""
+        """Sheets that are stretched without any diffusion break up; another density than the fluid's."""
+        said = constant_lint(self, world, "density")
         stretch, diffusion = world.system(StretchSystem), world.system(DiffusionSystem)
         calm = stretch is None or stretch.scheme == "none" or stretch.rate == 0.0
-        if self.boundary == "article" or calm or (diffusion is not None and diffusion.viscosity > 0.0):
-            return []
+        if self.boundary == "article" or calm or (diffusion is not None and diffusion.total > 0.0):
+            return said
         return [
+            *said,
             "BoundarySystem: vortons shed by bodies are stretched in a fluid without viscosity, which lasts "
             "for a few body lengths of flow only; give the fluid a viscosity, best with StretchSystem.rate = "
-            "0.5 too, or set StretchSystem.scheme = 'none'"
+            "0.5 too, or set StretchSystem.scheme = 'none'",
         ]
 
     @property

@@ -6,15 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_fluid.component import Array, Component
-from ecs_fluid.components import Ambient, Density, Position, Species, Temperature, Volume
+from ecs_fluid.components import Density, Position, Species, Temperature, Volume
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
+from ecs_fluid.fluid import LAWS
 from ecs_fluid.integrator import Tables
-from ecs_fluid.systems.ambient import (
-    LAWS,
-    ambient_density,
-    ambient_temperature,
+from ecs_fluid.systems.shared.fluid_at_rest import (
+    FluidAtRest,
+    density_at,
     density_of,
+    temperature_at,
     temperature_of,
 )
 from ecs_fluid.world import World
@@ -37,24 +38,24 @@ def carriers(world: World) -> list[Tables]:
     return found
 
 
-def particle_density(tables: Tables, ambient: Ambient) -> Array:
+def particle_density(tables: Tables, fluid: FluidAtRest) -> Array:
     """Density (n,) kg/m^3 of the particles of an entity.
 
     By the equation of state where there is one and they have a temperature; else their own, or the ambient
     density at their height.
     """
-    if Temperature in tables and ambient.law[0] != LAWS["none"]:
-        return density_of(ambient, column(tables, Temperature, "T"))
+    if Temperature in tables and fluid.law != LAWS["none"]:
+        return density_of(fluid, column(tables, Temperature, "T"))
     if Density in tables:
         return column(tables, Density, "rho")
-    return ambient_density(ambient, column(tables, Position, "x")[:, 2])
+    return density_at(fluid, column(tables, Position, "x")[:, 2])
 
 
-def particle_temperature(tables: Tables, ambient: Ambient) -> Array:
+def particle_temperature(tables: Tables, fluid: FluidAtRest) -> Array:
     """Temperature (n,) K of the particles of an entity: their own, or the ambient's at their height."""
     if Temperature in tables:
         return column(tables, Temperature, "T")
-    return ambient_temperature(ambient, column(tables, Position, "x")[:, 2])
+    return temperature_at(fluid, column(tables, Position, "x")[:, 2])
 
 
 def shed(world: World) -> set[str]:
@@ -62,7 +63,7 @@ def shed(world: World) -> set[str]:
     return {name for system in world.systems for name in getattr(system, "sheds", ())}
 
 
-def attach_ambient(entity: Entity, kind: type, ambient: Ambient) -> None:
+def attach_ambient(entity: Entity, kind: type, fluid: FluidAtRest) -> None:
     """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one.
 
     With an equation of state an entity that has a density gets the temperature that belongs to it.
@@ -71,20 +72,20 @@ def attach_ambient(entity: Entity, kind: type, ambient: Ambient) -> None:
         return
     z = entity[Position].x[:, 2]
     if kind is Density:
-        entity.world.attach(entity.name, Density(particle_density(entity.tables, ambient)))
+        entity.world.attach(entity.name, Density(particle_density(entity.tables, fluid)))
     elif kind is Temperature:
-        entity.world.attach(entity.name, Temperature(_temperature_to(entity, ambient, z)))
+        entity.world.attach(entity.name, Temperature(_temperature_to(entity, fluid, z)))
     else:
         entity.world.attach(entity.name, kind)
 
 
-def _temperature_to(entity: Entity, ambient: Ambient, z: Array) -> Array:
+def _temperature_to(entity: Entity, fluid: FluidAtRest, z: Array) -> Array:
     """Temperature (n,) K that an entity starts with: the ambient's, or that of its own density."""
-    around = ambient_temperature(ambient, z)
-    if Density not in entity or ambient.law[0] == LAWS["none"]:
+    around = temperature_at(fluid, z)
+    if Density not in entity or fluid.law == LAWS["none"]:
         return around
     rho = entity[Density].rho
-    warm = np.where(rho == ambient_density(ambient, z), around, temperature_of(ambient, rho))
+    warm = np.where(rho == density_at(fluid, z), around, temperature_of(fluid, rho))
     if len(warm) and not (warm > 0).all():
         row = int(warm.argmin())
         raise ComponentError(

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import (
-    Ambient,
     DensityField,
     Liquid,
     Position,
@@ -20,6 +19,7 @@ from ecs_fluid.components import (
     TransferGrid,
 )
 from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.properties import carriers
@@ -97,7 +97,7 @@ class SurfaceSystem(System):
     def __post_init__(self) -> None:
         # Instances differ in what they read; the schedule asks the instance.
         if self.of in FIELDS:
-            self.reads = (Ambient, TransferGrid, FIELDS[self.of][0])  # type: ignore[misc]
+            self.reads = (Fluid, TransferGrid, FIELDS[self.of][0])  # type: ignore[misc]
         if self.of in ("density", "liquid"):
             self.reads = (*self.reads, Position, Liquid)  # type: ignore[misc]
 
@@ -198,9 +198,9 @@ class SurfaceSystem(System):
     def _outside(self) -> float:
         if self.outside is not None:
             return self.outside
-        ambient = self.field(Ambient)
-        constant = {"density": ambient.reference_density, "temperature": ambient.reference_temperature}
-        return float(constant[self.of][0]) if self.of in constant else 0.0
+        if self.of not in ("density", "temperature"):
+            return 0.0
+        return float(self.world.dtype(getattr(self.field(Fluid), self.of)))
 
     def _limit(self, level: Level) -> float | None:
         if self.band is None:

@@ -89,7 +89,8 @@ def flight(thruster: type[System], first: bool, loads: bool = True) -> ef.World:
         ef.Body([2.0], np.eye(3)[None], [FREE], [0.0], [0.0]),
         ef.BallShape([0.1]),
     )
-    bodies = [ef.BodySystem(gravity=(0, 0, 0)), *([ef.LoadSystem()] if loads else [])]
+    world.set_fluid(gravity=(0, 0, 0))
+    bodies = [ef.BodySystem(), *([ef.LoadSystem()] if loads else [])]
     world.add_systems([thruster(), *bodies] if first else [*bodies, thruster()])
     return world
 

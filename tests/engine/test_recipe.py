@@ -164,7 +164,12 @@ def test_toml_json_and_python_give_the_same_world(tmp_path: Path) -> None:
 FULL = {
     "preset": "article",
     "world": {"dt": 0.05, "duration": 2.0, "seed": 7},
-    "fluid": {"viscosity": 0.01, "velocity": {"mollify": 1.0}, "diagnostics": {"every": 5}},
+    "fluid": {
+        "viscosity": 0.01,
+        "diffusion": {"rate": 0.02},
+        "velocity": {"mollify": 1.0},
+        "diagnostics": {"every": 5},
+    },
     "entity": [
         RING,
         {"kind": "tracers", "name": "smoke", "fills": "ring", "per_cell": 8},
@@ -229,9 +234,10 @@ def test_preset_article() -> None:
     assert velocity["mollify"] == 1.0  # the file's own, over the preset's 2
     assert parameters(world, ef.StretchSystem)["rate"] == 0.5
     assert parameters(world, ef.DiffusionSystem)["method"] == "index_space"
-    assert parameters(world, ef.DiffusionSystem)["viscosity"] == 0.01
+    assert parameters(world, ef.DiffusionSystem)["rate"] == 0.02
+    assert world.fluid[ef.Fluid].viscosity == 0.01
     assert world.options.integrator == "euler"
-    physical = WorldRecipe.from_tables({**FULL, "preset": "physical"}).build()
+    physical = WorldRecipe.from_tables({**FULL, "preset": "physical", "fluid": {"viscosity": 0.01}}).build()
     assert parameters(physical, ef.StretchSystem)["rate"] == 1.0
     assert physical.options.integrator == "rk2"
     over = WorldRecipe.from_tables({"preset": "article", "world": {"integrator": "rk4"}, "entity": [RING]})

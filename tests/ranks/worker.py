@@ -75,7 +75,7 @@ TREES = {
 DIFFUSION: dict[str, Any] = {
     "vortons": {"order": 4},
     "grid": {"radius": 1.5},
-    "cubic": {"method": "index_space"},
+    "cubic": {"method": "index_space", "rate": 1e-4},
 }
 
 
@@ -92,8 +92,9 @@ def two_clouds(how: str) -> ef.World:
     world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
     if how in DIFFUSION:
         world.attach("first", ef.Temperature(300.0 + np.arange(2500) % 7))
-        world.add_system(ef.DiffusionSystem(viscosity=1e-4, **DIFFUSION[how]))
-        world.add_systems([ef.AmbientSystem(law="ideal_gas"), ef.ThermalSystem(diffusivity=1e-4)])
+        world.set_fluid(viscosity=1e-4, law="ideal_gas")
+        world.add_system(ef.DiffusionSystem(**DIFFUSION[how]))
+        world.add_system(ef.ThermalSystem(diffusivity=1e-4))
     return world
 
 

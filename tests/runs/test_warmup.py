@@ -58,7 +58,7 @@ world.step(30)
 noted("drops_merge")
 world = ef.load("drop_oscillates", setting, "oil.spacing=0.0025")
 world.step(2)
-world.system(ef.SurfaceTensionSystem).surrounding = 900.0
+world.system(ef.SurfaceTensionSystem).liquid_density = 900.0
 world.step(2)
 noted("a drop in another liquid")
 print(json.dumps(report))

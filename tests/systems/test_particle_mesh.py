@@ -31,9 +31,9 @@ def loaded(
         ef.Density(draw.uniform(0.3, 3.0, count)), ef.Temperature(draw.uniform(250.0, 900.0, count)),
         ef.Species(*parts[:3]),
     )  # fmt: skip
+    world.set_fluid(density=1.0, **ambient)
     world.add_systems(
         [
-            ef.AmbientSystem(density=1.0, **ambient),
             ef.TransferSystem(kernel=kernel, cell=0.13 if apart else None),
         ]
     )
@@ -102,7 +102,8 @@ def test_lattice_of_equal_particles_gives_their_values_inside() -> None:
         "block", ef.Position(x), ef.Volume(np.full(1000, 1e-3)), ef.Density(np.full(1000, 2.0)),
         ef.Species(np.full(1000, 0.25)),
     )  # fmt: skip
-    world.add_systems([ef.AmbientSystem(density=1.0), ef.TransferSystem()])
+    world.set_fluid(density=1.0)
+    world.add_systems([ef.TransferSystem()])
     world.evaluate()
     inner = (slice(4, -4),) * 3
     np.testing.assert_allclose(world.fluid[ef.TransferGrid].spacing, 0.1, rtol=1e-12)
@@ -137,7 +138,8 @@ def test_tracers_take_what_is_where_they_are() -> None:
     places = [[0.4, 0.4, 0.4], [0.43, 0.37, 0.41], [0.0, 0.0, 9.0], [5.0, 5.0, -9.0]]
     world.spawn("dye", ef.Position(places))
     profile = [(-10.0, 1.5), (10.0, 0.5)]
-    world.add_systems([ef.AmbientSystem(density=1.0, density_profile=profile), ef.SamplingSystem()])
+    world.set_fluid(density=1.0, density_profile=profile)
+    world.add_systems([ef.SamplingSystem()])
     dye = world["dye"]
     np.testing.assert_allclose(dye[ef.Density].rho, [0.98, 0.9795, 0.55, 1.45], rtol=1e-12)
     world.evaluate()
@@ -203,7 +205,8 @@ def test_a_particle_very_far_away_makes_cells_large(kernel: str) -> None:
 
 def test_world_without_particles_has_ambient_fields() -> None:
     world = ef.World(precision="double")
-    world.add_systems([ef.AmbientSystem(density=1.1, temperature=290.0), ef.TransferSystem()])
+    world.set_fluid(density=1.1, temperature=290.0)
+    world.add_systems([ef.TransferSystem()])
     world.evaluate()
     assert (world.fluid[ef.DensityField].rho == 1.1).all()
     assert (world.fluid[ef.TemperatureField].T == 290.0).all()
@@ -215,7 +218,8 @@ def test_flat_population_shares_areas() -> None:
     x = np.stack(np.meshgrid(ticks, [0.0], ticks, indexing="ij"), axis=-1).reshape(-1, 3)
     world = ef.World(precision="double")
     world.spawn("sheet", ef.Position(x), ef.Volume(np.full(144, 0.01)), ef.Density(np.full(144, 3.0)))
-    world.add_systems([ef.AmbientSystem(density=1.0), ef.TransferSystem()])
+    world.set_fluid(density=1.0)
+    world.add_systems([ef.TransferSystem()])
     world.evaluate()
     field, grid = world.fluid[ef.DensityField], world.fluid[ef.TransferGrid]
     assert grid.flat.tolist() == [0, 1, 0]
@@ -235,7 +239,7 @@ def test_flat_population_shares_areas() -> None:
 )
 def test_ambients_that_make_no_sense(parameters: dict[str, Any], words: str) -> None:
     with pytest.raises(RecipeError, match=words):
-        ef.AmbientSystem(**parameters)
+        ef.World().set_fluid(**parameters)
 
 
 @pytest.mark.parametrize(
@@ -252,13 +256,14 @@ def test_ambients_that_make_no_sense(parameters: dict[str, Any], words: str) -> 
 def test_ambients_that_contradict_themselves(parameters: dict[str, Any], words: str) -> None:
     world = ef.World()
     with pytest.raises(RecipeError, match=words):
-        world.add_system(ef.AmbientSystem(**parameters))
+        world.set_fluid(**parameters)
 
 
 def test_a_liquid_that_would_have_no_density() -> None:
     world = ef.World(precision="double")
     world.spawn("hot", ef.Position(np.zeros((1, 3))), ef.Volume([1e-3]), ef.Temperature([9000.0]))
-    world.add_systems([ef.AmbientSystem(law="liquid", expansion=2e-4), ef.TransferSystem()])
+    world.set_fluid(law="liquid", expansion=2e-4)
+    world.add_systems([ef.TransferSystem()])
     with pytest.raises(
         ef.FluidError, match=r"a liquid at 9000 K has no density left with expansion = 0.0002"
     ):
@@ -279,9 +284,9 @@ def test_fields_are_filled_in_the_stages_that_read_them(gradient: str, fills: in
         ef.CoreRadius(np.full(n, 0.3)), ef.Volume(np.full(n, 1 / n)), ef.Density(np.full(n, 1.4)),
     )  # fmt: skip
     world.spawn("dye", ef.Position(draw.random((5, 3))))
+    world.set_fluid(density=1.2)
     world.add_systems(
         [
-            ef.AmbientSystem(density=1.2),
             ef.BaroclinicSystem(gradient=gradient),
             ef.SamplingSystem(take=("density",)),
             ef.AdvectionSystem(),

@@ -47,12 +47,13 @@ def run_systems(
 ) -> ef.BoundarySystem:
     """Velocity, motion and bodies without gravity, and the boundary condition."""
     system = ef.BoundarySystem(**boundary)
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
     world.add_systems(
         [
             ef.VelocitySystem(solver=solver),
             ef.StretchSystem(rate=0.5),
             ef.AdvectionSystem(),
-            ef.BodySystem(gravity=(0.0, 0.0, 0.0)),
+            ef.BodySystem(),
             ef.CollisionSystem(),
             *more,
             system,
@@ -98,8 +99,9 @@ def busy_world(boundary: str, precision: str = "single") -> ef.World:
         angular_velocity=(0.0, 1.0, 0.5),
     )
     room(world, "room", box(2.4, 2.4, 2.4))
+    world.set_fluid(viscosity=1e-3)
     run_systems(
-        world, ef.WindSystem(velocity=(0.2, 0.0, 0.1)), ef.DiffusionSystem(viscosity=1e-3),
+        world, ef.WindSystem(velocity=(0.2, 0.0, 0.1)), ef.DiffusionSystem(),
         boundary=boundary, panels_across=4, most=1000,
     )  # fmt: skip
     return world

@@ -40,9 +40,9 @@ def burning(
         fuel=0.1, core=0.08, volume=1e-4, strength_spread=(1e-5, 1e-5, 1e-5),
     )  # fmt: skip
     chosen = {"rate": 20.0, "activation": 600.0, "heat": 1e7, "flame_rate": 6.0, "flame_temperature": 2000.0}
+    world.set_fluid(law="ideal_gas")
     world.add_systems(
         [
-            ef.AmbientSystem(law="ideal_gas"),
             ef.VelocitySystem(),
             ef.StretchSystem(),
             ef.TransferSystem(kernel=kernel),

@@ -33,17 +33,17 @@ def busy_world(precision: str = "single") -> ef.World:
     world.attach("balls", ef.BodyHeat(500 * one, 5 * one, 20 * one, one / 300, 300 * one))
     solid(world, "block", box(0.4, 0.3, 0.2), center=(0.1, 0, -0.3), density=1.3, angular_velocity=(3, 4, 5))
     room(world, "room", box(2.0, 2.2, 2.4), angular_velocity=(0, 0.2, 0.1))
+    world.set_fluid(density=1.2, law="ideal_gas", temperature=300.0, viscosity=1e-3)
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", at="vortons", tracers="solver"),
             ef.StretchSystem(),
             ef.AdvectionSystem(),
-            ef.AmbientSystem(density=1.2, law="ideal_gas", temperature=300.0),
             ef.BaroclinicSystem(),
             ef.BodySystem(),
             ef.CollisionSystem(),
             ef.BuoyancySystem(),
-            ef.DragSystem(viscosity=1e-3, lift=0.3),
+            ef.DragSystem(lift=0.3),
             ef.ConductionSystem(reach=0.1),
             ef.ReactionSystem(tracer_mass=1e-4, angular="tracers"),
         ]

@@ -13,9 +13,15 @@ from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe
 Array = np.ndarray
 
 
-def body_world(dt: float = 1 / 60, precision: str = "double", **system: Any) -> ef.World:
+def body_world(
+    dt: float = 1 / 60,
+    precision: str = "double",
+    gravity: Any = (0.0, 0.0, -9.81),
+    **system: Any,
+) -> ef.World:
     """A world with a BodySystem."""
     world = ef.World(dt=dt, precision=precision, integrator="euler")
+    world.set_fluid(gravity=gravity)
     world.add_systems([ef.AdvectionSystem(), ef.BodySystem(**system)])
     return world
 

@@ -29,11 +29,11 @@ def test_momentum_over_a_thousand_ticks() -> None:
     world.add_system(ef.WindSystem(velocity=(0.3, 0.0, 0.1)))
     mass = 0.06
     ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=mass, v=[0.5, 0.2, 0.0])
+    world.set_fluid(density=1.2, viscosity=1e-2)
     world.add_systems(
         [
-            ef.AmbientSystem(density=1.2),
             ef.BuoyancySystem(),
-            ef.DragSystem(viscosity=1e-2),
+            ef.DragSystem(),
             ef.ReactionSystem(tracer_mass=2e-5, contact="sticking"),
         ]
     )

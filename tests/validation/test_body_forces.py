@@ -16,7 +16,7 @@ G = 9.81
 def afloat(dt: float = 0.02, gravity: float = G, **ambient: Any) -> ef.World:
     """A world with a BodySystem, and an ambient fluid of the given properties."""
     world = body_world(dt=dt, gravity=(0.0, 0.0, -gravity))
-    world.add_system(ef.AmbientSystem(gravity=(0.0, 0.0, -gravity), **ambient))
+    world.set_fluid(**ambient)
     return world
 
 
@@ -86,7 +86,8 @@ def test_between_two_layers(share: float, kind: str) -> None:
     world = afloat(dt=0.05, density=1000.0, density_profile=[[-1e-4, 1100.0], [1e-4, 1000.0]])
     shape = {"shape": "ball", "radius": 0.1} if kind == "ball" else box(0.2, 0.3, 0.15)
     body = solid(world, "body", shape, density=1000 + 100 * share, center=(0, 0, 0.05))
-    world.add_systems([ef.BuoyancySystem(), ef.DragSystem(viscosity=2e-3)])
+    world.set_fluid(viscosity=2e-3)
+    world.add_systems([ef.BuoyancySystem(), ef.DragSystem()])
     world.step(800)
     z = float(body[ef.Pose].x[0, 2])
     assert np.abs(body[ef.RigidMotion].v).max() < 1e-4
@@ -135,7 +136,8 @@ def test_stokes_settling() -> None:
     tau = (mass + 0.5 * mass * rho / 2500) / k
     world = afloat(dt=0.15 * tau, density=rho)
     ball = balls(world, "ball", [0, 0, 0], radius=radius, mass=mass)
-    world.add_systems([ef.BuoyancySystem(), ef.DragSystem(law="stokes", viscosity=nu)])
+    world.set_fluid(viscosity=nu)
+    world.add_systems([ef.BuoyancySystem(), ef.DragSystem(law="stokes")])
     limit = -2 * (2500 - rho) * G * radius**2 / (9 * rho * nu)
     for tick in range(1, 41):
         world.step()
@@ -159,7 +161,8 @@ def test_terminal_velocity_of_ten_cate(rho: float, mu: float, law: float, measur
     """
     world = afloat(dt=0.02, density=rho)
     ball = balls(world, "ball", [0, 0, 0], radius=7.5e-3, mass=1120 * 4 / 3 * np.pi * 7.5e-3**3)
-    world.add_systems([ef.BuoyancySystem(), ef.DragSystem(viscosity=mu / rho)])
+    world.set_fluid(viscosity=mu / rho)
+    world.add_systems([ef.BuoyancySystem(), ef.DragSystem()])
     world.step(400)
     speed = -ball[ef.RigidMotion].v[0, 2]
     assert abs(speed - law) < 0.01 * law
@@ -175,7 +178,8 @@ def test_drag_coefficients() -> None:
     for reynolds, wanted in table.items():
         world = afloat(dt=1e-6, gravity=0.0, density=1.0)
         ball = balls(world, "ball", [0, 0, 0], radius=0.5, mass=1.0, v=[reynolds * 1e-2, 0, 0])
-        world.add_systems([ef.DragSystem(viscosity=1e-2)])
+        world.set_fluid(viscosity=1e-2)
+        world.add_systems([ef.DragSystem()])
         world.step()
         w = reynolds * 1e-2
         found = -ball[ef.BodyLoad].force[0, 0] / (0.5 * np.pi * 0.25 * w * w)
@@ -187,7 +191,8 @@ def test_spin_decays_by_the_creeping_torque() -> None:
     world = afloat(dt=0.1, gravity=0.0, density=2.0)
     ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=1.0)
     ball[ef.RigidMotion].angular_velocity[0] = [1.0, -2.0, 3.0]
-    world.add_system(ef.DragSystem(viscosity=0.05))
+    world.set_fluid(viscosity=0.05)
+    world.add_system(ef.DragSystem())
     world.step(20)
     rate = 8 * np.pi * 2.0 * 0.05 * 0.2**3 / (0.4 * 0.2**2)
     assert np.allclose(
@@ -203,7 +208,8 @@ def test_spin_follows_the_vorticity() -> None:
     strength = np.tile([0, 0, 0.1], (121, 1))  # circulation 1 m^2/s
     world.spawn("tube", ef.Position(line), ef.Strength(strength), ef.CoreRadius(np.full(121, 0.5)))
     ball = balls(world, "ball", [0, 0, 0], radius=0.02, mass=4 / 3 * np.pi * 8e-6)
-    world.add_systems([ef.VelocitySystem(solver="direct", at="vortons"), ef.DragSystem(viscosity=0.05)])
+    world.set_fluid(viscosity=0.05)
+    world.add_systems([ef.VelocitySystem(solver="direct", at="vortons"), ef.DragSystem()])
     world.step(20)
     # A column of Winckelmans blobs has u_phi = Gamma/(2 pi) r (r^2 + 2 s^2)/(r^2 + s^2)^2, so omega/2 on the
     # axis is Gamma/(2 pi) 2/s^2.
@@ -221,7 +227,8 @@ def test_drag_is_relative_to_the_fluid() -> None:
     world.spawn("ring", ef.Position(ring), ef.Strength(swirl), ef.CoreRadius(np.full(64, 0.2)))
     ball = balls(world, "ball", [0, 0, 0], radius=0.01, mass=4 / 3 * np.pi * 1e-6)
     flow = ef.VelocitySystem(solver="direct", at="vortons")
-    world.add_systems([flow, ef.BuoyancySystem(), ef.DragSystem(law="stokes", viscosity=1.0)])
+    world.set_fluid(viscosity=1.0)
+    world.add_systems([flow, ef.BuoyancySystem(), ef.DragSystem(law="stokes")])
     world.step(10)
     there = world.velocity(ball[ef.Pose].x)[0]
     assert there[2] > 0.4  # Gamma/(2 R) = 1/2, less the core's share
@@ -298,7 +305,8 @@ def test_a_spinning_ball_curves() -> None:
         world = afloat(dt=1e-4, gravity=0.0, density=1.2)
         ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=0.1, v=[4.0, 0, 0])
         ball[ef.RigidMotion].angular_velocity[0] = angular_velocity
-        world.add_system(ef.DragSystem(viscosity=1e-3, lift=1.0))
+        world.set_fluid(viscosity=1e-3)
+        world.add_system(ef.DragSystem(lift=1.0))
         world.step()
         wanted = np.pi * 1.2 * 0.2**3 * 5.0 * 4.0 / 0.1 * 1e-4
         v = ball[ef.RigidMotion].v[0]

@@ -85,7 +85,8 @@ def spinning_ball(mass: float, ticks: int, density: float = 1.0) -> ef.World:
     ball[ef.RigidMotion].angular_velocity[0] = [0, 0, 5.0]
     shell(world, 0.3, 0.17, 1 / 18)
     boundary = ef.BoundarySystem(density=density)
-    world.add_systems([ef.VelocitySystem(), ef.BodySystem(gravity=(0.0, 0.0, 0.0)), boundary])
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
+    world.add_systems([ef.VelocitySystem(), ef.BodySystem(), boundary])
     world.step(ticks)
     return world
 
@@ -334,8 +335,8 @@ def test_plate_at_an_angle_is_lifted() -> None:
     world = empty_world(integrator="rk2")
     shape = {"shape": "plate", "thickness": 0.05}
     solid(world, "plate", shape, rotation=(0, 0.3, 0), motion="fixed")
-    viscosity = ef.DiffusionSystem(viscosity=2e-3)
-    run_systems(world, ef.WindSystem(velocity=WIND), viscosity, boundary="panels")
+    world.set_fluid(viscosity=2e-3)
+    run_systems(world, ef.WindSystem(velocity=WIND), ef.DiffusionSystem(), boundary="panels")
     world.step(30)
     start = np.array(world.diagnostics()["impulse"])
     world.step(42)
@@ -379,7 +380,8 @@ def test_wake_of_a_ball_lasts() -> None:
     ahead, to 2 %; behind, at the same distance on the axis, a fifth at least is missing.
     """
     world, _ = panelled_ball()
-    world.add_system(ef.DiffusionSystem(viscosity=5e-3))
+    world.set_fluid(viscosity=5e-3)
+    world.add_system(ef.DiffusionSystem())
     n, reach = directions(), []
     for _ in range(4):
         world.step(120)

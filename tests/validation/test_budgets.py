@@ -107,8 +107,9 @@ def test_budgets_add_up_to_the_change() -> None:
         ef.Volume(volume),
     )
     watch = ef.DiagnosticsSystem(budget=True, every=0)
+    world.set_fluid(viscosity=0.01)
     world.add_systems(
-        [watch, ef.VelocitySystem(), ef.StretchSystem(scheme="classical"), ef.DiffusionSystem(viscosity=0.01)]
+        [watch, ef.VelocitySystem(), ef.StretchSystem(scheme="classical"), ef.DiffusionSystem()]
     )
     world.add_systems([Leak(), ef.AdvectionSystem()])
     before = invariants(world)["strength"]
@@ -141,11 +142,12 @@ def test_every_system_declares_what_it_touches(at: str, method: str) -> None:
         )
         world.spawn("sparks", ef.Position(np.zeros((5, 3))), ef.InertialVelocity(np.ones((5, 3))), ef.Age)
         tap = ef.Emitter(name="tap", into="cloud", rate=100.0, strength=(0.0, 0.0, 0.01), core=0.3)
+        world.set_fluid(viscosity=1e-3)
         world.add_systems(
             [
                 ef.VelocitySystem(at=at, mollify=1.0),
                 ef.StretchSystem(scheme="mixed"),
-                ef.DiffusionSystem(viscosity=1e-3, method=method),
+                ef.DiffusionSystem(method=method, rate=1e-3 if method == "index_space" else 0.0),
                 ef.EmissionSystem(emitters=[tap]),
                 ef.AgeLimitSystem(seconds=0.05, on=("sparks",)),
                 ef.KillBoxSystem(low=(-0.9, -2.0, -2.0), high=(2.0, 2.0, 2.0), on=("cloud",)),

@@ -30,7 +30,8 @@ def cloud_world(
         "cloud", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * h)),
         ef.Volume(np.full(n, h**3)), ef.Density(rho),
     )  # fmt: skip
-    systems: list[ef.System] = [ef.AmbientSystem(density=1.0, gravity=(0, 0, -G))]
+    world.set_fluid(density=1.0, gravity=(0, 0, -G))
+    systems: list[ef.System] = []
     if velocity is not None:
         systems += [ef.VelocitySystem(**velocity), ef.StretchSystem()]
     world.add_systems([*systems, ef.BaroclinicSystem(**choices), ef.AdvectionSystem()])
@@ -131,9 +132,9 @@ def test_heavy_sinks_and_light_rises(excess: float, gradient: str) -> None:
 def test_gravity_along_the_gradient_or_no_gradient_generates_nothing() -> None:
     """B5: uniform ambient density, and a stratification along gravity, give exactly zero."""
     x = ball()
-    for rho, ambient in (
-        (np.ones(len(x)), ef.AmbientSystem(density=1.0)),
-        (None, ef.AmbientSystem(density=1.0, density_profile=[(-1.0, 1.5), (1.0, 0.5)])),
+    for rho, profile in (
+        (np.ones(len(x)), None),
+        (None, [(-1.0, 1.5), (1.0, 0.5)]),
     ):
         world, n = ef.World(dt=0.1, precision="double"), len(x)
         tables = [ef.Density(rho)] if rho is not None else []
@@ -141,7 +142,8 @@ def test_gravity_along_the_gradient_or_no_gradient_generates_nothing() -> None:
             "cloud", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.15)),
             ef.Volume(np.full(n, 1e-3)), *tables,
         )  # fmt: skip
-        world.add_systems([ambient, ef.BaroclinicSystem(), ef.AdvectionSystem()])
+        world.set_fluid(density=1.0, density_profile=profile)
+        world.add_systems([ef.BaroclinicSystem(), ef.AdvectionSystem()])
         world.step(3)
         assert (world["cloud"][ef.Strength].alpha == 0.0).all()
 
@@ -155,8 +157,8 @@ def flat_world(gravity: tuple[float, float, float], gradient: str) -> ef.World:
         "disc", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.075)),
         ef.Volume(np.full(n, 0.0025)), ef.Density(1 + 0.1 * np.exp(-(x**2).sum(axis=1) / 0.02)),
     )  # fmt: skip
-    ambient = ef.AmbientSystem(density=1.0, gravity=gravity)
-    world.add_systems([ambient, ef.BaroclinicSystem(dimension=2, gradient=gradient), ef.AdvectionSystem()])
+    world.set_fluid(density=1.0, gravity=gravity)
+    world.add_systems([ef.BaroclinicSystem(dimension=2, gradient=gradient), ef.AdvectionSystem()])
     world.step()
     return world
 
@@ -199,7 +201,8 @@ def test_buoyant_vortex_ring() -> None:
     volume = ring[ef.Volume].volume
     omega = np.linalg.norm(ring[ef.Strength].alpha, axis=1) / volume
     world.attach("ring", ef.Density(1 - 0.04 * omega / omega.max()))
-    world.add_systems([ef.AmbientSystem(density=1.0, gravity=(0, 0, -G)), ef.BaroclinicSystem()])
+    world.set_fluid(density=1.0, gravity=(0, 0, -G))
+    world.add_systems([ef.BaroclinicSystem()])
     buoyancy = G * (1 - ring[ef.Density].rho) @ volume
 
     def circulation_and_radius() -> tuple[float, float]:

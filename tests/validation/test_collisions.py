@@ -35,9 +35,8 @@ def empty_world(precision: str = "double", dt: float = 0.1) -> ef.World:
 def run_systems(world: ef.World, **collision: Any) -> ef.CollisionSystem:
     """Give the world its systems once bodies and particles are there."""
     system = ef.CollisionSystem(**collision)
-    world.add_systems(
-        [ef.AdvectionSystem(), ef.InertiaSystem(), ef.BodySystem(gravity=(0.0, 0.0, 0.0)), system]
-    )
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
+    world.add_systems([ef.AdvectionSystem(), ef.InertiaSystem(), ef.BodySystem(), system])
     return system
 
 

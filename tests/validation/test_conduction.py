@@ -64,7 +64,8 @@ def test_energy_is_kept(precision: str) -> None:
     world.attach("block", ef.BodyHeat([290.0], [50.0], [25.0]))
     room(world, "room", box(2, 2, 2))
     world.attach("room", ef.BodyHeat([400.0], [900.0], [10.0]))
-    world.add_systems([ef.AmbientSystem(density=RHO), ef.CollisionSystem(), ef.ConductionSystem(reach=0.1)])
+    world.set_fluid(density=RHO)
+    world.add_systems([ef.CollisionSystem(), ef.ConductionSystem(reach=0.1)])
     before, former = energy(world), [heat.T[0] for (heat,) in world.query(ef.BodyHeat)]
     world.step(1000 if precision == "double" else 200)
     assert abs(energy(world) - before) < (1e-12 if precision == "double" else 1e-7) * before
@@ -83,7 +84,8 @@ def test_a_body_relaxes_exponentially(dt: float, n: int) -> None:
     whole = 4 / 3 * np.pi * (0.7**3 - 0.5**3)
     gas(world, around(np.random.default_rng(2), n, 0.5, 0.1999), whole / n, 300.0)
     ball = hot_ball(world, 600.0, 200.0, 15.0)
-    world.add_systems([ef.AmbientSystem(density=RHO), ef.ConductionSystem(reach=0.2)])
+    world.set_fluid(density=RHO)
+    world.add_systems([ef.ConductionSystem(reach=0.2)])
     store = RHO * CP * whole
     rate = 15.0 * 4 * np.pi * 0.25 * (1 / 200 + 1 / store)
     world.step(round(10 / dt))
@@ -103,7 +105,8 @@ def test_few_particles_take_their_share() -> None:
         world = body_world(dt=0.01)
         gas(world, around(np.random.default_rng(3), 50, 0.5, 0.19), 0.1 * layer / 50, 300.0)
         ball = hot_ball(world, 600.0, 1e6, 15.0)
-        world.add_systems([ef.AmbientSystem(density=RHO), ef.ConductionSystem(reach=0.2, open_air=open_air)])
+        world.set_fluid(density=RHO)
+        world.add_systems([ef.ConductionSystem(reach=0.2, open_air=open_air)])
         world.step(100)
         pace = 15.0 * np.pi / (RHO * CP * layer)
         warmth = world["gas"][ef.Temperature].T.mean() - 300
@@ -120,7 +123,8 @@ def test_temperatures_stay_between() -> None:
     draw = np.random.default_rng(4)
     gas(world, around(draw, 500, 0.5, 0.1), 1e-3, draw.uniform(250, 350, 500))
     ball = hot_ball(world, 900.0, 100.0, 50.0)
-    world.add_systems([ef.AmbientSystem(density=RHO), ef.ConductionSystem(reach=0.2)])
+    world.set_fluid(density=RHO)
+    world.add_systems([ef.ConductionSystem(reach=0.2)])
     before = energy(world)
     world.step()
     mean = before / (100 + RHO * CP * 0.5)
@@ -136,7 +140,8 @@ def test_only_what_is_near_conducts() -> None:
     hot_ball(world, 400.0, 1e3, 100.0)
     other = balls(world, "other", [1.5, 0, 0], radius=0.6, motion="fixed")
     world.attach("other", ef.BodyHeat([200.0], [1e3], [100.0]))
-    world.add_systems([ef.AmbientSystem(density=RHO), ef.ConductionSystem(reach=0.2)])
+    world.set_fluid(density=RHO)
+    world.add_systems([ef.ConductionSystem(reach=0.2)])
     world.step()
     T = world["gas"][ef.Temperature].T
     assert T[0] > 300 and T[3] == 300
@@ -154,10 +159,10 @@ def test_hot_ball_starts_a_plume() -> None:
     draw = np.random.default_rng(5)
     gas(world, around(draw, 800, 0.3, 0.15), 2e-4, 300.0)
     ball = hot_ball(world, 600.0, 1e6, 30.0, radius=0.3)
+    world.set_fluid(density=RHO, temperature=300.0, law="ideal_gas")
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", at="vortons"),
-            ef.AmbientSystem(density=RHO, temperature=300.0, law="ideal_gas"),
             ef.BaroclinicSystem(),
             ef.ThermalSystem(),
             ef.CollisionSystem(),
@@ -181,9 +186,9 @@ def test_balloon_heated_by_gas_rises() -> None:
     gas(world, around(np.random.default_rng(6), 500, 0.2, 0.3), 1e-3, 400.0)
     ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=1.02 * cold)
     world.attach("ball", ef.BodyHeat([300.0], [1.0], [30.0], expansion=[1 / 300]))
+    world.set_fluid(density=RHO)
     world.add_systems(
         [
-            ef.AmbientSystem(density=RHO),
             ef.BuoyancySystem(local=False),
             ef.DragSystem(),
             ef.ConductionSystem(reach=0.1),

@@ -54,8 +54,9 @@ def test_lamb_oseen() -> None:
     """
     h, viscosity, time = 1 / 8, 0.25, 1.0
     x, alpha, area = vortex_2d(h, 7.0)
-    system = ef.DiffusionSystem(viscosity=viscosity, order=4, dimension=2)
+    system = ef.DiffusionSystem(order=4, dimension=2)
     world = diffusing(x, alpha, 1.5 * h, area, system, dt=time / 40, integrator="rk2", debug=False)
+    world.set_fluid(viscosity=viscosity)
     world.step(40)
     gamma = world["gas"][ef.Strength].alpha[:, 2]
     spread = 1.0 + 2 * viscosity * world.time
@@ -81,8 +82,9 @@ def test_exchange_keeps_strength_and_impulse(order: int, method: str) -> None:
     distances of variance eps^2/2 per axis, so 1e-12 gets there.
     """
     x, alpha, volume = swirl_blob(1.0, 13.0)
-    system = ef.DiffusionSystem(viscosity=0.5, order=order)
+    system = ef.DiffusionSystem(order=order)
     world = diffusing(x, alpha, 1.5, volume, system, dt=0.05, integrator=method, debug=False)
+    world.set_fluid(viscosity=0.5)
     before = invariants(world)
     world.step(2)
     after = invariants(world)
@@ -108,7 +110,8 @@ def test_exchange_keeps_strength_of_scattered_vortons() -> None:
         ef.CoreRadius(draw.uniform(0.2, 0.4, n)),
         ef.Volume(draw.uniform(0.01, 0.02, n)),
     )
-    world.add_systems([ef.DiffusionSystem(viscosity=0.05), ef.AdvectionSystem()])
+    world.set_fluid(viscosity=0.05)
+    world.add_systems([ef.DiffusionSystem(), ef.AdvectionSystem()])
     world.step(5)
     after = world["gas"][ef.Strength].alpha
     assert np.abs(after.sum(axis=0) - alpha.sum(axis=0)).max() < 1e-13 * np.abs(alpha).sum()
@@ -117,8 +120,9 @@ def test_exchange_keeps_strength_of_scattered_vortons() -> None:
 
 def test_core_spreading_keeps_strength_and_impulse_of_a_ring() -> None:
     """Case 22, core spreading: a ring that widens and slows keeps both to 1e-10 (it has no stretch)."""
-    spreading = ef.DiffusionSystem(viscosity=2e-3, method="core_spreading")
+    spreading = ef.DiffusionSystem(method="core_spreading")
     world = world_of(ring(100, 0.15), spreading, dt=0.05, integrator="rk3")
+    world.set_fluid(viscosity=2e-3)
     before = invariants(world)
     world.step(40)
     after = invariants(world)
@@ -133,11 +137,12 @@ def test_core_spreading_is_exact_in_time(integrator: str) -> None:
     """Case 32: sigma^2 = sigma0^2 + 2 nu t to 1e-12, since it is the square that is integrated."""
     world = world_of(
         (np.zeros((1, 3)), np.array([[0.0, 0.0, 0.01]]), np.array([0.2])),
-        ef.DiffusionSystem(viscosity=0.03, method="core_spreading"),
+        ef.DiffusionSystem(method="core_spreading"),
         dt=0.1,
         integrator=integrator,
         debug=True,
     )
+    world.set_fluid(viscosity=0.03)
     world.step(25)
     expected = math.sqrt(0.2**2 + 2 * 0.03 * 2.5)
     assert world["vortex0"][ef.CoreRadius].sigma[0] == pytest.approx(expected, rel=1e-12)
@@ -152,10 +157,11 @@ def decay(length: float, time: float, viscosity: float, cells: float, **system: 
         alpha * length**3 / time,
         1.5 * length / cells,
         volume * length**3,
-        ef.DiffusionSystem(viscosity=viscosity, **system),
+        ef.DiffusionSystem(**system),
         dt=time * 0.02,
         integrator="rk2",
     )
+    world.set_fluid(viscosity=viscosity)
     world.step(8)
     return world["gas"][ef.Strength].alpha / (np.abs(alpha).max() * length**3 / time)
 
@@ -192,11 +198,12 @@ def test_viscosity_does_not_depend_on_the_spacing(cells: float) -> None:
         alpha,
         1.5 / cells,
         volume,
-        ef.DiffusionSystem(viscosity=0.2),
+        ef.DiffusionSystem(),
         dt=0.05,
         integrator="rk2",
         debug=False,
     )
+    world.set_fluid(viscosity=0.2)
     start = second_moment(x, alpha)
     world.step(4)
     grown = second_moment(x, world["gas"][ef.Strength].alpha) - start

@@ -14,11 +14,11 @@ PLATE = {"shape": "plate", "length": 0.2, "width": 0.2, "thickness": 0.01}
 NEEDLE = {"shape": "cylinder", "radius": 5e-4, "height": 2e-2, "sides": 12}
 
 
-def in_water(dt: float, precision: str = "double", **drag: Any) -> ef.World:
+def in_water(dt: float, precision: str = "double", viscosity: float = 0.0, **drag: Any) -> ef.World:
     """A world without gravity, of water, in which bodies displace and are braked."""
     world = body_world(dt=dt, precision=precision, gravity=(0.0, 0.0, 0.0))
-    ambient = ef.AmbientSystem(gravity=(0.0, 0.0, 0.0), density=1000.0)
-    world.add_systems([ambient, ef.BuoyancySystem(), ef.DragSystem(**drag)])
+    world.set_fluid(density=1000.0, viscosity=viscosity)
+    world.add_systems([ef.BuoyancySystem(), ef.DragSystem(**drag)])
     return world
 
 

@@ -62,7 +62,8 @@ def test_fractions_stay_fractions(rate: float, oxygen: str) -> None:
 def test_heat_is_divided_by_the_heat_capacity() -> None:
     """Case 73, trap 6: c_p (T - T_0) = Q (Y_0 - Y) at every tick; all burnt: T_0 + Q Y_0 / c_p, 1e-12."""
     cp, heat, fuel = 1005.0, 4e6, np.linspace(0.0, 0.2, 40)
-    world = parcels(ef.CombustionSystem(rate=50.0, activation=600.0, heat=heat, heat_capacity=cp), fuel=fuel)
+    world = parcels(ef.CombustionSystem(rate=50.0, activation=600.0, heat=heat), fuel=fuel)
+    world.set_fluid(heat_capacity=cp)
     for _ in range(40):
         world.step()
         T, left = world["parcels"][ef.Temperature].T, world["parcels"][ef.Species].fuel
@@ -88,12 +89,10 @@ def test_semenov_threshold() -> None:
     base = np.exp(-act / around) * rise * act / (loss * around**2)
     fuel = np.array([0.90, 0.98, 1.02, 1.10]) / 2
     world = parcels(
-        ef.AmbientSystem(temperature=around),
-        ef.CombustionSystem(
-            rate=2 * critical / base, activation=act, heat=rise, heat_capacity=1.0, flame_rate=0.0
-        ),
+        ef.CombustionSystem(rate=2 * critical / base, activation=act, heat=rise, flame_rate=0.0),
         ef.CoolingSystem(rate=loss), fuel=fuel, T=around, dt=0.01, count=4,
     )  # fmt: skip
+    world.set_fluid(temperature=around, heat_capacity=1.0)
     world.step(3000)
     parcel = world["parcels"]
     theta = (parcel[ef.Temperature].T - around) * act / around**2

@@ -11,32 +11,35 @@ from flows import lattice
 from scipy.integrate import solve_ivp
 
 import ecs_fluid as ef
-from ecs_fluid.systems.ambient import density_of, temperature_of
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
+from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_of
 from ecs_fluid.systems.thermal import cooled
 
 
-def still_world(x: np.ndarray, T: np.ndarray, h: float, *systems: ef.System, **options: object) -> ef.World:
+def still_world(
+    x: np.ndarray, T: np.ndarray, h: float, *systems: ef.System, law: str = "none", **options: object
+) -> ef.World:
     """Vortons without strength on a lattice of spacing h, with cores of 1.5 h and a temperature."""
     world, n = ef.World(**{"dt": 0.05, "precision": "double", **options}), len(x)
     world.spawn(
         "air", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * h)),
         ef.Volume(np.full(n, h**3)), ef.Temperature(T), ef.Density(np.ones(n)),
     )  # fmt: skip
+    world.set_fluid(law=law)
     world.add_systems([*systems, ef.AdvectionSystem()])
     return world
 
 
-GASES = {
-    "ideal_gas": ef.AmbientSystem(law="ideal_gas", density=1.2, temperature=300.0),
-    "liquid": ef.AmbientSystem(law="liquid", density=998.0, temperature=293.0, expansion=2e-4),
+GASES: dict[str, dict[str, float]] = {
+    "ideal_gas": {"density": 1.2, "temperature": 300.0},
+    "liquid": {"density": 998.0, "temperature": 293.0, "expansion": 2e-4},
 }
 
 
-def state(law: str) -> object:
+def state(law: str) -> FluidAtRest:
     world = ef.World(precision="double")
-    parameters = GASES[law].parameters.model_dump()
-    return world.add_system(ef.AmbientSystem(**parameters)).present()
+    world.set_fluid(law=law, **GASES[law])
+    return fluid_at_rest(world)
 
 
 @pytest.mark.parametrize("law", GASES)
@@ -63,8 +66,9 @@ def test_density_follows_temperature_at_the_end_of_every_tick() -> None:
     x = lattice((-0.2,) * 3, (0.2,) * 3, 0.1)
     emitter = ef.Emitter(name="hot", into="air", rate=40.0, temperature=700.0, core=0.1)
     world = still_world(
-        x, np.linspace(280.0, 600.0, len(x)), 0.1, ef.AmbientSystem(law="ideal_gas"),
+        x, np.linspace(280.0, 600.0, len(x)), 0.1,
         ef.ThermalSystem(diffusivity=1e-3), ef.CoolingSystem(rate=1.0), ef.EmissionSystem(emitters=[emitter]),
+        law="ideal_gas",
     )  # fmt: skip
     for _ in range(4):
         rho, T = world["air"][ef.Density].rho, world["air"][ef.Temperature].T
@@ -184,9 +188,10 @@ def test_energy_books_balance() -> None:
         ef.CoreRadius(np.full(n, 0.2)), ef.Volume(volume), ef.Temperature(draw.uniform(300, 800, n)),
         ef.Species(0.5 * draw.random(n)),
     )  # fmt: skip
+    world.set_fluid(heat_capacity=cp)
     world.add_systems(
         [
-            ef.CombustionSystem(rate=20.0, activation=1000.0, heat=heat, heat_capacity=cp),
+            ef.CombustionSystem(rate=20.0, activation=1000.0, heat=heat),
             ef.ThermalSystem(diffusivity=0.02, species_diffusivity=0.01),
             ef.AdvectionSystem(),
         ]
@@ -208,8 +213,8 @@ def test_hot_gas_rises_and_cold_gas_falls() -> None:
     x = lattice((-0.3,) * 3, (0.3,) * 3, 0.1)
     for T, sign in ((360.0, 1), (250.0, -1)):
         world = still_world(
-            x, np.full(len(x), T), 0.1, ef.AmbientSystem(law="ideal_gas"), ef.VelocitySystem(),
-            ef.ThermalSystem(), ef.BaroclinicSystem(),
+            x, np.full(len(x), T), 0.1, ef.VelocitySystem(),
+            ef.ThermalSystem(), ef.BaroclinicSystem(), law="ideal_gas",
         )  # fmt: skip
         world.step(5)
         assert sign * (world["air"][ef.Position].x[:, 2].mean() - x[:, 2].mean()) > 0.005

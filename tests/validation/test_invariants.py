@@ -131,11 +131,12 @@ def test_exchange_takes_energy_at_twice_nu_enstrophy() -> None:
         ef.CoreRadius(np.full(len(x), 0.75)),
         ef.Volume(volume),
     )
+    world.set_fluid(viscosity=viscosity)
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", kernel="gaussian"),
             ef.StretchSystem(),
-            ef.DiffusionSystem(viscosity=viscosity, order=4),
+            ef.DiffusionSystem(order=4),
             ef.AdvectionSystem(),
         ]
     )
@@ -157,10 +158,11 @@ def test_core_spreading_takes_the_share_of_one_of_two_cores() -> None:
     viscosity = 0.05
     world = world_of(
         blobs,
-        ef.DiffusionSystem(viscosity=viscosity, method="core_spreading"),
+        ef.DiffusionSystem(method="core_spreading"),
         velocity={"kernel": "gaussian"},
         dt=0.05,
     )
+    world.set_fluid(viscosity=viscosity)
     lost, dissipated = viscous_budget(world, viscosity, 4)
     assert lost == pytest.approx(dissipated / 2, rel=1e-3)
 
@@ -168,7 +170,8 @@ def test_core_spreading_takes_the_share_of_one_of_two_cores() -> None:
 def test_viscosity_slows_a_flow_without_touching_its_impulse() -> None:
     """Cases 20, 22 on moving rings: core spreading lowers the energy, the impulse stays (case 18: 1e-6)."""
     options: dict[str, Any] = {"dt": 0.02, "integrator": "rk3", "stretch": "classical"}
-    world = world_of(skew_rings(), ef.DiffusionSystem(viscosity=2e-3, method="core_spreading"), **options)
+    world = world_of(skew_rings(), ef.DiffusionSystem(method="core_spreading"), **options)
+    world.set_fluid(viscosity=2e-3)
     start = invariants(world)
     energies = [world.diagnostics()["energy"]]
     for _ in range(6):

@@ -32,13 +32,14 @@ def layer(
 ) -> ef.BoundarySystem:
     """All systems of a flow past bodies with a resolved layer."""
     system = ef.BoundarySystem(boundary="layer", lattice=lattice, **boundary)
+    world.set_fluid(gravity=(0.0, 0.0, 0.0), viscosity=viscosity)
     world.add_systems(
         [
             ef.VelocitySystem(solver=solver),
             ef.StretchSystem(),
             ef.AdvectionSystem(),
-            ef.BodySystem(gravity=(0.0, 0.0, 0.0)),
-            ef.DiffusionSystem(viscosity=viscosity),
+            ef.BodySystem(),
+            ef.DiffusionSystem(),
             *more,
             system,
         ]

@@ -45,11 +45,12 @@ def inclined_rings() -> ef.World:
     """
     world = ef.World(dt=0.1, integrator="rk3", precision="double")
     world.spawn("rings", *filled())
+    world.set_fluid(viscosity=1 / REYNOLDS)
     world.add_systems(
         [
             ef.VelocitySystem(kernel="gaussian"),
             ef.StretchSystem(),
-            ef.DiffusionSystem(viscosity=1 / REYNOLDS, order=4),
+            ef.DiffusionSystem(order=4),
             remesh(every=4),
             ef.AdvectionSystem(),
         ]

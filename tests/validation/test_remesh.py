@@ -273,11 +273,12 @@ def remeshed_run(threads: int) -> ef.World:
     for number, (x, alpha, sigma) in enumerate(skew_rings()):
         tables = ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma), ef.Volume(np.full(100, 2e-3))
         world.spawn(f"vortex{number}", *tables)
+    world.set_fluid(viscosity=1e-3)
     world.add_systems(
         [
             ef.VelocitySystem(),
             ef.StretchSystem(),
-            ef.DiffusionSystem(viscosity=1e-3),
+            ef.DiffusionSystem(),
             ef.ReformulationSystem(),
             ef.SubfilterSystem(),
             ef.AlignmentSystem(rate=1.0),

@@ -29,6 +29,7 @@ def tank(
 ) -> tuple[ef.World, ef.SphSystem]:
     """Liquid in a box with a corner at the origin, or in free space; pressure alone keeps it in."""
     world = ef.World(dt=dt, integrator="euler", precision=parameters.pop("precision", "single"))
+    world.set_fluid(gravity=parameters.pop("gravity", (0.0, 0.0, -9.81)))
     if size is not None:
         shape = {"shape": "box", "size": size}
         ContainerRecipe(name="tank", shape=shape, center=tuple(s / 2 for s in size)).build(world)
@@ -259,11 +260,12 @@ def fallen_drop(kind: str) -> float:
         FluidBlock(name="drop", agitation=1e-3, **drop).build(world)
     else:
         LiquidRecipe(name="drop", vortons=kind == "hybrid", **drop).build(world)
-    systems: list[ef.System] = [ef.AmbientSystem(density=1.0, gravity=(0, 0, -10)), ef.AdvectionSystem()]
+    world.set_fluid(density=1.0, gravity=(0, 0, -10))
+    systems: list[ef.System] = [ef.AdvectionSystem()]
     if kind != "liquid":
         systems += [ef.VelocitySystem(solver="direct", at="vortons"), ef.BaroclinicSystem(model="full")]
     if kind != "vortons":
-        systems.append(ef.SphSystem(surrounding=1.0, sound_speed=40.0))
+        systems.append(ef.SphSystem(surrounded=True, sound_speed=40.0))
     world.add_systems(systems)
     world.step(40)
     x = places(world, "drop")

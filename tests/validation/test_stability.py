@@ -108,7 +108,8 @@ def still_lattice(dt: float, viscosity: float, order: int, alpha: np.ndarray | N
     world = ef.World(dt=dt, integrator="euler", precision="double")
     one = np.ones(len(x))
     world.spawn("gas", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(1.5 * one), ef.Volume(one))
-    world.add_system(ef.DiffusionSystem(viscosity=viscosity, order=order))
+    world.set_fluid(viscosity=viscosity)
+    world.add_system(ef.DiffusionSystem(order=order))
     world.add_system(ef.AdvectionSystem())
     return world
 

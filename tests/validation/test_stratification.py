@@ -67,16 +67,16 @@ def plane(columns: int, rows: int, spacing: float, z0: float) -> np.ndarray:
 def march(
     x: np.ndarray, rho: np.ndarray, spacing: float, dt: float, ambient: dict, **lattice: int
 ) -> ef.World:
-    """A world of the plane, with the shipped AmbientSystem, BaroclinicSystem and AdvectionSystem."""
+    """A world of the plane, with the shipped BaroclinicSystem and AdvectionSystem."""
     world = ef.World(dt=dt, integrator="rk4", precision="double")
     n = len(x)
     world.spawn(
         "plane", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * spacing)),
         ef.Volume(np.full(n, spacing**2)), ef.Density(rho),
     )  # fmt: skip
+    world.set_fluid(**ambient)
     world.add_systems(
         [
-            ef.AmbientSystem(**ambient),
             PeriodicPlane(spacing=spacing, **lattice),
             ef.BaroclinicSystem(dimension=2),
             ef.AdvectionSystem(),
@@ -195,9 +195,9 @@ def test_stratified_fluid_at_rest_stays_at_rest(profile: str, gradient: str, mod
         "cloud", ef.Position(x), ef.Strength(np.zeros((500, 3))), ef.CoreRadius(np.full(500, 0.4)),
         ef.Volume(np.full(500, 8 / 500)),
     )  # fmt: skip
+    world.set_fluid(**PROFILES[profile])
     world.add_systems(
         [
-            ef.AmbientSystem(**PROFILES[profile]),
             ef.VelocitySystem(),
             ef.BaroclinicSystem(gradient=gradient, model=model),
             ef.AdvectionSystem(),

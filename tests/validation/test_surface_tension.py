@@ -36,10 +36,13 @@ def drop_world(
     cells: float,
     drops: tuple[Drop, ...] = (Drop(),),
     dt: float = 1e-4,
+    outside: float = 1.0,
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
     **tension: object,
 ) -> ef.World:
     """Drops of 1 m radius with `cells` grid cells in it, s = 1 N/m and rho = 1 kg/m^3: s / (rho R^3) is 1."""
     world = ef.World(dt=dt, precision="double")
+    world.set_fluid(density=outside, gravity=gravity)
     Drops(name="oil", spacing=1.0 / cells, drops=drops).build(world)
     world.add_systems(
         [
@@ -47,7 +50,7 @@ def drop_world(
             ef.StretchSystem(),
             ef.AdvectionSystem(),
             ef.SurfaceSystem(of="flow", carried=True, mesh=False),
-            ef.SurfaceTensionSystem(**{"surface_tension": 1.0, "density": 1.0, "on": "oil"} | tension),
+            ef.SurfaceTensionSystem(**{"surface_tension": 1.0, "liquid_density": 1.0, "on": "oil"} | tension),
         ]
     )
     return world
@@ -148,9 +151,7 @@ def test_frequency_tends_to_lambs(n: int, outside: float) -> None:
     """From the very first acceleration: the error is of first order in the spacing, and its straight line
     through 6 and 12 cells per radius ends at Lamb's frequency to 3 % (-1.0, -0.5, -0.1 and +2.0 %
     measured)."""
-    coarse, fine = (
-        first_frequency(cells, n, surrounding=outside) / lamb(n, 1.0, outside) for cells in (6, 12)
-    )
+    coarse, fine = (first_frequency(cells, n, outside=outside) / lamb(n, 1.0, outside) for cells in (6, 12))
     assert 0.6 < coarse < fine < 1.0
     assert 2.0 * fine - coarse == pytest.approx(1.0, abs=0.03)
     if outside == 1.0:
@@ -212,7 +213,7 @@ def test_heavy_drops_fall_and_light_ones_rise(inside: float) -> None:
     (+0.04 % and +1.7 % measured), and the liquid moves as a whole."""
     found = []
     for cells in (12.0, 16.0):
-        world = drop_world(cells, density=inside, surrounding=1.0, gravity=(0.0, 0.0, -1.0))
+        world = drop_world(cells, liquid_density=inside, gravity=(0.0, 0.0, -1.0))
         world.step()
         u = world.velocity(0.5 * directions())
         assert np.abs(u[:, :2]).max() < 0.01 * np.abs(u[:, 2]).max()
@@ -261,7 +262,7 @@ def test_same_bits_for_threads_and_after_a_restart() -> None:
         "out = []\n"
         "for threads in (1, 2, 4, 8):\n"
         "    numba.set_num_threads(threads)\n"
-        "    w = drop_world(4.0, (Drop(amplitude=0.2),), dt=0.02, surrounding=3.0)\n"
+        "    w = drop_world(4.0, (Drop(amplitude=0.2),), dt=0.02, outside=3.0)\n"
         "    w.step(2)\n    file = os.path.join(tempfile.mkdtemp(), 'c.npz')\n"
         "    w.save(file)\n    w.step(2)\n"
         "    again = ef.resume(file)\n    again.step(2)\n"
@@ -288,7 +289,7 @@ def test_mistakes() -> None:
     world.add_system(ef.RemeshSystem())
     with pytest.raises(FluidError, match="RemeshSystem would make the vortons of 'oil' a second time"):
         world.step()
-    world = drop_world(6.0, surrounding=0.5)
+    world = drop_world(6.0, outside=0.5)
     world.add_system(ef.BaroclinicSystem())
     with pytest.raises(FluidError, match="both make vorticity of the jump of density"):
         world.step()

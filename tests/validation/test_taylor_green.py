@@ -34,7 +34,8 @@ def test_decay() -> None:
         ef.CoreRadius(np.full(len(x), 1.5 * h)),
         ef.Volume(np.full(len(x), h**2)),
     )
-    world.add_system(ef.DiffusionSystem(viscosity=viscosity, order=4, dimension=2))
+    world.set_fluid(viscosity=viscosity)
+    world.add_system(ef.DiffusionSystem(order=4, dimension=2))
     world.add_system(ef.AdvectionSystem())
     world.step(20)
     inside = np.abs(x[:, :2]).max(axis=1) < math.pi / 2

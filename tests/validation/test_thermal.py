@@ -26,12 +26,12 @@ def thermal(gravity_until: float = 1e9, seed: int = 1) -> ef.World:
     )  # fmt: skip
     keys = [(0.0, [0.0, 0.0, -G]), (gravity_until, [0.0, 0.0, 0.0])]
     gravity = ef.Keyed(keys=keys, between="step")
+    world.set_fluid(density=1.0, gravity=gravity, viscosity=2e-3)
     world.add_systems(
         [
-            ef.AmbientSystem(density=1.0, gravity=gravity),
             ef.VelocitySystem(solver="tree", at="grid"),
             ef.StretchSystem(),
-            ef.DiffusionSystem(viscosity=2e-3, method="core_spreading"),
+            ef.DiffusionSystem(method="core_spreading"),
             ef.BaroclinicSystem(),
             ef.AdvectionSystem(),
         ]

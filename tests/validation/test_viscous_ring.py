@@ -63,7 +63,8 @@ def test_viscous_ring() -> None:
         precision="single",
     )
     world.attach("vortex0", ef.Volume(np.full(len(x), spacing**3)))
-    world.add_system(ef.DiffusionSystem(viscosity=VISCOSITY))
+    world.set_fluid(viscosity=VISCOSITY)
+    world.add_system(ef.DiffusionSystem())
     impulse = invariants(world)["impulse"][2]
     heights = [0.0]
     for half in range(5):

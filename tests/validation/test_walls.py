@@ -28,11 +28,11 @@ def filled(walls: str, gradient: str = "neighbours", tilt: float = 0.0) -> tuple
         ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.15)),
         ef.Volume(np.full(n, 1e-3)), ef.Density(1100 - 200 * x[:, 2]),
     )  # fmt: skip
+    world.set_fluid(density=1000.0)
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", at="vortons"),
             ef.AdvectionSystem(),
-            ef.AmbientSystem(density=1000.0),
             ef.BodySystem(),
             ef.BaroclinicSystem(walls=walls, gradient=gradient),
         ]
@@ -94,7 +94,7 @@ def test_gradient_of_neighbours_at_walls_and_free_edges(along: tuple[float, floa
     for walls in ("mirror", "none"):
         world, _ = filled(walls)
         world["water"][ef.Density].rho[...] = 1100.0
-        world.system(ef.AmbientSystem).gravity = along  # type: ignore[union-attr]
+        world.set_fluid(gravity=along)
         world.evaluate()
         # V grad(rho) cross g / rho_0, in kg/m^4.
         found = np.linalg.norm(world["water"][ef.StrengthRate].dalpha, axis=1) * 1000 / (1e-3 * 9.81)
@@ -120,11 +120,11 @@ def test_gradient_of_a_linear_ball() -> None:
         ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.15)),
         ef.Volume(np.full(n, 1e-3)), ef.Density(1000 + x[:, 0]),
     )  # fmt: skip
+    world.set_fluid(density=1000.0)
     world.add_systems(
         [
             ef.VelocitySystem(solver="direct", at="vortons"),
             ef.AdvectionSystem(),
-            ef.AmbientSystem(density=1000.0),
             ef.BaroclinicSystem(gradient="neighbours"),
         ]
     )

@@ -57,11 +57,12 @@ def busy_world(solver: str, at: str, precision: str, integrator: str, count: int
         strength_spread=(0.01, 0.01, 0.01),
         core=0.2,
     )
+    world.set_fluid(viscosity=1e-3)
     world.add_systems(
         [
             ef.VelocitySystem(solver=solver, at=at, mollify=1.0),
             ef.StretchSystem(),
-            ef.DiffusionSystem(viscosity=1e-3),
+            ef.DiffusionSystem(),
             ef.EmissionSystem(emitters=[emitter]),
             ef.AgeLimitSystem(seconds=0.05, on=("smoke",)),
             ef.DiagnosticsSystem(every=2, jerk=True),

@@ -114,7 +114,7 @@ def emitted(ticks: int = 2, ambient: dict | None = None, **given: Any) -> ef.Wor
                 **given,
             }
         ],
-        system=[{"kind": "ambient", "density": 1.2, **(ambient or {})}],
+        fluid=ambient or {},
     )
     world = ef.load(recipe)
     world.step(ticks)
@@ -139,8 +139,8 @@ def test_without_values_particles_are_ambient() -> None:
     world = ef.World(dt=0.1, precision="double")
     world.spawn("puff", ef.Position, ef.Density, ef.Temperature, ef.Species)
     tap = ef.Emitter(name="tap", into="puff", rate=100.0, spread=(1.0, 1.0, 2.0))
-    ambient = ef.AmbientSystem(density_profile=[(-2.0, 1.4), (2.0, 1.0)])
-    world.add_systems([ambient, ef.EmissionSystem(emitters=[tap])])
+    world.set_fluid(density_profile=[(-2.0, 1.4), (2.0, 1.0)])
+    world.add_system(ef.EmissionSystem(emitters=[tap]))
     world.step(2)
     puff = world["puff"]
     np.testing.assert_allclose(puff[ef.Density].rho, 1.2 - 0.1 * puff[ef.Position].x[:, 2], rtol=1e-12)

@@ -99,9 +99,9 @@ def test_a_world_with_liquid_gets_its_system() -> None:
     assert system is not None and system.hydrostatic == ("water",)
     # It moves by its own velocity once: no InertiaSystem moves it a second time.
     assert world.system(ef.InertiaSystem) is None
-    tables["system"] = [{"kind": "sph", "viscosity": 1e-3}]
+    tables["system"] = [{"kind": "sph", "liquid_viscosity": 1e-3}]
     system = WorldRecipe.from_tables(tables).build().system(ef.SphSystem)
-    assert system is not None and system.viscosity == 1e-3 and system.hydrostatic == ("water",)
+    assert system is not None and system.liquid_viscosity == 1e-3 and system.hydrostatic == ("water",)
 
 
 def test_thin_liquid_is_told() -> None:

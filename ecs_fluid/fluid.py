@@ -1,0 +1,170 @@
+"""What the fluid is: the constants that all systems share, in one component of the world's `fluid` entity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self, TypedDict
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from ecs_fluid.component import Array, Component, column
+from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
+from ecs_fluid.system import Settings
+from ecs_fluid.validation_errors import validated
+
+Law = Literal["none", "ideal_gas", "liquid"]
+LAWS = {"none": 0, "ideal_gas": 1, "liquid": 2}
+"""Codes of the equations of state."""
+
+
+class Fluid(Component, per_row=False):
+    """The fluid of a world, gravity, and how the fluid at rest is layered; `World.set_fluid` fills it.
+
+    ``law`` is the code of the equation of state in `LAWS`. Gravity has values at increasing times, linear
+    between them, or (``gravity_steps`` = 1) each until the next. Profiles have rows [height z, value], none
+    where one value holds at all heights. Always in double precision, whatever that of the world.
+    """
+
+    density: Array = column("kg/m^3", kind="double")
+    viscosity: Array = column("m^2/s", kind="double")
+    temperature: Array = column("K", kind="double")
+    heat_capacity: Array = column("J/(kg K)", kind="double")
+    law: Array = column("1", kind="int")
+    expansion: Array = column("1/K", kind="double")
+    gravity: Array = column("m/s^2", shape=(None, 3), kind="double")
+    gravity_times: Array = column("s", shape=(None,), kind="double")
+    gravity_steps: Array = column("1", kind="int")
+    density_profile: Array = column("m, kg/m^3", shape=(None, 2), kind="double")
+    temperature_profile: Array = column("m, K", shape=(None, 2), kind="double")
+
+
+def _rising(keys: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    if any(b <= a for (a, _), (b, _) in pairwise(keys)):
+        raise ValueError("the heights must increase")
+    for height, value in keys:
+        if value <= 0:
+            raise ValueError(f"{value:g} at the height {height:g} m; values above 0 are needed")
+    return keys
+
+
+Profile = Annotated[list[tuple[float, float]], Field(min_length=1), AfterValidator(_rising)]
+
+
+class FluidOptions(Settings):
+    """The fluid, gravity, and how the fluid at rest is layered: air at rest unless told otherwise.
+
+    Equation of state (`law`), at constant pressure: ideal_gas: rho T = `density` `temperature`, so that the
+    expansion coefficient -(1/rho) d(rho)/dT is +1/T; liquid: rho = `density` (1 - `expansion`
+    (T - `temperature`)); none: temperature leaves the density as it is.
+
+    A profile is a list of [height m, value], linear between and constant beyond; density_profile gives the
+    stratification directly, temperature_profile by the equation of state. Fluid at rest at its own height
+    generates no vorticity, whatever the profile. Source: Fluid Simulation for Video Games, parts 8 and 10
+    (which prints the expansion coefficient without its sign).
+    """
+
+    density: float = Field(default=1.2, gt=0, le=1e6, description="density, kg/m^3")
+    viscosity: float = Field(default=0.0, ge=0, le=1e6, description="kinematic viscosity, m^2/s")
+    temperature: float = Field(default=300.0, gt=0, le=1e6, description="temperature, K")
+    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
+    gravity: KeyedVector = Field(
+        default=(0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time"
+    )
+    law: Law = Field(default="none", description="equation of state")
+    expansion: float = Field(default=2.1e-4, ge=0, le=1, description="expansion coefficient of a liquid, 1/K")
+    density_profile: Profile | None = Field(
+        default=None, description="density over height, [[m, kg/m^3], ...]"
+    )
+    temperature_profile: Profile | None = Field(
+        default=None, description="temperature over height, [[m, K], ...]"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.density_profile is not None and self.temperature_profile is not None:
+            raise ValueError("density_profile and temperature_profile are both given; one is allowed")
+        if self.temperature_profile is not None and self.law == "none":
+            raise ValueError(
+                "temperature_profile needs an equation of state; law = 'ideal_gas' or 'liquid' is needed"
+            )
+        profile = self.density_profile is not None or self.temperature_profile is not None
+        if profile and any(pull[0] or pull[1] for pull in key_values(self.gravity)):
+            raise ValueError(
+                f"gravity {self.gravity} with a profile over the height z; gravity along z is needed"
+            )
+        return self
+
+
+class FluidKeywords(TypedDict, total=False):
+    """The fields of FluidOptions as keywords of World.set_fluid, for editors and type checkers."""
+
+    density: float
+    viscosity: float
+    temperature: float
+    heat_capacity: float
+    gravity: Sequence[float] | Keyed
+    law: Law
+    expansion: float
+    density_profile: Sequence[Sequence[float]] | None
+    temperature_profile: Sequence[Sequence[float]] | None
+
+
+def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
+    """The fluid of `table` (air where that is None) with the fields of FluidOptions that are `given`.
+
+    Raises RecipeError for a value that is not allowed, or that contradicts another one.
+    """
+    before = {} if table is None else dict(options_of(table))
+    options: FluidOptions = validated(FluidOptions, {**before, **given}, place)
+    gravity = options.gravity
+    keys = gravity.keys if isinstance(gravity, Keyed) else [(0.0, list(gravity))]
+    return Fluid(
+        density=options.density,
+        viscosity=options.viscosity,
+        temperature=options.temperature,
+        heat_capacity=options.heat_capacity,
+        law=LAWS[options.law],
+        expansion=options.expansion,
+        gravity=np.array([value for _, value in keys], np.float64),
+        gravity_times=np.array([time for time, _ in keys], np.float64),
+        gravity_steps=int(isinstance(gravity, Keyed) and gravity.between == "step"),
+        density_profile=np.array(options.density_profile or np.zeros((0, 2))),
+        temperature_profile=np.array(options.temperature_profile or np.zeros((0, 2))),
+    )
+
+
+def options_of(table: Fluid) -> FluidOptions:
+    """The options that make this table."""
+    law: Any = next(name for name, code in LAWS.items() if code == table.law)
+    return FluidOptions.model_construct(
+        density=float(table.density),
+        viscosity=float(table.viscosity),
+        temperature=float(table.temperature),
+        heat_capacity=float(table.heat_capacity),
+        gravity=_gravity(table),
+        law=law,
+        expansion=float(table.expansion),
+        density_profile=table.density_profile.tolist() or None,
+        temperature_profile=table.temperature_profile.tolist() or None,
+    )
+
+
+def _gravity(table: Fluid) -> Any:
+    if len(table.gravity) == 1:
+        return tuple(table.gravity[0].tolist())
+    keys = list(zip(table.gravity_times.tolist(), table.gravity.tolist(), strict=True))
+    return Keyed.model_construct(keys=keys, between="step" if table.gravity_steps else "linear")
+
+
+def gravity_at(table: Fluid, time: float) -> Array:
+    """Gravity (3,) m/s^2 at `time` s."""
+    return value_at(_gravity(table), time)
+
+
+def key_values(parameter: Any) -> list[Any]:
+    """All values that a constant or keyed parameter takes at its keys; none for None."""
+    if isinstance(parameter, Keyed):
+        return [value for _, value in parameter.keys]
+    return [] if parameter is None else [parameter]

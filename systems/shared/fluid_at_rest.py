@@ -1,0 +1,124 @@
+"""The fluid at rest: density and temperature at each height, by the equation of state."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.system import System
+from ecs_fluid.world import World
+
+
+class FluidAtRest(NamedTuple):
+    """Constants of the fluid at the present time, in the precision of the world.
+
+    gravity: (3,) m/s^2. law: code of the equation of state. density, temperature: of the fluid itself,
+    kg/m^3 and K. expansion: 1/K. densities, temperatures: (values, heights m), each of at least one value.
+    """
+
+    gravity: Array
+    law: int
+    density: Any
+    temperature: Any
+    expansion: Any
+    densities: tuple[Array, Array]
+    temperatures: tuple[Array, Array]
+
+    @property
+    def layered(self) -> bool:
+        """Whether density or temperature change with the height."""
+        return len(self.densities[0]) + len(self.temperatures[0]) > 2
+
+
+def fluid_at_rest(world: World) -> FluidAtRest:
+    """The world's fluid at the present time."""
+    table, number = world.fluid[Fluid], world.dtype
+    density, temperature, expansion = (
+        number(value) for value in (table.density, table.temperature, table.expansion)
+    )
+
+    def layers(profile: Array, constant: Any) -> tuple[Array, Array]:
+        rows = profile if len(profile) else np.array([[0.0, constant]])
+        return rows[:, 1].astype(number), rows[:, 0].astype(number)
+
+    return FluidAtRest(
+        world.gravity.astype(number), int(table.law), density, temperature, expansion,
+        layers(table.density_profile, table.density),
+        layers(table.temperature_profile, table.temperature),
+    )  # fmt: skip
+
+
+def density_of(fluid: FluidAtRest, temperature: Array) -> Array:
+    """Density (n,) kg/m^3 at a temperature (n,) K by the equation of state.
+
+    Raises FluidError where a liquid would have no density left.
+    """
+    if fluid.law == LAWS["ideal_gas"]:
+        return np.asarray(fluid.density * fluid.temperature / temperature)
+    if fluid.law == LAWS["liquid"]:
+        rho = fluid.density * (1 - fluid.expansion * (temperature - fluid.temperature))
+        if len(rho) and not (rho > 0).all():
+            hot = float(temperature.max())
+            raise FluidError(
+                f"a liquid at {hot:g} K has no density left with expansion = {fluid.expansion:g} 1/K; "
+                "use a smaller expansion, or law = 'ideal_gas'"
+            )
+        return np.asarray(rho)
+    return np.full_like(temperature, fluid.density)
+
+
+def temperature_of(fluid: FluidAtRest, density: Array) -> Array:
+    """Temperature (n,) K at a density (n,) kg/m^3: the inverse of `density_of`."""
+    if fluid.law == LAWS["ideal_gas"]:
+        return np.asarray(fluid.density * fluid.temperature / density)
+    if fluid.law == LAWS["liquid"] and fluid.expansion > 0:
+        return np.asarray(fluid.temperature + (1 - density / fluid.density) / fluid.expansion)
+    return np.full_like(density, fluid.temperature)
+
+
+def temperature_at(fluid: FluidAtRest, z: Array) -> Array:
+    """Temperature (n,) K of the fluid at rest at heights z (n,) m."""
+    if len(fluid.densities[0]) > 1 and fluid.law != LAWS["none"]:
+        return temperature_of(fluid, density_at(fluid, z))
+    return _interpolated(z, *fluid.temperatures)
+
+
+def density_at(fluid: FluidAtRest, z: Array) -> Array:
+    """Density (n,) kg/m^3 of the fluid at rest at heights z (n,) m."""
+    if len(fluid.temperatures[0]) > 1:
+        return density_of(fluid, _interpolated(z, *fluid.temperatures))
+    return _interpolated(z, *fluid.densities)
+
+
+def density_slope(fluid: FluidAtRest, z: Array) -> Array:
+    """Derivative (n,) kg/m^4 of the density at rest along z, by a centred difference over 1e-3 m."""
+    step = z.dtype.type(1e-3)
+    return np.asarray((density_at(fluid, z + step) - density_at(fluid, z - step)) / (2 * step))
+
+
+def _interpolated(z: Array, values: Array, heights: Array) -> Array:
+    if len(values) == 1:
+        return np.full_like(z, values[0])
+    return np.interp(z, heights, values).astype(z.dtype)
+
+
+def own_or_fluids(system: System, name: str) -> float:
+    """The constant that the system was told, or (None) that of the fluid."""
+    own = getattr(system, name)
+    return float(getattr(system.field(Fluid), name) if own is None else own)
+
+
+def constant_lint(system: System, world: World, name: str) -> list[str]:
+    """Lint of a system that was told another value of a constant than the fluid has."""
+    own, fluids = getattr(system, name), float(getattr(world.fluid[Fluid], name))
+    if own is None or own == fluids:
+        return []
+    unit = Fluid.columns[name].unit
+    return [
+        f"{type(system).__name__} has {name} = {own:g} {unit}, the fluid {fluids:g} {unit}; leave it out "
+        f"there to have the fluid's"
+    ]
