@@ -7,7 +7,7 @@ of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in
         '''A puff of vortons.'''
         radius: float = Field(default=1.0, gt=0, description="radius, m")
 
-        def build(self, world: World) -> None: ...
+        def spawn(self, world: World) -> None: ...
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from ecs_fluid.errors import RecipeError, StorageError
+from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.plugins import import_path, kind_of, without_kind
 from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import NAME, nearest, shown, validated
@@ -42,6 +43,10 @@ class Recipe(Settings):
     """Describes one entity (or a few that belong together) and makes it in a world."""
 
     name: Name
+    component: tuple[dict[str, Any], ...] = Field(
+        default=(),
+        description="further components of its rows, such as Temperature or your own: {kind = ..., columns}",
+    )
     kind: ClassVar[str] = "recipe"
     registry: ClassVar[dict[str, type[Recipe]]] = {}
 
@@ -53,13 +58,32 @@ class Recipe(Settings):
         if not cls.__name__.startswith("_"):
             Recipe.registry[cls.kind] = cls
 
+    @property
+    def holder(self) -> str:
+        """Name of the entity that gets the rows, and the further components."""
+        return self.name
+
     def table(self) -> dict[str, Any]:
         """Plain data of the ``[[entity]]`` table that `entity_recipe` turns into this recipe again."""
-        return {"kind": self.kind, **self.model_dump(mode="json", exclude_none=True)}
+        unused = None if self.component else {"component"}
+        try:
+            plain = self.model_dump(mode="json", exclude_none=True, exclude=unused)
+        except ValueError as error:
+            raise RecipeError(
+                f"[[entity]] {self.name!r}: a parameter is not plain data ({error}); "
+                "numbers, text, lists and tables are allowed"
+            ) from None
+        return {"kind": self.kind, **plain}
 
     def build(self, world: World) -> None:
-        """Make the entity in `world`."""
-        raise RecipeError(f"the recipe kind {self.kind!r} has no build(self, world) method")
+        """Make the entity in `world`: its rows, and then its further components."""
+        self.spawn(world)
+        for number, table in enumerate(self.component, start=1):
+            attach(world, self.holder, table, f"[[entity.component]] {number}")
+
+    def spawn(self, world: World) -> None:
+        """Make the rows in `world`; what a recipe of your own has to have."""
+        raise RecipeError(f"the recipe kind {self.kind!r} has no spawn(self, world) method")
 
     def systems(self) -> Iterable[System]:
         """Systems without which what `build` makes would not live; those of [fluid] are in every world.
@@ -84,6 +108,8 @@ def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
     if isinstance(name, str):
         place = f"{place} {shown(name)}"
     recipe: Recipe = validated(kind, without_kind(table), place)
+    for number, item in enumerate(recipe.component, start=1):
+        component_of(item, f"{place}: [[entity.component]] {number}", allow_code)
     return recipe
 
 

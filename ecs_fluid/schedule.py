@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ecs_fluid.component import Component
@@ -48,32 +48,33 @@ class Schedule:
         return [system for phase in PHASES for system in self.phases[phase]]
 
     def __str__(self) -> str:
-        head = ("phase", "system", "reads", "writes", "last ms")
-        rows = [head]
-        for phase in PHASES:
-            for system in self.phases[phase]:
-                touched = [kind.__name__ for kind in system.writes]
-                touched += [f"+{kind.__name__}" for kind in system.adds]
-                reads = [kind.__name__ for kind in system.reads]
-                reads += [f"({kind.__name__})" for kind in system.may_read]
-                if system.integrates:
-                    reads, touched = ["every rate"], ["every state with a rate"]
-                last = self.timings.get(id(system), Timing()).last
-                rows.append(
-                    (
-                        phase,
-                        type(system).__name__,
-                        ", ".join(reads) or "-",
-                        ", ".join(touched) or "-",
-                        f"{1e3 * last:.3f}",
-                    )
-                )
-        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
-        ]
-        lines.insert(1, "  ".join("-" * width for width in widths))
-        return "\n".join(line.rstrip() for line in lines)
+        rows = [("phase", "system", "reads", "writes", "last ms")]
+        for phase, system in self._phased():
+            touched = [kind.__name__ for kind in system.writes]
+            touched += [f"+{kind.__name__}" for kind in system.adds]
+            reads = [kind.__name__ for kind in system.reads]
+            if system.integrates:
+                reads, touched = ["every rate"], ["every state with a rate"]
+            last = self.timings.get(id(system), Timing()).last
+            listed = ", ".join(reads) or "-", ", ".join(touched) or "-"
+            rows.append((phase, type(system).__name__, *listed, f"{1e3 * last:.3f}"))
+        return _table(rows)
+
+    def summary(self) -> str:
+        """A table of the systems in running order, each with what it computes in a line."""
+        named = [(phase, type(system).__name__, system.summary()) for phase, system in self._phased()]
+        return _table([("phase", "system", "computes"), *named])
+
+    def _phased(self) -> Iterator[tuple[str, System]]:
+        return ((phase, system) for phase in PHASES for system in self.phases[phase])
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text as columns, the first of them underlined."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def build(systems: Iterable[System]) -> Schedule:

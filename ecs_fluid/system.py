@@ -164,6 +164,13 @@ class System(esper.Processor):
             value = getattr(self.parameters, name)
         object.__setattr__(self, name, value)
 
+    @classmethod
+    def summary(cls) -> str:
+        """What it computes: the first line of its docstring, or of that of the nearest class that has one."""
+        texts = (vars(base).get("__doc__") for base in cls.__mro__ if base is not System)
+        text = next((text for text in texts if text), "")
+        return text.strip().partition("\n")[0].removesuffix(".")
+
     @property
     def world(self) -> World:
         """The world this system was added to."""

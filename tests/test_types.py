@@ -38,7 +38,7 @@ MISTAKES = {6, 8, 9, 11, 12, 15}
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the programs of README and docs, one with mistakes, and an environment beside them.
 
-    The environment has ecs_fluid installed as README says, and what it needs from the one that runs the tests.
+    The environment has ecs_fluid installed as README says, and what it needs from the one that runs tests.
     """
     folder = tmp_path_factory.mktemp("types")
     copied_tree(folder / "tree")

@@ -163,7 +163,7 @@ class BodyRecipe(_Placed):
     def _motion(self) -> str:
         return self.motion
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the body."""
         if isinstance(self.shape, Ball):
             radius = self.shape.radius
@@ -209,7 +209,7 @@ class ContainerRecipe(_Placed):
         still = not (self._keyed() or any(self.velocity) or any(self.angular_velocity))
         return "fixed" if still else "scripted"
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the container; without heat its mass is of no consequence, since nothing moves it."""
         hull = self.shape.hull()
         self._spawn(world, hull.center, self.mass or 1.0, np.eye(3), *_hull_tables(hull, True))
@@ -275,7 +275,7 @@ class Spheres(Recipe):
         """What moves bodies, and what keeps particles out of them."""
         return [BodySystem(), CollisionSystem()]
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the balls."""
         centers, edge = self._places()
         rows = len(centers)

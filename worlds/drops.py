@@ -11,7 +11,8 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.system import Settings
+from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.worlds.parameters import Direction, Length, Point, refuse_above
 
 if TYPE_CHECKING:
@@ -105,11 +106,11 @@ class Drop(Settings):
 class Drops(Recipe):
     """Drops: attaches their SignedDistance to the fluid, on a cubic grid with room around.
 
-    Give the world the systems `surface` (of = "flow", carried = true) and, with `on` the name of this entity,
-    `surface_tension`. The entity holds the vortons of the surface. A drop with a `velocity` V starts with the
-    sheet of strength 3/2 V cross n, which moves the liquid of a ball by V everywhere and what is around as if
-    the ball were solid: the flow that a sudden push leaves. Drops that touch or overlap are one drop from the
-    start. One such entity is allowed in a world.
+    A SurfaceSystem that comes with it lets the flow carry it. Give the world the system `surface_tension`,
+    with `on` the name of this entity, which holds the vortons of the surface. A drop with a `velocity` V
+    starts with the sheet of strength 3/2 V cross n, which moves the liquid of a ball by V everywhere and what
+    is around as if the ball were solid: the flow that a sudden push leaves. Drops that touch or overlap are
+    one drop from the start. One such entity is allowed in a world.
     """
 
     kind: ClassVar[str] = "drops"
@@ -126,7 +127,7 @@ class Drops(Recipe):
             )
         return self
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Attach the distance, and make the entity of the surface's vortons."""
         if SignedDistance in world.fluid:
             raise RecipeError("the world has a surface already; put all drops into one entity")
@@ -154,6 +155,10 @@ class Drops(Recipe):
             CoreRadius(np.full(count, OVERLAP * self.spacing)),
             Volume(np.full(count, self.spacing**3)),
         )
+
+    def systems(self) -> list[System]:
+        """What lets the flow carry the surface."""
+        return [SurfaceSystem(of="flow", carried=True)]
 
     def _sheet(self, distances: list[Array]) -> Array:
         """Strengths (px, py, pz, 3) m^3/s that move the drops: the curl of 3/2 V in each.

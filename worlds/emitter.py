@@ -70,7 +70,12 @@ class EmitterRecipe(Recipe, Emitter):
                     )
         return self
 
-    def build(self, world: World) -> None:
+    @property
+    def holder(self) -> str:
+        """The population that receives the particles."""
+        return self.into
+
+    def spawn(self, world: World) -> None:
         """Make the population that receives the particles, unless it is there already."""
         kinds = POPULATIONS[self.population] + self._carried()
         if self.into in world:

@@ -78,7 +78,7 @@ class FluidBlock(Recipe):
         assert region is not None
         return region
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         x, edge = self._places(world)
         volume = float(np.prod(edge[edge > 0]))

@@ -55,7 +55,7 @@ class HillVortex(Recipe):
             )
         return self
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         ball = 4 / 3 * np.pi * (self.radius / self.spacing) ** 3
         refuse_above(MOST_VORTONS, ball, "vortons", "use a larger spacing")

@@ -48,7 +48,7 @@ class JetRing(Recipe):
     center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the puff, m")
     axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons: circles through the cells of a meridian plane, with exact cell integrals."""
         across = max(int(np.ceil(self.thickness / self.spacing - 1e-6)), 1)
         along = max(int(np.ceil(2 * self.half_length / self.spacing - 1e-6)), 1)

@@ -69,7 +69,7 @@ class LiquidRecipe(Recipe):
             raise ValueError("box has no volume; every size must be above 0")
         return self
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the particles."""
         x, volume = self._places(world)
         if self.jitter:

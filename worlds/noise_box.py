@@ -54,7 +54,7 @@ class NoiseBox(Recipe):
             raise ValueError(f"size {list(self.size)} m has no area; at most one size may be 0")
         return self
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons, in lattice order with the last axis fastest."""
         size = np.array(self.size)
         cells = np.maximum(np.ceil(size / self.spacing - 1e-6), 1)

@@ -85,7 +85,7 @@ class Tracers(Recipe):
     def _region(self) -> Region | None:
         return self.box or self.slab or self.sphere or self.torus
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the tracers."""
         if self.fills is not None:
             x = self._filling(world, self.fills)

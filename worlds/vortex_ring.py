@@ -90,7 +90,7 @@ class VortexRing(Recipe):
     def _laid(self) -> tuple[int, float, float]:
         return layers(self.profile, self.core, self.spacing, self.overlap, self.blobs)
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         around = max(2 * np.pi * self.radius / self.spacing, 8)
         cells = (2 * self._laid[0] - 1) ** 2

@@ -78,7 +78,7 @@ class VortexSheet(Recipe):
         nx, ny, nz = (max(int(np.ceil(size / self.spacing - 1e-6)), 1) for size in sizes)
         return nx, ny, nz
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         nx, ny, nz = self._cells()
         refuse_above(MOST_VORTONS, float(nx) * ny * nz, "vortons", "use a larger spacing")

@@ -78,7 +78,7 @@ class VortexTube(Recipe):
             )
         return self
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         count = layers(self.profile, self.core, self.spacing, self.overlap, self.blobs)[0]
         along = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1)

@@ -54,7 +54,7 @@ class VortonsFromArrays(Recipe):
     )
     offset: Point = Field(default=(0.0, 0.0, 0.0), description="added to all positions, m")
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Read the file and spawn the vortons."""
         path = data_file(self.file)
         table = {LABELS.get(key, key): array for key, array in self._table(path).items()}

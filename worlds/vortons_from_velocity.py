@@ -67,7 +67,7 @@ class VortonsFromVelocity(Recipe):
             raise ValueError("a velocity is needed: formulas ux, uy, uz or a file")
         return self
 
-    def build(self, world: World) -> None:
+    def spawn(self, world: World) -> None:
         """Sample or read the field, take its curl and spawn the vortons."""
         u, origin, edge = self._sampled() if self.file is None else self._read(self.file)
         omega = curl_of_cells(u, edge).reshape(-1, 3)

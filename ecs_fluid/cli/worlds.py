@@ -9,6 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ecs_fluid.cli import app, err, out
+from ecs_fluid.errors import FluidError
+from ecs_fluid.validation_errors import nearest
 
 Settings = Annotated[
     tuple[str, ...],
@@ -20,13 +22,37 @@ AllowCode = Annotated[
 
 
 @app.command
-def worlds() -> None:
-    """List the worlds that come with the package."""
-    from ecs_fluid.worlds.world_recipe import describe, shipped
+def worlds(
+    world: str | None = None,
+    /,
+    *,
+    schedule: Annotated[bool, Parameter(negative="")] = False,
+    set_: Settings = (),
+    allow_code: AllowCode = False,
+) -> None:
+    """List the worlds that come with the package; print the file of one of them, to start from.
 
-    width = max(len(name) for name in shipped())
-    for name, path in shipped().items():
-        out.print(f"{name:<{width}}  {describe(path)}", markup=False)
+    Args:
+        world: name of a shipped world; with --schedule a world file too
+        schedule: print its systems instead, in running order, with what each computes
+    """
+    from ecs_fluid.worlds.world_recipe import describe, read, shipped
+
+    found = shipped()
+    if schedule:
+        if world is None:
+            raise FluidError("--schedule: the name of a world, or a world file, is needed before it")
+        made = read(world, set_, allow_code).build()
+        stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""
+        out.print(f"a tick of {world}, {made.dt:.6g} s{stages}:\n\n{made.schedule.summary()}", markup=False)
+    elif world is None:
+        width = max(len(name) for name in found)
+        for name, path in found.items():
+            out.print(f"{name:<{width}}  {describe(path)}", markup=False)
+    elif world in found:
+        print(found[world].read_text(encoding="utf-8"), end="")
+    else:
+        raise FluidError(f"there is no shipped world {world!r}; {nearest(world, found)}")
 
 
 @app.command

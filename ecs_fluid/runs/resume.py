@@ -48,6 +48,9 @@ def _check_meta(meta: dict[str, Any], path: Any) -> None:
     for item in meta["entities"]:
         plain = all(isinstance(name, str) for name in item["components"])
         needs(plain, f"a component of entity {item['name'][:60]!r} is not named by text")
+    classes = meta.get("classes", {})
+    needs(isinstance(classes, dict), "the list of component classes is no table")
+    needs(all(isinstance(item, str) for item in classes.values()), "a class is not named by text")
     history = meta.get("history")
     needs(isinstance(history, list), "the list of records is missing")
     needs(all(isinstance(record, dict) for record in history or ()), "one of its records is not a table")
@@ -57,8 +60,8 @@ def _check_meta(meta: dict[str, Any], path: Any) -> None:
 def resume(path: Any, allow_code: bool = False) -> World:
     """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
 
-    Classes of your own systems and components must be imported before; with `allow_code` the modules of
-    systems are imported by the name that the checkpoint holds, which runs their code.
+    Classes of your own systems and components must be imported before; with `allow_code` their modules are
+    imported by the names that the checkpoint holds, which runs their code.
 
     Raises:
         StorageError: the file is missing, damaged, of another version, or needs a class that is not loaded.
@@ -95,6 +98,8 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
         strays: list[tuple[type[Component], str, Array]] = []
         for name in item["components"]:
             kind = Component.registry.get(name)
+            if kind is None and allow_code and name in meta.get("classes", {}):
+                kind = imported(meta["classes"][name], str(path), Component)
             if kind is None:
                 raise StorageError(
                     f"{path} needs the component {name!r}, which is not loaded; import its module first"

@@ -1,0 +1,70 @@
+"""Components that a world file gives to an entity beside those of its recipe: ``[[entity.component]]``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import RecipeError
+from ecs_fluid.plugins import kind_of, without_kind
+from ecs_fluid.validation_errors import nearest, shown
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+CARRIED = "ecs_fluid.components.particles"
+"""Module of the components that go by their name alone."""
+
+
+def component_of(table: Any, place: str, allow_code: bool = False) -> type[Component]:
+    """The class that a table names; all its columns are known, and none is missing.
+
+    What particles carry goes by its name, ``kind = "Temperature"``. Tables of bodies, liquids and grids
+    are not among them: their rows refer to one another, so recipes and systems make them.
+    """
+    known = {
+        name: kind
+        for name, kind in Component.registry.items()
+        if kind.__module__ == CARRIED and not kind.derived
+    }
+    kind = kind_of(table, place, Component, known, allow_code)
+    columns, place = without_kind(table), f"{place} {shown(table['kind'])}"
+    for name in columns:
+        if name not in kind.columns:
+            raise RecipeError(f"{place}: unknown column {name!r}; {nearest(name, kind.columns)}")
+    for name, column in kind.columns.items():
+        if name not in columns and column.default is None:
+            raise RecipeError(f"{place}: the column {name!r} is missing; its unit is {column.unit}")
+    return kind
+
+
+def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None:
+    """Give an entity the component of a table; a value is that of all rows, or a list of one per row.
+
+    Raises:
+        RecipeError: the recipe made no such entity, or a list has another length.
+        ComponentError: a value is of the wrong kind or out of range, or the entity has the component already.
+    """
+    # Tables of a file have been checked when it was read; those of Python may import what they name.
+    kind = component_of(table, place, allow_code=True)
+    if entity not in world:
+        raise RecipeError(f"{place}: this kind makes no entity {entity!r} that could hold it")
+    rows, given = len(world[entity]), without_kind(table)
+    for name, value in given.items():
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of several lengths, which the component refuses
+            continue
+        if not kind.per_row:
+            continue
+        if array.shape == kind.columns[name].shape:
+            given[name] = np.broadcast_to(array, (rows, *array.shape))
+        elif array.ndim == 0 or len(array) != rows:
+            count = len(array) if array.ndim else 1
+            raise RecipeError(
+                f"{place} {shown(table['kind'])}: {name} has {count} values, but {entity!r} has {rows} rows; "
+                f"one for all rows or {rows} are needed"
+            )
+    world.attach(entity, kind(**given) if given else kind)

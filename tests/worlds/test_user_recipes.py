@@ -1,0 +1,232 @@
+"""The files of docs/recipes.md, run from an empty directory by the command line as a user would."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.worlds.world_recipe import schema
+
+PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+CODE, WORLD = (re.search(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "toml"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    assert CODE is not None and WORLD is not None
+    (tmp_path / "charged.py").write_text(CODE[1])
+    (tmp_path / "charged.toml").write_text(WORLD[1])
+    return tmp_path
+
+
+def fluid(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from ecs_fluid.cli import main; raise SystemExit(main())", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def columns(folder: Path, frame: int) -> dict[str, dict[str, np.ndarray]]:
+    from ecs_fluid.io.trajectory import Trajectory
+
+    stored = Trajectory(folder / "run" / "trajectory")
+    return stored.frame(range(len(stored))[frame])
+
+
+def test_the_file_is_as_short_as_the_manual_says() -> None:
+    assert CODE is not None
+    assert sum(bool(line.strip()) for line in CODE[1].splitlines()) < 40
+
+
+def test_droplets_fall_as_their_charge_says_also_after_a_resume(folder: Path) -> None:
+    """Constant acceleration a = q E: v = v_0 + a t and x = x_0 + v_0 t + a t^2/2, which rk2 meets exactly."""
+    whole = fluid(folder, "run", "charged.toml", "--allow-code", "--out", "run", "--frames", "30")
+    assert whole.returncode == 0, whole.stderr
+    done = fluid(folder, "resume", "run", "--allow-code", "--frames", "50")
+    assert done.returncode == 0, done.stderr
+    first, last = columns(folder, 0), columns(folder, -1)
+    for name, charge, v in (("cloud", 2e-3, 0.0), ("dust", np.array([1e-3, -1e-3]), 1.0)):
+        a, t = charge * 500.0, 0.5
+        moved = last[name]["Position.x"] - first[name]["Position.x"]
+        np.testing.assert_allclose(moved[:, 2], 0.5 * a * t**2, atol=1e-12)
+        np.testing.assert_allclose(moved[:, 1], v * t, atol=1e-12)
+        np.testing.assert_allclose(last[name]["InertialVelocity.v"][:, 2], a * t, atol=1e-12)
+
+
+def test_the_schedule_shows_one_field_with_its_equation(folder: Path) -> None:
+    done = fluid(folder, "worlds", "charged.toml", "--schedule", "--allow-code")
+    assert done.returncode == 0, done.stderr
+    lines = [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()]
+    assert [line for line in lines if "ElectricField" in line] == [
+        ["rates", "ElectricField", "Electric force on droplets: dv/dt = (q/m) E"]
+    ]
+    assert done.stdout.startswith("a tick of charged.toml, 0.01 s, prepare and rates 2 times:")
+
+
+MISTAKES = [
+    ("charge = 2e-3", "chrge = 2e-3", "[[entity]] 1 'cloud': unknown key 'chrge'; did you mean 'charge'?"),
+    ("count = 50", "count = 0", "[[entity]] 1 'cloud': count = 0; a number at least 1 is needed"),
+    ("charged:Cloud", "charged:Clod", "[[entity]] 1: module 'charged' has no 'Clod'"),
+    (
+        "charged:Cloud",
+        "charged:ElectricField",
+        "'charged:ElectricField' is not a subclass of ecs_fluid.Recipe",
+    ),
+    ("charged:Cloud", "chraged:Cloud", "module 'chraged' cannot be imported: No module named 'chraged'"),
+    (
+        "q = [1e-3, -1e-3]",
+        "Q = 1e-3",
+        "[[entity]] 2 'dust': [[entity.component]] 2 'charged:SpecificCharge': unknown column 'Q'; known: q",
+    ),
+    (
+        "q = [1e-3, -1e-3]",
+        "",
+        "[[entity.component]] 2 'charged:SpecificCharge': the column 'q' is missing; its unit is C/kg",
+    ),
+    (
+        "q = [1e-3, -1e-3]",
+        "q = [1e-3, -1e-3, 0.0]",
+        "[[entity]] 'dust': [[entity.component]] 2 'charged:SpecificCharge': q has 3 values, "
+        "but 'dust' has 2 rows; one for all rows or 2 are needed",
+    ),
+    (
+        "v = [0.0, 1.0, 0.0]",
+        "v = [0.0, 1.0]",
+        "[[entity]] 'dust': InertialVelocity.v has shape (2,); shape (n, 3) is needed",
+    ),
+    ('"InertialVelocity"', '"HullShape"', "kind = 'HullShape' is not known; known: Age, CoreRadius, Density"),
+]
+"""What stands in the world file, what is written in its place, and what `validate` says."""
+
+ALL = """
+import contextlib, io, json, pathlib, sys
+from ecs_fluid.cli import err, main
+text, said = pathlib.Path("charged.toml").read_text(), []
+for old, new, _ in json.load(sys.stdin):
+    pathlib.Path("wrong.toml").write_text(text.replace(old, new))
+    with err.capture() as captured:
+        code = main(["validate", "wrong.toml", "--allow-code"])
+    said.append([old in text, code, captured.get()])
+print(json.dumps(said))
+"""
+
+
+def test_a_mistake_is_one_sentence(folder: Path) -> None:
+    """All in one process, since starting it takes longer than they do."""
+    command = [sys.executable, "-c", ALL]
+    done = subprocess.run(
+        command, cwd=folder, input=json.dumps(MISTAKES), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    for (_, _, sentence), (there, code, text) in zip(MISTAKES, said, strict=True):
+        assert there and code == 2
+        assert sentence in text and len(text.splitlines()) == 1, text
+
+
+@pytest.mark.parametrize("place", ["entity", "component"])
+def test_without_leave_nothing_is_imported(folder: Path, place: str) -> None:
+    text = (folder / "charged.toml").read_text()
+    if place == "component":
+        text = re.sub(r'\[\[entity\]\]\nkind = "charged:Cloud".*?\n\n', "", text, flags=re.S)
+    (folder / "charged.toml").write_text(text)
+    (folder / "charged.py").write_text("open('ran', 'w')\n" + (folder / "charged.py").read_text())
+    done = fluid(folder, "validate", "charged.toml")
+    assert done.returncode == 2
+    assert "would run code of yours; allow it with --allow-code" in done.stderr
+    assert not (folder / "ran").exists()
+
+
+def test_offered_by_an_installed_package_they_need_no_leave(folder: Path) -> None:
+    info = folder / "charged-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: charged\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[ecs_fluid.recipes]\ncharged_cloud = charged:Cloud\n"
+        "[ecs_fluid.components]\nspecific_charge = charged:SpecificCharge\n"
+        "[ecs_fluid.systems]\nelectric_field = charged:ElectricField\n"
+    )
+    names = {"Cloud": "charged_cloud", "SpecificCharge": "specific_charge", "ElectricField": "electric_field"}
+    text = (folder / "charged.toml").read_text()
+    for name, short in names.items():
+        text = text.replace(f"charged:{name}", short)
+    (folder / "charged.toml").write_text(text)
+    code = (
+        "import sys, json, ecs_fluid as ef\nsys.path.insert(0, '.')\n"
+        "world = ef.load('charged.toml')\nworld.step(10)\n"
+        "again = ef.WorldRecipe.from_tables(json.loads(json.dumps(world.recipe))).build()\nagain.step(10)\n"
+        "print(world.state_hash() == again.state_hash(), world.recipe['entity'][0]['kind'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout.split() == ["True", "charged_cloud"], done.stderr
+
+
+def test_the_schema_takes_import_paths_and_still_refuses_misspellings(folder: Path) -> None:
+    import tomllib
+
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json.loads(json.dumps(schema())))
+    assert WORLD is not None
+    tables = tomllib.loads(WORLD[1])
+    validator.validate(tables)
+    for kind in ("tracer", "charged"):
+        tables["entity"][1]["kind"] = kind
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate(tables)
+
+
+def built(**entity: object) -> ef.World:
+    ring = {"kind": "vortex_ring", "name": "ring", "spacing": 0.5, "core": 0.75, **entity}
+    return ef.WorldRecipe(entity=(ring,)).build()
+
+
+def test_what_particles_carry_goes_by_its_name() -> None:
+    """A hot ring; 13 = ceil(2 pi 1 m / 0.5 m) blobs."""
+    world = built(component=[{"kind": "Temperature", "T": 350.0}, {"kind": "Age"}])
+    np.testing.assert_array_equal(world["ring"][ef.Temperature].T, np.full(13, 350.0))
+    np.testing.assert_array_equal(world["ring"][ef.Age].t, np.zeros(13))
+    assert world.recipe is not None
+    assert world.recipe["entity"][0]["component"] == [{"kind": "Temperature", "T": 350.0}, {"kind": "Age"}]
+    assert ef.WorldRecipe.from_tables(world.recipe).build().state_hash() == world.state_hash()
+
+
+def test_an_entity_without_further_components_stores_none() -> None:
+    world = built()
+    assert world.recipe is not None and "component" not in world.recipe["entity"][0]
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ({"kind": "Temperature", "T": -5.0}, "Temperature.T row 0 is -5.0; values"),
+        ({"kind": "Temperature", "T": "hot"}, "Temperature.T has dtype <U3"),
+        ({"kind": "Temperature", "T": [[1.0], [2.0, 3.0]]}, "Temperature.T needs an array of numbers"),
+        ({"kind": "Strength", "alpha": [0.0, 0.0, 1.0]}, "entity 'ring' already has a Strength"),
+        ({"kind": "Velocity", "u": [0.0, 0.0, 1.0]}, "kind = 'Velocity' is not known"),
+        ({"T": 1.0}, "[[entity.component]] 1: 'kind' is missing; known: Age, CoreRadius"),
+    ],
+)
+def test_values_that_a_component_refuses(table: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ef.FluidError) as error:
+        built(component=[table])
+    assert sentence in str(error.value)
+
+
+def test_an_emitter_gives_them_to_its_population() -> None:
+    """20 particles a second for 0.15 s are 3; rows emitted later get the column's default."""
+    world = ef.WorldRecipe(
+        world={"dt": 0.05},
+        entity=(
+            {"kind": "emitter", "name": "tap", "into": "smoke", "rate": 20.0, "component": [{"kind": "Age"}]},
+        ),
+    ).build()
+    world.step(3)
+    assert len(world["smoke"]) == 3
+    assert ef.Age in world["smoke"] and ef.Age not in world["tap"]
