@@ -8,9 +8,7 @@ Three plain loops, all parallel over targets with ``fastmath=True``, the inner l
 * ``tuned``: as ``columns``, with the numbers handed over in the precision of the arrays.
 
 Every kernel runs in turn with the others and its best time counts, so that a busy machine hurts all of them
-alike. Default: n = 16384 sources and as many targets. The symmetric sums serve targets that are the sources,
-which all have one core radius here: they meet each pair once, and its two interactions count as two pairs, as
-for the others.
+alike. Default: n = 16384 sources and as many targets.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import numba
 import numpy as np
 from numba import njit, prange
 
-from ecs_fluid.kernels.biot_savart import direct, regularisation, symmetric
+from ecs_fluid.kernels.biot_savart import direct, regularisation
 
 ROUNDS = 25
 
@@ -127,9 +125,6 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], None]]:
     }
     for code, name in enumerate(regularisation.NAMES):
         table[f"velocity, {name}"] = lambda code=code: direct.velocity(code, x, sx, sa, sigma, u)  # type: ignore[misc]
-        table[f"  at the vortons (symmetric), {name}"] = lambda code=code: symmetric.velocity(  # type: ignore[misc]
-            code, sx, sa, 0.05, u
-        )
     table["velocity_gradient, winckelmans"] = lambda: direct.velocity_gradient(0, x, sx, sa, sigma, u, du)
     table["potential_vorticity, winckelmans"] = lambda: direct.potential_vorticity(0, x, sx, sa, sigma, u, w)
     return table

@@ -22,9 +22,7 @@ from ecs_fluid.kernels.biot_savart.direct import potential_vorticity
 from ecs_fluid.kernels.grids.differences import curl
 from ecs_fluid.kernels.poisson.blob_filter import widen
 from ecs_fluid.kernels.poisson.freespace import hockney
-from ecs_fluid.kernels.poisson.multigrid import cascade
 from ecs_fluid.kernels.poisson.poisson import dirichlet, face_points
-from ecs_fluid.kernels.poisson.smoothers import sor
 
 ROUNDS = 5
 SIDE = 3.0
@@ -58,7 +56,6 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], Any]]:
     omega, spacing, faces = problem(n, real)
     doubled = np.random.default_rng(1).standard_normal((2 * n, 2 * n, 2 * n)).astype(real)
     threads = numba.get_num_threads()
-    rhs = -omega
     solution = dirichlet(omega, spacing, faces, 1e-5)
 
     def padded() -> None:
@@ -71,8 +68,6 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], Any]]:
         "dirichlet, tolerance 1e-2": lambda: dirichlet(omega, spacing, faces, 1e-2),
         "dirichlet, tolerance 1e-3": lambda: dirichlet(omega, spacing, faces, 1e-3),
         "dirichlet, tolerance 1e-3, good guess": lambda: dirichlet(omega, spacing, faces, 1e-3, solution),
-        "cascade, 16 sweeps (articles)": lambda: cascade(np.zeros_like(omega), rhs, spacing),
-        "10 sweeps of over-relaxation": lambda: sor(np.zeros_like(omega), rhs, spacing, 1.7, 10),
         "widen, winckelmans cores of 2 cells": lambda: widen(omega, spacing, 2.0 * SIDE / n, 0),
         "curl": lambda: curl(solution, spacing),
     }

@@ -266,19 +266,17 @@ class SamplingSystem(System):
         tracers = [e for e in self._tracers(self.world) if len(e)]
         if not tracers or not self.world.require(TransferSystem).filled_now():
             return
-        from ecs_fluid.kernels.grids.interpolation import interpolate_columns
+        from ecs_fluid.kernels.grids.interpolation import interpolate
 
         grid = self.field(TransferGrid)
         fields, names = self._fields()
         for entity in tracers:
             x, tables = entity[Position].x, entity.tables
-            columns = [
-                tables[kind].__dict__[name]
-                if kind in tables  # else to nowhere
-                else self._memory.array(entity.name, (len(x),), self.world.dtype)
-                for kind, name in names
-            ]
-            interpolate_columns(x, grid.origin, grid.spacing, fields, columns)
+            found = self._memory.array(entity.name, (len(x), len(names)), self.world.dtype)
+            interpolate(x, grid.origin, grid.spacing, fields, found)
+            for (kind, name), values in zip(names, found.T, strict=True):
+                if kind in tables:
+                    tables[kind].__dict__[name][...] = values
             self._outside(entity, x)
 
     def _fields(self) -> tuple[Array, list[tuple[type, str]]]:

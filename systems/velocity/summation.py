@@ -140,12 +140,8 @@ class Summation:
 
     def at_sources(self, solver: str, x: Array, u: Array, du: Array | None) -> None:
         """Fill u (n, 3) and, unless None, du (n, 3, 3) at the vortons, x (n, 3) in sorted order."""
-        from ecs_fluid.kernels.biot_savart import symmetric
-
         self._vortons = x
-        if solver == "direct" and du is None and symmetric.applies(self.sigma):
-            symmetric.velocity(self.how.code, self.sources.x, self.sources.alpha, float(self.sigma[0]), u)
-        elif solver == "auto":
+        if solver == "auto":
             self._automatically(x, u, du, None, AT_VORTONS)
         else:
             self.velocity(solver, x, u, du)

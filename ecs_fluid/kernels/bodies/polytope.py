@@ -14,9 +14,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
-
-from ecs_fluid.kernels.compiled import CHUNKS
+from numba import njit
 
 
 class Hulls(NamedTuple):
@@ -113,17 +111,6 @@ def closest(hulls: Hulls, hull: int, x: float, y: float, z: float) -> tuple[floa
     if distance > 1e-14 * hulls.radius[hull]:
         nx, ny, nz = (x - px) / distance, (y - py) / distance, (z - pz) / distance
     return distance, nx, ny, nz, px, py, pz
-
-
-@njit(parallel=True, cache=True, error_model="numpy")
-def distances(hulls: Hulls, hull: int, points: np.ndarray, out: np.ndarray) -> None:
-    """Fill out (n, 7) with `closest` of points (n, 3) in body axes, m."""
-    n = points.shape[0]
-    for c in prange(CHUNKS):
-        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            found = closest(hulls, hull, points[row, 0], points[row, 1], points[row, 2])
-            for j in range(7):
-                out[row, j] = found[j]
 
 
 def joined_hulls(parts: list[Hulls]) -> Hulls:

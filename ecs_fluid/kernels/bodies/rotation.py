@@ -40,17 +40,6 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def crosses(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products of rows (n, 3), to the same bits as NumPy's."""
-    out = np.empty_like(a)
-    for i in range(len(a)):
-        out[i, 0] = a[i, 1] * b[i, 2] - a[i, 2] * b[i, 1]
-        out[i, 1] = a[i, 2] * b[i, 0] - a[i, 0] * b[i, 2]
-        out[i, 2] = a[i, 0] * b[i, 1] - a[i, 1] * b[i, 0]
-    return out
-
-
-@njit(cache=True, error_model="numpy")
 def times(m: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Matrix (3, 3) times vector (3,)."""
     out = np.empty(3)

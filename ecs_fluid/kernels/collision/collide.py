@@ -21,16 +21,7 @@ from numba import njit, prange
 from ecs_fluid.kernels.bodies.contacts import CONTAINER
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.broad_phase import MOST_VISITED, far_from_all, well_inside
-from ecs_fluid.kernels.collision.clearing import (
-    BLOCK,
-    CLEAR,
-    MANY,
-    ROWS,
-    few_bodies,
-    load,
-    look_at,
-    look_at_ends,
-)
+from ecs_fluid.kernels.collision.early_rejection import BLOCK, REJECTED, ROWS, few_bodies, reject
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
 from ecs_fluid.kernels.collision.swept_contact import (
     Vector,
@@ -280,7 +271,7 @@ def collide(
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
     inverse = 1.0 / obstacles.edge
-    first_plane, balls, planes, reach = few_bodies(obstacles, hulls)
+    few, balls, planes, reach = few_bodies(obstacles, hulls)
     blocks = (rows + BLOCK - 1) // BLOCK
     chunks = min(CHUNKS, blocks)
     for chunk in prange(chunks):
@@ -289,37 +280,19 @@ def collide(
         stored = np.empty(3, x.dtype)
         for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
             top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
-            if len(first_plane):
+            left = last - top
+            if len(few):
                 ends = former[top:last], x[top:last]
-                left = look_at_ends(
-                    obstacles.shape, first_plane, balls, planes, reach, clearance, rounding, *ends, lanes
-                )
-                if left > MANY:
-                    load(*ends, lanes)
-                    look_at(
-                        obstacles.shape,
-                        first_plane,
-                        balls,
-                        planes,
-                        reach,
-                        clearance,
-                        rounding,
-                        lanes,
-                        last - top,
-                    )
-                if left == 0:
-                    touched[top:last] = -1
-                    continue
+                left = reject(obstacles.shape, few, balls, planes, reach, clearance, rounding, *ends, lanes)
+            if left == 0:
+                touched[top:last] = -1
+                continue
             for row in range(top, last):
-                if len(first_plane) and lanes[CLEAR, row - top] > 0.0:
+                if len(few) and lanes[REJECTED, row - top] > 0.0:
                     if len(touched):
                         touched[row] = -1
                     continue
-                ax, ay, az = (
-                    np.float64(former[row, 0]),
-                    np.float64(former[row, 1]),
-                    np.float64(former[row, 2]),
-                )
+                ax, ay, az = np.float64(former[row, 0]), np.float64(former[row, 1]), np.float64(former[row, 2])
                 bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
                 size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
                 # A position that is not finite is the guard's business.

@@ -213,15 +213,3 @@ def lane_sum(typingctx: Any, a: Any) -> Any:
         return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
 
     return a.real(a), codegen
-
-
-@intrinsic
-def store_at(typingctx: Any, address: Any, at: Any, value: Any) -> Any:
-    """Write the ``at``-th number behind an address: of one of many arrays, none of which is an argument."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        start = builder.inttoptr(args[0], args[2].type.as_pointer())
-        builder.store(args[2], builder.gep(start, [args[1]]), align=value.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, value), codegen

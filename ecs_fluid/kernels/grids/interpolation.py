@@ -15,13 +15,12 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_at, store_four
+from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_four
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
 _BLOCK = 128
 """Rows whose places and weights are found together, in vectors, before their values are fetched."""
-_NO_COLUMNS = np.empty(0, np.int64)
 
 
 @njit(fastmath=FAST, forceinline=True)
@@ -101,12 +100,9 @@ def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray, columns: Any
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
 ) -> None:
-    """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into the flat ``out`` (n m,).
-
-    Or, with ``out`` of no numbers, into the m columns (n,) that begin at the addresses ``columns``.
-    """
+    """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into the flat ``out`` (n m,)."""
     n, m = x.size // 3, field.shape[3]
     plane, row = field.shape[1] * field.shape[2] * m, field.shape[2] * m
     mesh = np.empty((4, 3))
@@ -142,12 +138,7 @@ def _interpolate(
             for q in range(count if farthest > safe else 0):
                 if corner[q] > safe:  # vectors would end beyond the field
                     _blend_singly(flat, corner[q], plane, row, m, weight[:, q], found[q * width :])
-            if out.size == 0:
-                for c in range(m):
-                    column, values = columns[c], found[c:]
-                    for q in range(count):
-                        store_at(column, begin + q, values[q * width])
-            elif m == 3:
+            if m == 3:
                 rows = out[3 * begin : 3 * (begin + count)]
                 for q in range(count):
                     for c in range(3):
@@ -172,20 +163,8 @@ def interpolate(
         out = np.empty((len(x), *field.shape[3:]), field.dtype)
     if out.size:
         points = view_as(field, *field.shape[:3], math.prod(field.shape[3:]))
-        _interpolate(x.reshape(-1), origin, spacing, points, view_as(out, out.size), _NO_COLUMNS)
+        _interpolate(x.reshape(-1), origin, spacing, points, view_as(out, out.size))
     return out
-
-
-def interpolate_columns(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, columns: list[np.ndarray]
-) -> None:
-    """Like ``interpolate`` of a field (nx+1, ny+1, nz+1, m), into m arrays (n,) of the field's dtype."""
-    for column in columns:
-        if column.shape != (len(x),) or column.dtype != field.dtype or not column.flags.c_contiguous:
-            raise ValueError(f"a column {column.dtype} {column.shape}; {field.dtype} ({len(x)},) is needed")
-    if len(x):
-        addresses = np.array([column.__array_interface__["data"][0] for column in columns])
-        _interpolate(x.reshape(-1), origin, spacing, field, np.empty(0, field.dtype), addresses)
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)

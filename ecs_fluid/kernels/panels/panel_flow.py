@@ -36,44 +36,6 @@ from ecs_fluid.kernels.panels.panels import Panels
 BLOCK = 32
 """Columns that are eliminated together."""
 
-CORE = 1e-12
-"""Part of an edge's squared length that keeps a point on the line itself finite."""
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _line(x: np.ndarray, p: np.ndarray, q: np.ndarray, out: np.ndarray) -> None:
-    """Velocity of the vortex line from p to q at x, for Gamma = 4 pi."""
-    a0, a1, a2 = x[0] - p[0], x[1] - p[1], x[2] - p[2]
-    b0, b1, b2 = x[0] - q[0], x[1] - q[1], x[2] - q[2]
-    ra = math.sqrt(a0 * a0 + a1 * a1 + a2 * a2)
-    rb = math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
-    e2 = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2
-    size = ra * rb * (ra * rb + a0 * b0 + a1 * b1 + a2 * b2) + CORE * e2 * e2
-    factor = (ra + rb) / size
-    out[0] = factor * (a1 * b2 - a2 * b1)
-    out[1] = factor * (a2 * b0 - a0 * b2)
-    out[2] = factor * (a0 * b1 - a1 * b0)
-
-
-@njit(parallel=True, cache=True, error_model="numpy")
-def line_velocity(
-    points: np.ndarray, start: np.ndarray, end: np.ndarray, gamma: np.ndarray, u: np.ndarray
-) -> None:
-    """Add to u (m, 3) m/s at points (m, 3) the velocity of vortex lines of circulation gamma (n,) m^2/s."""
-    m = len(points)
-    for chunk in prange(CHUNKS):
-        one = np.empty(3)
-        for i in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-            s0, s1, s2 = 0.0, 0.0, 0.0
-            for k in range(len(gamma)):
-                _line(points[i], start[k], end[k], one)
-                s0 += gamma[k] * one[0]
-                s1 += gamma[k] * one[1]
-                s2 += gamma[k] * one[2]
-            u[i, 0] += s0 / (4.0 * math.pi)
-            u[i, 1] += s1 / (4.0 * math.pi)
-            u[i, 2] += s2 / (4.0 * math.pi)
-
 
 @njit(cache=True, error_model="numpy")
 def triangle_integrals(x: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[float, float]:
@@ -277,32 +239,4 @@ def sheet_strengths(panels: Panels, mu: np.ndarray) -> np.ndarray:
     out = np.zeros((len(mu), 3))
     np.add.at(out, panels.sides[:, 0], half)
     np.add.at(out, panels.sides[:, 1], half)
-    return out
-
-
-def surface_gradient(panels: Panels, mu: np.ndarray) -> np.ndarray:
-    """Gradient (n, 3) m/s of mu along the surface at the centres, by a fit to the triangles round about.
-
-    A quadratic function of the place in the plane of the triangle is fitted by least squares to the values of
-    all triangles that share a corner with it, less those beyond a crease (normals 30 degrees apart); a linear
-    one where fewer than eight are left, and all of them count where fewer than three are.
-    """
-    at: list[list[int]] = [[] for _ in range(len(panels.vertices))]
-    for t, corners in enumerate(panels.triangles):
-        for v in corners:
-            at[v].append(t)
-    out = np.zeros((len(mu), 3))
-    for t, corners in enumerate(panels.triangles):
-        near = np.array(sorted({s for v in corners for s in at[v]} - {t}))
-        n = panels.normal[t]
-        smooth = near[panels.normal[near] @ n > math.cos(math.radians(30))]
-        near = smooth if len(smooth) >= 3 else near
-        one = panels.vertices[corners[1]] - panels.vertices[corners[0]]
-        one = one / np.linalg.norm(one)
-        two = np.cross(n, one)
-        way = panels.center[near] - panels.center[t]
-        a, b = way @ one, way @ two
-        columns = [a, b, a * a, a * b, b * b] if len(near) >= 8 else [a, b]
-        fit = np.linalg.lstsq(np.column_stack(columns), mu[near] - mu[t], rcond=1e-9)[0]
-        out[t] = fit[0] * one + fit[1] * two
     return out

@@ -33,7 +33,7 @@ _OPTIONS: dict[str, Any] = {**_ROWS, "parallel": True}
 _TAPS = 4
 
 
-class Sampling(NamedTuple):
+class Prolongation(NamedTuple):
     """Linear interpolation from the points of one grid to those of another, finer or coarser."""
 
     lower: Axes
@@ -44,8 +44,8 @@ class Sampling(NamedTuple):
     """(3,) from the lower to the upper source index: 1, 1, m; 0 where both grids have the same points"""
 
 
-class Weighting(NamedTuple):
-    """The transpose of a ``Sampling``, scaled to an average: every coarse index gathers up to four fine."""
+class Restriction(NamedTuple):
+    """Transpose of a ``Prolongation``, scaled to an average: every coarse index gathers up to four fine."""
 
     first: Axes
     """per axis, of every coarse index: the first fine index; along z for every value of a row"""
@@ -90,16 +90,16 @@ def _in_row(index: Array, m: int) -> Array:
 
 
 @lru_cache(maxsize=64)
-def sampling(target: tuple[int, ...], source: tuple[int, ...], dtype: Any) -> Sampling:
+def prolongation(target: tuple[int, ...], source: tuple[int, ...], dtype: Any) -> Prolongation:
     """Tables to interpolate a field of shape ``source``, (px, py, pz) or (px, py, pz, m), to ``target``."""
     m = math.prod(target[3:])
     (a, fa), (b, fb), (c, fc) = (_linear(target[axis], source[axis]) for axis in range(3))
     fractions = (fa.astype(dtype), fb.astype(dtype), np.repeat(fc, m).astype(dtype))
-    return Sampling((a, b, _in_row(c, m)), fractions, _reach(target, source, m))
+    return Prolongation((a, b, _in_row(c, m)), fractions, _reach(target, source, m))
 
 
 @lru_cache(maxsize=64)
-def weighting(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> Weighting:
+def restriction(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> Restriction:
     """Tables to restrict a field of shape ``fine`` to ``coarse``.
 
     An axis keeps its points, or has at least 3 fine cells and between half as many and all coarse ones.
@@ -107,22 +107,21 @@ def weighting(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> Wei
     m = math.prod(fine[3:])
     (a, sa), (b, sb), (c, sc) = (_gather(fine[axis], coarse[axis]) for axis in range(3))
     shares = (sa.astype(dtype), sb.astype(dtype), np.repeat(sc, m, axis=1).astype(dtype))
-    return Weighting((a, b, _in_row(c, m)), shares, _reach(fine, coarse, m))
+    return Restriction((a, b, _in_row(c, m)), shares, _reach(fine, coarse, m))
 
 
 @njit(**_ROWS)
-def _sample_rows(
+def _prolong_rows(
     source: Array,
     target: Array,
     lower: Any,
     fraction: Any,
     reach: Array,
     span: Array,
-    add: bool,
     begin: int,
     end: int,
 ) -> None:
-    """Rows begin:end inside ``span``, components included: added to, or overwritten."""
+    """Add to the rows begin:end inside ``span``, components included."""
     wide_vectors()
     across = span[1, 1] - span[1, 0]
     size, reach_z = source.shape[2], reach[2]
@@ -138,30 +137,24 @@ def _sample_rows(
         for k in range(size):
             line[k] = w00 * s00[k] + w01 * s01[k] + w10 * s10[k] + w11 * s11[k]
         row = target[i, j]
-        if add:
-            for k in range(span[2, 0], span[2, 1]):
-                below = line[index[k]]
-                row[k] += below + upper_z[k] * (line[index[k] + reach_z] - below)
-        else:
-            for k in range(span[2, 0], span[2, 1]):
-                below = line[index[k]]
-                row[k] = below + upper_z[k] * (line[index[k] + reach_z] - below)
+        for k in range(span[2, 0], span[2, 1]):
+            below = line[index[k]]
+            row[k] += below + upper_z[k] * (line[index[k] + reach_z] - below)
 
 
 @njit(**_OPTIONS)
-def _sample_parallel(
+def _prolong_parallel(
     source: Array,
     target: Array,
     lower: Any,
     fraction: Any,
     reach: Array,
     span: Array,
-    add: bool,
     rows: int,
 ) -> None:
     for chunk in prange(CHUNKS):
         begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _sample_rows(source, target, lower, fraction, reach, span, add, begin, end)
+        _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
 
 
 def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]:
@@ -172,16 +165,16 @@ def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]
     return inside, int(sizes[0] * sizes[1]) if sizes[2] else 0
 
 
-def sample(source: Array, target: Array, points: int, how: Sampling, span: Array, add: bool = False) -> None:
-    """Interpolate ``source`` to the points of ``target`` inside ``span``; add to them if asked.
+def prolong(source: Array, target: Array, points: int, how: Prolongation, span: Array) -> None:
+    """Interpolate ``source`` to the points of ``target`` inside ``span`` and add it to them.
 
     Both as rows; ``points`` is the number of points of ``target`` along z.
     """
     inside, rows = _values(span, target.shape[2], points)
     if target.size < SERIAL:
-        _sample_rows(source, target, *how, inside, add, 0, rows)
+        _prolong_rows(source, target, *how, inside, 0, rows)
     else:
-        _sample_parallel(source, target, *how, inside, add, rows)
+        _prolong_parallel(source, target, *how, inside, rows)
 
 
 @njit(**_ROWS)
@@ -223,7 +216,7 @@ def _restrict_parallel(
         _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
 
 
-def restrict(fine: Array, coarse: Array, points: int, how: Weighting, span: Array) -> None:
+def restrict(fine: Array, coarse: Array, points: int, how: Restriction, span: Array) -> None:
     """Weighted averages of ``fine`` at the points of ``coarse`` inside ``span``, both as rows.
 
     ``points`` is the number of points of ``coarse`` along z.

@@ -7,9 +7,6 @@ coarsest grid (full multigrid) brings the error near that of the discretisation 
 Any numbers of points work (see ``transfer``). Axes whose spacing is more than sqrt(2) times the smallest are
 not coarsened until the others have caught up (semi-coarsening), since relaxation does not smooth along them.
 Source: Trottenberg, Oosterlee, Schueller, Multigrid (2001), chapters 2 and 5.
-
-``cascade`` is what the articles call multigrid (part 6): solution and source are down-sampled level by level,
-relaxed, and up-sampled over the finer solution. It is kept to reproduce them.
 """
 
 from __future__ import annotations
@@ -20,7 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.poisson.grid_transfer import Sampling, Weighting, restrict, sample, sampling, weighting
+from ecs_fluid.kernels.poisson.grid_transfer import (
+    Prolongation,
+    Restriction,
+    prolong,
+    prolongation,
+    restrict,
+    restriction,
+)
 from ecs_fluid.kernels.poisson.smoothers import Stencil, as_rows, relax, residual_rows, stencil
 
 Array = NDArray[Any]
@@ -43,8 +47,8 @@ class Level(NamedTuple):
     points: int
     """along z"""
     laplacian: Stencil
-    down: Weighting | None
-    up: Sampling | None
+    down: Restriction | None
+    up: Prolongation | None
     field: Array
     rhs: Array
     residual: Array
@@ -81,7 +85,7 @@ def levels(field: Array, rhs: Array, spacing: Any) -> list[Level]:
     while (small := coarser(shape, h)) is not None:
         h = h * [(a - 1) / max(b - 1, 1) for a, b in zip(shape[:3], small[:3], strict=True)]
         zeros = [np.zeros((small[0], small[1], math.prod(small[2:])), dtype) for _ in range(3)]
-        tables = weighting(small, shape, dtype), sampling(shape, small, dtype)
+        tables = restriction(small, shape, dtype), prolongation(shape, small, dtype)
         found.append(Level(small[2], stencil(small, h, dtype), *tables, *zeros))
         shape = small
     return found
@@ -94,7 +98,7 @@ def _correct(grids: list[Level], at: int) -> None:
     restrict(fine.residual, coarse.rhs, coarse.points, coarse.down, coarse.laplacian.span)
     coarse.field[...] = 0
     _cycle(grids, at + 1)
-    sample(coarse.field, fine.field, fine.points, coarse.up, fine.laplacian.span, add=True)
+    prolong(coarse.field, fine.field, fine.points, coarse.up, fine.laplacian.span)
 
 
 def _cycle(grids: list[Level], at: int) -> float:
@@ -124,7 +128,7 @@ def _start_from_coarsest(grids: list[Level]) -> None:
         fine, up = grids[at - 1], grids[at].up
         assert up is not None
         # The finest level gets a correction of its guess; the others, still zero, get their guess.
-        sample(grids[at].field, fine.field, fine.points, up, fine.laplacian.span, add=True)
+        prolong(grids[at].field, fine.field, fine.points, up, fine.laplacian.span)
 
 
 def solve(
@@ -163,28 +167,3 @@ def solve(
         if stalled or not history[-1] > tolerance * reference:
             break
     return history
-
-
-def cascade(field: Array, rhs: Array, spacing: Any, omega: float = 1.72, sweeps: int = 16) -> None:
-    """The articles' multigrid in place: down-sample guess and source, relax, up-sample the solution.
-
-    ``sweeps`` sweeps of over-relaxation ``omega`` on the finest level, then on every level down and up. The
-    solution of a coarse level overwrites the inner points of the finer one, so what the finer level knew
-    better is lost: the error stops falling at that of interpolation. Other arguments as for ``solve``;
-    down to the level where an axis has two cells. Source: articles, parts 6 and 20 (with given faces).
-    """
-    grids = levels(field, rhs, spacing)
-    shapes = [(*level.field.shape[:2], level.points, level.field.shape[2] // level.points) for level in grids]
-    for at, level in enumerate(grids):
-        if at > 0:
-            fine, whole = grids[at - 1], np.array([[0, n] for n in shapes[at][:3]])
-            assert level.down is not None
-            how = sampling(shapes[at], shapes[at - 1], field.dtype)
-            sample(fine.field, level.field, level.points, how, whole)
-            restrict(fine.rhs, level.rhs, level.points, level.down, level.laplacian.span)
-        relax(level.field, level.rhs, level.laplacian, omega, sweeps)
-    for at in range(len(grids) - 1, 0, -1):
-        up, fine = grids[at].up, grids[at - 1]
-        assert up is not None
-        sample(grids[at].field, fine.field, fine.points, up, fine.laplacian.span)
-        relax(fine.field, fine.rhs, fine.laplacian, omega, sweeps)

@@ -356,25 +356,15 @@ def exchange_grid(
     return stacked(*grid_for_radius(lo, hi, edge, max_cells=max(count, 64)))
 
 
-def stability_limit(viscosity: float, eps: float, order: int = 2, dimension: int = 3) -> float:
-    """Largest stable explicit Euler step [s] for evenly spread particles: nu dt / eps^2 <= 2 / (s int eta).
-
-    That is 0.55 at order 2 and 0.25 at order 4; ``viscosity`` in m^2/s, ``eps`` in m. A wave k decays at
-    nu / eps^2 (int eta - eta_hat(k)), and Euler is stable while rate times dt <= 2. eta_hat is not negative
-    at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta with v = 7 + d/2, at least -0.0019 (2-D)
-    or -0.0015 (3-D) of the integral: s = `SHORT_WAVES` covers both. Infinite if nu = 0.
-    """
-    if viscosity <= 0.0:
-        return math.inf
-    return 2.0 / (SHORT_WAVES * kernel_integral(order, dimension)) * eps * eps / viscosity
-
-
 def stable_step(loss: np.ndarray) -> float:
     """Largest stable explicit Euler step [s] for the particles as they lie: 2 / (s max(loss)).
 
-    Like ``stability_limit``, but with the sums the particles really have in place of the kernel integral: it
-    also holds where particles crowd, and at free edges, where order 4 misses a part of its negative lobe and
-    loses about 1 % more. Infinite if nothing is exchanged.
+    A wave k on evenly spread particles decays at nu / eps^2 (int eta - eta_hat(k)), and Euler is stable while
+    rate times dt <= 2. eta_hat is not negative at order 4; at order 2 it is 2^v v! J_v(k R) / (k R)^v int eta
+    with v = 7 + d/2, at least -0.0019 (2-D) or -0.0015 (3-D) of the integral: s = `SHORT_WAVES` covers both.
+    With the sums that the particles really have in place of int eta the step also holds where they crowd, and
+    at free edges, where order 4 misses a part of its negative lobe and loses about 1 % more. Infinite if
+    nothing is exchanged.
     """
     largest = float(loss.max(initial=0.0))
     return 2.0 / (SHORT_WAVES * largest) if largest > 0.0 else math.inf

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from ecs_fluid.kernels.bodies.polytope import Hulls, distances, joined_hulls
+from ecs_fluid.kernels.bodies.polytope import Hulls, closest, joined_hulls
 from ecs_fluid.worlds.hulls import Hull, hull_of_planes, hull_of_vertices
 from ecs_fluid.worlds.shapes import (
     AirfoilShape,
@@ -28,10 +29,19 @@ CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-
 
 
 def found(hull: Hulls, points: Array, number: int = 0) -> Array:
-    """Rows (distance, normal, closest point) of `distances`."""
+    """Rows (distance, normal, closest point) of `closest`."""
     out = np.empty((len(points), 7))
-    distances(hull, number, np.ascontiguousarray(points), out)
+    fill(hull, number, np.ascontiguousarray(points), out)
     return out
+
+
+@njit(error_model="numpy")
+def fill(hull: Hulls, number: int, points: Array, out: Array) -> None:
+    """`closest` of all points into the rows of `out`."""
+    for row in range(len(points)):
+        of_one = closest(hull, number, points[row, 0], points[row, 1], points[row, 2])
+        for j in range(7):
+            out[row, j] = of_one[j]
 
 
 def shapes() -> list[Hull]:

@@ -44,24 +44,13 @@ def test_trailing_shape_is_kept_and_grid_points_give_the_field_itself(shape: tup
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [1, 3, 5])
-def test_columns_are_the_same_numbers_as_rows(m: int, dtype: type) -> None:
-    """Bit for bit, wherever in the columns a row stands, and nothing is written beside them."""
+def test_a_row_has_the_same_bits_wherever_it_stands(m: int, dtype: type) -> None:
+    """Rows are worked on in blocks of 128; the last one is filled up."""
     field = np.random.default_rng(4).random((*POINTS.shape[:3], m)).astype(dtype)
     x = inside(1000).astype(dtype)
     together = interpolation.interpolate(x, ORIGIN, SPACING, field)
-    memory = np.full((m, 1002), -7.0, dtype)
-    interpolation.interpolate_columns(x, ORIGIN, SPACING, field, [row[1:-1] for row in memory])
-    np.testing.assert_array_equal(memory[:, 1:-1].T, together)
-    assert (memory[:, [0, -1]] == -7.0).all()
     shifted = interpolation.interpolate(x[77:900], ORIGIN, SPACING, field)
     np.testing.assert_array_equal(shifted, together[77:900])
-
-
-def test_columns_that_do_not_fit_are_refused() -> None:
-    field, x = np.zeros((*POINTS.shape[:3], 1)), inside(10)
-    for column in (np.zeros(9), np.zeros(10, np.float32), np.zeros((10, 2))[:, 0]):
-        with pytest.raises(ValueError, match="column"):
-            interpolation.interpolate_columns(x, ORIGIN, SPACING, field, [column])
 
 
 @pytest.mark.parametrize("cells", [(1, 1, 1), (1, 2, 1), (3, 1, 2)])

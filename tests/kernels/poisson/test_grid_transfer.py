@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.poisson.grid_transfer import restrict, sample, sampling, weighting
+from ecs_fluid.kernels.poisson.grid_transfer import prolong, prolongation, restrict, restriction
 
 Array = NDArray[Any]
 Shape = tuple[int, int, int]
@@ -39,14 +39,11 @@ def spans(shape: Shape, margin: int) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize(("fine", "coarse"), PAIRS)
 def test_sampling_is_exact_for_trilinear_fields(fine: Shape, coarse: Shape) -> None:
-    """Up and down, overwriting all points or adding to the inner ones."""
+    """Up and down, added to the inner points and to no others."""
     for target, source in ((fine, coarse), (coarse, fine)):
-        how = sampling((*target, 2), (*source, 2), np.float64)
-        out = np.full((*target, 2), np.nan)
-        sample(rows(polynomial(source)), rows(out), target[2], how, spans(target, 0))
-        assert np.allclose(out, polynomial(target), rtol=0.0, atol=2e-14)
-        inside = spans(target, 1)
-        sample(rows(polynomial(source)), rows(out), target[2], how, inside, add=True)
+        how = prolongation((*target, 2), (*source, 2), np.float64)
+        out, inside = polynomial(target), spans(target, 1)
+        prolong(rows(polynomial(source)), rows(out), target[2], how, inside)
         factor = np.ones((*target, 1))
         factor[tuple(slice(*ends) for ends in inside)] = 2.0
         assert np.allclose(out, factor * polynomial(target), rtol=0.0, atol=4e-14)
@@ -61,10 +58,10 @@ def test_restriction_is_the_transpose_of_interpolation(fine: Shape, coarse: Shap
         inner = tuple(slice(*ends) for ends in spans(shape, 1))
         field[inner] = rng.standard_normal(field[inner].shape)
     down, up = np.zeros_like(c), np.zeros_like(f)
-    back = weighting((*coarse, 3), (*fine, 3), np.float64)
+    back = restriction((*coarse, 3), (*fine, 3), np.float64)
     restrict(rows(f), rows(down), coarse[2], back, spans(coarse, 1))
-    forth = sampling((*fine, 3), (*coarse, 3), np.float64)
-    sample(rows(c), rows(up), fine[2], forth, spans(fine, 1))
+    forth = prolongation((*fine, 3), (*coarse, 3), np.float64)
+    prolong(rows(c), rows(up), fine[2], forth, spans(fine, 1))
     ratio = np.prod([(b - 1) / (a - 1) for a, b in zip(fine, coarse, strict=True) if a > 1])
     # Sums of some ten thousand terms of order 1: round-off grows with the root of their number.
     assert np.vdot(down, c) == pytest.approx(ratio * np.vdot(f, up), rel=1e-11, abs=1e-11)
@@ -72,7 +69,7 @@ def test_restriction_is_the_transpose_of_interpolation(fine: Shape, coarse: Shap
 
 def test_nested_restriction_is_full_weighting() -> None:
     """A spike of 64 at a common, a face, an edge and a corner point gives 8, 4, 2, 1 (articles, part 6)."""
-    tables = weighting((5, 5, 5), (9, 9, 9), np.float64)
+    tables = restriction((5, 5, 5), (9, 9, 9), np.float64)
     for at, expected in (((4, 4, 4), 8.0), ((4, 4, 5), 4.0), ((4, 5, 5), 2.0), ((5, 5, 5), 1.0)):
         fine, coarse = np.zeros((9, 9, 9)), np.zeros((5, 5, 5))
         fine[at] = 64.0

@@ -1,4 +1,4 @@
-"""Multigrid: convergence factor, order, cost (V9), any grid, threads, the articles' cascade."""
+"""Multigrid: convergence factor, order, cost (V9), any grid, threads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.poisson.multigrid import cascade, coarser, levels, solve
-from ecs_fluid.kernels.poisson.smoothers import residual, sor
+from ecs_fluid.kernels.poisson.multigrid import coarser, levels, solve
 from ecs_fluid.kernels.poisson.transfinite import fill_from_faces
+from tests.kernels.poisson.relaxation import residual, sor
 
 Array = NDArray[Any]
 Cells = tuple[int, int, int]
@@ -233,10 +233,9 @@ def test_same_bits_for_any_number_of_threads(real: Any) -> None:
             if threads <= numba.config.NUMBA_NUM_THREADS:
                 numba.set_num_threads(threads)
                 rhs = noise((37, 30, 23), real)
-                field, other = np.zeros_like(rhs), np.zeros_like(rhs)
+                field = np.zeros_like(rhs)
                 history = solve(field, rhs, np.array([0.1, 0.11, 0.13]), 1e-4)
-                cascade(other, rhs, np.array([0.1, 0.11, 0.13]))
-                results.append((field.tobytes(), tuple(history), other.tobytes()))
+                results.append((field.tobytes(), tuple(history)))
     finally:
         numba.set_num_threads(before)
     assert all(result == results[0] for result in results)
@@ -251,26 +250,3 @@ def test_nan_is_honest() -> None:
     assert len(history) == 2
     assert np.isnan(field[..., 1]).any()
     assert np.isfinite(field[..., 0]).all()
-
-
-def test_cascade_is_what_the_articles_say() -> None:
-    """Better than as many sweeps on the finest level alone, but forgetful: it overwrites a better answer.
-
-    Started from the discrete solution it ends with the same residual as from zero, which is that of
-    interpolation after 16 sweeps; a V-cycle leaves the solution alone.
-    """
-    rhs = with_one_wave(32)
-    spacing = np.full(3, 1.0 / 32)
-    start = residual(np.zeros_like(rhs), rhs, spacing)
-    by_cascade, by_sweeps, solution = np.zeros_like(rhs), np.zeros_like(rhs), np.zeros_like(rhs)
-    cascade(by_cascade, rhs, spacing)
-    sor(by_sweeps, rhs, spacing, 1.72, 32)
-    solve(solution, rhs, spacing, 1e-12)
-    left = residual(by_cascade, rhs, spacing)
-    assert left < 0.1 * residual(by_sweeps, rhs, spacing)
-    assert left < 0.02 * start
-    again = solution.copy()
-    cascade(again, rhs, spacing)
-    assert residual(again, rhs, spacing) > 0.3 * left
-    history = solve(solution, rhs, spacing, 0.0, cycles=1, full=False)
-    assert history[-1] < 1e-10 * start

@@ -16,7 +16,7 @@ from ecs_fluid.kernels.grids.interpolation import interpolate
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.poisson.freespace import hockney
 from ecs_fluid.kernels.poisson.poisson import dirichlet, face_indices, face_points, vorticity_grid
-from ecs_fluid.kernels.poisson.smoothers import residual
+from tests.kernels.poisson.relaxation import residual
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
