@@ -93,9 +93,9 @@ class System(esper.Processor):
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
-        distribution: what the system looks at, for worlds on many ranks (docs/ranks.md): "rows" works on
-        every
-            row by itself, "whole" (the default) on all rows, "ranks" passes messages itself.
+        distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
+            "whole" (the default) all, "rows" those of this process, each worked on by itself, "ranks" the
+            same, with questions to the other processes by `World.processes`.
     """
 
     reads: ClassVar[Types] = ()

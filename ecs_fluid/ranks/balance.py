@@ -27,7 +27,7 @@ class Balance:
     def took(self, seconds: float, pairs: int) -> None:
         """Take this rank's time and pairs, and move the edges; called by all ranks."""
         self.rounds, self.pairs, self.seconds = self.rounds + 1, self.pairs + pairs, self.seconds + seconds
-        times = np.maximum(self._comm.numbers(np.float64(seconds)), 1e-9)
+        times = np.maximum(self._comm.gather_numbers(np.float64(seconds)), 1e-9)
         widths = np.maximum(np.diff(self.edges), 1e-6)
         # Cost is taken as even within a part: its integral is broken at the edges, and inverted.
         cost = np.concatenate([[0.0], np.cumsum(times)])

@@ -18,7 +18,7 @@ Grid = tuple[Array, Array, Array]
 
 def all_bounds(comm: Comm, x: Array, purpose: str) -> tuple[Array, Array]:
     """The box around the rows (m, 3) of all ranks."""
-    boxes = comm.numbers(np.stack(bounds(x)), purpose)
+    boxes = comm.gather_numbers(np.stack(bounds(x)), purpose)
     return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
 

@@ -46,7 +46,7 @@ class Comm:
         traffic.received += received
         traffic.seconds += time.perf_counter() - started
 
-    def tell(self, value: Any, purpose: str = "control") -> Any:
+    def broadcast(self, value: Any, purpose: str = "control") -> Any:
         """The value that rank 0 gives, on every rank."""
         started = time.perf_counter()
         data = np.frombuffer(pickle.dumps(value), np.uint8) if self.rank == 0 else np.empty(0, np.uint8)
@@ -66,7 +66,7 @@ class Comm:
         )
         return value if first else pickle.loads(data.tobytes())
 
-    def numbers(self, values: Any, purpose: str = "control") -> Array:
+    def gather_numbers(self, values: Any, purpose: str = "control") -> Array:
         """The same few numbers of every rank, (size, ...) in the order of the ranks."""
         started = time.perf_counter()
         mine = np.asarray(values, order="C")
@@ -75,17 +75,17 @@ class Comm:
         self.count(purpose, started, mine.nbytes * (self.size - 1), mine.nbytes * (self.size - 1))
         return every
 
-    def every(self, value: Any, purpose: str = "control") -> list[Any]:
+    def gather_values(self, value: Any, purpose: str = "control") -> list[Any]:
         """A small value of every rank, in the order of the ranks; quick where all are None."""
-        if not self.numbers(np.int8(value is not None), purpose).any():
+        if not self.gather_numbers(np.int8(value is not None), purpose).any():
             return [None] * self.size
         data = np.frombuffer(pickle.dumps(value), np.uint8)
-        lengths = self.numbers(np.int64(len(data)), purpose).tolist()
-        joined = self.join(data, lengths, purpose)
+        lengths = self.gather_numbers(np.int64(len(data)), purpose).tolist()
+        joined = self.gather_rows(data, lengths, purpose)
         ends = np.cumsum([0, *lengths])
         return [pickle.loads(joined[a:b].tobytes()) for a, b in pairwise(ends)]
 
-    def join(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array:
+    def gather_rows(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array:
         """All rows (sum of counts, ...), the blocks of the ranks one after the other, on every rank."""
         from mpi4py import MPI
 
@@ -97,7 +97,7 @@ class Comm:
         self.count(purpose, started, part.nbytes * (self.size - 1), whole.nbytes - part.nbytes)
         return whole
 
-    def to_first(self, part: Array, counts: Sequence[int], purpose: str = "files") -> Array | None:
+    def rows_to_first(self, part: Array, counts: Sequence[int], purpose: str = "files") -> Array | None:
         """Like `join`, on rank 0 alone."""
         from mpi4py import MPI
 
@@ -113,7 +113,7 @@ class Comm:
         self.count(purpose, started, 0, whole.nbytes - part.nbytes)
         return whole
 
-    def from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
+    def rows_from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
         """This rank's block of rows of an array that rank 0 has; `like` (0, ...) tells shape and dtype."""
         from mpi4py import MPI
 

@@ -37,7 +37,7 @@ class Machine:
         else:
             self._comm = comm.handle.Split(comm.rank // int(each), comm.rank)
         self.leads: bool = self._comm.Get_rank() == 0
-        machines = comm.numbers(np.int64(self._comm.bcast(comm.rank)))
+        machines = comm.gather_numbers(np.int64(self._comm.bcast(comm.rank)))
         between = comm.handle.Split(0 if self.leads else MPI.UNDEFINED, comm.rank)
         self._between = Comm(between, comm.traffic) if self.leads else None
         self.leaders: Array = np.unique(machines)

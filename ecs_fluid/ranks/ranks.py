@@ -29,7 +29,7 @@ UNEVEN = 0.1
 """Rows move between ranks when one has so much more than the mean."""
 
 
-class WholeTables(dict[type[Component], Component]):
+class GatheredTables(dict[type[Component], Component]):
     """Tables of a population with the rows of all ranks, gathered one by one when they are asked for."""
 
     def __init__(self, tables: Tables, ranks: Ranks, name: str) -> None:
@@ -62,7 +62,7 @@ class WholeTables(dict[type[Component], Component]):
         return self._all().values()
 
 
-class SpreadColumn:
+class DistributedColumn:
     """A column of a population that the ranks hold together; as an array it is gathered on rank 0."""
 
     def __init__(self, world: World, entity: str, kind: type[Component], name: str) -> None:
@@ -102,7 +102,7 @@ class Ranks(SharedWork):
             return method(world, *arguments, **named)
         if self.over:
             raise FluidError(f"{method.__name__}: the ranks that shared this world no longer do")
-        self.comm.tell((method.__name__, arguments, named))
+        self.comm.broadcast((method.__name__, arguments, named))
         return self.work(world, method, arguments, named)
 
     def work(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
@@ -121,7 +121,7 @@ class Ranks(SharedWork):
             self.at_work = False
 
     def check_change(self, what: str) -> None:
-        """Rows can be changed within calls only, which all ranks make."""
+        """OwnVortons can be changed within calls only, which all ranks make."""
         if not self.at_work:
             raise FluidError(
                 f"{what} was called on a world that {self.comm.size} ranks share; make "
@@ -149,7 +149,7 @@ class Ranks(SharedWork):
         """The column as rank 0 may write or hash it: gathered when it is asked for."""
         if entity.name not in self.bounds or not Component.registry[field.component].per_row:
             return array
-        return SpreadColumn(entity.world, entity.name, Component.registry[field.component], field.name)
+        return DistributedColumn(entity.world, entity.name, Component.registry[field.component], field.name)
 
     def stored_columns(self, entity: Entity) -> dict[str, Any]:
         """Per-row columns of an entity by label, for rank 0 to write."""
@@ -163,14 +163,14 @@ class Ranks(SharedWork):
     def column(self, entity: Entity, kind: str, name: str) -> Array:
         """A column with the rows of all ranks; on rank 0 alone, the others give their own."""
         array: Array = entity.tables[Component.registry[kind]].__dict__[name]
-        whole = self.comm.to_first(array, self.counts(entity.name))
+        whole = self.comm.rows_to_first(array, self.counts(entity.name))
         return array if whole is None else whole
 
     def whole_table(self, name: str, table: Component) -> Component:
         """The table with the rows of all ranks."""
         whole = type(table).__new__(type(table))
         for field, array in table.items():
-            whole.__dict__[field.name] = self.comm.join(array, self.counts(name))
+            whole.__dict__[field.name] = self.comm.gather_rows(array, self.counts(name))
         return whole
 
     # ------------------------------------------------------------------ systems
@@ -209,7 +209,7 @@ class Ranks(SharedWork):
         former, found = world._tables_of, world._found
         world._found = {}  # answers that hold other tables
         world._tables_of = {
-            entity.number: WholeTables(former[entity.number], self, entity.name)
+            entity.number: GatheredTables(former[entity.number], self, entity.name)
             if entity.name in self.bounds
             else former[entity.number]
             for entity in world.entities
@@ -223,14 +223,14 @@ class Ranks(SharedWork):
         """Put this rank's rows of gathered tables that the running system filled where they belong."""
         for entity in world.entities:
             tables = world._tables_of[entity.number]
-            if isinstance(tables, WholeTables):
+            if isinstance(tables, GatheredTables):
                 for kind in tables.gathered & touched:
                     for field, array in tables[kind].items():
                         tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
 
     def share_error(self, error: FluidError | None) -> None:
         """Raise on all ranks what one of them ran into."""
-        first = next((text for text in self.comm.every(error) if text is not None), None)
+        first = next((text for text in self.comm.gather_values(error) if text is not None), None)
         if first is not None:
             raise first
 
@@ -240,11 +240,13 @@ class Ranks(SharedWork):
 
     def any_of(self, names: set[str]) -> set[str]:
         """What any rank names."""
-        return {name for found in self.comm.every(names or None) if found is not None for name in found}
+        return {
+            name for found in self.comm.gather_values(names or None) if found is not None for name in found
+        }
 
     def first(self, place: Any) -> Any:
         """The least of the places that ranks found, or None."""
-        return min((found for found in self.comm.every(place) if found is not None), default=None)
+        return min((found for found in self.comm.gather_values(place) if found is not None), default=None)
 
     def about(self) -> list[dict[str, Any]]:
         """Of every rank: rows it holds, largest memory so far and present memory, sums, traffic."""
@@ -257,7 +259,7 @@ class Ranks(SharedWork):
             },
             "traffic": {purpose: asdict(traffic) for purpose, traffic in sorted(self.comm.traffic.items())},
         }
-        return self.comm.every(mine)
+        return self.comm.gather_values(mine)
 
     # ------------------------------------------------------------------ structural changes
 
@@ -265,7 +267,7 @@ class Ranks(SharedWork):
         """After rows came and went: count them, and move some where the ranks have become uneven."""
         entity = world[name]
         mine = next((table.rows or 0 for kind, table in entity.tables.items() if kind.per_row), 0)
-        counts = self.comm.numbers(np.int64(mine))
+        counts = self.comm.gather_numbers(np.int64(mine))
         edges = np.concatenate([[0], np.cumsum(counts)])
         total = int(edges[-1])
         if counts.max() > (1.0 + UNEVEN) * total / self.comm.size + 1:

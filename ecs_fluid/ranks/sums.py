@@ -12,14 +12,14 @@ from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart.blocks import POINTS, block_boxes
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm, Route
+from ecs_fluid.ranks.divided_vortons import DividedVortons
 from ecs_fluid.ranks.machine import Machine
-from ecs_fluid.ranks.parts import Parts
 
 BLOCK = 256
 """Targets of a block where the solver needs none of its own."""
 
 
-class Keep(NamedTuple):
+class RowHolders(NamedTuple):
     """Where results belong that only the rank needs which holds the target's row."""
 
     row: Array
@@ -45,14 +45,14 @@ def on_all(
     du: Array | None,
     blocks: tuple[Array, Array] | None,
     evaluate: Any,
-    keep: Keep | None = None,
+    holders: RowHolders | None = None,
     fetch: Fetch | None = None,
 ) -> None:
     """Fill u (m, 3) and, unless None, du (m, 3, 3) at targets (m, 3), which are the same on all ranks.
 
     Each rank calls `evaluate` (targets, u, du, blocks) for a run of the blocks, as long as the times of
     former calls say. Then all get what the others found; where `u` is shared memory (`Machine.array`), the
-    leader writes it. With `keep` each rank gets only its rows, by `keep.store`, and u and du are not filled.
+    leader writes it. With `holders` each rank gets only its rows, by `holders.store`; u and du are not filled.
     A target's value must depend on nothing but its block.
     """
     starts = np.append(np.arange(0, len(targets), BLOCK), len(targets)) if blocks is None else blocks[1]
@@ -71,9 +71,9 @@ def on_all(
     gradient = None if du is None else np.empty((len(some), 3, 3), du.dtype)
     pairs = evaluate(some, velocity, gradient, own) if len(some) else 0
     balance.took(time.perf_counter() - begun, pairs)
-    if keep is not None:
-        rows = keep.row[first:last] if blocks is None else keep.row[blocks[0][first:last]]
-        _send_home(comm, keep, rows, velocity, gradient)
+    if holders is not None:
+        rows = holders.row[first:last] if blocks is None else holders.row[blocks[0][first:last]]
+        _send_home(comm, holders, rows, velocity, gradient)
         return
     every: Any = slice(None) if blocks is None else blocks[0]
     counts = np.diff(edges).tolist()
@@ -83,26 +83,26 @@ def on_all(
             u[every] = whole
         machine.barrier()
     else:
-        u[every] = comm.join(velocity, counts, "velocity")
+        u[every] = comm.gather_rows(velocity, counts, "velocity")
     if du is not None and gradient is not None:
-        du[every] = comm.join(gradient, counts, "velocity")
+        du[every] = comm.gather_rows(gradient, counts, "velocity")
 
 
 def at_vortons(
     comm: Comm,
     balance: Balance,
-    parts: Parts,
+    vortons: DividedVortons,
     gradient: bool,
     evaluate: Any,
-    keep: Keep,
+    holders: RowHolders,
     fetch: Fetch,
 ) -> None:
-    """Sums at all vortons, of which each machine has its part; the results go where `keep` says.
+    """Sums at all vortons, of which each machine has its part; the results go where `holders` says.
 
     Bits are those of `on_all` with the blocks of `point_blocks`.
     """
-    blocks = -(-parts.total // POINTS)
-    targets, rows = parts.targets(balance.pieces(blocks))
+    blocks = -(-vortons.total // POINTS)
+    targets, rows = vortons.targets(balance.pieces(blocks))
     starts = np.append(np.arange(0, len(targets), POINTS), len(targets))
     fetch(*block_boxes(targets, starts))
     begun = time.perf_counter()
@@ -111,18 +111,18 @@ def at_vortons(
     own = np.arange(len(targets), dtype=np.int64), starts
     pairs = evaluate(targets, velocity, jacobian, own) if len(targets) else 0
     balance.took(time.perf_counter() - begun, pairs)
-    _send_home(comm, keep, rows, velocity, jacobian)
+    _send_home(comm, holders, rows, velocity, jacobian)
 
 
-def _send_home(comm: Comm, keep: Keep, rows: Array, velocity: Array, gradient: Array | None) -> None:
+def _send_home(comm: Comm, holders: RowHolders, rows: Array, velocity: Array, gradient: Array | None) -> None:
     """Send each row's results to the rank that holds it."""
-    holder = keep.holder[np.searchsorted(keep.first, rows, side="right") - 1]
+    holder = holders.holder[np.searchsorted(holders.first, rows, side="right") - 1]
     found = [rows, velocity] if gradient is None else [rows, velocity, gradient]
     row, u, *du = Route(comm, holder, "velocity").send(found)
-    keep.store(row, u, du[0] if du else None)
+    holders.store(row, u, du[0] if du else None)
 
 
-class Split:
+class SharedPieces:
     """Shares out the pieces of the fast multipole method's target tree, see `kernels.fmm.Split`."""
 
     def __init__(self, comm: Comm, balance: Balance) -> None:
@@ -142,4 +142,4 @@ class Split:
         ends = rows[self._edges]
         mine = order[ends[self._comm.rank] : ends[self._comm.rank + 1]]
         for result in results:
-            result[order] = self._comm.join(result[mine], np.diff(ends).tolist(), "velocity")
+            result[order] = self._comm.gather_rows(result[mine], np.diff(ends).tolist(), "velocity")

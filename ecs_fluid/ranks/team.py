@@ -37,14 +37,14 @@ def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
 
     def share(world: World) -> None:
         _close(present)
-        comm.tell(SHARE)
+        comm.broadcast(SHARE)
         present.append(_share(world, comm))
 
     try:
         yield share
     finally:
         _close(present)
-        comm.tell(None)
+        comm.broadcast(None)
 
 
 def _close(present: list[Ranks]) -> None:
@@ -54,7 +54,7 @@ def _close(present: list[Ranks]) -> None:
 
 
 def _share(world: World, comm: Comm) -> Ranks:
-    """Keep rank 0's rows of the world, and send the others theirs."""
+    """RowHolders rank 0's rows of the world, and send the others theirs."""
     from ecs_fluid.state import packed
 
     world._ticker.warn(world, 4)
@@ -63,13 +63,13 @@ def _share(world: World, comm: Comm) -> Ranks:
     sizes = {entity.name: len(entity) for entity in world.entities if shared(entity.tables)}
     bounds = {name: even(size, comm.size) for name, size in sizes.items()}
     described = {name: (array.dtype.str, array.shape, _per_row(name)) for name, array in arrays.items()}
-    comm.tell((meta, bounds, described), "start")
+    comm.broadcast((meta, bounds, described), "start")
     for name, array in arrays.items():
         owner = name.partition("/")[0]
         if owner in bounds and _per_row(name):
-            comm.from_first(np.ascontiguousarray(array), array[:0], np.diff(bounds[owner]).tolist())
+            comm.rows_from_first(np.ascontiguousarray(array), array[:0], np.diff(bounds[owner]).tolist())
         else:
-            comm.tell(array, "start")
+            comm.broadcast(array, "start")
     own = {name: slice(0, int(edges[1])) for name, edges in bounds.items()}
     for entity in world.entities:
         for kind, table in entity.tables.items():
@@ -94,7 +94,7 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
     world: World | None = None
     ranks: Ranks | None = None
     while True:
-        order = comm.tell(None)
+        order = comm.broadcast(None)
         if order is None:
             return
         if order == SHARE:
@@ -110,15 +110,15 @@ def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
     """This rank's part of the world that rank 0 shares out."""
     from ecs_fluid.runs.resume import world_of
 
-    meta, bounds, described = comm.tell(None, "start")
+    meta, bounds, described = comm.broadcast(None, "start")
     arrays: dict[str, Any] = {}
     for name, (dtype, shape, rows) in described.items():
         entity = name.partition("/")[0]
         if entity in bounds and rows:
             like = np.empty((0, *shape[1:]), dtype)
-            arrays[name] = comm.from_first(None, like, np.diff(bounds[entity]).tolist())
+            arrays[name] = comm.rows_from_first(None, like, np.diff(bounds[entity]).tolist())
         else:
-            arrays[name] = comm.tell(None, "start")
+            arrays[name] = comm.broadcast(None, "start")
     world = world_of(meta, arrays, "the world of rank 0", allow_code)
     world.processes = ranks = Ranks(comm, bounds)
     world._ticker.warned = True  # by rank 0

@@ -13,11 +13,11 @@ from ecs_fluid.components import Sources
 from ecs_fluid.kernels.biot_savart import tree_build
 from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
 from ecs_fluid.one_process import Evaluate, OneProcess, Population
-from ecs_fluid.ranks import near, sums
+from ecs_fluid.ranks import neighbour_exchange, sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.divided_vortons import DividedVortons, OwnVortons
 from ecs_fluid.ranks.machine import Machine
-from ecs_fluid.ranks.parts import Parts, Rows
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -29,14 +29,14 @@ SHARED_BLOCKS = 2**12
 """From this many targets on, one rank of each machine groups them in blocks."""
 
 
-class AtVortons(NamedTuple):
+class VortonTargets(NamedTuple):
     """The sum of which the targets are the vortons themselves."""
 
     x: Array
     """(n, 3) m, its targets; without values where machines have parts of them"""
-    keep: sums.Keep
+    holders: sums.RowHolders
     """who gets which results"""
-    parts: Parts | None
+    divided: DividedVortons | None
 
 
 class SharedWork(OneProcess):
@@ -53,9 +53,9 @@ class SharedWork(OneProcess):
         """Whether the running system sees this rank's rows only."""
         self.machine = Machine(comm)
         self._balances: dict[str, Balance] = {}
-        self._parts: Parts | None = None
+        self._divided: DividedVortons | None = None
         """The vortons of the running stage, where each machine has its part of them only"""
-        self._at_vortons: AtVortons | None = None
+        self._at_vortons: VortonTargets | None = None
         self._sent = False
         """Whether results of the last sum at the vortons are with the rows already"""
 
@@ -99,12 +99,12 @@ class SharedWork(OneProcess):
 
     def largest(self, values: Sequence[float]) -> Sequence[float]:
         """The largest of each of these numbers on all ranks."""
-        found: list[float] = self.comm.numbers(np.array(values, np.float64)).max(axis=0).tolist()
+        found: list[float] = self.comm.gather_numbers(np.array(values, np.float64)).max(axis=0).tolist()
         return found
 
     def enclosing(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The box around the boxes of all ranks."""
-        boxes = self.comm.numbers(np.stack([low, high]))
+        boxes = self.comm.gather_numbers(np.stack([low, high]))
         return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
     def gathered(self, entities: Sequence[Entity], columns: Sequence[Array]) -> Sequence[Array]:
@@ -122,7 +122,7 @@ class SharedWork(OneProcess):
 
     def at_rows(self, entity: Entity, x: Array, u: Array, fill: Callable[[Array, Array], None]) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
-        every = self.comm.join(x, self.counts(entity.name))
+        every = self.comm.gather_rows(x, self.counts(entity.name))
         found = np.empty_like(every)
         fill(every, found)
         u[...] = found[self.own(entity.name)]
@@ -142,7 +142,7 @@ class SharedWork(OneProcess):
     def blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
         """Many targets are grouped once for each machine; vortons in parts have blocks of their own."""
         at = self._at_vortons
-        if at is not None and targets is at.x and at.parts is not None:
+        if at is not None and targets is at.x and at.divided is not None:
             return np.empty(0, np.int64), np.zeros(1, np.int64)
         if len(targets) < SHARED_BLOCKS:
             return super().blocks(targets, points)
@@ -164,18 +164,19 @@ class SharedWork(OneProcess):
     ) -> None:
         """Like that of one process; results at the vortons go to the ranks that hold their rows."""
         at = self._at_vortons if self._at_vortons is not None and targets is self._at_vortons.x else None
-        parts = self._parts if self._parts is not None and self._parts.grown is tree is not None else None
-        fetch: sums.Fetch | None = None if parts is None else partial(parts.fetch, **walk)
+        fetch: sums.Fetch | None = None
+        if tree is not None and self._divided is not None and self._divided.grown is tree:
+            fetch = partial(self._divided.fetch, **walk)
         if at is not None:
-            self._sent = at.parts is not None or self._many(targets, sources)
-        if at is not None and at.parts is not None and fetch is not None:
+            self._sent = at.divided is not None or self._many(targets, sources)
+        if at is not None and at.divided is not None and fetch is not None:
             balance = self.balance(f"{work}, at vortons")
-            sums.at_vortons(self.comm, balance, at.parts, du is not None, evaluate, at.keep, fetch)
+            sums.at_vortons(self.comm, balance, at.divided, du is not None, evaluate, at.holders, fetch)
         elif self._many(targets, sources):
             balance = self.balance(f"{work}, at {'points' if at is None else 'vortons'}")
-            keep = None if at is None else at.keep
+            holders = None if at is None else at.holders
             where = self.comm, self.machine, balance
-            sums.on_all(*where, targets, u, du, blocks, evaluate, keep, fetch)
+            sums.on_all(*where, targets, u, du, blocks, evaluate, holders, fetch)
         else:
             if fetch is not None and blocks is not None:
                 fetch(*block_boxes(targets[blocks[0]], blocks[1]))
@@ -189,17 +190,17 @@ class SharedWork(OneProcess):
         """How that work is shared out at present."""
         return self._balances.setdefault(work, Balance(self.comm))
 
-    def split(self, work: str, targets: Array, sources: int) -> sums.Split | None:
+    def split(self, work: str, targets: Array, sources: int) -> sums.SharedPieces | None:
         """What shares out the pieces of a fast multipole sum that is long enough."""
         at = self._at_vortons is not None and targets is self._at_vortons.x
         self._sent = self._sent and not at
         if not self._many(targets, sources):
             return None
-        return sums.Split(self.comm, self.balance(f"{work}, at {'vortons' if at else 'points'}"))
+        return sums.SharedPieces(self.comm, self.balance(f"{work}, at {'vortons' if at else 'points'}"))
 
     def exchanged(self, entities: Sequence[Entity], *what: Any) -> tuple[Array, Array]:
-        """Each rank takes the particles of a run of cells, see `ecs_fluid.ranks.near.exchanged`."""
-        rate, largest = near.exchanged(self.comm, self.numbers(entities), *what)
+        """Each rank takes the particles of a run of cells, see `neighbour_exchange.exchanged`."""
+        rate, largest = neighbour_exchange.exchanged(self.comm, self.numbers(entities), *what)
         return rate, np.array([largest])
 
     # ------------------------------------------------------------------ vortons
@@ -214,14 +215,14 @@ class SharedWork(OneProcess):
     ) -> Sequence[Array]:
         """One rank of each machine gathers and sorts, and the others read what it made.
 
-        Several machines have parts, see `ecs_fluid.ranks.parts`, where these are enough.
+        Several machines have parts, see `ecs_fluid.ranks.divided_vortons`, where these are enough.
         """
         if divisible is not None:
-            self._parts = None
+            self._divided = None
             total = sum(map(self.total, entities))
             if self.machine.count > 1 and total and divisible():
-                rows = Rows(*columns, self.numbers(entities))
-                parts = self._parts = Parts(self.comm, self.machine, rows, total, grid)
+                rows = OwnVortons(*columns, self.numbers(entities))
+                parts = self._divided = DividedVortons(self.comm, self.machine, rows, total, grid)
                 return parts.start, parts.order, parts.x, parts.alpha, parts.sigma
         x, alpha, sigma = self.gathered(entities, columns)
         alone = super().sorted_vortons
@@ -229,8 +230,8 @@ class SharedWork(OneProcess):
 
     def tree(self, sources: Sources, sigma: Array) -> tree_build.Tree:
         """Its nodes lie in shared memory; of sources in parts each machine has its own nodes."""
-        if self._parts is not None and sources.x is self._parts.x and sigma is sources.sigma:
-            return self._parts.tree
+        if self._divided is not None and sources.x is self._divided.x and sigma is sources.sigma:
+            return self._divided.tree
         name = "tree" if sigma is sources.sigma else "widened tree"
         nodes = self.machine.once(
             name, lambda: super(SharedWork, self).tree(sources, sigma)[: tree_build.NODES]
@@ -239,14 +240,14 @@ class SharedWork(OneProcess):
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
         """In shared memory; where machines have parts of the vortons, an array that nobody fills."""
-        parts = self._parts if self._parts is not None and sources.x is self._parts.x else None
+        parts = self._divided if self._divided is not None and sources.x is self._divided.x else None
         if parts is None:
             (x,) = self.machine.once("vortons", lambda: [sources.x.T])
         else:
             x = np.empty_like(sources.x.T)
         names = [entity.name for entity, *_ in populations]
-        keep = self._keep(sources.order, names, partial(self._store, populations))
-        self._at_vortons, self._sent = AtVortons(x, keep, parts), False
+        holders = self._row_holders(sources.order, names, partial(self._store, populations))
+        self._at_vortons, self._sent = VortonTargets(x, holders, parts), False
         return x
 
     def to_rows(self, order: Array, populations: Sequence[Population], u: Array, du: Array | None) -> None:
@@ -255,12 +256,12 @@ class SharedWork(OneProcess):
             super().to_rows(order, populations, u, du)
         self._at_vortons = None
 
-    def _keep(self, row: Array, names: list[str], store: Any) -> sums.Keep:
+    def _row_holders(self, row: Array, names: list[str], store: Any) -> sums.RowHolders:
         """Sends results at these populations' rows to their holders."""
         ends = np.cumsum([0, *(int(self.bounds[name][-1]) for name in names)])
         firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
         holders = np.tile(np.arange(self.comm.size), len(names))
-        return sums.Keep(row, np.concatenate([ends[:0], *firsts]), holders, store)
+        return sums.RowHolders(row, np.concatenate([ends[:0], *firsts]), holders, store)
 
     def _store(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
         """Velocities and gradients of rows that this rank holds, numbered through all populations."""

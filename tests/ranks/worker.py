@@ -122,7 +122,8 @@ def made(name: str) -> ef.World:
 
 
 def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
-    """What a run of the world comes to."""
+    """What a run of the world comes to, and what it says of itself before."""
+    remarks = world.lint()
     try:
         world.step(ticks)
         error = ""
@@ -133,6 +134,7 @@ def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
         "error": error,
         "rows": {entity.name: len(entity) for entity in world.entities},
         "tick": world.tick,
+        "remarks": remarks,
     }
 
 

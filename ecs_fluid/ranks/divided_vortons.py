@@ -29,7 +29,7 @@ GROUP = 8
 """Boxes that are merged into one while they are too many."""
 
 
-class Rows(NamedTuple):
+class OwnVortons(NamedTuple):
     """Vortons that this rank holds."""
 
     x: Array
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     """(m,) unsigned, number among the rows of all populations of vortons, laid end to end"""
 
 
-class Parts:
+class DividedVortons:
     """All vortons of the world, sorted by the cells of a grid, in parts.
 
     Args:
@@ -51,7 +51,7 @@ class Parts:
         grid: origin (3,) m, spacing (3,) m and number (3,) of cells.
     """
 
-    def __init__(self, comm: Comm, machine: Machine, rows: Rows, total: int, grid: Grid) -> None:
+    def __init__(self, comm: Comm, machine: Machine, rows: OwnVortons, total: int, grid: Grid) -> None:
         self._comm, self._machine, self._rows, self.total = comm, machine, rows, total
         self.grid = grid
         self._cell = cell_index(rows.x, *grid)
@@ -139,7 +139,7 @@ class Parts:
                 tree_build.fill_parents(layer, span, cells, first, *columns)
         # The root, which is the first machine's, is read by every walk.
         read = *columns[:4], tree.radius
-        root = self._machine.among_leaders.tell(_packed([column[..., -1:] for column in read]), "nodes")
+        root = self._machine.among_leaders.broadcast(_packed([column[..., -1:] for column in read]), "nodes")
         _unpack(root, read, np.array([-1]))
 
     def _fetch_ahead(self, layer: int, cells: Array, first: int, columns: Sequence[Array]) -> int:
@@ -166,8 +166,8 @@ class Parts:
         boxes = machine.together(_merged(low, high))
         if machine.leads:
             comm = machine.among_leaders
-            counts = comm.numbers(np.int64(len(boxes)), "nodes").tolist()
-            every = np.split(comm.join(boxes, counts, "nodes"), np.cumsum(counts)[:-1])
+            counts = comm.gather_numbers(np.int64(len(boxes)), "nodes").tolist()
+            every = np.split(comm.gather_rows(boxes, counts, "nodes"), np.cumsum(counts)[:-1])
             ranges = np.array([edges[machine.here : machine.here + 2] for edges in self._ranges])
             nodes, leaves = [], []
             for other, there in enumerate(every):

@@ -32,7 +32,7 @@ def exchanged(
     `row` (n,) are their numbers among all, by which those of one cell are sorted. The bits are those of one
     process.
     """
-    every = comm.numbers(np.array([len(x), eps.min(initial=np.inf), eps.max(initial=0.0)]), PURPOSE)
+    every = comm.gather_numbers(np.array([len(x), eps.min(initial=np.inf), eps.max(initial=0.0)]), PURPOSE)
     total, least, widest = int(every[:, 0].sum()), eps.dtype.type(every[:, 1].min()), float(every[:, 2].max())
     if total == 0:
         return np.empty_like(values), 0.0
@@ -55,7 +55,7 @@ def exchanged(
     found = np.empty((len(by_cell), rate.shape[1]), x.dtype)
     found[by_cell] = rate[begin:behind]
     (home,) = route.back([found])
-    largest = comm.numbers(np.float64(loss[begin:behind].max(initial=0.0)), PURPOSE).max()
+    largest = comm.gather_numbers(np.float64(loss[begin:behind].max(initial=0.0)), PURPOSE).max()
     return home.reshape(values.shape), float(largest)
 
 
