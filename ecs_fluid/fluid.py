@@ -65,21 +65,24 @@ class FluidOptions(Settings):
     (which prints the expansion coefficient without its sign).
     """
 
-    density: float = Field(default=1.2, gt=0, le=1e6, description="density, kg/m^3")
-    viscosity: float = Field(default=0.0, ge=0, le=1e6, description="kinematic viscosity, m^2/s")
-    temperature: float = Field(default=300.0, gt=0, le=1e6, description="temperature, K")
-    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9, description="heat capacity c_p, J/(kg K)")
-    gravity: KeyedVector = Field(
-        default=(0.0, 0.0, -9.81), description="gravity, m/s^2; may be keyed in time"
-    )
-    law: Law = Field(default="none", description="equation of state")
-    expansion: float = Field(default=2.1e-4, ge=0, le=1, description="expansion coefficient of a liquid, 1/K")
-    density_profile: Profile | None = Field(
-        default=None, description="density over height, [[m, kg/m^3], ...]"
-    )
-    temperature_profile: Profile | None = Field(
-        default=None, description="temperature over height, [[m, K], ...]"
-    )
+    density: float = Field(default=1.2, gt=0, le=1e6)
+    """density, kg/m^3"""
+    viscosity: float = Field(default=0.0, ge=0, le=1e6)
+    """kinematic viscosity, m^2/s"""
+    temperature: float = Field(default=300.0, gt=0, le=1e6)
+    """temperature, K"""
+    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9)
+    """heat capacity c_p, J/(kg K)"""
+    gravity: KeyedVector = (0.0, 0.0, -9.81)
+    """gravity, m/s^2; may be keyed in time"""
+    law: Law = "none"
+    """equation of state"""
+    expansion: float = Field(default=2.1e-4, ge=0, le=1)
+    """expansion coefficient of a liquid, 1/K"""
+    density_profile: Profile | None = None
+    """density over height, [[m, kg/m^3], ...]"""
+    temperature_profile: Profile | None = None
+    """temperature over height, [[m, K], ...]"""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

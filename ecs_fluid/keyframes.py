@@ -20,8 +20,10 @@ class Keyed(Settings):
     after the last key the value stays.
     """
 
-    keys: list[tuple[float, float | list[float]]] = Field(min_length=1, description="[time s, value] pairs")
-    between: Literal["linear", "step"] = Field(default="linear", description="law between two keys")
+    keys: list[tuple[float, float | list[float]]] = Field(min_length=1)
+    """[time s, value] pairs"""
+    between: Literal["linear", "step"] = "linear"
+    """law between two keys"""
 
     @model_validator(mode="after")
     def _ordered(self) -> Keyed:

@@ -5,7 +5,8 @@ of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in
 
     class Puff(Recipe):
         '''A puff of vortons.'''
-        radius: float = Field(default=1.0, gt=0, description="radius, m")
+        radius: float = Field(default=1.0, gt=0)
+        '''radius, m'''
 
         def spawn(self, world: World) -> None: ...
 """

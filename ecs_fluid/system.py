@@ -7,7 +7,8 @@ A system declares what it touches and when, and its parameters as annotated clas
         reads = (Position,)
         adds = (Velocity,)
         phase = "rates"
-        spin: float = Field(1.0, description="angular velocity, rad/s")
+        spin: float = Field(default=1.0, ge=0)
+        '''angular velocity, rad/s'''
 
         def process(self, dt: float) -> None:
             for position, velocity in self.query(Position, Velocity):
@@ -36,9 +37,12 @@ from typing import (
 )
 
 import esper
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, create_model
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
+from ecs_fluid.attribute_docs import attribute_docstrings
 from ecs_fluid.component import Component, RowId
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.plugins import import_path
@@ -74,9 +78,30 @@ DECLARATIONS = (
 
 
 class Settings(BaseModel):
-    """Base of parameter models: unknown keys refused, values fixed once made, numbers finite."""
+    """Base of parameter models: unknown keys refused, values fixed once made, numbers finite.
+
+    A parameter is described by the docstring under it, "core radius, m": its meaning and, after a comma, its
+    unit.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+    written_in: ClassVar[type | None] = None
+    """Class that declares the parameters, where it is not the model itself."""
+
+    @classmethod
+    def descriptions(cls) -> dict[str, str]:
+        """What each parameter is, with its unit."""
+        told = {name: field.description or "" for name, field in cls.model_fields.items()}
+        return told | attribute_docstrings(cls.written_in or cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in cls.descriptions().items():
+            if text and name in properties:
+                properties[name]["description"] = text
+        return schema
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
@@ -286,4 +311,8 @@ def _parameters(cls: type[System]) -> type[Settings]:
             limits: Any = inherited.metadata
             number: Any = Annotated[(inherited.annotation, *limits)] if limits else inherited.annotation
             fields[name] = (number, FieldInfo(default=cls.__dict__[name], description=inherited.description))
-    return create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)
+    model: type[Settings] = create_model(
+        f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields
+    )
+    model.written_in = cls
+    return model

@@ -87,16 +87,17 @@ class WorldOptions(Settings):
     """Clock, arithmetic and seed of a world."""
 
     dt: Annotated[float, BeforeValidator(_quotient, json_schema_input_type=_Step)] = Field(
-        default=1 / 30, gt=0, description='time step of a tick, s; a number, or a quotient such as "1/60"'
+        default=1 / 30, gt=0
     )
-    integrator: Integrator = Field(
-        default="rk2", description="Runge-Kutta method of order 1 to 4 for every rate"
-    )
-    precision: Precision = Field(default="single", description="float32 or float64 tables")
-    seed: int = Field(default=1, ge=0, lt=2**63, description="seed of all random numbers")
-    debug: bool = Field(
-        default=False, description="poison derived tables each tick and catch undeclared writes (slow)"
-    )
+    """time step of a tick, s; a number, or a quotient: '1/60'"""
+    integrator: Integrator = "rk2"
+    """Runge-Kutta method of order 1 to 4 for every rate"""
+    precision: Precision = "single"
+    """float32 or float64 tables"""
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    """seed of all random numbers"""
+    debug: bool = False
+    """poison derived tables each tick and catch undeclared writes (slow)"""
 
 
 class WorldKeywords(TypedDict, total=False):

@@ -78,20 +78,18 @@ class BaroclinicSystem(System):
     adds = (StrengthRate,)
     phase = "rates"
 
-    model: Literal["boussinesq", "full"] = Field(
-        default="boussinesq", description="small or any density differences"
-    )
-    gradient: Literal["neighbours", "grid"] = Field(
-        default="neighbours", description="where gradients come from"
-    )
-    reach: float = Field(default=1.5, gt=0, le=10, description="distance at which neighbours end, core radii")
-    walls: Literal["mirror", "poison", "none"] = Field(
-        default="mirror", description="what gradients take walls of containers for"
-    )
-    smoothing: float = Field(
-        default=0.2, gt=0, le=1, description="full: weight of the newest acceleration, 1"
-    )
-    dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
+    model: Literal["boussinesq", "full"] = "boussinesq"
+    """small or any density differences"""
+    gradient: Literal["neighbours", "grid"] = "neighbours"
+    """where gradients come from"""
+    reach: float = Field(default=1.5, gt=0, le=10)
+    """distance at which neighbours end, core radii"""
+    walls: Literal["mirror", "poison", "none"] = "mirror"
+    """what gradients take walls of containers for"""
+    smoothing: float = Field(default=0.2, gt=0, le=1)
+    """full: weight of the newest acceleration, 1"""
+    dimension: Literal[2, 3] = 3
+    """2 for flat populations whose volumes are areas"""
 
     def added(self, world: World) -> None:
         """Gradients on the grid come from the transfer, accelerations from memory."""

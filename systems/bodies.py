@@ -49,12 +49,12 @@ LEAST_ANGLE = 1e-6
 class BodyScript(Settings):
     """Where a scripted body is over time, and how it is turned."""
 
-    name: Name = Field(description="entity of one scripted body")
-    center: KeyedVector | None = Field(default=None, description="centre of mass, m; may be keyed in time")
-    rotation: KeyedVector | None = Field(
-        default=None,
-        description="rotation vector, axis times angle, rad; may be keyed in time, over whole turns too",
-    )
+    name: Name
+    """entity of one scripted body"""
+    center: KeyedVector | None = None
+    """centre of mass, m; may be keyed in time"""
+    rotation: KeyedVector | None = None
+    """rotation vector, axis times angle, rad; may be keyed in time, over whole turns too"""
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -85,16 +85,14 @@ class BodySystem(System):
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
 
-    substeps: int = Field(default=8, ge=1, le=MOST_SUBSTEPS, description="least substeps of a tick")
-    sweeps: int = Field(
-        default=100, ge=1, le=10_000, description="most sweeps of the impulse solver per substep"
-    )
-    least_bounce: float = Field(
-        default=0.01,
-        ge=0,
-        description="approach speed below which nothing bounces, m/s; at least 2 g h of a substep h",
-    )
-    scripts: list[BodyScript] = Field(default_factory=list, description="motions of scripted bodies")
+    substeps: int = Field(default=8, ge=1, le=MOST_SUBSTEPS)
+    """least substeps of a tick"""
+    sweeps: int = Field(default=100, ge=1, le=10_000)
+    """most sweeps of the impulse solver per substep"""
+    least_bounce: float = Field(default=0.01, ge=0)
+    """approach speed below which nothing bounces, m/s; at least 2 g h of a substep h"""
+    scripts: list[BodyScript] = Field(default_factory=list)
+    """motions of scripted bodies"""
 
     def added(self, world: World) -> None:
         """Check the scripts, and give the world a memory of contacts."""

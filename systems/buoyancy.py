@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import DensityField, TransferGrid
@@ -63,10 +62,10 @@ class BuoyancySystem(System):
     phase = "move"
     before = (BodySystem,)
 
-    added_mass: bool = Field(default=True, description="fluid is accelerated along with bodies")
-    local: bool = Field(
-        default=True, description="particles with a density count, not the ambient fluid alone"
-    )
+    added_mass: bool = True
+    """fluid is accelerated along with bodies"""
+    local: bool = True
+    """particles with a density count, not the ambient fluid alone"""
 
     def added(self, world: World) -> None:
         """The density that particles carry comes from the transfer."""

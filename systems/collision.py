@@ -72,16 +72,12 @@ class CollisionSystem(System):
     phase = "constrain"
     distribution = "ranks"
 
-    clearance: float = Field(
-        default=0.0, ge=0, le=1e3, description="distance that particles keep from surfaces, m"
-    )
-    restitution: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="part of the normal velocity that inertial particles keep, reversed, 1",
-    )
-    on: tuple[Name, ...] = Field(default=(), description="entities it works on; default all particles")
+    clearance: float = Field(default=0.0, ge=0, le=1e3)
+    """distance that particles keep from surfaces, m"""
+    restitution: float = Field(default=0.0, ge=0, le=1)
+    """part of the normal velocity that inertial particles keep, reversed, 1"""
+    on: tuple[Name, ...] = ()
+    """entities it works on; default all particles"""
 
     def __post_init__(self) -> None:
         self._warned: set[str] = set()

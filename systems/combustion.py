@@ -37,20 +37,22 @@ class CombustionSystem(System):
     distribution = "rows"
     before = ("SpeciesLimitSystem",)
 
-    rate: float = Field(default=1.0, ge=0, le=1e30, description="rate constant A of burning, 1/s")
-    activation: float = Field(default=300.0, ge=0, le=1e6, description="activation temperature T_a, K")
-    ignition: float = Field(default=0.0, ge=0, le=1e6, description="temperature below which nothing burns, K")
-    heat: float = Field(default=1e6, ge=0, le=1e12, description="heat of combustion Q of fuel, J/kg")
-    flame_rate: float = Field(
-        default=5.0, ge=0, le=1e30, description="rate constant A_s of flame to smoke, 1/s"
-    )
-    flame_temperature: float = Field(default=350.0, gt=0, le=1e6, description="flame outlives T_s, K")
-    oxygen: Literal["unlimited", "limited"] = Field(
-        default="unlimited", description="whether air can run out"
-    )
-    air_need: float = Field(
-        default=15.0, ge=0, le=1e3, description="limited: mass of air per mass of fuel, 1"
-    )
+    rate: float = Field(default=1.0, ge=0, le=1e30)
+    """rate constant A of burning, 1/s"""
+    activation: float = Field(default=300.0, ge=0, le=1e6)
+    """activation temperature T_a, K"""
+    ignition: float = Field(default=0.0, ge=0, le=1e6)
+    """temperature below which nothing burns, K"""
+    heat: float = Field(default=1e6, ge=0, le=1e12)
+    """heat of combustion Q of fuel, J/kg"""
+    flame_rate: float = Field(default=5.0, ge=0, le=1e30)
+    """rate constant A_s of flame to smoke, 1/s"""
+    flame_temperature: float = Field(default=350.0, gt=0, le=1e6)
+    """flame outlives T_s, K"""
+    oxygen: Literal["unlimited", "limited"] = "unlimited"
+    """whether air can run out"""
+    air_need: float = Field(default=15.0, ge=0, le=1e3)
+    """limited: mass of air per mass of fuel, 1"""
 
     def added(self, world: World) -> None:
         """What burns has a temperature; fractions that make no sense are refused."""

@@ -53,10 +53,10 @@ class ConductionSystem(System):
     phase = "move"
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
 
-    reach: float = Field(gt=0, le=1e6, description="depth of the layer of fluid that touches a body, m")
-    open_air: bool = Field(
-        default=False, description="bodies lose heat to the ambient where there are no particles"
-    )
+    reach: float = Field(gt=0, le=1e6)
+    """depth of the layer of fluid that touches a body, m"""
+    open_air: bool = False
+    """bodies lose heat to the ambient where there are no particles"""
 
     def added(self, world: World) -> None:
         """Vortons have a temperature, and the density follows it."""

@@ -61,12 +61,14 @@ class DiagnosticsSystem(System):
     writes = (VelocityHistory,)
     phase = "observe"
 
-    every: int = Field(default=10, ge=0, description="ticks from one record to the next; 0 keeps none")
-    pair_limit: int = Field(default=4000, ge=0, description="most vortons for pair sums during a run")
-    jerk: bool = Field(
-        default=False, description="keep two former velocities per vorton and record the mean jerk"
-    )
-    budget: bool = Field(default=False, description="record what every system does to the invariants")
+    every: int = Field(default=10, ge=0)
+    """ticks from one record to the next; 0 keeps none"""
+    pair_limit: int = Field(default=4000, ge=0)
+    """most vortons for pair sums during a run"""
+    jerk: bool = False
+    """keep two former velocities per vorton and record the mean jerk"""
+    budget: bool = False
+    """record what every system does to the invariants"""
 
     def __post_init__(self) -> None:
         self.watching = self.budget

@@ -40,19 +40,20 @@ class DiffusionSystem(System):
     phase = "rates"
     distribution = "ranks"
 
-    eddy_viscosity: float = Field(
-        default=0.0, ge=0, le=1e6, description="kinematic viscosity of unresolved eddies, m^2/s"
-    )
-    method: Literal["pse", "core_spreading", "index_space"] = Field(
-        default="pse", description="how to diffuse"
-    )
-    order: Literal[2, 4] = Field(default=2, description="order of the exchange kernel in eps")
-    radius: float = Field(default=1.0, gt=0, le=10, description="exchange radius eps, core radii")
-    dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
-    rate: float = Field(default=0.0, ge=0, le=1e6, description="index_space: rate of exchange, 1/s")
-    dissipation: bool = Field(
-        default=False, description="index_space: also lose rate * alpha per second, as the articles do"
-    )
+    eddy_viscosity: float = Field(default=0.0, ge=0, le=1e6)
+    """kinematic viscosity of unresolved eddies, m^2/s"""
+    method: Literal["pse", "core_spreading", "index_space"] = "pse"
+    """how to diffuse"""
+    order: Literal[2, 4] = 2
+    """order of the exchange kernel in eps"""
+    radius: float = Field(default=1.0, gt=0, le=10)
+    """exchange radius eps, core radii"""
+    dimension: Literal[2, 3] = 3
+    """2 for flat populations whose volumes are areas"""
+    rate: float = Field(default=0.0, ge=0, le=1e6)
+    """index_space: rate of exchange, 1/s"""
+    dissipation: bool = False
+    """index_space: also lose rate * alpha per second, as the articles do"""
 
     def added(self, world: World) -> None:
         """Index-space exchange works on the sorted vortons."""

@@ -60,19 +60,16 @@ class DragSystem(System):
     phase = "move"
     before = (BodySystem,)
 
-    law: Literal["stokes", "schiller_naumann", "constant"] = Field(
-        default="schiller_naumann", description="drag coefficient as a function of the Reynolds number"
-    )
-    coefficient: float = Field(
-        default=0.47, ge=0, le=100, description="drag coefficient of the law 'constant', 1"
-    )
-    flow: bool = Field(
-        default=True, description="relative to the velocity that the vortons give, not to rest"
-    )
-    torque: bool = Field(default=True, description="the spin is stopped too")
-    lift: float = Field(
-        default=0.0, ge=0, le=10, description="factor of the lift by spin, 1; 0 leaves it out"
-    )
+    law: Literal["stokes", "schiller_naumann", "constant"] = "schiller_naumann"
+    """drag coefficient as a function of the Reynolds number"""
+    coefficient: float = Field(default=0.47, ge=0, le=100)
+    """drag coefficient of the law 'constant', 1"""
+    flow: bool = True
+    """relative to the velocity that the vortons give, not to rest"""
+    torque: bool = True
+    """the spin is stopped too"""
+    lift: float = Field(default=0.0, ge=0, le=10)
+    """factor of the lift by spin, 1; 0 leaves it out"""
 
     def added(self, world: World) -> None:
         """Loads are emptied, and bodies moved."""

@@ -53,50 +53,46 @@ class Emitter(Settings):
     """Where, when and what an emitter gives off."""
 
     name: Name
-    into: Name = Field(description="entity that gets the particles")
-    rate: KeyedNumber = Field(
-        default=60.0, description="particles per second, 1/s, 0 to 1e9; may be keyed in time"
-    )
-    center: KeyedVector = Field(
-        default=(0.0, 0.0, 0.0), description="middle of the emitter, m; may be keyed in time"
-    )
-    shape: Literal["box", "sphere", "disc"] = Field(
-        default="box", description="region of birth: box or ellipsoid of the size `spread`, disc across z"
-    )
-    spread: Widths = Field(default=(0.0, 0.0, 0.0), description="full widths of the region along x, y, z, m")
-    velocity: Point = Field(default=(0.0, 0.0, 0.0), description="own velocity of inertial particles, m/s")
-    velocity_spread: Widths = Field(
-        default=(0.0, 0.0, 0.0), description="full widths of its random part, m/s"
-    )
-    strength: Point = Field(default=(0.0, 0.0, 0.0), description="strength of a vorton, m^3/s")
-    strength_spread: Widths = Field(
-        default=(0.0, 0.0, 0.0), description="full widths of its random part, m^3/s"
-    )
-    core: float = Field(default=0.1, ge=1e-6, le=1e6, description="core radius of a vorton, m")
-    volume: float | None = Field(
-        default=None, gt=0, le=1e18, description="volume of a vorton, m^3; default 4/3 pi core^3"
-    )
-    density: KeyedNumber | None = Field(
-        default=None,
-        description="density, kg/m^3, may be keyed in time; default ambient, or by the temperature",
-    )
-    temperature: KeyedNumber | None = Field(
-        default=None, description="temperature, K; may be keyed in time; default ambient"
-    )
-    fuel: Fraction = Field(default=0.0, description="mass fraction of fuel, 1")
-    flame: Fraction = Field(default=0.0, description="mass fraction of flame, 1")
-    smoke: Fraction = Field(default=0.0, description="mass fraction of smoke, 1")
-    attached: Name | None = Field(
-        default=None,
-        description="entity (particles, bodies) that carries it along: center counts from its mean position",
-    )
-    start: float = Field(default=0.0, ge=0, le=1e9, description="time of the first particle, s")
-    stop: float | None = Field(
-        default=None, gt=0, le=1e9, description="time of the last particle, s; default never"
-    )
-    limit: int | None = Field(
-        default=None, ge=0, le=50_000_000, description="most particles given off in all; default no limit"
-    )
+    into: Name
+    """entity that gets the particles"""
+    rate: KeyedNumber = 60.0
+    """particles per second, 1/s, 0 to 1e9; may be keyed in time"""
+    center: KeyedVector = (0.0, 0.0, 0.0)
+    """middle of the emitter, m; may be keyed in time"""
+    shape: Literal["box", "sphere", "disc"] = "box"
+    """region of birth: box or ellipsoid of the size `spread`, disc across z"""
+    spread: Widths = (0.0, 0.0, 0.0)
+    """full widths of the region along x, y, z, m"""
+    velocity: Point = (0.0, 0.0, 0.0)
+    """own velocity of inertial particles, m/s"""
+    velocity_spread: Widths = (0.0, 0.0, 0.0)
+    """full widths of its random part, m/s"""
+    strength: Point = (0.0, 0.0, 0.0)
+    """strength of a vorton, m^3/s"""
+    strength_spread: Widths = (0.0, 0.0, 0.0)
+    """full widths of its random part, m^3/s"""
+    core: float = Field(default=0.1, ge=1e-6, le=1e6)
+    """core radius of a vorton, m"""
+    volume: float | None = Field(default=None, gt=0, le=1e18)
+    """volume of a vorton, m^3; default 4/3 pi core^3"""
+    density: KeyedNumber | None = None
+    """density, kg/m^3, may be keyed in time; default ambient, or by the temperature"""
+    temperature: KeyedNumber | None = None
+    """temperature, K; may be keyed in time; default ambient"""
+    fuel: Fraction = 0.0
+    """mass fraction of fuel, 1"""
+    flame: Fraction = 0.0
+    """mass fraction of flame, 1"""
+    smoke: Fraction = 0.0
+    """mass fraction of smoke, 1"""
+    attached: Name | None = None
+    """entity (particles, bodies) that carries it along: center counts from its mean position"""
+    start: float = Field(default=0.0, ge=0, le=1e9)
+    """time of the first particle, s"""
+    stop: float | None = Field(default=None, gt=0, le=1e9)
+    """time of the last particle, s; default never"""
+    limit: int | None = Field(default=None, ge=0, le=50_000_000)
+    """most particles given off in all; default no limit"""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -134,7 +130,8 @@ class EmissionSystem(System):
     writes = (Emission,)
     phase = "spawn"
 
-    emitters: list[Emitter] = Field(default_factory=list, description="the emitters of the world")
+    emitters: list[Emitter] = Field(default_factory=list)
+    """the emitters of the world"""
 
     def __post_init__(self) -> None:
         self._draw = np.random.Generator(np.random.Philox(0))

@@ -35,8 +35,10 @@ class AgeLimitSystem(System):
     distribution = "rows"
     after = (LifetimeSystem,)
 
-    seconds: float = Field(gt=0, description="age at which a particle is removed, s")
-    on: tuple[Name, ...] = Field(default=(), description="entities it works on; default all that have an Age")
+    seconds: float = Field(gt=0)
+    """age at which a particle is removed, s"""
+    on: tuple[Name, ...] = ()
+    """entities it works on; default all that have an Age"""
 
     def added(self, world: World) -> None:
         """Give the named entities an Age, and see to it that ages grow."""
@@ -63,10 +65,14 @@ class KillBoxSystem(System):
     phase = "spawn"
     distribution = "rows"
 
-    low: Vector = Field(description="least corner of the box, m")
-    high: Vector = Field(description="greatest corner of the box, m")
-    keep: Literal["inside", "outside"] = Field(default="inside", description="which side of the box survives")
-    on: tuple[Name, ...] = Field(default=(), description="entities it works on; default all")
+    low: Vector
+    """least corner of the box, m"""
+    high: Vector
+    """greatest corner of the box, m"""
+    keep: Literal["inside", "outside"] = "inside"
+    """which side of the box survives"""
+    on: tuple[Name, ...] = ()
+    """entities it works on; default all"""
 
     def added(self, world: World) -> None:
         """Refuse a box turned inside out and names of entities that do not exist."""
@@ -98,14 +104,14 @@ class SpeciesLimitSystem(System):
     phase = "move"
     distribution = "rows"
 
-    species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(
-        min_length=1, description="species whose fractions are added up"
-    )
-    below: float | None = Field(default=None, gt=0, le=1, description="remove where the sum is below this, 1")
-    above: float | None = Field(default=None, ge=0, lt=1, description="remove where the sum is above this, 1")
-    on: tuple[Name, ...] = Field(
-        default=(), description="entities it works on; default all that have species"
-    )
+    species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(min_length=1)
+    """species whose fractions are added up"""
+    below: float | None = Field(default=None, gt=0, le=1)
+    """remove where the sum is below this, 1"""
+    above: float | None = Field(default=None, ge=0, lt=1)
+    """remove where the sum is above this, 1"""
+    on: tuple[Name, ...] = ()
+    """entities it works on; default all that have species"""
 
     def added(self, world: World) -> None:
         """Refuse limits that remove nothing or everything, and names of entities that do not exist."""

@@ -21,8 +21,10 @@ class WindSystem(System):
     phase = "rates"
     distribution = "rows"
 
-    velocity: KeyedVector = Field(description="wind velocity, m/s; may be keyed in time")
-    on: tuple[Name, ...] = Field(default=(), description="entities blown by it; default all")
+    velocity: KeyedVector
+    """wind velocity, m/s; may be keyed in time"""
+    on: tuple[Name, ...] = ()
+    """entities blown by it; default all"""
 
     def added(self, world: World) -> None:
         """Refuse names of entities that do not exist."""
@@ -59,9 +61,8 @@ class InertiaSystem(System):
     phase = "rates"
     distribution = "rows"
 
-    drag: float = Field(
-        default=0.0, ge=0, description="rate at which the own velocity is lost to the fluid, 1/s"
-    )
+    drag: float = Field(default=0.0, ge=0)
+    """rate at which the own velocity is lost to the fluid, 1/s"""
 
     def process(self, dt: float) -> None:
         """Add own velocities, and their drag."""
@@ -82,12 +83,10 @@ class AccelerateSystem(System):
     phase = "rates"
     distribution = "rows"
 
-    acceleration: KeyedVector | None = Field(
-        default=None, description="acceleration, m/s^2; may be keyed in time; default gravity"
-    )
-    on: tuple[Name, ...] = Field(
-        default=(), description="entities that feel it; default all with an own velocity"
-    )
+    acceleration: KeyedVector | None = None
+    """acceleration, m/s^2; may be keyed in time; default gravity"""
+    on: tuple[Name, ...] = ()
+    """entities that feel it; default all with an own velocity"""
 
     def added(self, world: World) -> None:
         """An own velocity needs the InertiaSystem to move anything."""

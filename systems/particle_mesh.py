@@ -87,16 +87,14 @@ class TransferSystem(System):
     writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
     phase = "prepare"
 
-    kernel: Literal["linear", "m4"] = Field(default="linear", description="shape of a particle on the grid")
-    cell: float | None = Field(
-        default=None, gt=0, le=1e6, description="edge of the cells, m; default from the mean particle volume"
-    )
-    absorption: float = Field(
-        default=0.5, ge=0, le=1e6, description="absorption coefficient of pure flame, 1/m"
-    )
-    extinction: float = Field(
-        default=10.0, ge=0, le=1e6, description="extinction of smoke per its mass, m^2/kg"
-    )
+    kernel: Literal["linear", "m4"] = "linear"
+    """shape of a particle on the grid"""
+    cell: float | None = Field(default=None, gt=0, le=1e6)
+    """edge of the cells, m; default from the mean particle volume"""
+    absorption: float = Field(default=0.5, ge=0, le=1e6)
+    """absorption coefficient of pure flame, 1/m"""
+    extinction: float = Field(default=10.0, ge=0, le=1e6)
+    """extinction of smoke per its mass, m^2/kg"""
 
     def __post_init__(self) -> None:
         self._memory = Memory()
@@ -233,10 +231,10 @@ class SamplingSystem(System):
     after = ("*",)
     needs_fields = False
 
-    take: tuple[Literal["density", "temperature", "species"], ...] = Field(
-        default=("density", "temperature", "species"), description="what the tracers take"
-    )
-    on: tuple[Name, ...] = Field(default=(), description="entities that take it; default all tracers")
+    take: tuple[Literal["density", "temperature", "species"], ...] = ("density", "temperature", "species")
+    """what the tracers take"""
+    on: tuple[Name, ...] = ()
+    """entities that take it; default all tracers"""
 
     def __post_init__(self) -> None:
         self._memory = Memory()

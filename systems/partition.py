@@ -70,34 +70,20 @@ class PartitionSystem(System):
     phase = "prepare"
     distribution = "ranks"
 
-    cells: int | None = Field(
-        default=None, ge=1, le=MAX_CELLS, description="cells of the field grid; None: by the next two"
-    )
-    cells_per_vorton: float = Field(
-        default=1.0, gt=0, le=1000, description="least cells of the field grid per vorton, 1"
-    )
-    cells_per_core: float | None = Field(
-        default=None,
-        ge=0,
-        le=16,
-        description="field cells per mean core radius, 1; up to 131,072 cells in all; 0 counts vortons "
-        "alone; None: 2, and 3 for the solver hybrid",
-    )
-    vortons_per_cell: float = Field(
-        default=1.0, gt=0, le=1000, description="vortons per leaf cell of the influence tree, 1"
-    )
-    padding: float = Field(
-        default=1.0,
-        ge=0,
-        description="added so that the field grid covers the vortons' cores, core radii; at least 3 for "
-        "solvers that spread vorticity on it",
-    )
-    expand: float = Field(
-        default=0.0,
-        ge=0,
-        le=10,
-        description="part of the extent added on each side of the grid, 1 (articles: 0)",
-    )
+    cells: int | None = Field(default=None, ge=1, le=MAX_CELLS)
+    """cells of the field grid; None: by the next two"""
+    cells_per_vorton: float = Field(default=1.0, gt=0, le=1000)
+    """least cells of the field grid per vorton, 1"""
+    cells_per_core: float | None = Field(default=None, ge=0, le=16)
+    """field cells per mean core radius, 1; up to 131,072 cells in all; 0 counts vortons alone; None: 2,
+    and 3 for the solver hybrid"""
+    vortons_per_cell: float = Field(default=1.0, gt=0, le=1000)
+    """vortons per leaf cell of the influence tree, 1"""
+    padding: float = Field(default=1.0, ge=0)
+    """added so that the field grid covers the vortons' cores, core radii; at least 3 for solvers that
+    spread vorticity on it"""
+    expand: float = Field(default=0.0, ge=0, le=10)
+    """part of the extent added on each side of the grid, 1 (articles: 0)"""
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""

@@ -34,11 +34,12 @@ class AlignmentSystem(System):
     writes = (Strength,)
     phase = "move"
 
-    rate: float = Field(
-        ge=0, le=1e9, description="rate of turning, 1/s; about a tenth of the largest |grad u|"
-    )
-    corrected: bool = Field(default=True, description="keep the length of every strength")
-    every: int = Field(default=1, ge=1, description="ticks from one application to the next")
+    rate: float = Field(ge=0, le=1e9)
+    """rate of turning, 1/s; about a tenth of the largest |grad u|"""
+    corrected: bool = True
+    """keep the length of every strength"""
+    every: int = Field(default=1, ge=1)
+    """ticks from one application to the next"""
 
     def __post_init__(self) -> None:
         self.changes: dict[str, Array] = {}

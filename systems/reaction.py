@@ -68,24 +68,18 @@ class ReactionSystem(System):
     phase = "constrain"
     after = ("CollisionSystem", "BoundarySystem")
 
-    linear: Source = Field(default="tracers", description="where the change of the velocity comes from")
-    angular: Source = Field(default="none", description="where the change of the spin comes from")
-    tracer_mass: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e9,
-        description="mass of fluid that a tracer stands for, kg; density times its volume",
-    )
-    contact: Literal["sliding", "sticking"] = Field(
-        default="sliding",
-        description="tracers give what points into the surface, or all of their relative velocity",
-    )
-    density: float | None = Field(
-        default=None, gt=0, le=1e6, description="density of vortons, kg/m^3; default the fluid's"
-    )
-    on: tuple[Name, ...] = Field(
-        default=(), description="tracers that count; default all particles without strength"
-    )
+    linear: Source = "tracers"
+    """where the change of the velocity comes from"""
+    angular: Source = "none"
+    """where the change of the spin comes from"""
+    tracer_mass: float | None = Field(default=None, gt=0, le=1e9)
+    """mass of fluid that a tracer stands for, kg; density times its volume"""
+    contact: Literal["sliding", "sticking"] = "sliding"
+    """tracers give what points into the surface, or all of their relative velocity"""
+    density: float | None = Field(default=None, gt=0, le=1e6)
+    """density of vortons, kg/m^3; default the fluid's"""
+    on: tuple[Name, ...] = ()
+    """tracers that count; default all particles without strength"""
 
     def added(self, world: World) -> None:
         """Particles remember whom they met."""

@@ -34,9 +34,8 @@ class ReformulationSystem(System):
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
 
-    g: float = Field(
-        default=0.2, ge=0.0, le=1 / 3, description="part of the stretching that goes into the core radius, 1"
-    )
+    g: float = Field(default=0.2, ge=0.0, le=1 / 3)
+    """part of the stretching that goes into the core radius, 1"""
 
     def process(self, dt: float) -> None:
         """Add what the reformulation changes, at the rate of the stretching itself."""

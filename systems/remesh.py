@@ -59,18 +59,18 @@ class RemeshSystem(System):
     phase = "observe"
     after = ("*",)
 
-    every: int = Field(default=10, ge=1, description="ticks from one remeshing to the next")
-    spacing: float | None = Field(
-        default=None, gt=0, le=1e9, description="lattice spacing, m; default: so that the core radius stays"
-    )
-    overlap: float = Field(default=1.5, ge=0.5, le=10, description="core radius of the new vortons, spacings")
-    weights: Literal["m4_prime", "linear"] = Field(default="m4_prime", description="how strengths are shared")
-    loss: float = Field(
-        default=1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1"
-    )
-    on: tuple[Name, ...] = Field(
-        default=(), description="entities it works on; default all vortons but those of bodies"
-    )
+    every: int = Field(default=10, ge=1)
+    """ticks from one remeshing to the next"""
+    spacing: float | None = Field(default=None, gt=0, le=1e9)
+    """lattice spacing, m; default: so that the core radius stays"""
+    overlap: float = Field(default=1.5, ge=0.5, le=10)
+    """core radius of the new vortons, spacings"""
+    weights: Literal["m4_prime", "linear"] = "m4_prime"
+    """how strengths are shared"""
+    loss: float = Field(default=1e-4, ge=0, le=0.1)
+    """largest part of sum |alpha| in points left out, 1"""
+    on: tuple[Name, ...] = ()
+    """entities it works on; default all vortons but those of bodies"""
 
     def __post_init__(self) -> None:
         self.report: dict[str, dict[str, float]] = {}

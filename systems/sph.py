@@ -73,29 +73,22 @@ class SphSystem(System):
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
-    liquid_viscosity: float | None = Field(
-        default=None,
-        ge=0,
-        le=1e3,
-        description="kinematic viscosity, m^2/s; default the fluid's",
-    )
-    artificial: float = Field(default=0.05, ge=0, le=10, description="artificial viscosity over c R / 20, 1")
-    sound_speed: float | None = Field(
-        default=None, gt=0, le=1e6, description="speed of sound c, m/s; default 10 sqrt(g H)"
-    )
-    surrounded: bool = Field(
-        default=False, description="the world's fluid around the liquid takes weight away, by its density"
-    )
-    support: float = Field(default=2.6, ge=2.2, le=4, description="reach of the kernel over the spacing, 1")
-    courant: float = Field(
-        default=0.6, gt=0, le=1, description="step over the time sound takes for half a reach, 1"
-    )
-    steps: int = Field(
-        default=0, ge=0, le=MOST_STEPS, description="steps per tick; 0 takes as many as needed"
-    )
-    hydrostatic: tuple[Name, ...] = Field(
-        default=(), description="entities that are compressed by their own weight when the first tick begins"
-    )
+    liquid_viscosity: float | None = Field(default=None, ge=0, le=1e3)
+    """kinematic viscosity, m^2/s; default the fluid's"""
+    artificial: float = Field(default=0.05, ge=0, le=10)
+    """artificial viscosity over c R / 20, 1"""
+    sound_speed: float | None = Field(default=None, gt=0, le=1e6)
+    """speed of sound c, m/s; default 10 sqrt(g H)"""
+    surrounded: bool = False
+    """the world's fluid around the liquid takes weight away, by its density"""
+    support: float = Field(default=2.6, ge=2.2, le=4)
+    """reach of the kernel over the spacing, 1"""
+    courant: float = Field(default=0.6, gt=0, le=1)
+    """step over the time sound takes for half a reach, 1"""
+    steps: int = Field(default=0, ge=0, le=MOST_STEPS)
+    """steps per tick; 0 takes as many as needed"""
+    hydrostatic: tuple[Name, ...] = ()
+    """entities that are compressed by their own weight when the first tick begins"""
 
     def __post_init__(self) -> None:
         self._warned = False

@@ -26,12 +26,10 @@ class StretchSystem(System):
     phase = "rates"
     distribution = "rows"
 
-    scheme: Literal["transposed", "classical", "mixed", "none"] = Field(
-        default="transposed", description="form of the stretching term"
-    )
-    rate: float = Field(
-        default=1.0, ge=0.0, le=1.0, description="factor on the physical rate, 1; articles 0.5"
-    )
+    scheme: Literal["transposed", "classical", "mixed", "none"] = "transposed"
+    """form of the stretching term"""
+    rate: float = Field(default=1.0, ge=0.0, le=1.0)
+    """factor on the physical rate, 1; articles 0.5"""
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""

@@ -51,12 +51,14 @@ class SubfilterSystem(System):
     adds = (StrengthRate,)
     phase = "rates"
 
-    coefficient: Literal["dynamic", "constant"] = Field(default="dynamic", description="where C comes from")
-    constant: float = Field(default=1.0, ge=0, le=10, description="C when it is constant, 1")
-    test_filter: float = Field(default=0.9, gt=2 / 3, lt=1, description="test filter over core radius, 1")
-    average: float = Field(
-        default=200.0, ge=1, description="length of the average of the dynamic terms, ticks"
-    )
+    coefficient: Literal["dynamic", "constant"] = "dynamic"
+    """where C comes from"""
+    constant: float = Field(default=1.0, ge=0, le=10)
+    """C when it is constant, 1"""
+    test_filter: float = Field(default=0.9, gt=2 / 3, lt=1)
+    """test filter over core radius, 1"""
+    average: float = Field(default=200.0, ge=1)
+    """length of the average of the dynamic terms, ticks"""
 
     def added(self, world: World) -> None:
         """Vortons get their averages; the sums run over sorted vortons."""
@@ -161,7 +163,8 @@ class SubfilterAverageSystem(System):
     writes = (SubfilterAverage,)
     phase = "move"
 
-    average: float = Field(default=200.0, ge=1, description="length of the average, ticks")
+    average: float = Field(default=200.0, ge=1)
+    """length of the average, ticks"""
 
     def process(self, dt: float) -> None:
         """Fold this tick's terms into the averages."""

@@ -35,15 +35,14 @@ class SurfaceBarrierSystem(System):
     # Last, so that whatever the others move or shed ends on its side too.
     after = (CollisionSystem, "BoundarySystem", "ReactionSystem")
 
-    side: Literal["outside", "inside"] = Field(default="outside", description="side on which particles stay")
-    clearance: float = Field(default=0.0, ge=0, le=1e3, description="distance that particles keep, m")
-    restitution: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="part of the normal velocity that inertial particles keep, reversed, 1",
-    )
-    on: tuple[Name, ...] = Field(default=(), description="entities it works on; default all particles")
+    side: Literal["outside", "inside"] = "outside"
+    """side on which particles stay"""
+    clearance: float = Field(default=0.0, ge=0, le=1e3)
+    """distance that particles keep, m"""
+    restitution: float = Field(default=0.0, ge=0, le=1)
+    """part of the normal velocity that inertial particles keep, reversed, 1"""
+    on: tuple[Name, ...] = ()
+    """entities it works on; default all particles"""
 
     def added(self, world: World) -> None:
         """Refuse names of entities that do not exist, and bring a distance to fill."""

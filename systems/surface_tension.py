@@ -51,15 +51,16 @@ class SurfaceTensionSystem(System):
     phase = "observe"
     after = (SurfaceSystem,)
 
-    surface_tension: float = Field(gt=0, le=1e6, description="surface tension, N/m")
-    liquid_density: float | None = Field(
-        default=None, gt=0, le=1e6, description="density inside, kg/m^3; default that of the fluid outside"
-    )
-    on: Name = Field(default="surface", description="entity of the surface's vortons")
-    overlap: float = Field(default=1.5, ge=1, le=10, description="core radius of its vortons, in spacings")
-    loss: float = Field(
-        default=1e-4, ge=0, le=0.1, description="largest part of sum |alpha| in points left out, 1"
-    )
+    surface_tension: float = Field(gt=0, le=1e6)
+    """surface tension, N/m"""
+    liquid_density: float | None = Field(default=None, gt=0, le=1e6)
+    """density inside, kg/m^3; default that of the fluid outside"""
+    on: Name = "surface"
+    """entity of the surface's vortons"""
+    overlap: float = Field(default=1.5, ge=1, le=10)
+    """core radius of its vortons, in spacings"""
+    loss: float = Field(default=1e-4, ge=0, le=0.1)
+    """largest part of sum |alpha| in points left out, 1"""
 
     @property
     def sheds(self) -> tuple[str, ...]:

@@ -52,17 +52,18 @@ class ThermalSystem(System):
     phase = "rates"
     distribution = "ranks"
 
-    diffusivity: float = Field(default=0.0, ge=0, le=1e6, description="thermal diffusivity kappa, m^2/s")
-    species_diffusivity: float = Field(
-        default=0.0, ge=0, le=1e6, description="diffusivity D of the species, m^2/s"
-    )
-    order: Literal[2, 4] = Field(default=2, description="order of the exchange kernel; 4 may overshoot")
-    radius: float = Field(default=1.0, gt=0, le=10, description="exchange radius eps, core radii")
-    dimension: Literal[2, 3] = Field(default=3, description="2 for flat populations whose volumes are areas")
-    every_stage: bool = Field(
-        default=False,
-        description="take the rate in every stage of the integrator, not once a tick (first order)",
-    )
+    diffusivity: float = Field(default=0.0, ge=0, le=1e6)
+    """thermal diffusivity kappa, m^2/s"""
+    species_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
+    """diffusivity D of the species, m^2/s"""
+    order: Literal[2, 4] = 2
+    """order of the exchange kernel; 4 may overshoot"""
+    radius: float = Field(default=1.0, gt=0, le=10)
+    """exchange radius eps, core radii"""
+    dimension: Literal[2, 3] = 3
+    """2 for flat populations whose volumes are areas"""
+    every_stage: bool = False
+    """take the rate in every stage of the integrator, not once a tick (first order)"""
 
     def added(self, world: World) -> None:
         """Every vorton has a temperature, and the density follows."""
@@ -141,10 +142,10 @@ class CoolingSystem(System):
     phase = "move"
     after = ("CombustionSystem", "HeaterSystem")
 
-    rate: float = Field(default=0.0, ge=0, le=1e9, description="relaxation to the ambient temperature, 1/s")
-    absorption: float = Field(
-        default=0.0, ge=0, le=1e6, description="absorption coefficient, 1/m; 0: no radiation"
-    )
+    rate: float = Field(default=0.0, ge=0, le=1e9)
+    """relaxation to the ambient temperature, 1/s"""
+    absorption: float = Field(default=0.0, ge=0, le=1e6)
+    """absorption coefficient, 1/m; 0: no radiation"""
 
     def added(self, world: World) -> None:
         """The density follows the temperature."""
@@ -205,16 +206,18 @@ class HeaterSystem(System):
     phase = "move"
     after = ("CombustionSystem",)
 
-    center: KeyedVector = Field(
-        default=(0.0, 0.0, 0.0), description="middle of the region, m; may be keyed in time"
-    )
-    size: tuple[float, float, float] = Field(
-        default=(1.0, 1.0, 1.0), description="full widths of the region, m"
-    )
-    shape: Literal["box", "sphere"] = Field(default="box", description="box or ellipsoid")
-    temperature: KeyedNumber = Field(description="temperature of the heater, K; may be keyed in time")
-    time: float = Field(default=0.1, gt=0, le=1e9, description="time in which a difference falls to 1/e, s")
-    on: tuple[Name, ...] = Field(default=(), description="entities it heats; default all with a volume")
+    center: KeyedVector = (0.0, 0.0, 0.0)
+    """middle of the region, m; may be keyed in time"""
+    size: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """full widths of the region, m"""
+    shape: Literal["box", "sphere"] = "box"
+    """box or ellipsoid"""
+    temperature: KeyedNumber
+    """temperature of the heater, K; may be keyed in time"""
+    time: float = Field(default=0.1, gt=0, le=1e9)
+    """time in which a difference falls to 1/e, s"""
+    on: tuple[Name, ...] = ()
+    """entities it heats; default all with a volume"""
 
     def added(self, world: World) -> None:
         """Refuse temperatures below absolute zero; the density follows the temperature."""

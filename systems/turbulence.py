@@ -28,11 +28,16 @@ class TurbulenceSystem(System):
     adds = (Velocity,)
     phase = "rates"
 
-    speed: float = Field(default=0.1, ge=0, le=1e6, description="root mean square of the velocity, m/s")
-    scale: float = Field(default=1.0, gt=0, le=1e6, description="largest wavelength, m")
-    smallest: float = Field(default=0.25, gt=0, le=1, description="smallest wavelength over the largest, 1")
-    modes: int = Field(default=24, ge=1, le=1000, description="number of waves")
-    on: tuple[Name, ...] = Field(default=(), description="entities it blows on; default all")
+    speed: float = Field(default=0.1, ge=0, le=1e6)
+    """root mean square of the velocity, m/s"""
+    scale: float = Field(default=1.0, gt=0, le=1e6)
+    """largest wavelength, m"""
+    smallest: float = Field(default=0.25, gt=0, le=1)
+    """smallest wavelength over the largest, 1"""
+    modes: int = Field(default=24, ge=1, le=1000)
+    """number of waves"""
+    on: tuple[Name, ...] = ()
+    """entities it blows on; default all"""
 
     def added(self, world: World) -> None:
         """Refuse names of entities that do not exist."""

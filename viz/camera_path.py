@@ -23,10 +23,14 @@ LARGEST = 1_000_000  # bytes of a camera file: 10,000 keys
 class CameraKey(Settings):
     """Where the camera is at one time."""
 
-    time: float = Field(description="time of the key, s")
-    position: Triple = Field(description="place of the camera, m")
-    focal: Triple = Field(description="point it looks at, in the middle of the picture, m")
-    up: Triple = Field(default=(0.0, 0.0, 1.0), description="direction that is upwards in the picture")
+    time: float
+    """time of the key, s"""
+    position: Triple
+    """place of the camera, m"""
+    focal: Triple
+    """point it looks at, in the middle of the picture, m"""
+    up: Triple = (0.0, 0.0, 1.0)
+    """direction that is upwards in the picture"""
 
     @model_validator(mode="after")
     def _sees(self) -> CameraKey:
@@ -44,11 +48,12 @@ class CameraPath(Settings):
     the simulation, as written into the pictures, or seconds of the movie.
     """
 
-    key: tuple[CameraKey, ...] = Field(min_length=1, description="keys in order of time")
-    between: Literal["smooth", "linear"] = Field(default="smooth", description="way from key to key")
-    clock: Literal["simulation", "movie"] = Field(
-        default="simulation", description="which time the keys mean"
-    )
+    key: tuple[CameraKey, ...] = Field(min_length=1)
+    """keys in order of time"""
+    between: Literal["smooth", "linear"] = "smooth"
+    """way from key to key"""
+    clock: Literal["simulation", "movie"] = "simulation"
+    """which time the keys mean"""
 
     @model_validator(mode="after")
     def _goes(self) -> CameraPath:

@@ -44,18 +44,16 @@ Restitution = Annotated[float, Field(ge=0, le=1)]
 class Warmth(Settings):
     """What a body needs to exchange heat with the fluid, by a ConductionSystem, and to expand."""
 
-    temperature: float = Field(default=300.0, gt=0, le=1e6, description="temperature at the start, K")
-    heat_capacity: float = Field(
-        default=900.0, gt=0, le=1e18, description="heat capacity, J/(kg K); times the body's mass"
-    )
-    transfer: float = Field(default=10.0, ge=0, le=1e9, description="heat flux to the fluid, W/(m^2 K)")
-    expansion: float = Field(default=0.0, ge=-1, le=1, description="growth of the displaced volume, 1/K")
-    reference: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e6,
-        description="temperature at which the volume is the shape's, K; default the first",
-    )
+    temperature: float = Field(default=300.0, gt=0, le=1e6)
+    """temperature at the start, K"""
+    heat_capacity: float = Field(default=900.0, gt=0, le=1e18)
+    """heat capacity, J/(kg K); times the body's mass"""
+    transfer: float = Field(default=10.0, ge=0, le=1e9)
+    """heat flux to the fluid, W/(m^2 K)"""
+    expansion: float = Field(default=0.0, ge=-1, le=1)
+    """growth of the displaced volume, 1/K"""
+    reference: float | None = Field(default=None, gt=0, le=1e6)
+    """temperature at which the volume is the shape's, K; default the first"""
 
     def table(self, mass: Array) -> BodyHeat:
         """Temperatures and heat capacities of bodies of these masses (n,)."""
@@ -76,26 +74,20 @@ def _rotations(vector: Array, rows: int) -> Array:
 class _Placed(Recipe):
     """What one body has, solid or container: a place, a rotation, a script."""
 
-    center: KeyedVector | None = Field(
-        default=None,
-        description="centre of mass, m; may be keyed in time; default where the shape's own points put it",
-    )
-    rotation: KeyedVector = Field(
-        default=(0.0, 0.0, 0.0), description="rotation vector, axis times angle, rad; may be keyed in time"
-    )
-    velocity: Point = Field(default=(0.0, 0.0, 0.0), description="velocity, m/s")
-    angular_velocity: Point = Field(
-        default=(0.0, 0.0, 0.0), description="angular velocity in world axes, rad/s"
-    )
-    restitution: Restitution = Field(
-        default=0.0, description="restitution, 1; of two bodies the larger counts"
-    )
-    friction: Friction = Field(
-        default=0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
-    )
-    heat: Warmth | None = Field(
-        default=None, description="temperature, and how heat goes to and from the fluid"
-    )
+    center: KeyedVector | None = None
+    """centre of mass, m; may be keyed in time; default where the shape's own points put it"""
+    rotation: KeyedVector = (0.0, 0.0, 0.0)
+    """rotation vector, axis times angle, rad; may be keyed in time"""
+    velocity: Point = (0.0, 0.0, 0.0)
+    """velocity, m/s"""
+    angular_velocity: Point = (0.0, 0.0, 0.0)
+    """angular velocity in world axes, rad/s"""
+    restitution: Restitution = 0.0
+    """restitution, 1; of two bodies the larger counts"""
+    friction: Friction = 0.5
+    """Coulomb friction, 1; of two bodies the geometric mean counts"""
+    heat: Warmth | None = None
+    """temperature, and how heat goes to and from the fluid"""
 
     def _motion(self) -> str:
         raise NotImplementedError
@@ -150,15 +142,17 @@ class BodyRecipe(_Placed):
     """
 
     kind: ClassVar[str] = "body"
-    shape: AnyShape = Field(description="shape: {shape = 'box', size = [1, 1, 1]}, for example")
-    motion: Literal["fixed", "scripted", "free"] = Field(default="free", description="how it moves")
-    density: Heavy = Field(default=1000.0, description="density, kg/m^3")
-    mass: Heavy | None = Field(default=None, description="mass, kg; default by the density")
-    added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = Field(
-        default=None,
-        description="fluid that it takes along when accelerated along its axes x, y, z, over the fluid it "
-        "displaces, 1; default 1/2 for a ball, 0 else",
-    )
+    shape: AnyShape
+    """shape: {shape = 'box', size = [1, 1, 1]}, for example"""
+    motion: Literal["fixed", "scripted", "free"] = "free"
+    """how it moves"""
+    density: Heavy = 1000.0
+    """density, kg/m^3"""
+    mass: Heavy | None = None
+    """mass, kg; default by the density"""
+    added_mass: tuple[AddedPart, AddedPart, AddedPart] | None = None
+    """fluid that it takes along when accelerated along its axes x, y, z, over the fluid it displaces, 1;
+    default 1/2 for a ball, 0 else"""
 
     def _motion(self) -> str:
         return self.motion
@@ -188,11 +182,10 @@ class ContainerRecipe(_Placed):
     """
 
     kind: ClassVar[str] = "container"
-    shape: AnyPolytope = Field(description="shape of the room inside")
-    mass: Heavy | None = Field(
-        default=None,
-        description="mass of the walls, kg; needed with `heat`, whose capacity is per mass, only there",
-    )
+    shape: AnyPolytope
+    """shape of the room inside"""
+    mass: Heavy | None = None
+    """mass of the walls, kg; needed with `heat`, whose capacity is per mass, only there"""
 
     @model_validator(mode="after")
     def _mass_of_what_is_warm(self) -> Self:
@@ -224,32 +217,30 @@ class Spheres(Recipe):
     """
 
     kind: ClassVar[str] = "spheres"
-    centers: list[Point] | None = Field(
-        default=None, min_length=1, max_length=100_000, description="centres, m"
-    )
-    box: Box | None = Field(default=None, description="box that they fill on a lattice, m")
-    spacing: Length | None = Field(default=None, description="edge of the lattice's cells, m")
-    jitter: float = Field(
-        default=0.0, ge=0, le=1, description="random part of the place within a cell's room, 1"
-    )
-    radius: Length | list[Length] = Field(description="radius of all, or one each, m")
-    velocity: Point | list[Point] = Field(
-        default=(0.0, 0.0, 0.0), description="velocity of all, or one each, m/s"
-    )
-    angular_velocity: Point | list[Point] = Field(
-        default=(0.0, 0.0, 0.0), description="angular velocity of all, or one each, rad/s"
-    )
-    density: Heavy = Field(default=1000.0, description="density, kg/m^3")
-    motion: Literal["fixed", "scripted", "free"] = Field(default="free", description="how they move")
-    restitution: Restitution = Field(
-        default=0.0, description="restitution, 1; of two bodies the larger counts"
-    )
-    friction: Friction = Field(
-        default=0.5, description="Coulomb friction, 1; of two bodies the geometric mean counts"
-    )
-    heat: Warmth | None = Field(
-        default=None, description="temperature, and how heat goes to and from the fluid"
-    )
+    centers: list[Point] | None = Field(default=None, min_length=1, max_length=100_000)
+    """centres, m"""
+    box: Box | None = None
+    """box that they fill on a lattice, m"""
+    spacing: Length | None = None
+    """edge of the lattice's cells, m"""
+    jitter: float = Field(default=0.0, ge=0, le=1)
+    """random part of the place within a cell's room, 1"""
+    radius: Length | list[Length]
+    """radius of all, or one each, m"""
+    velocity: Point | list[Point] = (0.0, 0.0, 0.0)
+    """velocity of all, or one each, m/s"""
+    angular_velocity: Point | list[Point] = (0.0, 0.0, 0.0)
+    """angular velocity of all, or one each, rad/s"""
+    density: Heavy = 1000.0
+    """density, kg/m^3"""
+    motion: Literal["fixed", "scripted", "free"] = "free"
+    """how they move"""
+    restitution: Restitution = 0.0
+    """restitution, 1; of two bodies the larger counts"""
+    friction: Friction = 0.5
+    """Coulomb friction, 1; of two bodies the geometric mean counts"""
+    heat: Warmth | None = None
+    """temperature, and how heat goes to and from the fluid"""
 
     @model_validator(mode="after")
     def _one_each(self) -> Self:

@@ -37,16 +37,18 @@ class Drop(Settings):
     (amplitude above 0) or flat. The volume is that of the ball with the radius R.
     """
 
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre, m")
-    radius: Length = Field(default=1.0, description="radius of the ball of the same volume, m")
-    amplitude: float = Field(
-        default=0.0, ge=-0.4, le=0.4, description="height of the wave over the radius, 1"
-    )
-    mode: Annotated[int, Field(ge=2, le=8)] = Field(default=2, description="degree n of the wave")
-    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="axis of the wave, 1; of any length")
-    velocity: Point = Field(
-        default=(0.0, 0.0, 0.0), description="velocity of the liquid inside at the start, m/s"
-    )
+    center: Point = (0.0, 0.0, 0.0)
+    """centre, m"""
+    radius: Length = 1.0
+    """radius of the ball of the same volume, m"""
+    amplitude: float = Field(default=0.0, ge=-0.4, le=0.4)
+    """height of the wave over the radius, 1"""
+    mode: Annotated[int, Field(ge=2, le=8)] = 2
+    """degree n of the wave"""
+    axis: Direction = (0.0, 0.0, 1.0)
+    """axis of the wave, 1; of any length"""
+    velocity: Point = (0.0, 0.0, 0.0)
+    """velocity of the liquid inside at the start, m/s"""
 
     def profile(self, cosine: Array) -> Array:
         """Radius over R at cos theta, before the volume is set right."""
@@ -114,8 +116,10 @@ class Drops(Recipe):
     """
 
     kind: ClassVar[str] = "drops"
-    drops: tuple[Drop, ...] = Field(default=(Drop(),), min_length=1, description="the drops")
-    spacing: Length = Field(default=0.1, description="spacing of the grid, m")
+    drops: tuple[Drop, ...] = Field(default=(Drop(),), min_length=1)
+    """the drops"""
+    spacing: Length = 0.1
+    """spacing of the grid, m"""
 
     @model_validator(mode="after")
     def _resolved(self) -> Drops:

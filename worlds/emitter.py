@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from ecs_fluid.component import Component
 from ecs_fluid.components import (
@@ -50,9 +50,8 @@ class EmitterRecipe(Recipe, Emitter):
     """
 
     kind: ClassVar[str] = "emitter"
-    population: Literal["vortons", "tracers", "inertial"] = Field(
-        default="tracers", description="what is emitted"
-    )
+    population: Literal["vortons", "tracers", "inertial"] = "tracers"
+    """what is emitted"""
 
     @model_validator(mode="after")
     def _fits_the_population(self) -> EmitterRecipe:

@@ -39,28 +39,30 @@ class FluidBlock(Recipe):
     """
 
     kind: ClassVar[str] = "fluid_block"
-    box: Box | None = Field(default=None, description="box along the axes, m")
-    sphere: Sphere | None = Field(default=None, description="ball, m")
-    torus: Torus | None = Field(default=None, description="body of a ring, m")
-    spacing: Length = Field(default=0.1, description="distance between neighbouring vortons, m")
-    overlap: Overlap = Field(default=1.5, description="core radius over the cell's edge, 1")
-    density: Positive | Formula | None = Field(
-        default=None, description="density, kg/m^3; a number or a formula"
-    )
-    temperature: Positive | Formula | None = Field(
-        default=None, description="temperature, K; a number or a formula"
-    )
-    fuel: Fraction | Formula = Field(
-        default=0.0, description="mass fraction of fuel, 1; a number or a formula"
-    )
-    flame: Fraction | Formula = Field(
-        default=0.0, description="mass fraction of flame, 1; a number or a formula"
-    )
-    smoke: Fraction | Formula = Field(
-        default=0.0, description="mass fraction of smoke, 1; a number or a formula"
-    )
-    agitation: float = Field(default=0.0, ge=0, le=1e9, description="width of the random vorticity, 1/s")
-    jitter: float = Field(default=0.0, ge=0, le=1, description="random part of the place within a cell, 1")
+    box: Box | None = None
+    """box along the axes, m"""
+    sphere: Sphere | None = None
+    """ball, m"""
+    torus: Torus | None = None
+    """body of a ring, m"""
+    spacing: Length = 0.1
+    """distance between neighbouring vortons, m"""
+    overlap: Overlap = 1.5
+    """core radius over the cell's edge, 1"""
+    density: Positive | Formula | None = None
+    """density, kg/m^3; a number or a formula"""
+    temperature: Positive | Formula | None = None
+    """temperature, K; a number or a formula"""
+    fuel: Fraction | Formula = 0.0
+    """mass fraction of fuel, 1; a number or a formula"""
+    flame: Fraction | Formula = 0.0
+    """mass fraction of flame, 1; a number or a formula"""
+    smoke: Fraction | Formula = 0.0
+    """mass fraction of smoke, 1; a number or a formula"""
+    agitation: float = Field(default=0.0, ge=0, le=1e9)
+    """width of the random vorticity, 1/s"""
+    jitter: float = Field(default=0.0, ge=0, le=1)
+    """random part of the place within a cell, 1"""
 
     @model_validator(mode="after")
     def _one_region(self) -> FluidBlock:

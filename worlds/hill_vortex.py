@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from ecs_fluid.component import Array
 from ecs_fluid.recipe import Recipe
@@ -40,12 +40,18 @@ class HillVortex(Recipe):
     """
 
     kind: ClassVar[str] = "hill_vortex"
-    radius: Length = Field(default=1.0, description="radius a of the sphere, m")
-    speed: Amount = Field(default=1.0, description="speed U along the axis, m/s; circulation = 5 U a")
-    spacing: Length = Field(default=0.125, description="edge of the lattice cells, m; at most the radius")
-    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the sphere, m")
-    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
+    radius: Length = 1.0
+    """radius a of the sphere, m"""
+    speed: Amount = 1.0
+    """speed U along the axis, m/s; circulation = 5 U a"""
+    spacing: Length = 0.125
+    """edge of the lattice cells, m; at most the radius"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing, 1"""
+    center: Point = (0.0, 0.0, 0.0)
+    """centre of the sphere, m"""
+    axis: Direction = (0.0, 0.0, 1.0)
+    """direction of travel, 1; of any length"""
 
     @model_validator(mode="after")
     def _resolved(self) -> HillVortex:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
@@ -39,14 +38,22 @@ class JetRing(Recipe):
     """
 
     kind: ClassVar[str] = "jet_ring"
-    radius: Length = Field(default=1.0, description="radius R of the jet's core, m")
-    thickness: Length = Field(default=1.0, description="thickness t of the shear layer around it, m")
-    half_length: Length = Field(default=1.0, description="half length L of the puff along its axis, m")
-    speed: Amount = Field(default=1.0, description="speed U of the jet at its middle, m/s; circulation = U L")
-    spacing: Length = Field(default=0.1, description="largest distance between neighbouring blobs, m")
-    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the puff, m")
-    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
+    radius: Length = 1.0
+    """radius R of the jet's core, m"""
+    thickness: Length = 1.0
+    """thickness t of the shear layer around it, m"""
+    half_length: Length = 1.0
+    """half length L of the puff along its axis, m"""
+    speed: Amount = 1.0
+    """speed U of the jet at its middle, m/s; circulation = U L"""
+    spacing: Length = 0.1
+    """largest distance between neighbouring blobs, m"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing, 1"""
+    center: Point = (0.0, 0.0, 0.0)
+    """centre of the puff, m"""
+    axis: Direction = (0.0, 0.0, 1.0)
+    """direction of travel, 1; of any length"""
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons: circles through the cells of a meridian plane, with exact cell integrals."""

@@ -41,21 +41,28 @@ class LiquidRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "liquid"
-    box: Box | None = Field(default=None, description="box along the axes, m")
-    sphere: Sphere | None = Field(default=None, description="ball, m")
-    fills: Name | None = Field(default=None, description="container that it fills")
-    level: Coordinate | None = Field(
-        default=None, description="height of the surface in a container, m; default full"
-    )
-    spacing: Length = Field(default=0.05, description="distance between neighbouring particles, m")
-    density: Heavy = Field(default=1000.0, description="density, kg/m^3")
-    velocity: Point = Field(default=(0.0, 0.0, 0.0), description="velocity, m/s")
-    jitter: float = Field(default=0.0, ge=0, le=0.5, description="random part of the place, in spacings, 1")
-    hydrostatic: bool = Field(
-        default=False, description="whether it starts with the pressure of its own weight"
-    )
-    vortons: bool = Field(default=False, description="whether particles are vortons too; experimental")
-    overlap: Overlap = Field(default=1.5, description="core radius of the vortons over the spacing, 1")
+    box: Box | None = None
+    """box along the axes, m"""
+    sphere: Sphere | None = None
+    """ball, m"""
+    fills: Name | None = None
+    """container that it fills"""
+    level: Coordinate | None = None
+    """height of the surface in a container, m; default full"""
+    spacing: Length = 0.05
+    """distance between neighbouring particles, m"""
+    density: Heavy = 1000.0
+    """density, kg/m^3"""
+    velocity: Point = (0.0, 0.0, 0.0)
+    """velocity, m/s"""
+    jitter: float = Field(default=0.0, ge=0, le=0.5)
+    """random part of the place, in spacings, 1"""
+    hydrostatic: bool = False
+    """whether it starts with the pressure of its own weight"""
+    vortons: bool = False
+    """whether particles are vortons too; experimental"""
+    overlap: Overlap = 1.5
+    """core radius of the vortons over the spacing, 1"""
 
     @model_validator(mode="after")
     def _one_place(self) -> LiquidRecipe:

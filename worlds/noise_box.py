@@ -38,15 +38,16 @@ class NoiseBox(Recipe):
     """
 
     kind: ClassVar[str] = "noise_box"
-    size: tuple[Extent, Extent, Extent] = Field(
-        default=(1.0, 1.0, 1.0), description="sizes of the box, m; one may be 0"
-    )
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the box, m")
-    magnitude: float = Field(
-        default=1.0, ge=0, le=1e9, description="width of the distribution of vorticity, 1/s"
-    )
-    spacing: Length = Field(default=0.1, description="largest distance between neighbouring blobs, m")
-    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
+    size: tuple[Extent, Extent, Extent] = (1.0, 1.0, 1.0)
+    """sizes of the box, m; one may be 0"""
+    center: Point = (0.0, 0.0, 0.0)
+    """centre of the box, m"""
+    magnitude: float = Field(default=1.0, ge=0, le=1e9)
+    """width of the distribution of vorticity, 1/s"""
+    spacing: Length = 0.1
+    """largest distance between neighbouring blobs, m"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing, 1"""
 
     @model_validator(mode="after")
     def _has_extent(self) -> NoiseBox:

@@ -30,8 +30,10 @@ class Region(Settings):
 class Box(Region):
     """A box along the axes; flat where low and high are equal."""
 
-    low: Point = Field(description="lower corner, m")
-    high: Point = Field(description="upper corner, m")
+    low: Point
+    """lower corner, m"""
+    high: Point
+    """upper corner, m"""
 
     @model_validator(mode="after")
     def _ordered(self) -> Box:
@@ -49,10 +51,14 @@ class Box(Region):
 class Slab(Region):
     """A square plate, for a slice of dye."""
 
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="middle of the plate, m")
-    normal: Direction = Field(default=(0.0, 1.0, 0.0), description="direction across the plate, 1")
-    size: Length = Field(description="edge of the square, m")
-    thickness: Extent = Field(default=0.0, description="thickness, m; 0 makes a plane")
+    center: Point = (0.0, 0.0, 0.0)
+    """middle of the plate, m"""
+    normal: Direction = (0.0, 1.0, 0.0)
+    """direction across the plate, 1"""
+    size: Length
+    """edge of the square, m"""
+    thickness: Extent = 0.0
+    """thickness, m; 0 makes a plane"""
 
     def placement(self) -> tuple[Array, Array]:
         """Local z is the normal."""
@@ -67,8 +73,10 @@ class Slab(Region):
 class Sphere(Region):
     """A ball."""
 
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre, m")
-    radius: Length = Field(description="radius, m")
+    center: Point = (0.0, 0.0, 0.0)
+    """centre, m"""
+    radius: Length
+    """radius, m"""
 
     def placement(self) -> tuple[Array, Array]:
         """Centred."""
@@ -86,10 +94,14 @@ class Sphere(Region):
 class Torus(Region):
     """The body of a ring."""
 
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre, m")
-    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of the axis, 1")
-    radius: Length = Field(description="radius of the core circle, m")
-    core: Length = Field(description="radius of the tube, m")
+    center: Point = (0.0, 0.0, 0.0)
+    """centre, m"""
+    axis: Direction = (0.0, 0.0, 1.0)
+    """direction of the axis, 1"""
+    radius: Length
+    """radius of the core circle, m"""
+    core: Length
+    """radius of the tube, m"""
 
     def placement(self) -> tuple[Array, Array]:
         """Local z is the axis."""
@@ -109,9 +121,12 @@ class Torus(Region):
 class Line(Settings):
     """Points evenly along a line, both ends included."""
 
-    start: Point = Field(description="first point, m")
-    end: Point = Field(description="last point, m")
-    count: int = Field(ge=2, le=1_000_000, description="number of points")
+    start: Point
+    """first point, m"""
+    end: Point
+    """last point, m"""
+    count: int = Field(ge=2, le=1_000_000)
+    """number of points"""
 
     @model_validator(mode="after")
     def _has_length(self) -> Line:
@@ -127,10 +142,14 @@ class Line(Settings):
 class Plane(Settings):
     """Points evenly over a parallelogram, edges included."""
 
-    corner: Point = Field(description="first corner, m")
-    first: Direction = Field(description="edge from the corner, m")
-    second: Direction = Field(description="other edge from the corner, m")
-    counts: tuple[int, int] = Field(description="points along the two edges, 2 to 10000 each")
+    corner: Point
+    """first corner, m"""
+    first: Direction
+    """edge from the corner, m"""
+    second: Direction
+    """other edge from the corner, m"""
+    counts: tuple[int, int]
+    """points along the two edges, 2 to 10000 each"""
 
     @model_validator(mode="after")
     def _spans(self) -> Plane:

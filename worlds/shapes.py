@@ -20,7 +20,8 @@ class Ball(Settings):
     """A ball."""
 
     shape: Literal["ball"] = "ball"
-    radius: Length = Field(description="radius, m")
+    radius: Length
+    """radius, m"""
 
 
 class Polytope(Settings):
@@ -39,7 +40,8 @@ class BoxShape(Polytope):
     """A box along the body's axes."""
 
     shape: Literal["box"] = "box"
-    size: tuple[Length, Length, Length] = Field(description="edges along x, y, z, m")
+    size: tuple[Length, Length, Length]
+    """edges along x, y, z, m"""
 
     def corners(self) -> Array:
         """The eight corners."""
@@ -50,9 +52,12 @@ class PlateShape(Polytope):
     """A flat plate across the body's z axis."""
 
     shape: Literal["plate"] = "plate"
-    length: Length = Field(default=1.0, description="edge along x, m")
-    width: Length = Field(default=1.0, description="edge along y, m")
-    thickness: Length = Field(default=0.05, description="extent along z, m")
+    length: Length = 1.0
+    """edge along x, m"""
+    width: Length = 1.0
+    """edge along y, m"""
+    thickness: Length = 0.05
+    """extent along z, m"""
 
     def corners(self) -> Array:
         """The eight corners."""
@@ -63,9 +68,12 @@ class WedgeShape(Polytope):
     """A ramp: from nothing at x = 0 to its full height at x = length."""
 
     shape: Literal["wedge"] = "wedge"
-    length: Length = Field(default=1.0, description="extent along x, m")
-    width: Length = Field(default=1.0, description="extent along y, m")
-    height: Length = Field(default=0.5, description="extent along z at the high end, m")
+    length: Length = 1.0
+    """extent along x, m"""
+    width: Length = 1.0
+    """extent along y, m"""
+    height: Length = 0.5
+    """extent along z at the high end, m"""
 
     def corners(self) -> Array:
         """The six corners."""
@@ -82,10 +90,14 @@ class AirfoilShape(Polytope):
     """
 
     shape: Literal["airfoil"] = "airfoil"
-    chord: Length = Field(default=1.0, description="length of the section, m")
-    span: Length = Field(default=1.0, description="extent along y, m")
-    thickness: float = Field(default=0.12, ge=0.02, le=0.4, description="largest thickness over the chord, 1")
-    points: int = Field(default=16, ge=4, le=200, description="points of the upper side, and of the lower")
+    chord: Length = 1.0
+    """length of the section, m"""
+    span: Length = 1.0
+    """extent along y, m"""
+    thickness: float = Field(default=0.12, ge=0.02, le=0.4)
+    """largest thickness over the chord, 1"""
+    points: int = Field(default=16, ge=4, le=200)
+    """points of the upper side, and of the lower"""
 
     def corners(self) -> Array:
         """Both ends of the section's points."""
@@ -103,9 +115,12 @@ class CylinderShape(Polytope):
     """A cylinder along the body's z axis: a prism of that many sides with the cylinder's own volume."""
 
     shape: Literal["cylinder"] = "cylinder"
-    radius: Length = Field(description="radius, m")
-    height: Length = Field(description="extent along z, m")
-    sides: int = Field(default=24, ge=3, le=256, description="sides of the prism")
+    radius: Length
+    """radius, m"""
+    height: Length
+    """extent along z, m"""
+    sides: int = Field(default=24, ge=3, le=256)
+    """sides of the prism"""
 
     def corners(self) -> Array:
         """Corners of both ends."""
@@ -121,10 +136,10 @@ class CylinderShape(Polytope):
 class PlatonicShape(Polytope):
     """A regular polytope."""
 
-    shape: Literal["tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron"] = Field(
-        description="which one"
-    )
-    radius: Length = Field(description="distance of the corners from the centre, m")
+    shape: Literal["tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron"]
+    """which one"""
+    radius: Length
+    """distance of the corners from the centre, m"""
 
     def corners(self) -> Array:
         """The corners."""
@@ -136,7 +151,8 @@ class PointsShape(Polytope):
     """The convex hull of points."""
 
     shape: Literal["points"] = "points"
-    points: list[Point] = Field(min_length=4, max_length=100_000, description="points, m")
+    points: list[Point] = Field(min_length=4, max_length=100_000)
+    """points, m"""
 
     def corners(self) -> Array:
         """The points."""
@@ -147,9 +163,8 @@ class PlanesShape(Polytope):
     """The polytope inside planes: n . x <= d for each [nx, ny, nz, d]."""
 
     shape: Literal["planes"] = "planes"
-    planes: list[tuple[Coordinate, Coordinate, Coordinate, Coordinate]] = Field(
-        min_length=4, max_length=4096, description="outward normals of any length, and offsets, m"
-    )
+    planes: list[tuple[Coordinate, Coordinate, Coordinate, Coordinate]] = Field(min_length=4, max_length=4096)
+    """outward normals of any length, and offsets, m"""
 
     def hull(self) -> Hull:
         """The polytope inside the planes."""
@@ -160,7 +175,8 @@ class MeshShape(Polytope):
     """The convex hull of a mesh file (STL, OBJ, PLY, VTK, ...)."""
 
     shape: Literal["mesh"] = "mesh"
-    file: str = Field(description="mesh file, in the folder of the world file")
+    file: str
+    """mesh file, in the folder of the world file"""
 
     def hull(self) -> Hull:
         """The hull of the mesh's points."""

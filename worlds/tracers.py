@@ -48,28 +48,30 @@ class Tracers(Recipe):
     """
 
     kind: ClassVar[str] = "tracers"
-    fills: str | None = Field(
-        default=None, max_length=64, description="name of the entity whose cells are filled"
-    )
-    box: Box | None = Field(default=None, description="box along the axes, m")
-    slab: Slab | None = Field(default=None, description="square plate across a direction, m")
-    sphere: Sphere | None = Field(default=None, description="ball, m")
-    torus: Torus | None = Field(default=None, description="body of a ring, m")
-    line: Line | None = Field(default=None, description="rake along a line, m")
-    plane: Plane | None = Field(default=None, description="rake over a parallelogram, m")
-    points: Annotated[list[Point], Field(min_length=1, max_length=1_000_000)] | None = Field(
-        default=None, description="rake of given points, m"
-    )
-    cell: Length | None = Field(
-        default=None, description="edge of the cells, m; fills: the particles' distance if left out"
-    )
-    per_cell: int = Field(default=27, ge=1, le=1000, description="tracers in a cell, 1")
-    jitter: float = Field(
-        default=1.0, ge=0, le=1, description="random part of the place within a sub-cell, 1"
-    )
-    reach: float = Field(
-        default=1.0, ge=0, le=10, description="distance from a vorton that is filled, core radii"
-    )
+    fills: str | None = Field(default=None, max_length=64)
+    """name of the entity whose cells are filled"""
+    box: Box | None = None
+    """box along the axes, m"""
+    slab: Slab | None = None
+    """square plate across a direction, m"""
+    sphere: Sphere | None = None
+    """ball, m"""
+    torus: Torus | None = None
+    """body of a ring, m"""
+    line: Line | None = None
+    """rake along a line, m"""
+    plane: Plane | None = None
+    """rake over a parallelogram, m"""
+    points: Annotated[list[Point], Field(min_length=1, max_length=1_000_000)] | None = None
+    """rake of given points, m"""
+    cell: Length | None = None
+    """edge of the cells, m; fills: the particles' distance if left out"""
+    per_cell: int = Field(default=27, ge=1, le=1000)
+    """tracers in a cell, 1"""
+    jitter: float = Field(default=1.0, ge=0, le=1)
+    """random part of the place within a sub-cell, 1"""
+    reach: float = Field(default=1.0, ge=0, le=10)
+    """distance from a vorton that is filled, core radii"""
 
     @model_validator(mode="after")
     def _one_place(self) -> Tracers:

@@ -49,22 +49,28 @@ class VortexRing(Recipe):
     """
 
     kind: ClassVar[str] = "vortex_ring"
-    radius: Length = Field(default=1.0, description="radius of the core circle, m")
-    core: Length = Field(default=0.2, description="core radius, m (thin: of a blob), at most the radius")
-    circulation: Amount = Field(
-        default=1.0, description="circulation, m^2/s; positive travels along the axis"
-    )
-    spacing: Length = Field(default=0.08, description="largest distance between neighbouring blobs, m")
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="centre of the ring, m")
-    axis: Direction = Field(default=(0.0, 0.0, 1.0), description="direction of travel, 1; of any length")
-    profile: Profile = Field(default="thin", description="vorticity over the core's section")
-    overlap: Overlap = Field(default=1.5, description="blob radius over spacing of a filled core, 1")
-    blobs: Blobs = Field(
-        default="winckelmans",
-        description="regularisation whose width is taken off a gaussian core; 'points' takes nothing off",
-    )
-    amplitude: Extent = Field(default=0.0, description="amplitude of a radial waviness of the ring, m")
-    wavenumber: int = Field(default=0, ge=0, le=1000, description="waves around the ring, 1")
+    radius: Length = 1.0
+    """radius of the core circle, m"""
+    core: Length = 0.2
+    """core radius, m (thin: of a blob), at most the radius"""
+    circulation: Amount = 1.0
+    """circulation, m^2/s; positive travels along the axis"""
+    spacing: Length = 0.08
+    """largest distance between neighbouring blobs, m"""
+    center: Point = (0.0, 0.0, 0.0)
+    """centre of the ring, m"""
+    axis: Direction = (0.0, 0.0, 1.0)
+    """direction of travel, 1; of any length"""
+    profile: Profile = "thin"
+    """vorticity over the core's section"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing of a filled core, 1"""
+    blobs: Blobs = "winckelmans"
+    """regularisation whose width is taken off a gaussian core; 'points' takes nothing off"""
+    amplitude: Extent = 0.0
+    """amplitude of a radial waviness of the ring, m"""
+    wavenumber: int = Field(default=0, ge=0, le=1000)
+    """waves around the ring, 1"""
 
     @model_validator(mode="after")
     def _fits(self) -> VortexRing:

@@ -44,23 +44,28 @@ class VortexSheet(Recipe):
     """
 
     kind: ClassVar[str] = "vortex_sheet"
-    length: Length = Field(default=4.0, description="length along the flow (x), m")
-    width: Length = Field(default=2.0, description="width across the flow (y), m")
-    thickness: Length = Field(default=0.2, description="thickness t of u = U tanh(z/t), m")
-    speed: Amount = Field(default=1.0, description="half the jump of velocity, U, m/s")
-    variation: float = Field(
-        default=0.0, ge=0, le=4, description="spanwise variation v: d reaches t (1 + v), 1"
-    )
-    variation_wavelength: Length | None = Field(
-        default=None, description="wavelength w of the variation along y, m; the width if left out"
-    )
-    ripple: Extent = Field(default=0.0, description="amplitude A of the ripple, m")
-    ripple_wavelength: Length | None = Field(
-        default=None, description="wavelength lambda of the ripple along x, m; the length if left out"
-    )
-    spacing: Length = Field(default=0.1, description="largest distance between neighbouring blobs, m")
-    overlap: Overlap = Field(default=1.5, description="blob radius over spacing, 1")
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="middle of the sheet, m")
+    length: Length = 4.0
+    """length along the flow (x), m"""
+    width: Length = 2.0
+    """width across the flow (y), m"""
+    thickness: Length = 0.2
+    """thickness t of u = U tanh(z/t), m"""
+    speed: Amount = 1.0
+    """half the jump of velocity, U, m/s"""
+    variation: float = Field(default=0.0, ge=0, le=4)
+    """spanwise variation v: d reaches t (1 + v), 1"""
+    variation_wavelength: Length | None = None
+    """wavelength w of the variation along y, m; the width if left out"""
+    ripple: Extent = 0.0
+    """amplitude A of the ripple, m"""
+    ripple_wavelength: Length | None = None
+    """wavelength lambda of the ripple along x, m; the length if left out"""
+    spacing: Length = 0.1
+    """largest distance between neighbouring blobs, m"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing, 1"""
+    center: Point = (0.0, 0.0, 0.0)
+    """middle of the sheet, m"""
 
     @model_validator(mode="after")
     def _counted(self) -> VortexSheet:

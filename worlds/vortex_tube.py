@@ -46,27 +46,30 @@ class VortexTube(Recipe):
     """
 
     kind: ClassVar[str] = "vortex_tube"
-    length: Length = Field(default=4.0, description="length along the axis, m")
-    core: Length = Field(default=0.2, description="core radius, m (thin: of a blob)")
-    circulation: Amount = Field(default=1.0, description="circulation about the axis, m^2/s")
-    spacing: Length = Field(default=0.08, description="largest distance between neighbouring blobs, m")
-    center: Point = Field(default=(0.0, 0.0, 0.0), description="middle of the tube, m")
-    axis: Direction = Field(
-        default=(0.0, 0.0, 1.0), description="direction of the vorticity, 1; of any length"
-    )
-    profile: Profile = Field(default="article", description="vorticity over the core's section")
-    overlap: Overlap = Field(default=1.5, description="blob radius over spacing of a filled core, 1")
-    blobs: Blobs = Field(
-        default="winckelmans",
-        description="regularisation whose width is taken off a gaussian core; 'points' takes nothing off",
-    )
-    amplitude: Extent = Field(default=0.0, description="amplitude of the bending wave, m")
-    variation: float = Field(
-        default=0.0, ge=0, le=4, description="swelling: the core grows to 1 + 2 v times, 1"
-    )
-    wavelength: Length | None = Field(
-        default=None, description="wavelength of both, m; the whole length if left out"
-    )
+    length: Length = 4.0
+    """length along the axis, m"""
+    core: Length = 0.2
+    """core radius, m (thin: of a blob)"""
+    circulation: Amount = 1.0
+    """circulation about the axis, m^2/s"""
+    spacing: Length = 0.08
+    """largest distance between neighbouring blobs, m"""
+    center: Point = (0.0, 0.0, 0.0)
+    """middle of the tube, m"""
+    axis: Direction = (0.0, 0.0, 1.0)
+    """direction of the vorticity, 1; of any length"""
+    profile: Profile = "article"
+    """vorticity over the core's section"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing of a filled core, 1"""
+    blobs: Blobs = "winckelmans"
+    """regularisation whose width is taken off a gaussian core; 'points' takes nothing off"""
+    amplitude: Extent = 0.0
+    """amplitude of the bending wave, m"""
+    variation: float = Field(default=0.0, ge=0, le=4)
+    """swelling: the core grows to 1 + 2 v times, 1"""
+    wavelength: Length | None = None
+    """wavelength of both, m; the whole length if left out"""
 
     @model_validator(mode="after")
     def _fits(self) -> VortexTube:

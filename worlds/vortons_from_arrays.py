@@ -46,13 +46,12 @@ class VortonsFromArrays(Recipe):
     """
 
     kind: ClassVar[str] = "vortons_from_arrays"
-    file: str = Field(
-        min_length=1, max_length=1000, description="path of an .npz, .csv or .vtp file, lengths in m"
-    )
-    core: Length | None = Field(
-        default=None, description="core radius of all vortons if the file has no sigma, m"
-    )
-    offset: Point = Field(default=(0.0, 0.0, 0.0), description="added to all positions, m")
+    file: str = Field(min_length=1, max_length=1000)
+    """path of an .npz, .csv or .vtp file, lengths in m"""
+    core: Length | None = None
+    """core radius of all vortons if the file has no sigma, m"""
+    offset: Point = (0.0, 0.0, 0.0)
+    """added to all positions, m"""
 
     def spawn(self, world: World) -> None:
         """Read the file and spawn the vortons."""

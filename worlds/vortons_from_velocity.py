@@ -34,21 +34,24 @@ class VortonsFromVelocity(Recipe):
     """
 
     kind: ClassVar[str] = "vortons_from_velocity"
-    ux: Formula = Field(default="0", description="velocity along x, m/s, a formula over x, y, z, r in m")
-    uy: Formula = Field(default="0", description="velocity along y, m/s, a formula over x, y, z, r in m")
-    uz: Formula = Field(default="0", description="velocity along z, m/s, a formula over x, y, z, r in m")
-    file: str | None = Field(
-        default=None,
-        max_length=1000,
-        description="grid to read instead of formulas, .npz with u (m/s), origin, spacing (m)",
-    )
-    low: Point = Field(default=(-1.0, -1.0, -1.0), description="lower corner of the box for formulas, m")
-    high: Point = Field(default=(1.0, 1.0, 1.0), description="upper corner of the box for formulas, m")
-    spacing: Length = Field(default=0.1, description="largest edge of the cells for formulas, m")
-    overlap: Overlap = Field(default=1.5, description="blob radius over cell edge, 1")
-    threshold: float = Field(
-        default=1e-3, ge=0, lt=1, description="least vorticity of a vorton over the largest, 1"
-    )
+    ux: Formula = "0"
+    """velocity along x, m/s, a formula over x, y, z, r in m"""
+    uy: Formula = "0"
+    """velocity along y, m/s, a formula over x, y, z, r in m"""
+    uz: Formula = "0"
+    """velocity along z, m/s, a formula over x, y, z, r in m"""
+    file: str | None = Field(default=None, max_length=1000)
+    """grid to read instead of formulas, .npz with u (m/s), origin, spacing (m)"""
+    low: Point = (-1.0, -1.0, -1.0)
+    """lower corner of the box for formulas, m"""
+    high: Point = (1.0, 1.0, 1.0)
+    """upper corner of the box for formulas, m"""
+    spacing: Length = 0.1
+    """largest edge of the cells for formulas, m"""
+    overlap: Overlap = 1.5
+    """blob radius over cell edge, 1"""
+    threshold: float = Field(default=1e-3, ge=0, lt=1)
+    """least vorticity of a vorton over the largest, 1"""
 
     @model_validator(mode="after")
     def _consistent(self) -> VortonsFromVelocity:

@@ -65,13 +65,12 @@ SHIPPED = Path(__file__).parent
 class WorldTable(WorldOptions):
     """[world]: clock, arithmetic, seed and length of the run."""
 
-    fps: float | None = Field(
-        default=None,
-        gt=0,
-        description="frames of a second of simulated time, 1/s; dt is 1/(fps steps_per_frame) then",
-    )
-    steps_per_frame: int = Field(default=1, ge=1, description="ticks from one frame to the next")
-    duration: float = Field(default=5.0, gt=0, description="length of the run, s")
+    fps: float | None = Field(default=None, gt=0)
+    """frames of a second of simulated time, 1/s; dt is 1/(fps steps_per_frame) then"""
+    steps_per_frame: int = Field(default=1, ge=1)
+    """ticks from one frame to the next"""
+    duration: float = Field(default=5.0, gt=0)
+    """length of the run, s"""
 
     @model_validator(mode="before")
     @classmethod
@@ -96,11 +95,16 @@ class WorldTable(WorldOptions):
 class FluidTable(FluidOptions):
     """[fluid]: the fluid and how it is computed; each sub-table holds the parameters of one system."""
 
-    partition: dict[str, Any] = Field(default_factory=dict, description="parameters of PartitionSystem")
-    velocity: dict[str, Any] = Field(default_factory=dict, description="parameters of VelocitySystem")
-    stretch: dict[str, Any] = Field(default_factory=dict, description="parameters of StretchSystem")
-    diffusion: dict[str, Any] = Field(default_factory=dict, description="parameters of DiffusionSystem")
-    diagnostics: dict[str, Any] = Field(default_factory=dict, description="parameters of DiagnosticsSystem")
+    partition: dict[str, Any] = Field(default_factory=dict)
+    """parameters of PartitionSystem"""
+    velocity: dict[str, Any] = Field(default_factory=dict)
+    """parameters of VelocitySystem"""
+    stretch: dict[str, Any] = Field(default_factory=dict)
+    """parameters of StretchSystem"""
+    diffusion: dict[str, Any] = Field(default_factory=dict)
+    """parameters of DiffusionSystem"""
+    diagnostics: dict[str, Any] = Field(default_factory=dict)
+    """parameters of DiagnosticsSystem"""
 
     @field_validator(*FLUID)
     @classmethod
@@ -124,19 +128,12 @@ MOST_TICKS = 10_000_000
 class OutputTable(Settings):
     """[output]: what a run stores."""
 
-    every: int | None = Field(
-        default=None,
-        ge=1,
-        description="ticks from one stored frame to the next; steps_per_frame of [world] if not given",
-    )
-    checkpoint_seconds: float = Field(
-        default=60.0,
-        ge=0,
-        description="wall-clock time between checkpoints, s; 0 writes one after every tick",
-    )
-    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] = Field(
-        default="smoke", description="how pictures look unless another look is asked for"
-    )
+    every: int | None = Field(default=None, ge=1)
+    """ticks from one stored frame to the next; steps_per_frame of [world] if not given"""
+    checkpoint_seconds: float = Field(default=60.0, ge=0)
+    """wall-clock time between checkpoints, s; 0 writes one after every tick"""
+    look: Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"] = "smoke"
+    """how pictures look unless another look is asked for"""
 
 
 class WorldRecipe(Settings):
@@ -145,13 +142,14 @@ class WorldRecipe(Settings):
     Every part may be given as a model or as plain data.
     """
 
-    preset: Literal["physical", "article"] = Field(default="physical", description="set of default values")
+    preset: Literal["physical", "article"] = "physical"
+    """set of default values"""
     world: WorldTable = Field(default_factory=WorldTable)
     fluid: FluidTable = Field(default_factory=FluidTable)
-    entity: tuple[Any, ...] = Field(
-        default=(), description="entity recipes, in the order in which they are made"
-    )
-    system: tuple[Any, ...] = Field(default=(), description="further systems: {kind = ..., parameters}")
+    entity: tuple[Any, ...] = ()
+    """entity recipes, in the order in which they are made"""
+    system: tuple[Any, ...] = ()
+    """further systems: {kind = ..., parameters}"""
     output: OutputTable = Field(default_factory=OutputTable)
     _folder: Path | None = PrivateAttr(None)
 

@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from ecs_fluid.system import Settings
+
 ATOM = r"(?:kg|Pa|rad|m|s|K|J|W|N)(?:\^\d+)?"
 PRODUCT = rf"(?:{ATOM}(?: {ATOM})*)"
 SI = rf"(?:(?:1|{PRODUCT})(?:/(?:{ATOM}|\({PRODUCT}\)))?)"
@@ -43,19 +45,20 @@ class Parameter:
 
 def parameters(model: type[BaseModel]) -> list[Parameter]:
     """Rows of a model, in the order of its fields, without `kind`."""
+    told = model.descriptions() if issubclass(model, Settings) else {}
     return [
-        parameter(name, field)
+        parameter(name, field, told.get(name, ""))
         for name, field in model.model_fields.items()
         if name not in ("kind", "shape") or not _only_one(field.annotation)
     ]
 
 
-def parameter(name: str, field: FieldInfo) -> Parameter:
+def parameter(name: str, field: FieldInfo, description: str) -> Parameter:
     """The row of one field."""
     facts = _Facts()
     facts.take(field.metadata)
     text = words(field.annotation, facts)
-    unit, meaning = split(field.description or "")
+    unit, meaning = split(description)
     if not unit:
         unit = "1" if facts.whole else "-"
     return Parameter(name, text, _default(field), facts.allowed(), unit, meaning, facts.number)

@@ -77,76 +77,44 @@ class BoundarySystem(System):
     phase = "constrain"
     after = ("CollisionSystem",)
 
-    boundary: Literal["article", "panels", "layer"] = Field(
-        default="article", description="how the condition is met"
-    )
-    reach: float = Field(default=1.2, gt=0, le=10, description="article: reach of a surface, core radii")
-    gain: float = Field(
-        default=0.1, gt=0, le=1, description="article: largest part of the correction per tick, 1"
-    )
-    sample: Literal["surface", "vorton"] = Field(
-        default="surface",
-        description="article: where the flow is looked at: at the surface point, or at the vorton",
-    )
-    placement: Literal["bent", "normal"] = Field(
-        default="bent",
-        description="article: put vortons where they stop flow through the surface too, or on the normal",
-    )
-    reaction: Literal["spin", "none"] = Field(
-        default="spin",
-        description="article: free bodies lose the spin momentum that their vortons gain, or not",
-    )
-    density: float | None = Field(
-        default=None, gt=0, le=1e6, description="article: density of vortons, kg/m^3; default the fluid's"
-    )
-    on: tuple[Name, ...] = Field(
-        default=(), description="article: entities of vortons it changes; default all"
-    )
-    panels_across: int = Field(
-        default=8,
-        ge=1,
-        le=64,
-        description="panels, layer: edges of triangles along the longest extent of a body",
-    )
-    spacing: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e6,
-        description="panels, layer: edge of the triangles, m; default by panels_across",
-    )
-    offset: float = Field(
-        default=1.0, ge=0, le=4, description="panels: distance of shed vortons, 1; over the root of its area"
-    )
-    overlap: float = Field(
-        default=1.5,
-        gt=0,
-        le=8,
-        description="panels, layer: core radius of shed vortons, 1; over root of area, or lattice",
-    )
-    tolerance: float = Field(
-        default=5e-3,
-        gt=0,
-        le=1,
-        description="panels: rms normal velocity left at the centres, over the rms slip, 1",
-    )
-    sweeps: int = Field(default=10, ge=1, le=100, description="panels: most solutions per tick")
-    merge: float = Field(
-        default=0.5, gt=0, le=4, description="panels: cells in which shed vortons are joined, core radii"
-    )
-    lattice: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e6,
-        description="layer: spacing of the lattice, m; default: smallest body's extent/20",
-    )
-    loss: float = Field(
-        default=1e-4,
-        ge=0,
-        le=0.1,
-        description="layer: largest part of sum |alpha| in points left out per tick, 1",
-    )
-    most: int = Field(default=20_000, ge=100, le=10_000_000, description="panels: most vortons of the wake")
-    wake: Name = Field(default="wake", description="panels, layer: entity that gets the vortons")
+    boundary: Literal["article", "panels", "layer"] = "article"
+    """how the condition is met"""
+    reach: float = Field(default=1.2, gt=0, le=10)
+    """article: reach of a surface, core radii"""
+    gain: float = Field(default=0.1, gt=0, le=1)
+    """article: largest part of the correction per tick, 1"""
+    sample: Literal["surface", "vorton"] = "surface"
+    """article: where the flow is looked at: at the surface point, or at the vorton"""
+    placement: Literal["bent", "normal"] = "bent"
+    """article: put vortons where they stop flow through the surface too, or on the normal"""
+    reaction: Literal["spin", "none"] = "spin"
+    """article: free bodies lose the spin momentum that their vortons gain, or not"""
+    density: float | None = Field(default=None, gt=0, le=1e6)
+    """article: density of vortons, kg/m^3; default the fluid's"""
+    on: tuple[Name, ...] = ()
+    """article: entities of vortons it changes; default all"""
+    panels_across: int = Field(default=8, ge=1, le=64)
+    """panels, layer: edges of triangles along the longest extent of a body"""
+    spacing: float | None = Field(default=None, gt=0, le=1e6)
+    """panels, layer: edge of the triangles, m; default by panels_across"""
+    offset: float = Field(default=1.0, ge=0, le=4)
+    """panels: distance of shed vortons, 1; over the root of its area"""
+    overlap: float = Field(default=1.5, gt=0, le=8)
+    """panels, layer: core radius of shed vortons, 1; over root of area, or lattice"""
+    tolerance: float = Field(default=5e-3, gt=0, le=1)
+    """panels: rms normal velocity left at the centres, over the rms slip, 1"""
+    sweeps: int = Field(default=10, ge=1, le=100)
+    """panels: most solutions per tick"""
+    merge: float = Field(default=0.5, gt=0, le=4)
+    """panels: cells in which shed vortons are joined, core radii"""
+    lattice: float | None = Field(default=None, gt=0, le=1e6)
+    """layer: spacing of the lattice, m; default: smallest body's extent/20"""
+    loss: float = Field(default=1e-4, ge=0, le=0.1)
+    """layer: largest part of sum |alpha| in points left out per tick, 1"""
+    most: int = Field(default=20_000, ge=100, le=10_000_000)
+    """panels: most vortons of the wake"""
+    wake: Name = "wake"
+    """panels, layer: entity that gets the vortons"""
 
     def __post_init__(self) -> None:
         self._sheets = LayerBoundary(self) if self.boundary == "layer" else PanelBoundary(self)

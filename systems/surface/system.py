@@ -65,34 +65,27 @@ class SurfaceSystem(System):
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 
-    of: Literal["density", "temperature", "fuel", "flame", "smoke", "liquid", "flow"] = Field(
-        default="density",
-        description="field that tells inside from outside; liquid: that of the SphSystem; flow: the attached "
-        "SignedDistance",
-    )
-    outside: float | None = Field(
-        default=None,
-        description="value outside, unit of the field; default that of the ambient, 0 for fuel, flame, smoke",
-    )
-    inside: float | None = Field(
-        default=None,
-        description="value inside, unit of the field; default its mean plus standard deviation, at most its "
-        "largest",
-    )
-    method: Literal["facets", "crossings"] = Field(
-        default="facets", description="distances beside the surface"
-    )
-    order: Literal[1, 2] = Field(default=2, description="order of the distances elsewhere")
-    band: float | None = Field(
-        default=None,
-        ge=8,
-        le=1e6,
-        description="width of the band with distances on each side, cells; default all",
-    )
-    carried: bool = Field(default=False, description="let the flow carry the surface, once there is one")
-    keep_volume: bool = Field(default=True, description="keep the volume of a carried surface")
-    every: int = Field(default=1, ge=1, description="ticks from one surface (or mesh) to the next")
-    mesh: bool = Field(default=True, description="make the mesh")
+    of: Literal["density", "temperature", "fuel", "flame", "smoke", "liquid", "flow"] = "density"
+    """field that tells inside from outside; liquid: that of the SphSystem; flow: the attached
+    SignedDistance"""
+    outside: float | None = None
+    """value outside, unit of the field; default that of the ambient, 0 for fuel, flame, smoke"""
+    inside: float | None = None
+    """value inside, unit of the field; default its mean plus standard deviation, at most its largest"""
+    method: Literal["facets", "crossings"] = "facets"
+    """distances beside the surface"""
+    order: Literal[1, 2] = 2
+    """order of the distances elsewhere"""
+    band: float | None = Field(default=None, ge=8, le=1e6)
+    """width of the band with distances on each side, cells; default all"""
+    carried: bool = False
+    """let the flow carry the surface, once there is one"""
+    keep_volume: bool = True
+    """keep the volume of a carried surface"""
+    every: int = Field(default=1, ge=1)
+    """ticks from one surface (or mesh) to the next"""
+    mesh: bool = True
+    """make the mesh"""
 
     def __post_init__(self) -> None:
         # Instances differ in what they read; the schedule asks the instance.

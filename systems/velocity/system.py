@@ -87,46 +87,34 @@ class VelocitySystem(System):
     phase = "rates"
     distribution = "ranks"
 
-    solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = Field(
-        default="direct", description="how the sum is taken"
-    )
-    tolerance: float = Field(
-        default=1e-3,
-        ge=1e-9,
-        le=1,
-        description="fmm, auto: largest RMS error relative to the RMS velocity, 1",
-    )
-    boundary: Literal["open", "walls"] = Field(
-        default="open", description="poisson: unbounded space, or walls at the faces of the field grid"
-    )
-    at: Literal["vortons", "grid"] = Field(default="vortons", description="where vortons get their velocity")
-    tracers: Literal["grid", "solver"] = Field(
-        default="grid", description="where everything but vortons gets its velocity"
-    )
-    interpolation: Literal["linear", "cubic"] = Field(
-        default="linear",
-        description="how particles read the field grid; vortons of poisson and hybrid always cubic",
-    )
-    transfer: Literal["linear", "m4_prime"] = Field(
-        default="m4_prime", description="poisson, hybrid: how vortons share their strength among grid points"
-    )
-    kernel: Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"] = Field(
-        default="winckelmans", description="regularisation of the vortons' cores"
-    )
-    opening: Literal["angle", "box"] = Field(
-        default="angle", description="when the tree takes a cluster whole"
-    )
-    angle: float = Field(
-        default=0.5, gt=0, le=1.0, description="largest radius over distance of a cluster, 1"
-    )
-    margin: float = Field(default=1e-4, ge=0, le=1e6, description="widening of a cluster's box, cells")
-    leaf: Literal["vortons", "supervortons"] = Field(
-        default="vortons", description="what stands at the leaves"
-    )
-    gradient: bool = Field(
-        default=True, description="fill the vortons' velocity gradient; without stretching it can be left out"
-    )
-    mollify: float = Field(default=0.0, ge=0, le=100, description="least core radius on the grid, spacings")
+    solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = "direct"
+    """how the sum is taken"""
+    tolerance: float = Field(default=1e-3, ge=1e-9, le=1)
+    """fmm, auto: largest RMS error relative to the RMS velocity, 1"""
+    boundary: Literal["open", "walls"] = "open"
+    """poisson: unbounded space, or walls at the faces of the field grid"""
+    at: Literal["vortons", "grid"] = "vortons"
+    """where vortons get their velocity"""
+    tracers: Literal["grid", "solver"] = "grid"
+    """where everything but vortons gets its velocity"""
+    interpolation: Literal["linear", "cubic"] = "linear"
+    """how particles read the field grid; vortons of poisson and hybrid always cubic"""
+    transfer: Literal["linear", "m4_prime"] = "m4_prime"
+    """poisson, hybrid: how vortons share their strength among grid points"""
+    kernel: Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"] = "winckelmans"
+    """regularisation of the vortons' cores"""
+    opening: Literal["angle", "box"] = "angle"
+    """when the tree takes a cluster whole"""
+    angle: float = Field(default=0.5, gt=0, le=1.0)
+    """largest radius over distance of a cluster, 1"""
+    margin: float = Field(default=1e-4, ge=0, le=1e6)
+    """widening of a cluster's box, cells"""
+    leaf: Literal["vortons", "supervortons"] = "vortons"
+    """what stands at the leaves"""
+    gradient: bool = True
+    """fill the vortons' velocity gradient; without stretching it can be left out"""
+    mollify: float = Field(default=0.0, ge=0, le=100)
+    """least core radius on the grid, spacings"""
 
     def __post_init__(self) -> None:
         if not self.gradient:

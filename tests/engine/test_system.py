@@ -19,8 +19,9 @@ class Push(System):
     reads = writes = (ef.Position,)
     phase: str = "move"  # annotated, as users do, and still no parameter
 
-    speed: float = Field(default=1.0, ge=0, le=10, description="m/s")
-    way: Literal["there", "back"] = "there"
+    speed: float = Field(default=1.0, ge=0, le=10)
+    """speed of the drift, m/s"""
+    way: Literal["there", "back"] = Field(default="there", description="to or fro")
 
     def process(self, dt: float) -> None:
         sign = 1.0 if self.way == "there" else -1.0
@@ -54,6 +55,15 @@ def test_parameters_are_checked_by_name_and_range() -> None:
     with pytest.raises(RecipeError, match="Push: speed = nan; a finite number is needed"):
         Push(speed=float("nan"))
     assert set(Push.Parameters.model_fields) == {"speed", "way"}
+
+
+def test_parameters_are_described_by_the_docstring_under_them() -> None:
+    """Those of the bases too; a description that pydantic was given stays where there is no docstring."""
+    for kind in (Push, SlowPush):
+        assert kind.Parameters.descriptions() == {"speed": "speed of the drift, m/s", "way": "to or fro"}
+        described = kind.Parameters.model_json_schema()["properties"]
+        assert described["speed"]["description"] == "speed of the drift, m/s"
+        assert described["speed"]["maximum"] == 10 and described["way"]["description"] == "to or fro"
 
 
 def test_a_subclass_with_another_default_keeps_the_range() -> None:
