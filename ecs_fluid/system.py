@@ -162,6 +162,7 @@ class System(esper.Processor):
             setattr(cls, listed, others)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("System") or "System").lower()
         cls.Parameters = _parameters(cls)
+        cls.Parameters.written_in = cls
         System.registry[cls.path()] = cls
 
     @classmethod
@@ -311,8 +312,4 @@ def _parameters(cls: type[System]) -> type[Settings]:
             limits: Any = inherited.metadata
             number: Any = Annotated[(inherited.annotation, *limits)] if limits else inherited.annotation
             fields[name] = (number, FieldInfo(default=cls.__dict__[name], description=inherited.description))
-    model: type[Settings] = create_model(
-        f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields
-    )
-    model.written_in = cls
-    return model
+    return create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)
