@@ -193,7 +193,8 @@ class System(esper.Processor):
     @classmethod
     def summary(cls) -> str:
         """What it computes: the first line of its docstring, or of that of the nearest class that has one."""
-        texts = (vars(base).get("__doc__") for base in cls.__mro__ if base is not System)
+        bases = cls.__mro__[: cls.__mro__.index(System)]
+        texts = (vars(base).get("__doc__") for base in bases)
         text = next((text for text in texts if text), "")
         return text.strip().partition("\n")[0].removesuffix(".")
 

@@ -6,7 +6,7 @@ from ecs_fluid.system import System
 
 
 class AdvectionSystem(System):
-    """Integrates every rate into its state: positions by velocities, strengths by their rates, and so on.
+    """Runge-Kutta step of every rate: dx/dt = u, d(alpha)/dt, d(sigma^2)/dt, dT/dt and so on.
 
     It runs once per stage of the world's integrator (``World(integrator=...)``), after the phases prepare
     and rates have been repeated for that stage, and before every other system of the phase move.

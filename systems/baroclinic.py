@@ -36,7 +36,7 @@ from ecs_fluid.world import World
 
 
 class BaroclinicSystem(System):
-    """Rate of strength by buoyancy: d(omega)/dt = grad(rho) cross grad(p) / rho^2.
+    """Baroclinic generation of vorticity: d(omega)/dt = grad(rho) cross grad(p) / rho^2.
 
     model = "boussinesq" (small differences of density; the pressure is that of fluid at rest):
     d(omega)/dt = grad(rho - rho_a) cross g / rho_0, rho_a the ambient density at that height and rho_0 the

@@ -64,7 +64,7 @@ class BodyScript(Settings):
 
 
 class BodySystem(System):
-    """Moves rigid bodies.
+    """Newton-Euler motion of rigid bodies, (m + m_a) dv/dt = m g + F, dL/dt = T, and their contacts.
 
     Fixed bodies stay. Scripted ones follow their script, or go on with their own velocity and spin where they
     have none. Free ones feel gravity, the loads of the fluid and contacts: between contacts

@@ -7,7 +7,7 @@ from ecs_fluid.system import System
 
 
 class LoadSystem(System):
-    """Empties the BodyLoad of all bodies; brought along by systems that add forces."""
+    """Zeroes the forces and torques on bodies; brought along by systems that add to them."""
 
     writes = (BodyLoad,)
     phase = "spawn"

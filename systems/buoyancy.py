@@ -39,7 +39,7 @@ GOLDEN = (1 + 5**0.5) / 2
 
 
 class BuoyancySystem(System):
-    """Archimedes: force -int rho g dV and torque -int (x - c) cross rho g dV over the volume of each body.
+    """Archimedes' force -int rho g dV and torque -int (x - c) cross rho g dV over the volume of each body.
 
     rho is the ambient's density at each height, integrated exactly through its linear pieces (`kernels.
     buoyancy`), plus, with `local`, the excess density that particles carry. That is read on the surface, half

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class DepartureSystem(System):
-    """Notes where every particle is when the tick begins; brought along by the CollisionSystem."""
+    """Positions when the tick begins, where the paths start that the CollisionSystem follows."""
 
     reads = (Position,)
     writes = (FormerPosition,)
@@ -53,7 +53,7 @@ class DepartureSystem(System):
 
 
 class CollisionSystem(System):
-    """Keeps particles out of solid bodies and inside containers.
+    """Collisions of particles with bodies: they stay out of solids and inside containers.
 
     The path of each particle during the tick is followed from surface to surface in axes that go with the
     bodies, so that none passes through at any speed. Where it meets one it slides on without friction: it

@@ -17,7 +17,7 @@ from ecs_fluid.world import World
 
 
 class CombustionSystem(System):
-    """Fuel burns to flame at the rate A exp(-T_a/T), flame turns to smoke at A_s exp(-(T/T_s)^2).
+    """Combustion: fuel burns to flame at A exp(-T_a/T), flame turns to smoke at A_s exp(-(T/T_s)^2).
 
     In every particle with a Volume, per mass: d(fuel)/dt = -A exp(-`activation`/T) fuel, and the burnt
     fuel becomes flame and heats the particle, c_p dT = Q d(burnt); `ignition` is a temperature below

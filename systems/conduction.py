@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ConductionSystem(System):
-    """Conduction of heat both ways between bodies that have a BodyHeat and the particles near them.
+    """Conduction of heat between bodies that have a BodyHeat and the particles near them, both ways.
 
     C dT_b/dt = -sum h A w (T_b - T), rho_0 c_p V dT/dt = h A w (T_b - T): the body's `transfer` h and area A,
     and for each particle within `reach` of the surface the part w = V / V_all of the fluid there, V_all being

@@ -31,7 +31,7 @@ INVARIANTS = ("strength", "impulse", "angular_impulse")
 
 
 class DiagnosticsSystem(System):
-    """Integrals of the vortons, their resolution and their time step, as a record every so many ticks.
+    """Integrals of the vorticity (impulses, energy, enstrophy, helicity), resolution and time step.
 
     * vortons: number of vortons, 1
     * strength: sum alpha, m^3/s

@@ -19,7 +19,7 @@ from ecs_fluid.world import World
 
 
 class DiffusionSystem(System):
-    """Rate of strength by viscosity: d(omega)/dt = nu laplacian(omega).
+    """Viscous diffusion of vorticity: d(omega)/dt = nu laplacian(omega).
 
     * pse: particle strength exchange, d(alpha_p)/dt = nu/eps^2 sum_q (V_p alpha_q - V_q alpha_p)
       eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the

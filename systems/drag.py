@@ -37,7 +37,7 @@ NEWTON = 0.44
 
 
 class DragSystem(System):
-    """Drag of balls, F = -1/2 rho C_d pi R^2 |w| w, the torque that stops their spin, and lift by spin.
+    """Drag of balls, F = -1/2 rho C_d pi R^2 |w| w, braking of their spin, and Magnus lift.
 
     w is the velocity relative to the fluid at the centre, Re = 2 R |w| / nu. law "stokes": C_d = 24/Re;
     "schiller_naumann": 24/Re (1 + 0.15 Re^0.687) up to Re = 1000, then 0.44; "constant": `coefficient`.

@@ -112,7 +112,7 @@ class Emitter(Settings):
 
 
 class EmissionSystem(System):
-    """Adds particles to entities: in all, the whole part of the integral of the rate over time.
+    """Emission of particles: in all, the whole part of the integral of the rate over time.
 
     The count of a tick is the whole part of that integral at its end less the one at its start, so a rate of
     90 1/s at dt = 1/60 s gives 1, 2, 1, 2, ... particles, with no drift over any number of ticks.

@@ -15,7 +15,7 @@ from ecs_fluid.world import World
 
 
 class LifetimeSystem(System):
-    """Age of every particle that has one: at the end of a tick it is the time since the particle appeared."""
+    """Age of every particle that has one: at the end of a tick the time since the particle appeared."""
 
     writes = (Age,)
     phase = "spawn"
@@ -28,7 +28,7 @@ class LifetimeSystem(System):
 
 
 class AgeLimitSystem(System):
-    """Removes particles once their age reaches a limit; they are gone when the tick ends."""
+    """Removal of particles whose age reaches a limit; they are gone when the tick ends."""
 
     reads = (Age,)
     phase = "spawn"
@@ -59,7 +59,7 @@ class AgeLimitSystem(System):
 
 
 class KillBoxSystem(System):
-    """Removes particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box."""
+    """Removal of particles outside (keep = "inside") or inside (keep = "outside") an axis-parallel box."""
 
     reads = (Position,)
     phase = "spawn"
@@ -95,7 +95,7 @@ class KillBoxSystem(System):
 
 
 class SpeciesLimitSystem(System):
-    """Removes particles whose mass fraction of a species, or of several together, is below or above a limit.
+    """Removal of particles whose mass fraction of one species or several is below or above a limit.
 
     For example `species` = ["fuel", "flame"], `below` = 0.01: what has burnt out and is no flame any more.
     """

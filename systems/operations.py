@@ -15,7 +15,7 @@ from ecs_fluid.world import World
 
 
 class WindSystem(System):
-    """Adds a uniform velocity, in m/s, constant or keyed in time, to what moves particles."""
+    """Uniform wind: u += U for what moves particles, U in m/s, constant or keyed in time."""
 
     adds = (Velocity,)
     phase = "rates"
@@ -51,7 +51,7 @@ def wind_at(world: World, time: float) -> Array:
 
 
 class InertiaSystem(System):
-    """Particles with an own velocity v move by it: velocity += v, and dv/dt = -drag v.
+    """Inertia of particles with an own velocity v: u += v, and dv/dt = -drag v.
 
     Those of a liquid are moved by the SphSystem.
     """
@@ -76,7 +76,7 @@ class InertiaSystem(System):
 
 
 class AccelerateSystem(System):
-    """Adds a uniform acceleration, in m/s^2, to particles with an own velocity (gravity on sparks)."""
+    """Uniform acceleration of particles with an own velocity: dv/dt = a, in m/s^2 (gravity on sparks)."""
 
     reads = (Fluid,)
     adds = (Acceleration,)

@@ -63,7 +63,7 @@ class Load(NamedTuple):
 
 
 class TransferSystem(System):
-    """Fields of density, temperature, species, flame light and smoke opacity from the particles, in one pass.
+    """Particle-mesh transfer: fields of density, temperature, species, flame light and smoke opacity.
 
     Every particle with a Volume and a Density, Temperature or Species shares its volume V, mass m = rho V,
     excess mass (rho - rho_a(z)) V, m T and m Y among the grid points around it (`kernel` linear: 8 points,
@@ -216,7 +216,7 @@ class TransferSystem(System):
 
 
 class SamplingSystem(System):
-    """Tracers take the density, temperature and species of the fluid where they are, from the fields.
+    """Interpolation of the fields of density, temperature and species to the tracers.
 
     The entities `on` (default: all with a Position that have neither Strength nor Volume) are given the
     components named in `take`; linear interpolation of the TransferGrid's fields; outside of it, the ambient.

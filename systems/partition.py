@@ -54,7 +54,7 @@ class Cloud(NamedTuple):
 
 
 class PartitionSystem(System):
-    """Two uniform grids and one sorted table of vortons.
+    """Uniform grid around the particles, and all vortons sorted by the cells of a second one.
 
     The Grid encloses vortons and tracers and carries the velocity field. It has about `cells` cells, or
     `cells_per_vorton` per vorton, as in the articles, and more where few vortons with small cores would leave

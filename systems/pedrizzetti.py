@@ -16,7 +16,7 @@ from ecs_fluid.world import World
 
 
 class AlignmentSystem(System):
-    """Turns strengths towards the vorticity at their place: Pedrizzetti's relaxation.
+    """Pedrizzetti's relaxation: strengths turn towards the vorticity at their place.
 
     Every `every` ticks alpha <- (1 - f) alpha + f |alpha| omega/|omega| with omega = curl u from the velocity
     gradient and f = 1 - exp(-rate every dt). It cleans the vortons' vorticity of divergence, which grows as

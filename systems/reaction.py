@@ -44,7 +44,7 @@ LEAST = 3.0
 
 
 class ReactionSystem(System):
-    """Gives bodies the momentum that fluid loses at them, and tells it in two ways (FluidReaction).
+    """Reaction on bodies: the momentum that fluid loses at them, and its record FluidReaction.
 
     tracers: each stands for the mass `tracer_mass` of fluid, the density times the volume per tracer. One
     that meets a body loses its velocity relative to the surface there, along the normal (contact

@@ -11,7 +11,7 @@ from ecs_fluid.world import World
 
 
 class ReformulationSystem(System):
-    """Turns the stretching of StretchSystem into that of the reformulated vortex particle method (rVPM).
+    """Reformulated stretching (rVPM): d(alpha)/dt -= 3 g s alpha, d(sigma)/dt = -g s sigma.
 
     With s = alpha . J alpha / |alpha|^2, the rate at which the flow stretches a vorton along its strength, it
     adds to the rates of StretchSystem, in whatever form these are,

@@ -29,7 +29,7 @@ MAX_POINTS = 2**26
 
 
 class RemeshSystem(System):
-    """Every `every` ticks, replaces vortons by new ones on a lattice, `overlap` spacings wide.
+    """Remeshing: every `every` ticks new vortons on a lattice, `overlap` spacings wide, replace all.
 
     The flow gathers vortons in places and thins them out in others, where their cores no longer overlap and
     the vorticity between them is lost. The new vortons stand at multiples of `spacing` and take the strengths

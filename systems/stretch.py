@@ -13,7 +13,7 @@ WEIGHTS = {"classical": (1.0, 0.0), "transposed": (0.0, 1.0), "mixed": (0.5, 0.5
 
 
 class StretchSystem(System):
-    """Rate of strength by stretching: d(alpha)/dt = (alpha . grad) u.
+    """Vortex stretching: d(alpha)/dt = (alpha . grad) u.
 
     Forms, with J_ij = du_i/dx_j: classical J alpha; transposed J^T alpha, which conserves the total strength
     of any particle set exactly; mixed, their mean. They agree where the particles' vorticity is the curl of

@@ -27,7 +27,7 @@ from ecs_fluid.world import World
 
 
 class SubfilterSystem(System):
-    """Takes enstrophy out of the resolved scales as stretching below the cores would.
+    """Subfilter-scale stretching, which takes enstrophy out of the resolved scales.
 
         d(alpha_p)/dt = -C sigma_p^3/zeta(0) E(x_p),
         E(x) = sum_q zeta_sigma(x - x_q) (alpha_q . grad)(u(x) - u(x_q)),
@@ -157,7 +157,7 @@ def _model(code: int, sources: Sources, sigma: Array, du: Array, stretched: Arra
 
 
 class SubfilterAverageSystem(System):
-    """Averages the terms of the coefficient along the paths, once per tick: a <- a + (now - a) / average."""
+    """Path averages of the dynamic coefficient's terms, once per tick: a <- a + (now - a) / average."""
 
     reads = (SubfilterTerms,)
     writes = (SubfilterAverage,)

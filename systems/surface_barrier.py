@@ -19,7 +19,7 @@ STEPS = 4
 
 
 class SurfaceBarrierSystem(System):
-    """Keeps particles on one side of the SignedDistance of the fluid, whatever its shape.
+    """Barrier at the SignedDistance of the fluid: particles stay on one side, whatever its shape.
 
     A particle closer than `clearance` to the surface, or beyond it, is put back along the normal,
     x += (c - phi) grad phi (with `side` = "inside" phi and its gradient change sign), as a step or four,

@@ -23,7 +23,7 @@ MOST_POINTS = 2**26
 
 
 class SurfaceTensionSystem(System):
-    """Vortons at the surface of a liquid, from its surface tension and from the jump of density across it.
+    """Vorticity of surface tension and of the jump of density at a liquid's surface.
 
         d(omega)/dt = curl f,    m f = s kappa grad(chi) + d (chi g - (chi - 1/2) a),
 

@@ -130,11 +130,12 @@ class ThermalSystem(System):
 
 
 class CoolingSystem(System):
-    """Loss of heat to the surroundings at T_a, the ambient temperature at a particle's height.
+    """Loss of heat to the surroundings: relaxation, and radiation of an optically thin gas.
 
-    dT/dt = -`rate` (T - T_a) - 4 a sigma_SB (T^4 - T_a^4) / (rho_0 c_p): relaxation, and radiation of an
-    optically thin gas with the absorption coefficient a = `absorption`. Written as -k(T) (T - T_a) it is
-    stepped by exponentials, so T never passes T_a whatever dt is; relaxation alone is exact.
+    dT/dt = -`rate` (T - T_a) - 4 a sigma_SB (T^4 - T_a^4) / (rho_0 c_p), with T_a the ambient
+    temperature at a particle's height and a = `absorption` the absorption coefficient. Written as
+    -k(T) (T - T_a) it is stepped by exponentials, so T never passes T_a whatever dt is; relaxation alone is
+    exact.
     """
 
     reads = (Position, Volume, Fluid)
@@ -195,7 +196,7 @@ def cooled(T: Array, around: Array, rate: float, factor: float, dt: float, steps
 
 
 class HeaterSystem(System):
-    """Heats (or cools) the fluid inside a ball or a box towards a temperature: a hot plate, a glowing wire.
+    """Heating or cooling of the fluid inside a ball or a box: a hot plate, a glowing wire.
 
     dT/dt = (`temperature` - T) / `time`, exact in time. The box is centred at `center` with the full widths
     `size`; the ball (`shape` = "sphere") is the ellipsoid in that box.
@@ -247,7 +248,7 @@ class HeaterSystem(System):
 
 
 class ExpansionSystem(System):
-    """Density from temperature by the fluid's equation of state, where particles have both.
+    """Equation of state: density from temperature, where particles have both.
 
     rho T = rho_0 T_0 for an ideal gas at constant pressure; see FluidOptions for liquids. It runs last of
     the phase move, so that a finished tick is consistent; within the tick, systems derive the density from

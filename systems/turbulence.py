@@ -15,7 +15,7 @@ from ecs_fluid.world import World
 
 
 class TurbulenceSystem(System):
-    """Adds a random, divergence-free wind: u = sum_m a_m cos(k_m . x + omega_m t + phi_m), a_m . k_m = 0.
+    """Random, divergence-free wind: u = sum_m a_m cos(k_m . x + omega_m t + phi_m), a_m . k_m = 0.
 
     `modes` waves in random directions with lengths from `scale` down to `smallest` of it, amplitudes
     |k|^(-5/6) (with wave numbers spread evenly in their logarithm that is Kolmogorov's spectrum |k|^(-5/3)),

@@ -34,7 +34,7 @@ from ecs_fluid.world import World
 
 
 class BoundarySystem(System):
-    """Makes the fluid follow the surfaces of bodies.
+    """Boundary condition at bodies: the fluid follows their surfaces (free slip, no slip or boundary layer).
 
     article: vortons within `reach` core radii of a surface get a new place and strength, each as if the
     others stayed, such that the fluid stops at the nearest point of the surface (articles, part 4). They go

@@ -51,7 +51,7 @@ Table = tuple[Entity, Array, Array, Array | None]
 
 
 class VelocitySystem(System):
-    """Velocity and its gradient from vortons, by the regularised Biot-Savart sum.
+    """Biot-Savart sum: velocity and its gradient from the regularised vortons.
 
     u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3), where q is the part of
     a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
