@@ -23,7 +23,7 @@ Key = tuple[str, type[Component], str]
 """Entity, component and column."""
 
 
-class Room:
+class ColumnMemory:
     """Memory of columns with room behind the last row, so that new rows move none of the old ones.
 
     A column that gains rows at its end and loses them at its start, as every emitter's does, is a window
@@ -61,7 +61,7 @@ class Room:
 
 
 @dataclass
-class Batch:
+class NewRows:
     """New rows of an entity; `where_free`: only those in reach of the fluid when the tick ends."""
 
     name: str
@@ -75,8 +75,8 @@ class Commands:
 
     def __init__(self) -> None:
         self._killed: dict[str, Array] = {}
-        self._spawned: list[Batch] = []
-        self._room = Room()
+        self._spawned: list[NewRows] = []
+        self._memory = ColumnMemory()
 
     def clear(self) -> None:
         """Forget everything queued."""
@@ -86,9 +86,9 @@ class Commands:
     def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> None:
         """Queue `rows` new rows."""
         if rows:
-            self._spawned.append(Batch(name, tables, rows, where_free))
+            self._spawned.append(NewRows(name, tables, rows, where_free))
 
-    def drop(self, misplaced: Callable[[Batch], Array]) -> dict[str, tuple[int, int]]:
+    def drop(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
         """Forget new rows `where_free` whose mask (rows,) is set: how many, and of how many, by entity."""
         told: dict[str, tuple[int, int]] = {}
         for batch in self._spawned:
@@ -170,7 +170,7 @@ class Commands:
                 # Derived tables go along, so that observers see what belongs to the rows; new rows have none.
                 new = fresh if kind is RowId else [_given(tables, kind, field) for tables, _ in born]
                 old = table.__dict__[column]
-                table.__dict__[column] = self._room.moved((name, kind, column), old, keep, new, counts)
+                table.__dict__[column] = self._memory.moved((name, kind, column), old, keep, new, counts)
 
 
 def _given(tables: Tables, kind: type[Component], field: Column) -> Any:

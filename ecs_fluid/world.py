@@ -33,7 +33,7 @@ from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
 
 if TYPE_CHECKING:
-    from ecs_fluid.commands import Batch
+    from ecs_fluid.commands import NewRows
 
 _LOCK = threading.RLock()
 
@@ -311,7 +311,7 @@ class World:
         if not self._ticker.busy:
             self._ticker.commands.apply(self)
 
-    def drop_new_rows(self, misplaced: Callable[[Batch], Array]) -> dict[str, tuple[int, int]]:
+    def drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
         """Forget rows of this tick, spawned `where_free`, for which `misplaced` gives a mask that is set.
 
         Returns how many there were, and of how many, by entity.

@@ -32,7 +32,7 @@ from ecs_fluid.systems.shared.body_tables import body_entities, gathered
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.commands import Batch
+    from ecs_fluid.commands import NewRows
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
@@ -150,7 +150,7 @@ class CollisionSystem(System):
     def _clear_new(self, obstacles: Obstacles, hulls: Hulls) -> int:
         """Keep back misplaced particles of this tick's emitters; returns their number."""
 
-        def misplaced(batch: Batch) -> Array:
+        def misplaced(batch: NewRows) -> Array:
             position: Any = batch.tables.get(Position)
             if position is None or (self.on and batch.name not in self.on):
                 return np.zeros(batch.rows, dtype=bool)

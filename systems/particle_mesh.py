@@ -51,7 +51,7 @@ STEFAN_BOLTZMANN = 5.670374419e-8
 FIELDS = frozenset({TransferGrid, DensityField, TemperatureField, SpeciesField, FireField})
 
 
-class Load(NamedTuple):
+class CarriedAmounts(NamedTuple):
     """What the particles bring to the grid."""
 
     x: Array
@@ -122,7 +122,7 @@ class TransferSystem(System):
             for system in self.world.systems
         )
 
-    def _load(self, fluid: FluidAtRest, clouds: list[Tables]) -> Load:
+    def _load(self, fluid: FluidAtRest, clouds: list[Tables]) -> CarriedAmounts:
         from ecs_fluid.kernels.grids.mixture import AMOUNTS
 
         number = self.world.dtype
@@ -141,9 +141,9 @@ class TransferSystem(System):
                 for k, name in enumerate(("fuel", "flame", "smoke")):
                     if Species in tables:
                         np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
-        return Load(x, volume, amounts)
+        return CarriedAmounts(x, volume, amounts)
 
-    def _enclose(self, load: Load, clouds: list[Tables]) -> None:
+    def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes
 
@@ -172,7 +172,7 @@ class TransferSystem(System):
         grid.spacing = np.full(3, edge)
         grid.origin = np.where(flat, lo, (lo + hi - grid.cells * edge) / 2)
 
-    def _fill(self, fluid: FluidAtRest, load: Load, clouds: list[Tables]) -> None:
+    def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""
         from ecs_fluid.kernels.grids.mixture import FIELDS, mix, share
         from ecs_fluid.kernels.grids.partition import partition
@@ -196,7 +196,7 @@ class TransferSystem(System):
         density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
         species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
 
-    def _smoothly(self, load: Load, start: Array, order: Array, inverse: float) -> Array:
+    def _smoothly(self, load: CarriedAmounts, start: Array, order: Array, inverse: float) -> Array:
         """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
         from ecs_fluid.kernels.grids import cubic
         from ecs_fluid.kernels.grids.partition import gather_sorted

@@ -1,4 +1,4 @@
-"""Velocity functions as PyVista objects: slices, grids, streamlines.
+"""Velocity functions as PyVista objects: slices and streamlines.
 
 A velocity function takes points (m, 3) in m and returns velocities (m, 3) in m/s.
 """
@@ -42,34 +42,6 @@ def evaluate(velocity: Velocity, points: Points) -> Points:
     if not np.isfinite(u).all():
         raise FluidError("the velocity function returned a number that is not finite")
     return u
-
-
-def velocity_grid(velocity: Velocity, bounds: Bounds, resolution: int = 48) -> pv.ImageData:
-    """Velocity on a uniform grid of cubes, with `resolution` points along the longest side of the box.
-
-    Point data: `u` (m/s), `speed` (m/s), `vorticity` = curl u (1/s) by second-order differences (one-sided at
-    the faces). A flat box gives a flat grid; derivatives across it are then taken as 0.
-    """
-    lo, hi = _box(bounds)
-    step = float((hi - lo).max()) / (resolution - 1)
-    counts = np.maximum(np.floor((hi - lo) / step + 1e-9).astype(int) + 1, 1)
-    counts[(counts < 3) & (hi > lo)] = 3  # second-order differences need three points
-    spacing = np.where(counts > 1, (hi - lo) / np.maximum(counts - 1, 1), step)
-    grid = pv.ImageData(dimensions=counts.tolist(), spacing=spacing.tolist(), origin=lo.tolist())
-    u = evaluate(velocity, np.array(grid.points, dtype=np.float64))
-    grid.point_data["u"] = u
-    grid.point_data["speed"] = np.linalg.norm(u, axis=1)
-    field = u.reshape(*counts[::-1], 3)  # VTK counts x fastest, so the array's axes are z, y, x
-
-    def d(component: int, axis: int) -> Points:
-        if counts[axis] < 3:
-            return np.zeros(field.shape[:3])
-        return np.gradient(field[..., component], spacing[axis], axis=2 - axis, edge_order=2)
-
-    curl = (d(2, 1) - d(1, 2), d(0, 2) - d(2, 0), d(1, 0) - d(0, 1))
-    grid.point_data["vorticity"] = np.stack(curl, axis=-1).reshape(-1, 3)
-    grid.set_active_scalars("speed")
-    return grid
 
 
 def velocity_slice(

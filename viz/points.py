@@ -1,4 +1,4 @@
-"""Particles as PyVista objects: point clouds with all their columns, and arrows."""
+"""Particles as PyVista objects: arrows."""
 
 from __future__ import annotations
 
@@ -6,34 +6,7 @@ import numpy as np
 import pyvista as pv
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import DERIVED, POSITION, Columns, choose, has_scalar, positions, scalar
-
-
-def point_cloud(columns: Columns, color_by: str | None = None) -> pv.PolyData:
-    """All rows of a population as points, with every column as point data.
-
-    Positions are in m; other columns keep their name, their unit and (flattened to 9 numbers, for gradients)
-    their values. Added where their columns are there: `speed` |u| [m/s], `vorticity` |alpha| / V [1/s],
-    `strength` |alpha| [m^3/s]. `color_by` (a name that `columns.scalar` knows) becomes the active scalar. The
-    data are copied: the cloud does not change when the simulation goes on. Raises FluidError for an unknown
-    colour and for columns of different lengths.
-    """
-    x = positions(columns)
-    cloud = pv.PolyData(np.array(x)) if len(x) else pv.PolyData()
-    for name, values in columns.items():
-        if name != POSITION:
-            array = np.array(values)
-            cloud.point_data[name] = array if array.ndim < 3 else array.reshape(len(array), -1)
-    for name in DERIVED:
-        if has_scalar(columns, name):
-            cloud.point_data[name] = scalar(columns, name)
-    if color_by is not None:
-        values = scalar(columns, color_by)
-        if color_by not in cloud.point_data or cloud.point_data[color_by].ndim != 1:
-            color_by = f"|{color_by}|" if color_by in columns else color_by
-            cloud.point_data[color_by] = np.array(values)
-        cloud.set_active_scalars(color_by)
-    return cloud
+from ecs_fluid.viz.columns import Columns, choose, positions, scalar
 
 
 def glyphs(

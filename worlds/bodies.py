@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -89,8 +90,8 @@ class _Placed(Recipe):
     heat: Warmth | None = None
     """temperature, and how heat goes to and from the fluid"""
 
-    def _motion(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _motion(self) -> str: ...
 
     @model_validator(mode="after")
     def _moves_as_told(self) -> Self:

@@ -13,7 +13,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, MOST_VORTONS, Length, Overlap, refuse_above
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, overlap_lint, refuse_above
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
 
@@ -139,12 +139,7 @@ class FluidBlock(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on cores that do not overlap, and on fluid that carries nothing."""
-        said = []
-        if self.overlap < LEAST_OVERLAP:
-            said.append(
-                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be noisy; "
-                f"use overlap >= {LEAST_OVERLAP}"
-            )
+        said = overlap_lint(self.overlap, "flow")
         if all(getattr(self, name) in (None, 0.0) for name in CARRIED):
             said.append("the block carries nothing, so nothing will move it; give a density or a temperature")
         return said

@@ -10,13 +10,13 @@ from pydantic import model_validator
 from ecs_fluid.component import Array
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    LEAST_OVERLAP,
     MOST_VORTONS,
     Amount,
     Direction,
     Length,
     Overlap,
     Point,
+    overlap_lint,
     refuse_above,
 )
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
@@ -80,12 +80,7 @@ class HillVortex(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap and resolution."""
-        said = []
-        if self.overlap < LEAST_OVERLAP:
-            said.append(
-                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the vortex will be "
-                f"noisy; use overlap >= {LEAST_OVERLAP}"
-            )
+        said = overlap_lint(self.overlap, "vortex")
         if self.spacing > 0.2 * self.radius:
             said.append(
                 f"{self.radius / self.spacing:.1f} cells per radius < 5, the vortex will "

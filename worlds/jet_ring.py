@@ -8,13 +8,13 @@ import numpy as np
 
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    LEAST_OVERLAP,
     MOST_VORTONS,
     Amount,
     Direction,
     Length,
     Overlap,
     Point,
+    overlap_lint,
     refuse_above,
 )
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
@@ -88,12 +88,7 @@ class JetRing(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the shear layer."""
-        said = []
-        if self.overlap < LEAST_OVERLAP:
-            said.append(
-                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the jet will be noisy; "
-                f"use overlap >= {LEAST_OVERLAP}"
-            )
+        said = overlap_lint(self.overlap, "jet")
         thinnest = min(self.thickness, 2 * self.half_length)
         if thinnest < 4 * self.spacing:
             said.append(

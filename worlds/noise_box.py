@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    LEAST_OVERLAP,
     MOST_VORTONS,
     Extent,
     Length,
     Overlap,
     Point,
+    overlap_lint,
     refuse_above,
 )
 from ecs_fluid.worlds.random_numbers import stream
@@ -74,9 +74,4 @@ class NoiseBox(Recipe):
 
     def lint(self) -> list[str]:
         """A sentence when the blobs do not overlap."""
-        if self.overlap >= LEAST_OVERLAP:
-            return []
-        return [
-            f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be spiky; "
-            f"use overlap >= {LEAST_OVERLAP}"
-        ]
+        return overlap_lint(self.overlap, "flow")

@@ -36,3 +36,12 @@ def refuse_above(limit: int, count: float, what: str, remedy: str) -> None:
     """Raise RecipeError when `count` particles are more than `limit`, before any memory is taken."""
     if not np.isfinite(count) or count > limit:
         raise RecipeError(f"this would make {count:.3g} {what}; at most {limit:,} are allowed, {remedy}")
+
+
+def overlap_lint(overlap: float, what: str) -> list[str]:
+    """A sentence where the blobs of a vortex, flow, ... do not overlap."""
+    if overlap >= LEAST_OVERLAP:
+        return []
+    return [
+        f"overlap {overlap:.2f} < {LEAST_OVERLAP}, the {what} will be noisy; use overlap >= {LEAST_OVERLAP}"
+    ]

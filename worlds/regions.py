@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from pydantic import Field, model_validator
 
@@ -18,9 +20,9 @@ class Region(Settings):
         """Origin (3,) and orthonormal rows (3, 3) of the region's frame."""
         return np.zeros(3), np.eye(3)
 
+    @abstractmethod
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper corner in the region's frame, m."""
-        raise NotImplementedError
 
     def inside(self, local: Array) -> Array:
         """Which of the local points (n, 3) lie inside."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Profile
+from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Profile, overlap_lint
 
 GAUSSIAN_REACH = 3.0
 """Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
@@ -122,12 +122,7 @@ def section_lint(
             f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
             f"{core / LEAST_OVERLAP:.3g} m"
         ]
-    said = []
-    if overlap < LEAST_OVERLAP:
-        said.append(
-            f"overlap {overlap:.2f} < {LEAST_OVERLAP}, the {thing} will be noisy; "
-            f"use overlap >= {LEAST_OVERLAP}"
-        )
+    said = overlap_lint(overlap, thing)
     sigma = overlap * spacing
     if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
         said.append(

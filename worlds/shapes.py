@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,18 +26,26 @@ class Ball(Settings):
 
 
 class Polytope(Settings):
-    """A convex polytope; `hull` makes it."""
+    """A convex polytope."""
 
+    @abstractmethod
     def hull(self) -> Hull:
         """The polytope, in axes about its centre of mass."""
-        return hull_of_vertices(self.corners())
 
+
+class Cornered(Polytope):
+    """A convex polytope by its corners."""
+
+    @abstractmethod
     def corners(self) -> Array:
         """Points (n, 3), m, whose hull it is."""
-        raise NotImplementedError
+
+    def hull(self) -> Hull:
+        """The hull of the corners."""
+        return hull_of_vertices(self.corners())
 
 
-class BoxShape(Polytope):
+class BoxShape(Cornered):
     """A box along the body's axes."""
 
     shape: Literal["box"] = "box"
@@ -48,7 +57,7 @@ class BoxShape(Polytope):
         return _box(self.size)
 
 
-class PlateShape(Polytope):
+class PlateShape(Cornered):
     """A flat plate across the body's z axis."""
 
     shape: Literal["plate"] = "plate"
@@ -64,7 +73,7 @@ class PlateShape(Polytope):
         return _box((self.length, self.width, self.thickness))
 
 
-class WedgeShape(Polytope):
+class WedgeShape(Cornered):
     """A ramp: from nothing at x = 0 to its full height at x = length."""
 
     shape: Literal["wedge"] = "wedge"
@@ -81,7 +90,7 @@ class WedgeShape(Polytope):
         return _extruded(section, self.width)
 
 
-class AirfoilShape(Polytope):
+class AirfoilShape(Cornered):
     """A wing of a symmetric four-digit NACA section: chord along x, leading edge first, span along y.
 
     Half the thickness at the part s of the chord is 5 t (0.2969 sqrt(s) - 0.1260 s - 0.3516 s^2
@@ -111,7 +120,7 @@ class AirfoilShape(Polytope):
         return _extruded(self.chord * section, self.span)
 
 
-class CylinderShape(Polytope):
+class CylinderShape(Cornered):
     """A cylinder along the body's z axis: a prism of that many sides with the cylinder's own volume."""
 
     shape: Literal["cylinder"] = "cylinder"
@@ -133,7 +142,7 @@ class CylinderShape(Polytope):
         return np.concatenate(ends)
 
 
-class PlatonicShape(Polytope):
+class PlatonicShape(Cornered):
     """A regular polytope."""
 
     shape: Literal["tetrahedron", "octahedron", "cube", "dodecahedron", "icosahedron"]
@@ -147,7 +156,7 @@ class PlatonicShape(Polytope):
         return np.asarray(self.radius * points / np.linalg.norm(points, axis=1, keepdims=True))
 
 
-class PointsShape(Polytope):
+class PointsShape(Cornered):
     """The convex hull of points."""
 
     shape: Literal["points"] = "points"

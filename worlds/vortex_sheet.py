@@ -9,13 +9,13 @@ from pydantic import Field, model_validator
 
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    LEAST_OVERLAP,
     MOST_VORTONS,
     Amount,
     Extent,
     Length,
     Overlap,
     Point,
+    overlap_lint,
     refuse_above,
 )
 from ecs_fluid.worlds.vortons import spawn_vortons
@@ -112,12 +112,7 @@ class VortexSheet(Recipe):
 
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the layer and its waves."""
-        said = []
-        if self.overlap < LEAST_OVERLAP:
-            said.append(
-                f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the sheet will be "
-                f"noisy; use overlap >= {LEAST_OVERLAP}"
-            )
+        said = overlap_lint(self.overlap, "sheet")
         if self.spacing > self.thickness:
             said.append(
                 f"spacing {self.spacing:.3g} m is coarser than the thickness "

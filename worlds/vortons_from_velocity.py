@@ -12,7 +12,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, MOST_VORTONS, Length, Overlap, Point, refuse_above
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, Point, overlap_lint, refuse_above
 from ecs_fluid.worlds.vortons import spawn_vortons
 
 if TYPE_CHECKING:
@@ -123,12 +123,7 @@ class VortonsFromVelocity(Recipe):
 
     def lint(self) -> list[str]:
         """A sentence when the blobs do not overlap."""
-        if self.overlap >= LEAST_OVERLAP:
-            return []
-        return [
-            f"overlap {self.overlap:.2f} < {LEAST_OVERLAP}, the flow will be noisy; "
-            f"use overlap >= {LEAST_OVERLAP}"
-        ]
+        return overlap_lint(self.overlap, "flow")
 
 
 def curl_of_cells(u: Array, edge: Array) -> Array:

@@ -52,7 +52,7 @@ def on_all(
 
     Each rank calls `evaluate` (targets, u, du, blocks) for a run of the blocks, as long as the times of
     former calls say. Then all get what the others found; where `u` is shared memory (`Machine.array`), the
-    leader writes it. With `holders` each rank gets only its rows, by `holders.store`; u and du are not filled.
+    leader writes it. With `holders` each rank gets its rows alone, by `holders.store`; u, du are not filled.
     A target's value must depend on nothing but its block.
     """
     starts = np.append(np.arange(0, len(targets), BLOCK), len(targets)) if blocks is None else blocks[1]

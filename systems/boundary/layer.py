@@ -11,7 +11,7 @@ from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import flow_at, near_bodies, record_exchange
-from ecs_fluid.systems.boundary.panels import Known, PanelBoundary, Sheet, Surface, rms, turned
+from ecs_fluid.systems.boundary.panels import KnownAngularVelocity, PanelBoundary, Sheet, Surface, rms, turned
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, rows_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class LayerBoundary(PanelBoundary):
         smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
         return self.system.lattice or smallest / FINE
 
-    def _outside(self, bodies: Bodies, hulls: Hulls, known: Known) -> Vortons:
+    def _outside(self, bodies: Bodies, hulls: Hulls, known: KnownAngularVelocity) -> Vortons:
         """The vortons as they came, less the vorticity 2 spin of the bodies' inside.
 
         That of a body which is no more is the fluid's: it stays.

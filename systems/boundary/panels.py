@@ -61,7 +61,7 @@ class Sheet(NamedTuple):
     """volumes they stand for"""
 
 
-class Known(NamedTuple):
+class KnownAngularVelocity(NamedTuple):
     """What the fluid knows of the spin of bodies."""
 
     ids: Array
@@ -72,7 +72,7 @@ class Known(NamedTuple):
     """mask of the rows of ShedSpin whose bodies are no more"""
 
 
-class Free(NamedTuple):
+class ReleasedVortons(NamedTuple):
     """Vortons (m rows) that were bound to a body."""
 
     x: Array
@@ -205,16 +205,16 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ spin
 
-    def _known_spins(self, entities: list[Entity]) -> Known:
+    def _known_spins(self, entities: list[Entity]) -> KnownAngularVelocity:
         """What the fluid knows of the bodies that there are, and of those that there were."""
         memory = self.system.field(ShedAngularVelocity)
         ids = row_ids(entities)
         rows, met = rows_of(memory.id, ids)
         before = np.zeros((len(ids), 3))
         before[met] = memory.angular_velocity[rows[met]]
-        return Known(ids, before, ~np.isin(memory.id, ids))
+        return KnownAngularVelocity(ids, before, ~np.isin(memory.id, ids))
 
-    def _remember(self, known: Known, angular_velocity: Array, bound: Array) -> None:
+    def _remember(self, known: KnownAngularVelocity, angular_velocity: Array, bound: Array) -> None:
         """The fluid knows of the spin (n, 3) of the bodies; `bound` (n,) vortons each stand for it."""
         memory = self.system.field(ShedAngularVelocity)
         memory.id, memory.angular_velocity, memory.bound = (
@@ -223,7 +223,7 @@ class PanelBoundary:
             bound,
         )
 
-    def _left_behind(self, known: Known) -> Free:
+    def _left_behind(self, known: KnownAngularVelocity) -> ReleasedVortons:
         """Bound vortons of bodies that have gone: they are the fluid's from now on.
 
         The vorticity 2 spin V that a body had stays where it was, so that neither the flow nor the total of
@@ -234,9 +234,9 @@ class PanelBoundary:
         x, alpha = entity[Position].x[rows], entity[Strength].alpha[rows]
         sigma = entity[CoreRadius].sigma[rows].astype(np.float64)
         volume = (sigma / self.system.overlap) ** 3
-        return Free(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
+        return ReleasedVortons(x.astype(np.float64), alpha.astype(np.float64), sigma, volume)
 
-    def _fill_wake(self, left: Free) -> None:
+    def _fill_wake(self, left: ReleasedVortons) -> None:
         """Move the bound vortons of the last bodies into the wake."""
         bound = self.world[self.bound_name]
         if len(bound):
@@ -265,7 +265,7 @@ class PanelBoundary:
         entity.spawn(Position(place), Strength(strength), CoreRadius(core))
         return self._velocity(sheet.center, place, strength, core)
 
-    def _spin_shed(self, known: Known, bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
+    def _spin_shed(self, known: KnownAngularVelocity, bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
         """Strengths (p, 3) m^3/s that solids shed because their spin has changed: -n x (d spin x r) A.
 
         They end the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
@@ -320,7 +320,9 @@ class PanelBoundary:
 
     # ------------------------------------------------------------------ shedding
 
-    def _shed(self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: Free) -> None:
+    def _shed(
+        self, bodies: Bodies, hulls: Hulls, sheet: Sheet, strengths: Array, left: ReleasedVortons
+    ) -> None:
         """Add the vortons to the wake, with those left behind, and join those that lie close together."""
         from ecs_fluid.kernels.vorticity.merging import cell_levels, merge
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.fields import streamlines, velocity_grid, velocity_slice
+from ecs_fluid.viz.fields import streamlines, velocity_slice
 
 BOX = ([-1.0, -1.0, -0.5], [1.0, 1.0, 0.5])
 
@@ -42,22 +42,6 @@ def test_axis_slice_spans_the_box() -> None:
     plane = velocity_slice(rotation, BOX, "y", resolution=41)
     np.testing.assert_allclose(plane.bounds, (-1.0, 1.0, 0.0, 0.0, -0.5, 0.5), atol=1e-15)
     assert plane.n_points == 41 * 21  # 2 m and 1 m at 0.05 m
-
-
-def test_grid_holds_velocity_and_its_curl() -> None:
-    grid = velocity_grid(quadratic, BOX, resolution=11)
-    points = np.asarray(grid.points, dtype=np.float64)
-    assert grid.dimensions == (11, 11, 6)
-    np.testing.assert_allclose(grid["u"], quadratic(points), rtol=1e-13, atol=1e-15)
-    expected = np.stack((0.0 * points[:, 0], -points[:, 1], points[:, 2] - 2.0 * points[:, 1]), axis=1)
-    np.testing.assert_allclose(grid["vorticity"], expected, atol=1e-12)
-    np.testing.assert_allclose(grid.bounds, (-1.0, 1.0, -1.0, 1.0, -0.5, 0.5))
-
-
-def test_flat_box_gives_a_flat_grid() -> None:
-    grid = velocity_grid(rotation, ((-1, -1, 0), (1, 1, 0)), resolution=9)
-    assert grid.dimensions == (9, 9, 1)
-    np.testing.assert_allclose(grid["vorticity"], np.tile([0.0, 0.0, 4.0], (81, 1)), atol=1e-12)
 
 
 def test_streamlines_of_rigid_rotation_are_closed_circles() -> None:
@@ -104,10 +88,10 @@ def test_chosen_seeds_are_inside_and_the_same_every_time() -> None:
         (lambda: velocity_slice(rotation, BOX, "w"), "slice normal 'w'"),
         (lambda: velocity_slice(rotation, BOX, (0.0, 0.0, 0.0)), "direction"),
         (lambda: velocity_slice(rotation, ((0, 0, 0), (1, 0, 1)), "x"), "flat along a slice"),
-        (lambda: velocity_grid(rotation, (0.0, 1.0)), "not a box"),
-        (lambda: velocity_grid(rotation, ((0, 0, 0), (0, 0, 0))), "are a point"),
-        (lambda: velocity_grid(lambda points: points[:, :2], BOX), "returned shape"),
-        (lambda: velocity_grid(lambda points: np.nan * points, BOX), "not finite"),
+        (lambda: velocity_slice(rotation, (0.0, 1.0)), "not a box"),
+        (lambda: velocity_slice(rotation, ((0, 0, 0), (0, 0, 0))), "are a point"),
+        (lambda: velocity_slice(lambda points: points[:, :2], BOX), "returned shape"),
+        (lambda: velocity_slice(lambda points: np.nan * points, BOX), "not finite"),
         (lambda: streamlines(rotation, BOX, np.zeros((2, 2))), "seeds of shape"),
         (lambda: streamlines(rotation, BOX, 3, step=-1.0), "steps of"),
     ],

@@ -1,4 +1,4 @@
-"""Point clouds and arrows carry the columns' numbers."""
+"""Colours and arrows carry the columns' numbers."""
 
 from __future__ import annotations
 
@@ -6,34 +6,14 @@ import numpy as np
 import pytest
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.columns import Frame, scalar, title, unit
-from ecs_fluid.viz.points import glyphs, point_cloud
+from ecs_fluid.viz.columns import Frame, positions, scalar, title, unit
+from ecs_fluid.viz.points import glyphs
 
 
-def test_cloud_has_all_columns_and_the_derived_ones(frame: Frame) -> None:
-    ring = frame["ring"]
-    cloud = point_cloud(ring, color_by="vorticity")
-    np.testing.assert_array_equal(cloud.points, ring["Position.x"])
-    for name in ring:
-        if name != "Position.x":
-            np.testing.assert_array_equal(cloud.point_data[name], ring[name])
-    # |alpha| = 0.5 (1 + k/60) m^3/s on volumes of 0.01 m^3: omega = 50 (1 + k/60) 1/s; |u| = 2 m/s.
-    np.testing.assert_allclose(cloud["vorticity"], 50.0 * (1.0 + np.arange(60) / 60), rtol=1e-14)
-    np.testing.assert_allclose(cloud["speed"], 2.0)
-    assert cloud.active_scalars_name == "vorticity"
-
-
-def test_cloud_is_a_copy(frame: Frame) -> None:
-    cloud = point_cloud(frame["ring"])
-    before = np.array(cloud.points)
-    frame["ring"]["Position.x"][:] += 1.0
-    np.testing.assert_array_equal(cloud.points, before)
-
-
-def test_gradients_become_nine_numbers(frame: Frame) -> None:
-    du = np.arange(60 * 9.0).reshape(60, 3, 3)
-    cloud = point_cloud({**frame["ring"], "VelocityGradient.du": du})
-    np.testing.assert_array_equal(cloud["VelocityGradient.du"], du.reshape(60, 9))
+def test_derived_colours_follow_from_the_columns(frame: Frame) -> None:
+    """|alpha| = 0.5 (1 + k/60) m^3/s on volumes of 0.01 m^3: omega = 50 (1 + k/60) 1/s; |u| = 2 m/s."""
+    np.testing.assert_allclose(scalar(frame["ring"], "vorticity"), 50 * (1 + np.arange(60) / 60), rtol=1e-14)
+    np.testing.assert_allclose(scalar(frame["ring"], "speed"), 2.0)
 
 
 def test_colour_of_a_vector_is_its_magnitude_and_of_a_component_its_value(frame: Frame) -> None:
@@ -41,7 +21,6 @@ def test_colour_of_a_vector_is_its_magnitude_and_of_a_component_its_value(frame:
     np.testing.assert_allclose(scalar(smoke, "Velocity.u"), 5.0)  # (0, 3, 4)
     np.testing.assert_allclose(scalar(smoke, "Velocity.u.y"), 3.0)
     np.testing.assert_array_equal(scalar(smoke, "Age"), smoke["Age.t"])
-    np.testing.assert_allclose(point_cloud(smoke, "Velocity.u").active_scalars, 5.0)
 
 
 def test_units_come_from_the_components() -> None:
@@ -53,18 +32,18 @@ def test_units_come_from_the_components() -> None:
 
 def test_unknown_colour_names_the_nearest_and_the_known(frame: Frame) -> None:
     with pytest.raises(FluidError, match=r"unknown colour 'vortcity'.*Strength\.alpha.*mean 'vorticity'"):
-        point_cloud(frame["ring"], color_by="vortcity")
+        scalar(frame["ring"], "vortcity")
     with pytest.raises(FluidError, match="unknown colour 'vorticity'"):
-        point_cloud(frame["smoke"], color_by="vorticity")
+        scalar(frame["smoke"], "vorticity")
 
 
 def test_misshapen_columns_are_refused(frame: Frame) -> None:
     with pytest.raises(FluidError, match=r"Age\.t .*60 positions"):
-        point_cloud({**frame["ring"], "Age.t": np.zeros(3)})
+        positions({**frame["ring"], "Age.t": np.zeros(3)})
     with pytest.raises(FluidError, match=r"no Position\.x"):
-        point_cloud({"Age.t": np.zeros(3)})
+        positions({"Age.t": np.zeros(3)})
     with pytest.raises(FluidError, match=r"\(2, 2\)"):
-        point_cloud({"Position.x": np.zeros((2, 2))})
+        positions({"Position.x": np.zeros((2, 2))})
 
 
 def test_arrows_point_along_the_strength_and_their_lengths_are_in_proportion() -> None:
