@@ -75,7 +75,7 @@ def test_solvers_jerk_like_the_direct_sum() -> None:
 
 @pytest.mark.nightly
 def test_part_12_in_full() -> None:
-    """J1 to J8 over ticks 60 to 200, three runs; docs/jerk.md has the figures.
+    """J1 to J8 over ticks 60 to 200, three runs; docs/notes/jerk.md has the figures.
 
     What does not hold there: direct on grid (2.4) is not above the tree on the grid mollified by 1 (2.6, J1)
     and the ratio of J2 is 5.7, not 7 to 10. It stays within 4 to 10 here; nobody knows the article's scene.
