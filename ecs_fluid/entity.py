@@ -39,7 +39,7 @@ class Entity:
     def tables(self) -> Tables:
         """All component tables by type, to read; `World.attach` adds one."""
         world = self._world() or self.world
-        return world._tables_of[self.number]
+        return world._shown[self.number]
 
     def __getitem__(self, kind: type[C]) -> C:
         tables = self.tables

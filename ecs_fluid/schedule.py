@@ -135,9 +135,12 @@ def _order(phase: str, members: list[System], everyone: list[System], looks: Loo
                         continue
                     first, second = (i, j) if listed == "before" else (j, i)
                     later[first].add(second)
+    said = [set(after) for after in later]
+    own = {id(system): {*system.reads, *system.may_read} for system in members}
     for i, a in enumerate(members):
         for j, b in enumerate(members):
-            if i != j and _feeds(a, b, looks):
+            # Answers of others are had before or after them, as before and after say.
+            if i != j and _feeds(a, b, own if i in said[j] else looks):
                 later[i].add(j)
     return [members[i] for i in _sorted(phase, members, later, looks)]
 

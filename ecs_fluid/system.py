@@ -272,9 +272,11 @@ class System(esper.Processor):
         # The names of rows never change, so whoever looks at them needs no place in the order.
         if self.integrates or wanted is RowId or Component in self.may_read:
             return
+        what = "every component of an entity" if wanted is Component else wanted.__name__
+        lists = "may_read" if wanted is Component else "reads, may_read, writes or adds"
         raise ScheduleError(
-            f"{type(self).__name__} asks for {wanted.__name__} but does not declare it; "
-            f"add {wanted.__name__} to its reads, may_read, writes or adds"
+            f"{type(self).__name__} asks for {what} but does not declare it; add {wanted.__name__} to its "
+            f"{lists}"
         )
 
     def field(self, wanted: type[A]) -> A:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from ecs_fluid.access import running
 from ecs_fluid.commands import Commands
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.guard import Guard
@@ -153,11 +155,12 @@ class Ticker:
                 timing = self.timings[id(system)] = Timing()
             watchers = [other for other in world._systems if other.watching]
             for watcher in watchers:
-                watcher.before_system(system)
+                with self._as(world, watcher):
+                    watcher.before_system(system)
             self._threads.before(system)
             started = time.perf_counter()
             if self.debug:
-                with self._guard.watch(world, system), world.scope(system):
+                with self._guard.watch(world, system), world.scope(system), running(world, system):
                     system.process(world.dt)
             else:
                 with world.scope(system):
@@ -167,7 +170,11 @@ class Ticker:
             timing.add(seconds)
             self._guard.after_system(world, system)
             for watcher in watchers:
-                watcher.after_system(system)
+                with self._as(world, watcher):
+                    watcher.after_system(system)
+
+    def _as(self, world: World, system: System) -> AbstractContextManager[None]:
+        return running(world, system) if self.debug else nullcontext()
 
     def _explain(self, world: World, schedule: Schedule, error: BaseException) -> None:
         """Put the state back; raise DivergedError where a system stumbled over what is not finite."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
@@ -19,6 +19,7 @@ import esper
 import numpy as np
 from pydantic import BeforeValidator, Field
 
+from ecs_fluid.access import as_asked
 from ecs_fluid.collective import before_sharing, collective
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
@@ -131,6 +132,9 @@ class World:
         self._context = f"ecs_fluid/{uuid.uuid4()}"
         self._entities: dict[str, Entity] = {}
         self._tables_of: dict[int, Tables] = {}
+        # What entities show of them: all, or what the running system sees (debug, or many ranks).
+        self._shown: Mapping[int, Tables] = self._tables_of
+        self._running: System | None = None  # known in debug worlds alone
         # Answers of entities_with, until an entity or a component comes or goes.
         self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._systems: list[System] = []
@@ -264,10 +268,11 @@ class World:
                 raise FluidError(f"entity {name!r}: nothing can be attached during a tick; do it between two")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
-            if kind in entity:
+            tables = self._tables_of[entity.number]
+            if kind in tables:
                 raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
             # The row names stand in for the entity's rows, so that a class gets as many.
-            names = (entity[RowId],) if RowId in entity else ()
+            names = (tables[RowId],) if RowId in tables else ()
             checked = checked_tables(name, (*names, component), self.dtype)[kind]
             if kind.per_row and not names:
                 self._put(entity, RowId(self._new_ids(checked.rows or 0)))
@@ -334,8 +339,11 @@ class World:
         return iter(found)
 
     def _search(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
+        if self._running is not None:
+            for kind in types:
+                self._running.check_declared(kind)
         for entity in list(self._entities.values()):
-            tables = self._tables_of[entity.number]
+            tables = self._shown[entity.number]
             if all(kind in tables for kind in types):
                 yield entity, tuple([tables[kind] for kind in types])
 
@@ -360,7 +368,7 @@ class World:
     @property
     def systems(self) -> list[System]:
         """Systems in the order in which they were added."""
-        return list(self._systems)
+        return list(self._systems) if self._running is None else [as_asked(self, s) for s in self._systems]
 
     def add_system(self, system: S) -> S:
         """Add a system, and the ones it needs; the schedule is checked before the next tick."""
@@ -404,7 +412,8 @@ class World:
 
     def system(self, kind: type[S]) -> S | None:
         """The first system of that class, or None."""
-        return next((system for system in self._systems if isinstance(system, kind)), None)
+        found = next((system for system in self._systems if isinstance(system, kind)), None)
+        return found if self._running is None else as_asked(self, found)
 
     @property
     def schedule(self) -> Schedule:
@@ -420,10 +429,10 @@ class World:
         filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
         derived = sorted((kind for kind in filled if kind.derived), key=lambda kind: kind.__name__)
         for kind in derived:
-            if not kind.per_row and kind not in self.fluid:
+            if not kind.per_row and kind not in self._tables_of[self.fluid.number]:
                 self._put(self.fluid, kind.blank(0, self.dtype))
         for entity in self._entities.values():
-            tables, rows = entity.tables, self._rows_here(entity)
+            tables, rows = self._tables_of[entity.number], self._rows_here(entity)
             for kind in derived:
                 fits = kind in tables and tables[kind].rows == rows
                 if kind.per_row and not fits and all(given in tables for given in kind.given):
@@ -518,7 +527,7 @@ class World:
 
     def _ask(self, method: str, example: str, *arguments: Any) -> Any:
         """What the first system that has such a method says."""
-        for system in self._systems:
+        for system in self.systems:
             if hasattr(system, method):
                 self.schedule  # noqa: B018  (derived tables must exist)
                 with self.scope(system):

@@ -27,6 +27,7 @@ from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import TransferSystem
+from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_ambient, column, particle_density, shed
@@ -61,19 +62,8 @@ class BaroclinicSystem(System):
     Density or Temperature are given the ambient density. Source: Fluid Simulation for Video Games, part 8.
     """
 
-    reads = (
-        Fluid,
-        Position,
-        Strength,
-        CoreRadius,
-        Volume,
-        Density,
-        Temperature,
-        Velocity,
-        DensityField,
-        TransferGrid,
-    )
-    # Poses of containers too, where there are some: a world may go without bodies.
+    reads = (Position, Strength, CoreRadius, Volume, Fluid)
+    may_read = (Density, Temperature, Velocity, DensityField, TransferGrid, *BODIES)
     writes = (VelocityMemory,)
     adds = (StrengthRate,)
     phase = "rates"

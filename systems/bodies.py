@@ -11,13 +11,10 @@ from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import (
     FREE,
     SCRIPTED,
-    BallShape,
     Body,
     BodyLoad,
     ContactMemory,
     FormerPose,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
 )
@@ -27,7 +24,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered, row_ids, rows_of, write_back
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, row_ids, rows_of, write_back
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -81,7 +78,7 @@ class BodySystem(System):
     """
 
     reads = (Body, Fluid)
-    may_read = (BallShape, HullShape, HullTable, BodyLoad)
+    may_read = (*SHAPES, BodyLoad)
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
 

@@ -10,12 +10,9 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import DensityField, TransferGrid
 from ecs_fluid.components.bodies import (
     AddedMass,
-    BallShape,
     Body,
     BodyHeat,
     BodyLoad,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
 )
@@ -24,10 +21,9 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
-from ecs_fluid.systems.shared.properties import carriers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -57,10 +53,11 @@ class BuoyancySystem(System):
     Hydrodynamics, art. 92.
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, TransferGrid, DensityField, Fluid)
+    reads = (Pose, RigidMotion, Body, TransferGrid, DensityField, Fluid)
+    may_read = (*SHAPES, AddedMass, BodyHeat)
     adds = (BodyLoad,)
     phase = "move"
-    before = (BodySystem,)
+    before = (BodySystem, "ConductionSystem")
 
     added_mass: bool = True
     """fluid is accelerated along with bodies"""
@@ -111,11 +108,11 @@ class BuoyancySystem(System):
 
     def _excess(self, bodies: Bodies, hulls: Hulls, volume: Array, mass: Array, moment: Array) -> None:
         """Add what particles have more than the ambient fluid, continued linearly into the bodies."""
-        if not carriers(self.world):
-            return
         from ecs_fluid.kernels.grids.interpolation import interpolate
 
         grid, field = self.field(TransferGrid), self.field(DensityField)
+        if not field.excess.any():
+            return
         out = 0.5 * float(grid.spacing.min())
         places, owner = probes(bodies, hulls, out)
         inside = ((places >= grid.origin) & (places <= grid.origin + grid.spacing * grid.cells)).all(axis=1)

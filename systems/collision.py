@@ -11,7 +11,6 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position
 from ecs_fluid.components.bodies import (
-    BallShape,
     Body,
     BoundaryLayer,
     BoundVorticity,
@@ -19,8 +18,6 @@ from ecs_fluid.components.bodies import (
     Contact,
     FormerPose,
     FormerPosition,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
 )
@@ -28,7 +25,7 @@ from ecs_fluid.errors import FluidWarning
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -67,7 +64,8 @@ class CollisionSystem(System):
     Source: Fluid Simulation for Video Games, parts 4, 13 and 14.
     """
 
-    reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body, BallShape, HullShape, HullTable)
+    reads = (FormerPosition, FormerPose, Pose, RigidMotion, Body)
+    may_read = (*SHAPES, BoundVorticity, BoundaryLayer)
     writes = (Position, InertialVelocity, CollisionCount, Contact)
     phase = "constrain"
     distribution = "ranks"

@@ -10,17 +10,14 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Strength, Temperature, Volume
 from ecs_fluid.components.bodies import (
-    BallShape,
     Body,
     BodyHeat,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
 )
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, spread
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
@@ -48,7 +45,8 @@ class ConductionSystem(System):
     10 leaves out dt and heats the hot body, part 11 puts the sign right).
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, Position, Volume, Fluid)
+    reads = (Pose, RigidMotion, Body, Position, Volume, Fluid)
+    may_read = SHAPES
     writes = (Temperature, BodyHeat)
     phase = "move"
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")

@@ -56,9 +56,9 @@ class DiagnosticsSystem(System):
     Comput. Phys. 109 (1993); Fluid Simulation for Video Games, part 12.
     """
 
-    # VelocityGradient too, where it is filled: a world may go without it.
-    reads = (Position, Strength, CoreRadius, Velocity, StrengthRate)
+    may_read = (Position, Strength, CoreRadius, Velocity, VelocityGradient, StrengthRate, FluidReaction)
     writes = (VelocityHistory,)
+    asks = (VelocitySystem,)
     phase = "observe"
 
     every: int = Field(default=10, ge=0)

@@ -10,11 +10,8 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import (
     FREE,
-    BallShape,
     Body,
     BodyLoad,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
 )
@@ -23,7 +20,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -55,10 +52,12 @@ class DragSystem(System):
     Fluid Mech. 11 (1961).
     """
 
-    reads = (Pose, RigidMotion, Body, BallShape, HullShape, HullTable, BodyLoad, Fluid)
+    reads = (Pose, RigidMotion, Body, BodyLoad, Fluid)
+    may_read = SHAPES
     adds = (BodyLoad,)
+    asks = (VelocitySystem,)
     phase = "move"
-    before = (BodySystem,)
+    before = (BodySystem, "AlignmentSystem")
 
     law: Literal["stokes", "schiller_naumann", "constant"] = "schiller_naumann"
     """drag coefficient as a function of the Reynolds number"""

@@ -126,7 +126,8 @@ class EmissionSystem(System):
     Source: Fluid Simulation for Video Games, part 7.
     """
 
-    reads = (Position, Pose, Fluid)
+    reads = (Fluid,)
+    may_read = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
     writes = (Emission,)
     phase = "spawn"
 

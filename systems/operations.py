@@ -57,6 +57,7 @@ class InertiaSystem(System):
     """
 
     reads = (InertialVelocity,)
+    may_read = (Liquid,)
     adds = (Velocity, Acceleration)
     phase = "rates"
     distribution = "rows"

@@ -83,7 +83,8 @@ class TransferSystem(System):
     Source: Fluid Simulation for Video Games, parts 8, 11 and 17 (which divide fractions by weights alone).
     """
 
-    reads = (Position, Volume, Density, Temperature, Species, Strength, Fluid)
+    reads = (Fluid,)
+    may_read = (Position, Volume, Density, Temperature, Species, Strength)
     writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
     phase = "prepare"
 
@@ -224,6 +225,8 @@ class SamplingSystem(System):
     """
 
     reads = (Position, Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
+    may_read = (Strength, Volume)
+    asks = (TransferSystem,)
     writes = (Density, Temperature, Species)
     phase = "rates"
     distribution = "rows"

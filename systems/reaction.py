@@ -11,13 +11,10 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Strength, Velocity
 from ecs_fluid.components.bodies import (
     FREE,
-    BallShape,
     Body,
     BoundaryExchange,
     Contact,
     FluidReaction,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
 )
@@ -29,7 +26,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.drag import volumes
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
 from ecs_fluid.systems.shared.populations import spread
 from ecs_fluid.world import World
@@ -63,7 +60,8 @@ class ReactionSystem(System):
     """
 
     # BoundaryExchange too, where it is filled: a world may go without a BoundarySystem.
-    reads = (Pose, Body, BallShape, HullShape, HullTable, Position, Velocity, Strength, Contact, Fluid)
+    reads = (Pose, Body, Position, Fluid)
+    may_read = (*SHAPES, Velocity, Strength, Contact, BoundaryExchange)
     writes = (RigidMotion, FluidReaction)
     phase = "constrain"
     after = ("CollisionSystem", "BoundarySystem")

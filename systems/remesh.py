@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
@@ -56,6 +56,7 @@ class RemeshSystem(System):
     """
 
     reads = (Position, Strength, CoreRadius)
+    may_read = (Component,)
     phase = "observe"
     after = ("*",)
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position, Velocity
-from ecs_fluid.components.bodies import Body, BodyLoad, HullShape, HullTable, Pose, RigidMotion
+from ecs_fluid.components.bodies import BodyLoad, HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
@@ -19,7 +19,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import BODIES, body_entities, gathered
 from ecs_fluid.systems.shared.populations import joined, spread
 from ecs_fluid.world import World
 
@@ -66,7 +66,8 @@ class SphSystem(System):
     articles, experimental, see docs/liquids.md.
     """
 
-    reads = (Liquid, Pose, RigidMotion, Body, HullShape, HullTable, Fluid)
+    reads = (Liquid, Fluid)
+    may_read = BODIES
     writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBudget)
     adds = (BodyLoad,)
     phase = "move"

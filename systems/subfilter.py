@@ -46,7 +46,8 @@ class SubfilterSystem(System):
     arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
     """
 
-    reads = (Position, Strength, CoreRadius, VelocityGradient, Sources, SubfilterAverage)
+    reads = (Position, Strength, CoreRadius, VelocityGradient, Sources)
+    may_read = (SubfilterAverage,)
     writes = (SubfilterTerms,)
     adds = (StrengthRate,)
     phase = "rates"

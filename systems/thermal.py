@@ -47,7 +47,8 @@ class ThermalSystem(System):
     Simulation for Video Games, part 10.
     """
 
-    reads = (Position, Temperature, Species, CoreRadius, Volume)
+    reads = (Position, CoreRadius, Volume)
+    may_read = (Temperature, Species)
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
     distribution = "ranks"

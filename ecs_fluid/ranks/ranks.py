@@ -206,9 +206,9 @@ class Ranks(SharedWork):
     @contextmanager
     def all_rows(self, world: World) -> Iterator[None]:
         """Tables are gathered from all ranks when they are asked for."""
-        former, found = world._tables_of, world._found
+        former, found = world._shown, world._found
         world._found = {}  # answers that hold other tables
-        world._tables_of = {
+        world._shown = {
             entity.number: GatheredTables(former[entity.number], self, entity.name)
             if entity.name in self.bounds
             else former[entity.number]
@@ -217,12 +217,12 @@ class Ranks(SharedWork):
         try:
             yield
         finally:
-            world._tables_of, world._found = former, found
+            world._shown, world._found = former, found
 
     def _write_back(self, world: World, touched: set[type[Component]]) -> None:
         """Put this rank's rows of gathered tables that the running system filled where they belong."""
         for entity in world.entities:
-            tables = world._tables_of[entity.number]
+            tables = world._shown[entity.number]
             if isinstance(tables, GatheredTables):
                 for kind in tables.gathered & touched:
                     for field, array in tables[kind].items():

@@ -8,12 +8,9 @@ from pydantic import Field
 
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import (
-    BallShape,
     Body,
     BoundaryExchange,
     BoundaryLayer,
-    HullShape,
-    HullTable,
     Pose,
     RigidMotion,
     ShedAngularVelocity,
@@ -26,7 +23,7 @@ from ecs_fluid.systems.boundary.article import reassign_vortons
 from ecs_fluid.systems.boundary.layer import LayerBoundary
 from ecs_fluid.systems.boundary.panels import PanelBoundary
 from ecs_fluid.systems.diffusion import DiffusionSystem
-from ecs_fluid.systems.shared.body_tables import body_entities
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -63,7 +60,8 @@ class BoundarySystem(System):
     Salmon, Leonard and Warren, J. Comput. Phys. 178 (2002); Katz and Plotkin, Low-Speed Aerodynamics (2001).
     """
 
-    reads = (Pose, Body, BallShape, HullShape, HullTable, Velocity, Fluid)
+    reads = (Pose, Body, Fluid)
+    may_read = (*SHAPES, Velocity)
     writes = (
         Position,
         Strength,
@@ -74,6 +72,7 @@ class BoundarySystem(System):
         ShedAngularVelocity,
         BoundaryLayer,
     )
+    asks = (VelocitySystem,)
     phase = "constrain"
     after = ("CollisionSystem",)
 

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.world import World
 
-SHAPES = (BallShape, HullShape)
+SHAPES = (BallShape, HullShape, HullTable)
+"""Of which a body has the ball, or the other two."""
+
+BODIES = (Pose, RigidMotion, Body, *SHAPES)
+"""What is looked at to know where bodies are, and how they move."""
 
 MOST_SEEN = 8
 """Sets of polytopes that are remembered, of all worlds of the process."""

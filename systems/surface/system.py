@@ -17,12 +17,15 @@ from ecs_fluid.components import (
     SurfaceMesh,
     TemperatureField,
     TransferGrid,
+    Volume,
 )
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
+from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
-from ecs_fluid.systems.shared.properties import carriers
+from ecs_fluid.systems.shared.body_tables import BODIES
+from ecs_fluid.systems.shared.properties import CARRIED, carriers
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.systems.surface.liquid_field import filled_part, has_liquid
 from ecs_fluid.systems.surface.motion import Motion
@@ -36,6 +39,8 @@ FIELDS = {
     "flame": (SpeciesField, "flame"),
     "smoke": (SpeciesField, "smoke"),
 }
+FILLED = (Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
+"""What a TransferSystem has filled, which a surface of the flow or of a liquid does without."""
 
 
 class SurfaceSystem(System):
@@ -62,6 +67,8 @@ class SurfaceSystem(System):
 
     phase = "observe"
     writes = (SignedDistance, SurfaceMesh)
+    may_read = (*BODIES, *CARRIED, *FILLED, Position, Volume, Liquid)
+    asks = (CollisionSystem, "VelocitySystem")
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 

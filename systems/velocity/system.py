@@ -84,6 +84,7 @@ class VelocitySystem(System):
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
     writes = (Velocity, VelocityGradient, VelocityField, SolverTimes)
+    asks = (PartitionSystem,)
     phase = "rates"
     distribution = "ranks"
 

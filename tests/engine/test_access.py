@@ -145,3 +145,189 @@ def test_what_is_added_before_it_is_written_is_refused() -> None:
         "Early.phase to a later one than 'move'"
     ):
         names(late, early)
+
+
+# ---------------------------------------------------------------------- what is looked at
+
+
+def look(body: Any, debug: bool = True, **declared: Any) -> ef.World:
+    """A world with particles of an age, and a system Looks that reads their Position and calls body(self)."""
+    world = ef.World(dt=0.5, debug=debug)
+    world.spawn("dust", ef.Position([[1.0, 2.0, 3.0]]), ef.Age([4.0]))
+    process = {"process": lambda self, dt: body(self)}
+    world.add_system(
+        type("Looks", (System,), {"reads": (ef.Position,), "phase": "observe", **process, **declared})()
+    )
+    return world
+
+
+UNDECLARED = "Looks asks for Age but does not declare it; add Age to its reads, may_read, writes or adds"
+WAYS: dict[str, Any] = {
+    "entity[Age]": lambda self: self.world["dust"][ef.Age],
+    "Age in entity": lambda self: ef.Age in self.world["dust"],
+    "absent": lambda self: ef.Age in self.world.fluid,
+    "tables[Age]": lambda self: self.world["dust"].tables[ef.Age],
+    "tables.get(Age)": lambda self: self.world["dust"].tables.get(ef.Age),
+    "fluid[Age]": lambda self: self.world.fluid[ef.Age],
+    "world.query(Age)": lambda self: list(self.world.query(ef.Position, ef.Age)),
+    "world.entities_with(Age)": lambda self: list(self.world.entities_with(ef.Age)),
+    "query(Age)": lambda self: list(self.query(ef.Age)),
+    "field(Age)": lambda self: self.field(ef.Age),
+    "of a list": lambda self: [entity[ef.Age] for entity in self.world.entities if ef.Position in entity],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whatever_a_system_looks_at_it_declares(way: str) -> None:
+    with refused(UNDECLARED):
+        look(WAYS[way]).step()
+
+
+@pytest.mark.parametrize("listed", ["reads", "may_read", "writes", "adds"])
+def test_declared_in_any_list_it_may_look(listed: str) -> None:
+    seen: list[float] = []
+    world = look(
+        lambda self: seen.append(float(self.world["dust"][ef.Age].t[0])),
+        **{"reads": (), listed: (ef.Age,)},
+    )
+    world.step()
+    assert seen == [4.0]
+
+
+def test_all_tables_at_once_are_every_component() -> None:
+    for way in ("items", "values"):
+        with refused(
+            "Looks asks for every component of an entity but does not declare it; add Component to its "
+            "may_read"
+        ):
+            look(lambda self, way=way: list(getattr(self.world["dust"].tables, way)())).step()
+    seen: list[int] = []
+    look(lambda self: seen.append(len(self.world["dust"].tables.items())), may_read=(Component,)).step()
+    assert seen == [3]  # with the names of the rows
+
+
+def test_names_of_rows_and_of_components_are_free() -> None:
+    seen: list[Any] = []
+
+    def body(self: System) -> None:
+        seen.append([kind.__name__ for kind in self.world["dust"].tables])
+        seen.append(self.world["dust"][ef.RowId].id.tolist() if hasattr(ef, "RowId") else [0])
+
+    look(body).step()
+    assert seen == [["Position", "Age", "RowId"], [0]]
+
+
+def test_between_ticks_and_without_debug_everything_is_free() -> None:
+    def added(self: System, world: ef.World) -> None:
+        assert ef.Age in world["dust"]
+
+    def lint(self: System, world: ef.World) -> list[str]:
+        return [f"{world['dust'][ef.Age].t[0]:g}"]
+
+    world = look(lambda self: None, added=added, lint=lint)
+    assert world.lint() == ["4"]
+    with pytest.warns(ef.FluidWarning, match="^4$"):
+        world.step()
+    look(WAYS["entity[Age]"], debug=False).step()
+
+
+def test_an_observer_of_other_systems_runs_under_its_own_declarations() -> None:
+    def watch(self: System) -> None:
+        self.watching = True
+
+    world = look(
+        lambda self: None, __post_init__=watch, before_system=lambda self, system: self.world["dust"][ef.Age]
+    )
+    with refused(UNDECLARED):
+        world.step()
+
+
+# ---------------------------------------------------------------------- what systems ask of one another
+
+
+class Clock(System):
+    """Tells the oldest age."""
+
+    reads = (ef.Age,)
+    phase = "observe"
+    slow: float = 2.0
+
+    def process(self, dt: float) -> None:
+        pass
+
+    @property
+    def half(self) -> float:
+        return self.slow / 2
+
+    def oldest(self, faster: float = 1.0) -> float:
+        return faster * max(
+            float(entity[ef.Age].t.max()) for entity in self.world.entities if ef.Age in entity
+        )
+
+    def farthest(self) -> float:
+        return float(self.world["dust"][ef.Strength].alpha.max())
+
+
+def ask(body: Any, **declared: Any) -> ef.World:
+    world = look(body, **declared)
+    world.add_system(Clock())
+    return world
+
+
+def test_who_asks_another_system_says_so() -> None:
+    seen: list[Any] = []
+
+    def body(self: System) -> None:
+        clock = self.world.system(Clock)
+        seen.append((isinstance(clock, Clock), hasattr(clock, "oldest"), clock.slow, clock.half))
+        seen.append(clock.oldest(faster=0.5))
+
+    with refused("Looks asks Clock for oldest but does not declare it; add Clock to its asks"):
+        ask(body).step()
+    assert seen == [(True, True, 2.0, 1.0)]  # parameters are free: they change between two ticks alone
+    for asks in (Clock, "Clock"):
+        seen.clear()
+        # Clock's reading of Age is its own.
+        ask(body, asks=asks).step()
+        assert seen[1] == 2.0
+
+
+def test_who_is_asked_runs_under_its_own_declarations() -> None:
+    with refused(
+        "Clock asks for Strength but does not declare it; add Strength to its reads, may_read, writes or adds"
+    ):
+        ask(lambda self: self.world.system(Clock).farthest(), asks=Clock).step()
+    # And what asks it, under its own again.
+    with refused(UNDECLARED):
+        ask(lambda self: (self.world.system(Clock).oldest(), self.world["dust"][ef.Age]), asks=Clock).step()
+
+
+def test_who_asks_reads_what_the_answer_comes_from() -> None:
+    """A mover of what VelocitySystem reads has to come before or after whoever asks it."""
+    mover, asker = make("Mover", writes=(ef.Strength,)), make("Asker", asks=("VelocitySystem",))
+    assert names(mover, asker) == ["Mover", "Asker"]
+    fluid = (ef.VelocitySystem, ef.PartitionSystem)
+    with refused(
+        "Mover and Asker both touch Strength in the phase 'move' with no order between them; give one of "
+        "them before or after, for example Asker.after = (Mover,)"
+    ):
+        names(mover, asker, *fluid)
+    asker.before = ("Mover",)
+    assert names(mover, asker, *fluid)[-2:] == ["Asker", "Mover"]
+
+
+def test_who_asks_comes_after_who_is_asked_unless_it_says_before() -> None:
+    told = make("Told", writes=(Heat,))
+    asker = make("Asker", asks=(told,))
+    assert names(asker, told) == ["Told", "Asker"]
+    asker.before = (told,)
+    assert names(told, asker) == ["Asker", "Told"]
+
+
+def test_questions_to_the_world_are_questions_to_its_systems() -> None:
+    with refused(
+        "Looks asks VelocitySystem for velocity_at but does not declare it; add VelocitySystem to its asks"
+    ):
+        world = look(lambda self: self.world.velocity(np.zeros((1, 3))))
+        world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
+        world.step()

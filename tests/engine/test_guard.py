@@ -221,7 +221,7 @@ def test_a_table_attached_by_an_observer_goes_when_the_tick_is_taken_back() -> N
         for (age,) in system.query(ef.Age):
             age.t[0] = np.nan
 
-    world.add_system(acting("Attaches", attach, phase="observe"))
+    world.add_system(acting("Attaches", attach, phase="observe", may_read=(ef.Species,)))
     world.add_system(acting("Spoils", spoil, phase="observe", writes=(ef.Age,), after=("Attaches",)))
     before = world.state_hash()
     with pytest.raises(DivergedError, match="Spoils"):
@@ -255,7 +255,7 @@ def test_an_undeclared_write_past_the_query_is_caught() -> None:
         system.world["a"][ef.Age].t[1] = 5.0
 
     world = world_of()
-    world.add_system(acting("Bypasses", action))
+    world.add_system(acting("Bypasses", action, may_read=(ef.Age,)))
     with pytest.raises(ScheduleError, match="Bypasses changed Age of entity 'a'"):
         world.step()
 

@@ -62,8 +62,9 @@ class ScriptedLater(Scripted):
 
 
 class ScriptedObserver(Scripted):
-    """The same after the tick."""
+    """The same after the tick, with a look at everything."""
 
+    may_read = (Component,)
     phase = "observe"
 
 

@@ -43,16 +43,27 @@ def world_of(*tables: dict[str, Any], **others: Any) -> ef.World:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_any_two_shipped_systems_have_an_order(phase: str) -> None:
-    """Nobody can give systems of a file a before or after, so each pair must know who is first, alone too."""
+    """Nobody can give systems of a file a before or after, so each pair must know who is first, alone too.
+
+    With them are the systems that they ask, and those that these ask.
+    """
     members = [kind for kind in SHIPPED if kind.phase == phase]
     assert len(members) > 2
     for pair in itertools.combinations(members, 2):
-        systems = [kind(**NEEDED.get(kind.kind, {})) for kind in pair]
+        kinds = dict.fromkeys([*pair, ef.LoadSystem])
+        for kind in list(kinds):
+            kinds.update(dict.fromkeys(asked(kind)))
+        systems = [kind(**NEEDED.get(kind.kind, {})) for kind in kinds]
         for system in systems:
             # Tables of other phases are not the question here.
             system.reads = tuple(kind for kind in system.reads if not kind.derived)
-        loads = [] if ef.LoadSystem in pair else [ef.LoadSystem()]
-        build([*systems, *loads])
+        build(systems)
+
+
+def asked(kind: type[System]) -> list[type[System]]:
+    """Systems that one of this kind asks, directly or through others."""
+    direct = [other for other in SHIPPED if other in kind.asks or other.__name__ in kind.asks]
+    return [*direct, *(further for other in direct for further in asked(other))]
 
 
 def test_a_world_file_may_do_without_gradients() -> None:

@@ -1,0 +1,136 @@
+"""What a system of a debug world sees while it runs: what it declares, and other systems as they answer."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import ScheduleError
+from ecs_fluid.schedule import named
+
+if TYPE_CHECKING:
+    from ecs_fluid.integrator import Tables
+    from ecs_fluid.system import System
+    from ecs_fluid.world import World
+
+
+@contextmanager
+def running(world: World, system: System) -> Iterator[None]:
+    """While active, tables and other systems are checked against what `system` declares.
+
+    The system that integrates every rate sees everything.
+    """
+    former = world._running, world._shown
+    every = former[1].every if isinstance(former[1], Shown) else former[1]
+    world._running, world._shown = (None, every) if system.integrates else (system, Shown(every, system))
+    world._found.clear()
+    try:
+        yield
+    finally:
+        world._running, world._shown = former
+        world._found.clear()
+
+
+class Shown(Mapping[int, "Tables"]):
+    """Tables of all entities, by their numbers, as a running system sees them."""
+
+    def __init__(self, every: Mapping[int, Tables], system: System) -> None:
+        self.every, self._system = every, system
+
+    def __getitem__(self, number: int) -> Tables:
+        return DeclaredTables(self.every[number], self._system)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.every)
+
+    def __len__(self) -> int:
+        return len(self.every)
+
+
+class DeclaredTables(dict[type[Component], Component]):
+    """Tables of an entity for a system that must have declared what it looks at, or whether it is there.
+
+    Which components there are it may list.
+    """
+
+    def __init__(self, tables: Tables, system: System) -> None:
+        super().__init__(tables)
+        self._tables, self._system = tables, system
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """That of the tables, so that nobody needs to know of the check."""
+        return type(self._tables)
+
+    def _check(self, kind: object) -> None:
+        if isinstance(kind, type) and issubclass(kind, Component):
+            self._system.check_declared(kind)
+
+    def __getitem__(self, kind: type[Component]) -> Component:
+        self._check(kind)
+        return self._tables[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        self._check(kind)
+        return kind in self._tables
+
+    def get(self, kind: Any, default: Any = None) -> Any:
+        """Like that of a dict."""
+        self._check(kind)
+        return self._tables.get(kind, default)
+
+    def items(self) -> Any:
+        """All of them, for a system that declares `Component`."""
+        self._check(Component)
+        return self._tables.items()
+
+    def values(self) -> Any:
+        """All of them, for a system that declares `Component`."""
+        self._check(Component)
+        return self._tables.values()
+
+
+class Asked:
+    """A system as another one sees it: parameters as they are, methods under declarations of their own."""
+
+    def __init__(self, world: World, system: System) -> None:
+        object.__setattr__(self, "_asked", (world, system))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """That of the system, for isinstance."""
+        return type(self._asked[1])
+
+    def __getattr__(self, name: str) -> Any:
+        world, system = self._asked
+        with running(world, system):
+            value = getattr(system, name)
+        if not inspect.ismethod(value):
+            return value
+
+        @functools.wraps(value)
+        def answer(*arguments: Any, **named_ones: Any) -> Any:
+            asker = world._running
+            if asker is not None and not any(named(system, other) for other in asker.asks):
+                asked = type(system).__name__
+                raise ScheduleError(
+                    f"{type(asker).__name__} asks {asked} for {name} but does not declare it; add {asked} to "
+                    "its asks"
+                )
+            with running(world, system):
+                return value(*arguments, **named_ones)
+
+        return answer
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._asked[1], name, value)
+
+
+def as_asked(world: World, system: System | None) -> Any:
+    """The system, as the one that runs sees it."""
+    asker = world._running
+    return system if asker is None or system is None or system is asker else Asked(world, system)
