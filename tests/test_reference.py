@@ -319,7 +319,9 @@ def navigation() -> list[str]:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    pages = {page.name for page in DOCS.glob("*.md")} | {f"reference/{name}.md" for name in PAGES}
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} | {
+        f"reference/{name}.md" for name in PAGES
+    }
     assert sorted(navigation()) == sorted(pages)
 
 
