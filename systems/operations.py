@@ -77,7 +77,11 @@ class InertiaSystem(System):
 
 
 class AccelerateSystem(System):
-    """Uniform acceleration of particles with an own velocity: dv/dt = a, in m/s^2 (gravity on sparks)."""
+    """Uniform acceleration of particles with an own velocity: dv/dt = a, in m/s^2 (gravity on sparks).
+
+    Gravity pulls at the particles of a liquid through the SphSystem, so without an `acceleration` they are
+    left out.
+    """
 
     reads = (Fluid,)
     adds = (Acceleration,)
@@ -104,5 +108,6 @@ class AccelerateSystem(System):
         )
         push = now.astype(self.world.dtype)
         for entity, (acceleration,) in self.entities(Acceleration):
-            if not self.on or entity.name in self.on:
+            pulled = self.acceleration is None and Liquid in entity
+            if not pulled and (not self.on or entity.name in self.on):
                 shift(acceleration.a, push)

@@ -1,0 +1,266 @@
+"""The fluid is told once: density, viscosity, temperature and gravity of all systems are the world's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.components.bodies import FREE
+from ecs_fluid.fluid import options_of
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
+from ecs_fluid.worlds import LiquidRecipe
+
+MOON = (0.0, 0.0, -1.62)
+
+
+def ball(world: ef.World, radius: float = 0.1, density: float = 1000.0) -> ef.Entity:
+    """A free ball at rest at the origin."""
+    mass = density * 4 / 3 * np.pi * radius**3
+    return world.spawn(
+        "ball",
+        ef.Pose([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0, 0.0]]),
+        ef.RigidMotion(np.zeros((1, 3)), np.zeros((1, 3))),
+        ef.Body([mass], 0.4 * mass * radius**2 * np.eye(3)[None], [FREE], [0.0], [0.0]),
+        ef.BallShape([radius]),
+    )
+
+
+def fall(world: ef.World, name: str, table: Any, column: str) -> float:
+    """Mean velocity along z of a population after ten ticks, over their time."""
+    world.step(10)
+    return float(getattr(world[name][table], column)[:, 2].mean()) / world.time
+
+
+# ------------------------------------------------------------------ gravity
+
+
+def test_gravity_of_the_moon_pulls_bodies_liquid_and_sparks_alike() -> None:
+    """v = g t: 1.62 m/s after a second for whatever falls freely, with gravity told in one place."""
+    world = ef.World(dt=0.01, precision="double", integrator="euler")
+    world.set_fluid(gravity=MOON)
+    ball(world)
+    LiquidRecipe(name="water", sphere={"center": (5, 0, 0), "radius": 0.1}, spacing=0.05).build(world)
+    world.spawn("sparks", ef.Position([[-5.0, 0, 0]]), ef.InertialVelocity)
+    world.add_systems(
+        [ef.BodySystem(), ef.SphSystem(sound_speed=20.0), ef.AccelerateSystem(), ef.AdvectionSystem()]
+    )
+    assert fall(world, "ball", ef.RigidMotion, "v") == pytest.approx(-1.62, rel=1e-12)
+    # What holds the drop together is internal: it falls as a whole.
+    assert fall(world, "water", ef.InertialVelocity, "v") == pytest.approx(-1.62, rel=1e-9)
+    assert fall(world, "sparks", ef.InertialVelocity, "v") == pytest.approx(-1.62, rel=1e-9)
+    assert world.lint() == []
+
+
+@pytest.mark.parametrize("gravity", [1.62, 9.81])
+def test_weight_and_buoyancy_have_one_gravity(gravity: float) -> None:
+    """A ball of half the fluid's density starts with (m_f - m) g / (m + m_f/2) = g/2 upwards."""
+    world = ef.World(dt=1e-3, precision="double", integrator="euler")
+    world.set_fluid(gravity=(0, 0, -gravity), density=800.0)
+    ball(world, density=400.0)
+    world.add_system(ef.BuoyancySystem())
+    world.step()
+    assert world["ball"][ef.RigidMotion].v[0, 2] / 1e-3 == pytest.approx(gravity / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("between", ["linear", "step"])
+def test_keyed_gravity_is_the_same_for_all_and_after_a_checkpoint(between: str, tmp_path: Path) -> None:
+    """Keys (0 s, 0), (1 s, -4 m/s^2): at 0.25 s a quarter of it, or nothing yet; also in a resumed world."""
+    keys = [(0.0, [0.0, 0.0, 0.0]), (1.0, [0.0, 0.0, -4.0])]
+    world = ef.World(dt=0.25, precision="single", integrator="euler")
+    world.set_fluid(gravity=ef.Keyed(keys=keys, between=between))
+    ball(world)
+    world.add_system(ef.BodySystem())
+    world.step()
+    world.save(tmp_path / "a.npz")
+    again = ef.resume(tmp_path / "a.npz")
+    wanted = -1.0 if between == "linear" else 0.0
+    for one in (world, again):
+        assert one.gravity.tolist() == [0.0, 0.0, wanted]
+        assert fluid_at_rest(one).gravity.tolist() == [0.0, 0.0, wanted]
+    world.step(6)
+    again.step(6)
+    assert world.state_hash() == again.state_hash()
+
+
+# ------------------------------------------------------------------ viscosity
+
+
+def terminal(density: float, fluid: float, viscosity: float, radius: float) -> float:
+    """Speed w at which weight less buoyancy is the drag of Schiller and Naumann, by bisection.
+
+    (rho_b - rho) V g = 6 pi rho nu R w (1 + 0.15 Re^0.687), Re = 2 R w / nu.
+    """
+    weight = (density - fluid) * 4 / 3 * np.pi * radius**3 * 9.81
+    low, high = 0.0, 100.0
+    for _ in range(100):
+        w = 0.5 * (low + high)
+        drag = 6 * np.pi * fluid * viscosity * radius * w * (1 + 0.15 * (2 * radius * w / viscosity) ** 0.687)
+        low, high = (low, w) if drag > weight else (w, high)
+    return low
+
+
+def test_a_steel_ball_sinks_in_glycerine() -> None:
+    """Glycerine's viscosity, told once, gives the terminal velocity of the drag law; gone are air's 1.5e-5.
+
+    20 mm of steel (7800 kg/m^3) in glycerine (1260 kg/m^3, 1.2e-3 m^2/s): w = 0.557 m/s at Re = 9.3.
+    """
+    world = ef.World(dt=0.01, precision="double", integrator="euler")
+    world.set_fluid(density=1260.0, viscosity=1.2e-3)
+    ball(world, radius=0.01, density=7800.0)
+    world.add_systems([ef.BuoyancySystem(), ef.DragSystem(flow=False)])
+    world.step(200)
+    wanted = terminal(7800.0, 1260.0, 1.2e-3, 0.01)
+    assert wanted == pytest.approx(0.557, abs=1e-3)
+    assert -world["ball"][ef.RigidMotion].v[0, 2] == pytest.approx(wanted, rel=1e-6)
+    assert world.lint() == []
+
+
+def test_a_fluid_without_viscosity_is_told_where_there_is_drag() -> None:
+    world = ef.World()
+    ball(world)
+    world.add_system(ef.DragSystem(law="stokes"))
+    assert world.lint() == [
+        "DragSystem: the fluid has no viscosity, with which law = 'stokes' gives no drag and no spin is "
+        "stopped; give the fluid one, such as 1.5e-5 m^2/s (air)"
+    ]
+
+
+def test_eddies_add_to_the_viscosity_of_diffusion_alone() -> None:
+    """d(sigma^2)/dt = 2 (nu + nu_eddy); the ball beside it is braked by nu: m dv/dt = -6 pi rho nu R v."""
+    tables = {
+        "world": {"dt": 0.1, "precision": "double"},
+        "fluid": {
+            "density": 2.0,
+            "viscosity": 0.01,
+            "gravity": [0, 0, 0],
+            "diffusion": {"method": "core_spreading", "eddy_viscosity": 0.03},
+        },
+        "entity": [{"kind": "vortex_ring", "name": "ring", "circulation": 1e-9, "spacing": 0.1}],
+        "system": [{"kind": "drag", "law": "stokes", "flow": False}],
+    }
+    recipe = ef.WorldRecipe.from_tables(tables)
+    world = recipe.build()
+    one = ball(world, radius=0.1, density=100.0)
+    one[ef.RigidMotion].v[0, 0] = 1.0
+    sigma = world["ring"][ef.CoreRadius].sigma.copy()
+    world.step(10)
+    grown = world["ring"][ef.CoreRadius].sigma ** 2 - sigma**2
+    np.testing.assert_allclose(grown, 2 * 0.04 * 1.0, rtol=1e-9)
+    mass = 100.0 * 4 / 3 * np.pi * 1e-3
+    slowed = np.exp(-6 * np.pi * 2.0 * 0.01 * 0.1 * 1.0 / mass)
+    assert one[ef.RigidMotion].v[0, 0] == pytest.approx(slowed, rel=1e-12)
+
+
+def test_a_rate_is_no_viscosity() -> None:
+    """index_space exchanges at a rate in 1/s; a viscosity in m^2/s says nothing to it, nor a rate to pse."""
+    world = ef.World()
+    world.set_fluid(viscosity=1e-3)
+    world.add_system(ef.DiffusionSystem(method="index_space"))
+    assert world.lint() == [
+        "DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and leaves out the "
+        "fluid's viscosity of 0.001 m^2/s; give it a rate in 1/s, or take another method"
+    ]
+    with pytest.raises(ef.RecipeError, match=r"rate = 0\.5 1/s is for method = 'index_space'"):
+        world.add_system(ef.DiffusionSystem(rate=0.5))
+
+
+# ------------------------------------------------------------------ density
+
+
+def test_another_density_on_the_command_line_is_that_of_all_systems() -> None:
+    """hot_ball with 1000 kg/m^3: the law of state, the fields, the boundary and conduction have it."""
+    world = ef.load("hot_ball", "fluid.density=1000")
+    gas = world["air"]
+    rho = gas[ef.Density].rho if ef.Density in gas else fluid_at_rest(world).density
+    assert np.allclose(rho, 1000.0)
+    world.evaluate()
+    assert world.fluid[ef.DensityField].rho.max() == pytest.approx(1000.0)
+    told = [
+        (type(system).__name__, name)
+        for system in world.systems
+        for name in type(system).Parameters.model_fields
+        if name in ef.FluidOptions.model_fields and getattr(system, name) is not None
+    ]
+    assert told == []
+    assert float(world.fluid[ef.Fluid].density) == 1000.0
+    assert not [text for text in world.lint() if "density" in text]
+
+
+def test_two_densities_are_told_in_one_sentence() -> None:
+    world = ef.World()
+    ball(world)
+    world.add_systems([ef.BoundarySystem(density=1.0), ef.DiagnosticsSystem()])
+    assert [text for text in world.lint() if "density" in text] == [
+        "BoundarySystem has density = 1 kg/m^3, the fluid 1.2 kg/m^3; leave it out there to have the fluid's"
+    ]
+    world.set_fluid(density=1.0)
+    assert not [text for text in world.lint() if "density" in text]
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+@pytest.mark.parametrize("own", [True, False])
+def test_vortons_that_take_spin_have_the_density_of_the_fluid(own: bool) -> None:
+    """I spin + sum 0.2 rho sigma^2 alpha stays, rho that of the fluid, or what BoundarySystem is told."""
+    line = np.arange(-0.45, 0.5, 0.1)
+    x = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
+    away = np.linalg.norm(x, axis=1)
+    x = x[(away > 0.3) & (away < 0.47)]
+    n = len(x)
+    world = ef.World(dt=1 / 30, precision="double", integrator="euler")
+    world.set_fluid(gravity=(0, 0, 0), density=700.0 if own else 30.0)
+    one = ball(world, radius=0.3, density=50.0)
+    one[ef.RigidMotion].angular_velocity[0] = [0.0, 0.0, 5.0]
+    gas = world.spawn(
+        "gas", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.15)),
+        ef.Volume(np.full(n, 1e-3)),
+    )  # fmt: skip
+    world.add_system(ef.BoundarySystem(density=30.0 if own else None))
+    inertia = one[ef.Body].inertia[0, 2, 2]
+    world.step(3)
+    lost = inertia * (5.0 - one[ef.RigidMotion].angular_velocity[0, 2])
+    taken = 0.2 * 30.0 * 0.15**2 * gas[ef.Strength].alpha[:, 2].sum()
+    assert lost > 1e-3 * inertia
+    assert taken == pytest.approx(lost, rel=1e-9)
+
+
+# ------------------------------------------------------------------ the component
+
+
+def test_what_is_not_given_stays() -> None:
+    world = ef.World()
+    world.set_fluid(law="liquid", expansion=3e-4, density=998.0)
+    world.set_fluid(temperature=293.0, density_profile=[(-1.0, 1000.0), (1.0, 996.0)])
+    options = options_of(world.fluid[ef.Fluid])
+    assert (options.law, options.expansion, options.density, options.temperature) == (
+        "liquid",
+        3e-4,
+        998.0,
+        293.0,
+    )
+    assert [tuple(row) for row in options.density_profile or []] == [(-1.0, 1000.0), (1.0, 996.0)]
+    assert world.gravity.tolist() == [0.0, 0.0, -9.81]  # not rounded to the world's float32
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"densty": 1.0}, "set_fluid: unknown key 'densty'; did you mean 'density'?"),
+        ({"viscosity": -1.0}, "set_fluid: viscosity = -1.0; a number at least 0.0 is needed"),
+        (
+            {"temperature_profile": [(0.0, 300.0)]},
+            "set_fluid: temperature_profile needs an equation of state; law = 'ideal_gas' or 'liquid' is "
+            "needed",
+        ),
+    ],
+)
+def test_a_fluid_that_cannot_be(given: dict[str, Any], sentence: str) -> None:
+    world = ef.World()
+    before = world.state_hash()
+    with pytest.raises(ef.RecipeError) as caught:
+        world.set_fluid(**given)  # type: ignore[typeddict-item]
+    assert str(caught.value) == sentence
+    assert world.state_hash() == before
