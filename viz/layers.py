@@ -29,17 +29,9 @@ class Smoke:
     def __init__(self, look: Look, puff: Puff) -> None:
         self._look, self._puff = look, puff
         self._data = pv.PolyData()
-        mapper = vtkPointGaussianMapper()
-        mapper.SetInputData(self._data)
-        mapper.SetScaleFactor(puff.radius)
-        mapper.SetBoundScale(2.4)  # puffs end where they are down to 6 %; the rest costs time and is not seen
-        mapper.EmissiveOff()
-        mapper.SetScalarModeToUsePointFieldData()
-        mapper.SelectColorArray(VALUES)
-        self.actor = vtkActor()
-        self.actor.SetMapper(mapper)
+        # Puffs end where they are down to 6 %; the rest costs time and is not seen.
+        self.actor = _puffs(self._data, puff.radius, 2.4)
         self.actor.GetProperty().SetOpacity(puff.opacity)
-        self.actor.ForceTranslucentOn()
 
     def update(self, clouds: Sequence[tuple[Array, Paint]], camera: Array, focal: Array) -> None:
         """Draw clouds of tracers at (n, 3) m, each in its paint, for a camera at `camera` that looks at
@@ -76,6 +68,22 @@ class Smoke:
         return colour * (1.0 - flame[:, None]) + glow * flame[:, None], np.maximum(cover, 0.8 * flame)
 
 
+def _puffs(data: pv.PolyData, radius: float, bound: float | None = None) -> vtkActor:
+    """Points as translucent puffs of a radius [m], in the colours of `VALUES`; glowing if without `bound`."""
+    mapper = vtkPointGaussianMapper()
+    mapper.SetInputData(data)
+    mapper.SetScaleFactor(radius)
+    mapper.SetEmissive(bound is None)
+    if bound is not None:
+        mapper.SetBoundScale(bound)
+    mapper.SetScalarModeToUsePointFieldData()
+    mapper.SelectColorArray(VALUES)
+    actor = vtkActor()
+    actor.SetMapper(mapper)
+    actor.ForceTranslucentOn()
+    return actor
+
+
 class Flame:
     """Light of glowing tracers: puffs that add their colour to what is in front of and behind them.
 
@@ -86,15 +94,7 @@ class Flame:
     def __init__(self, puff: Puff) -> None:
         self._puff = puff
         self._data = pv.PolyData()
-        mapper = vtkPointGaussianMapper()
-        mapper.SetInputData(self._data)
-        mapper.SetScaleFactor(puff.radius)
-        mapper.EmissiveOn()
-        mapper.SetScalarModeToUsePointFieldData()
-        mapper.SelectColorArray(VALUES)
-        self.actor = vtkActor()
-        self.actor.SetMapper(mapper)
-        self.actor.ForceTranslucentOn()
+        self.actor = _puffs(self._data, puff.radius)
 
     def update(self, clouds: Sequence[tuple[Array, Paint]], camera: Array, focal: Array) -> None:
         """Draw the tracers at (n, 3) m that glow, for a camera at `camera` that looks at `focal`."""

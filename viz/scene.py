@@ -5,14 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import pyvista as pv
-from matplotlib import colormaps
-from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
@@ -21,24 +18,22 @@ from ecs_fluid.viz.bodies import SOLID, Mesh, bodies_in, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
+from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.colours import PAINTED, Paint, paint
 from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
-from ecs_fluid.viz.labels import Clock, bar_title, scalar_bar
+from ecs_fluid.viz.labels import bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, Smoke, Spheres, Surface
 from ecs_fluid.viz.liquid_surface import FOAM, Skin, foaming, liquid_skin, spray
 from ecs_fluid.viz.points import glyphs
-from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.viz.shared_limits import View, is_cloud, is_signed, is_vortons, kept, limits, survey
-from ecs_fluid.viz.style import LOOKS, Options
+from ecs_fluid.viz.style import Options
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-BoundaryLayer = Flame | Mesh | Skin | Smoke | Spheres | Surface
-L = TypeVar("L", Flame, Mesh, Skin, Smoke, Spheres, Surface)
 SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 FOAMING = 0.5  # share of the greatest speed from which a liquid foams
 DROP = 0.3  # radius of a lonely particle of liquid, in spacings
@@ -85,21 +80,16 @@ def pixels(plotter: pv.Plotter) -> NDArray[np.uint8]:
     return ((total + 2) // 4).astype(np.uint8)
 
 
-class Scene:
+class Scene(Canvas):
     """One plotter for any number of frames that share a `View`."""
 
     def __init__(self, view: View, options: Options) -> None:
-        require_gl()
-        self.view, self.options, self.look = view, options, LOOKS[options.look]
-        width, height = (int(length) for length in options.size)
         factor = 2 if options.smooth is not False and options.off_screen else 1
-        window = (factor * width, factor * height)
-        self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=window, lighting="light kit")
+        super().__init__(options, factor)
+        self.view = view
         if factor == 2:
             _supersampled.add(self.plotter)
-        if options.background is None:
-            self.plotter.set_background(self.look.background, top=self.look.background_top)
-        else:
+        if options.background is not None:
             try:
                 self.plotter.set_background(options.background)
             except ValueError:
@@ -109,17 +99,14 @@ class Scene:
         camera = options.camera
         if camera == "auto" and options.what == "slice":
             camera = FACING[options.normal]
-        self._asked = (camera, width / height)
+        self._asked = (camera, int(options.size[0]) / int(options.size[1]))
         self._aim = self._aimed(*self._asked)
         self._camera = self._aim.at(None, 0.0)
         self.plotter.camera_position = self._camera
         self.plotter.camera.view_angle = VIEW_ANGLE
-        self._layers: dict[str, BoundaryLayer] = {}
-        self._tables: dict[str, pv.LookupTable] = {}
         self._bars: dict[str, Any] = {}
         self._coloured: list[str] = []
         self._flow: tuple[float, float] | None = None
-        self._clock = Clock(self.plotter, self.look)
         self._passes()
 
     def _aimed(self, camera: Camera | CameraPath, aspect: float) -> Aim:
@@ -203,10 +190,6 @@ class Scene:
         self.view, self._flow = view, None
         if np.allclose(self.plotter.camera.position, self._camera[0], rtol=1e-6, atol=0.0):
             self._aim = self._aimed(*self._asked)
-
-    def close(self) -> None:
-        """Free the window and its buffers."""
-        self.plotter.close()
 
     def _liquid(self, frame: Frame) -> None:
         """Tracers as the surface of a liquid, with foam where it is fast, and drops where they are few."""
@@ -336,27 +319,14 @@ class Scene:
     def _surface(self, name: str, table: pv.LookupTable, lit: bool) -> Surface:
         return self._layer(f"{name} surface", lambda: Surface(table, lit))
 
-    def _layer(self, key: str, make: Callable[[], L]) -> L:
-        """The layer of that key, made when first needed, and visible."""
-        layer = self._layers.get(key)
-        if layer is None:
-            layer = self._layers[key] = make()
-            # In one order, whichever was needed first: translucent ones are blended as they stand there, and
-            # flame shines through smoke.
-            for each in sorted(self._layers, key=lambda key: (key == "flame", key)):
-                self.plotter.renderer.RemoveActor(self._layers[each].actor)
-                self.plotter.renderer.AddActor(self._layers[each].actor)
-        layer.actor.VisibilityOn()
-        return cast("L", layer)
+    def _order(self, key: str) -> Any:
+        """Flame shines through smoke, and comes last."""
+        return key == "flame", key
 
     def _colours(self, name: str, span: tuple[float, float]) -> pv.LookupTable:
         """The colour table of that name, made with its scalar bar when the first thing is coloured by it."""
         self._coloured.append(name)
         if name not in self._tables:
-            signed = is_signed(*span)
-            cmap = self.look.signed_colours if signed else self.look.colours
-            part = (0.0, 1.0) if signed else self.look.part
-            colours = ListedColormap(colormaps[cmap](np.linspace(*part, 256)))
-            self._tables[name] = pv.LookupTable(colours, n_values=256, scalar_range=span)
+            self._tables[name] = self._table_of(span, is_signed(*span))
             self._bars[name] = scalar_bar(self.plotter, title(name), self._tables[name], span, self.look)
         return self._tables[name]

@@ -10,33 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyvista as pv
-from matplotlib import colormaps
-from matplotlib.colors import ListedColormap
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.bodies import Mesh
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE
 from ecs_fluid.viz.camera_motion import Aim
+from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.columns import AXES, choose
 from ecs_fluid.viz.drawers import Drawn
-from ecs_fluid.viz.labels import Clock, scalar_bar
+from ecs_fluid.viz.labels import scalar_bar
 from ecs_fluid.viz.layers import Surface
 from ecs_fluid.viz.liquid_surface import Skin
-from ecs_fluid.viz.probe import require_gl
 from ecs_fluid.viz.shared_limits import is_signed
-from ecs_fluid.viz.style import LOOKS, Options
+from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
 
 SIGNED = ("curvature", "error")  # colours of both signs, white at 0
 SAMPLES = 16  # frames that a survey of a long run looks at
-ORDER = (
-    "surface",
-    "coloured",
-    "plane",
-    "lines",
-    "zero",
-)  # lines lie in the plane and must not be hidden by it
+ORDER = ("surface", "coloured", "plane", "lines", "zero")
+"""Lines lie in the plane and must not be hidden by it."""
+
 FLOW_POINTS = 1000  # of a surface at which a survey asks for the speed
 
 
@@ -155,26 +149,17 @@ def _limits(colour: str | None, values: Sequence[Array]) -> tuple[float, float]:
     return low, high if high > low else low + max(abs(low), 1e-12) * 1e-3
 
 
-class SurfaceScene:
+class SurfaceScene(Canvas):
     """One plotter for any number of frames that share a `SurfaceView`."""
 
     def __init__(self, view: SurfaceView, chosen: SurfaceOptions, options: Options) -> None:
-        require_gl()
-        self.view, self.chosen, self.options = view, chosen, options
-        self.look = look = LOOKS[options.look]
-        width, height = options.size
-        self.plotter = pv.Plotter(
-            off_screen=options.off_screen, window_size=[int(width), int(height)], lighting="light kit"
-        )
-        self.plotter.set_background(look.background, top=look.background_top)
+        super().__init__(options)
+        self.view, self.chosen = view, chosen
         self.plotter.enable_anti_aliasing("ssaa" if options.off_screen else "msaa")
-        self._layers: dict[str, Surface | Mesh | Skin] = {}
         self._sliced = chosen.slices or view.flat is not None
         self._normal = view.flat or options.normal
         self._aim = self._aimed()
-        self._clock = Clock(self.plotter, self.look)
         colour = chosen.color_by or "plain"
-        self._tables: dict[str, pv.LookupTable] = {}
         if self._sliced or chosen.clip:
             self._tables["phi"] = self._table("phi", bar=self._sliced)
         if colour != "plain" and not self._sliced:
@@ -194,10 +179,6 @@ class SurfaceScene:
         if time is not None:
             self._clock.tell(time)
         self.plotter.renderer.ResetCameraClippingRange()
-
-    def close(self) -> None:
-        """Free the window and its buffers."""
-        self.plotter.close()
 
     def _surface(
         self,
@@ -246,23 +227,13 @@ class SurfaceScene:
         """Colours of a point array, and their scalar bar."""
         span = (-self.view.most, self.view.most) if colour == "phi" else self.view.limits
         signed = colour == "phi" or (colour in SIGNED and is_signed(*span))
-        part = (0.0, 1.0) if signed else self.look.part
-        name = self.look.signed_colours if signed else self.look.colours
-        table = pv.LookupTable(
-            ListedColormap(colormaps[name](np.linspace(*part, 256))), n_values=256, scalar_range=span
-        )
+        table = self._table_of(span, signed)
         if bar:
             scalar_bar(self.plotter, TITLES[colour], table, span, self.look)
         return table
 
-    def _layer(self, key: str, make: Callable[[], Any]) -> Any:
-        if key not in self._layers:
-            self._layers[key] = make()
-            for each in sorted(self._layers, key=ORDER.index):  # whichever was needed first
-                self.plotter.renderer.RemoveActor(self._layers[each].actor)
-                self.plotter.renderer.AddActor(self._layers[each].actor)
-        self._layers[key].actor.VisibilityOn()
-        return self._layers[key]
+    def _order(self, key: str) -> Any:
+        return ORDER.index(key)
 
     def _aimed(self) -> Aim:
         view, options = self.view, self.options

@@ -239,7 +239,6 @@ def _surface(
         )
         out.print(f"picture: {save}", markup=False)
         return
-    from ecs_fluid.viz.scene import save_png
     from ecs_fluid.viz.surfaces import Distances, render_surface
 
     placed = options["camera"] if isinstance(options["camera"], str) else options["camera"].at(time, 0.0)
@@ -253,14 +252,7 @@ def _surface(
         **surface,
         **{name: options[name] for name in ("color_by", "look", "normal", "size")},
     )
-    try:
-        if save is None:
-            plotter.show()
-        else:
-            save_png(plotter, save)
-            out.print(f"picture: {save}", markup=False)
-    finally:
-        plotter.close()
+    _shown(plotter, save)
 
 
 def _picture(picture: tuple[float, Any, Any], options: dict[str, Any], save: Path | None) -> None:
@@ -274,9 +266,16 @@ def _picture(picture: tuple[float, Any, Any], options: dict[str, Any], save: Pat
         plain_picture(save, frame, velocity=velocity, time=time, **options)
         out.print(f"picture: {save}", markup=False)
         return
-    from ecs_fluid.viz.scene import render, save_png
+    from ecs_fluid.viz.scene import render
 
     plotter = render(frame, velocity=velocity, time=time, off_screen=save is not None, **options)
+    _shown(plotter, save)
+
+
+def _shown(plotter: Any, save: Path | None) -> None:
+    """What a plotter shows, in a window or a file."""
+    from ecs_fluid.viz.scene import save_png
+
     try:
         if save is None:
             plotter.show()

@@ -85,6 +85,9 @@ def test_vorticity_look_shows_more_of_the_vortons(frame: dict, look: str) -> Non
 
 
 def test_looks_are_known_by_their_names() -> None:
-    from ecs_fluid.cli.look import LOOK
+    """Every command that draws explains them in the same words."""
+    from ecs_fluid.cli import look, page, watch
 
-    assert [name.partition(" ")[0] for name in LOOK.partition(";")[0].split(", ")] == list(LOOKS)
+    for command in (look.show, page.page, watch.watch):
+        told = command.__doc__.partition(" look: ")[2].partition(";")[0]
+        assert [name.partition(" ")[0] for name in told.split(", ")] == list(LOOKS)

@@ -1,0 +1,57 @@
+"""The plotter that a scene draws with: its layers in one order, its tables of colours, its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import pyvista as pv
+from matplotlib import colormaps
+from matplotlib.colors import ListedColormap
+
+from ecs_fluid.viz.labels import Clock
+from ecs_fluid.viz.probe import require_gl
+from ecs_fluid.viz.style import LOOKS, Options
+
+L = TypeVar("L")
+
+
+class Canvas:
+    """One plotter for any number of frames, whose window is `factor` times as wide and high as asked."""
+
+    def __init__(self, options: Options, factor: int = 1) -> None:
+        require_gl()
+        self.options, self.look = options, LOOKS[options.look]
+        window = [factor * int(length) for length in options.size]
+        self.plotter = pv.Plotter(off_screen=options.off_screen, window_size=window, lighting="light kit")
+        self.plotter.set_background(self.look.background, top=self.look.background_top)
+        self._layers: dict[str, Any] = {}
+        self._tables: dict[str, pv.LookupTable] = {}
+        self._clock = Clock(self.plotter, self.look)
+
+    def close(self) -> None:
+        """Free the window and its buffers."""
+        self.plotter.close()
+
+    def _order(self, key: str) -> Any:
+        """By what layers are sorted: those in front of others come later, translucent ones too."""
+        return key
+
+    def _layer(self, key: str, make: Callable[[], L]) -> L:
+        """The layer of that key, made when first needed, and visible."""
+        if key not in self._layers:
+            self._layers[key] = make()
+            for each in sorted(self._layers, key=self._order):  # whichever was needed first
+                self.plotter.renderer.RemoveActor(self._layers[each].actor)
+                self.plotter.renderer.AddActor(self._layers[each].actor)
+        layer: Any = self._layers[key]
+        layer.actor.VisibilityOn()
+        found: L = layer
+        return found
+
+    def _table_of(self, span: tuple[float, float], signed: bool) -> pv.LookupTable:
+        """The look's colours for a range: those of both signs, or of one."""
+        name, part = (self.look.signed_colours, (0.0, 1.0)) if signed else (self.look.colours, self.look.part)
+        colours = ListedColormap(colormaps[name](np.linspace(*part, 256)))
+        return pv.LookupTable(colours, n_values=256, scalar_range=span)
