@@ -29,7 +29,9 @@ from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.grids.grid import grid_points
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.poisson.poisson import vorticity_grid
-from ecs_fluid.systems.velocity.summation import Summation
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.tree import TreeSolver
 
 Array = NDArray[Any]
 
@@ -81,11 +83,11 @@ RESOLVED: dict[str, dict[str, Any]] = {
 STUDIES = {"articles": ARTICLES, "resolved": RESOLVED}
 
 
-class GridVortons(ef.VelocitySystem):
+class GridVortons(Solver):
     """Part 12's particle-in-cell variant: temporary vortons at the grid points induce the velocity there."""
 
-    def _evaluate_grid(self, sources: Sources, summation: Summation) -> None:
-        grid = self.field(Grid)
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Give the vortons' strengths to the grid points."""
         mesh = (grid.origin, grid.spacing, grid.cells)
         start, order = partition(np.ascontiguousarray(sources.x.T), *mesh)
         sx, sa = (np.ascontiguousarray(part[:, order]) for part in (sources.x, sources.alpha))
@@ -98,7 +100,15 @@ class GridVortons(ef.VelocitySystem):
         found = self.world.require(ef.PartitionSystem)._sorted(x, alpha, sigma, bounds(x))
         lattice.origin, lattice.spacing, lattice.cells, lattice.start, lattice.order = found[:5]
         lattice.x, lattice.alpha, lattice.sigma = found[5:]
-        super()._evaluate_grid(lattice, self._summation(lattice, grid))
+        super().prepare(lattice, grid)
+
+
+class LatticeDirectSolver(GridVortons, DirectSolver):
+    """Their direct sum."""
+
+
+class LatticeTreeSolver(GridVortons, TreeSolver):
+    """Their sum by a tree."""
 
 
 def rings(shift: tuple[float, float, float], spacing: float = SPACING) -> tuple[Array, Array]:
@@ -125,7 +135,9 @@ def world_of(
     """The two rings with the methods of one study and one way to get the velocity."""
     articles = study == "articles"
     velocity = {"kernel": "rankine" if articles else "winckelmans", **method}
-    expand, on_lattice = velocity.pop("expand", 0.0), velocity.pop("lattice", False)
+    expand = velocity.pop("expand", 0.0)
+    if velocity.pop("lattice", False):
+        velocity["solver"] = f"lattice_{velocity.get('solver', 'direct')}"
     cells_per_core = velocity.pop("cells_per_core", 0.0 if articles else None)
     x, alpha = rings(shift, spacing)
     n = len(x)
@@ -140,7 +152,7 @@ def world_of(
     world.add_systems(
         [
             ef.PartitionSystem(cells_per_core=cells_per_core, expand=expand),
-            (GridVortons if on_lattice else ef.VelocitySystem)(**velocity),
+            ef.VelocitySystem(**velocity),
             ef.StretchSystem(rate=0.5 if articles else 1.0),
             ef.AdvectionSystem(),
             ef.DiagnosticsSystem(every=1, jerk=True, pair_limit=0),

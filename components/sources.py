@@ -27,10 +27,10 @@ class SolverTimes(Component, per_row=False):
     """What the velocity solvers cost on the machine where the world began, by which ``auto`` chooses.
 
     ``seconds[k, t, s, i]`` is the time with (k = 1) or without (0) velocity gradients, at tolerance t, of
-    solver s, for as many targets as vortons, of number i; see ``systems.solver_times``. It is state, so that
-    a resumed run chooses as before. ``angle`` holds the tree's opening angles that were last found to keep
-    the tolerance, at the vortons and at the grid points; 0 if none was. ``found_for`` says for which flow
-    each was found, see ``systems.summation``.
+    solver s, for as many targets as vortons, of number i; see ``systems.velocity.solver_times``. It is state,
+    so that a resumed run chooses as before. ``angle`` holds the tree's opening angles that were last found to
+    keep the tolerance, at the vortons and at the grid points; 0 if none was. ``found_for`` says for which
+    flow each was found, see ``systems.velocity.auto``.
     """
 
     seconds: Array = column("s", shape=(None, None, None, None))

@@ -36,6 +36,7 @@ _HOMES = {
     "ecs_fluid.exports": "export",
     "ecs_fluid.fluid": "Fluid FluidOptions",
     "ecs_fluid.keyframes": "Keyed",
+    "ecs_fluid.one_process": "Targets",
     "ecs_fluid.recipe": "Recipe",
     "ecs_fluid.runs.resume": "resume",
     "ecs_fluid.sweeps": "Study sweep",
@@ -51,6 +52,8 @@ _HOMES = {
         "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem ThermalSystem "
         "TransferSystem TurbulenceSystem VelocitySystem WindSystem"
     ),
+    "ecs_fluid.systems.partition": "GridNeeds",
+    "ecs_fluid.systems.velocity.solver": "Solver",
     "ecs_fluid.entity": "Entity Snapshot",
     "ecs_fluid.viz.page": "page",
     "ecs_fluid.world": "World",

@@ -84,6 +84,7 @@ from ecs_fluid.fluid import (
 from ecs_fluid.keyframes import (
     Keyed as Keyed,
 )
+from ecs_fluid.one_process import Targets as Targets
 from ecs_fluid.recipe import (
     Recipe as Recipe,
 )
@@ -142,6 +143,8 @@ from ecs_fluid.systems import (
     VelocitySystem as VelocitySystem,
     WindSystem as WindSystem,
 )
+from ecs_fluid.systems.partition import GridNeeds as GridNeeds
+from ecs_fluid.systems.velocity.solver import Solver as Solver
 from ecs_fluid.viz.page import (
     page as page,
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,13 +25,33 @@ if TYPE_CHECKING:
     from ecs_fluid.system import System
     from ecs_fluid.world import World
 
-Evaluate = Callable[[Array, Array, Array | None, "Blocks | None"], int]
-"""Fills u (m, 3) and, unless None, du (m, 3, 3) at targets (m, 3) in blocks; returns the pairs it summed."""
-
 Population = tuple["Entity", Array, Array | None]
 """Vortons, with the velocities (m, 3) and their gradients (m, 3, 3) at the rows that this process holds."""
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+@dataclass(slots=True)
+class Targets:
+    """Points at which velocities are wanted, and the arrays to fill."""
+
+    x: Array
+    """(m, 3) m"""
+    u: Array
+    """(m, 3) m/s, velocity"""
+    du: Array | None = None
+    """(m, 3, 3) 1/s, velocity gradient du_i/dx_j, or None"""
+    place: Literal["vortons", "grid", "points"] = "points"
+    """what the points are: all vortons, sorted by cells; all points of the field grid; any"""
+    points: tuple[int, ...] | None = None
+    """numbers of points of the grid along its axes, where they are all of these in C order"""
+    blocks: Blocks | None = None
+    """neighbours that a solver takes together, once they were grouped"""
+
+    @classmethod
+    def at(cls, x: Array, gradient: bool, place: Literal["vortons", "points"] = "points") -> Targets:
+        """With arrays of their own, gradients among them or not."""
+        return cls(x, np.empty_like(x), np.empty((len(x), 3, 3), x.dtype) if gradient else None, place)
 
 
 class OneProcess:
@@ -132,9 +153,9 @@ class OneProcess:
         """Columns (n, ...) of populations laid end to end, with all rows, on a process that `once` asks."""
         return columns
 
-    def at_rows(self, entity: Entity, x: Array, u: Array, fill: Callable[[Array, Array], None]) -> None:
-        """Fill u (m, 3) at this process's rows x (m, 3) of a population; `fill` gets the rows of all."""
-        fill(x, u)
+    def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
+        """Fill velocities at this process's rows of a population; `fill` gets the rows of all."""
+        fill(rows)
 
     # ------------------------------------------------------------------ work
 
@@ -147,42 +168,36 @@ class OneProcess:
     ) -> Array:
         """An array for results that every process reads; `former` is the one used before.
 
-        `shared` tells whether `share` fills it; otherwise each process does.
+        `shared` tells whether `join` fills it; otherwise each process does.
         """
         return former if former.shape == shape else np.empty(shape, dtype)
 
-    def blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
-        """Blocks of neighbours among targets (m, 3), which may be all points of a grid of that shape."""
+    def blocks(self, targets: Targets) -> Blocks:
+        """Blocks of neighbours among targets."""
         from ecs_fluid.kernels.biot_savart.blocks import grid_blocks, point_blocks
 
-        return grid_blocks(points) if points else point_blocks(targets)
+        return grid_blocks(targets.points) if targets.points else point_blocks(targets.x)
 
-    def share(
-        self,
-        work: str,
-        targets: Array,
-        u: Array,
-        du: Array | None,
-        sources: int,
-        evaluate: Evaluate,
-        blocks: Blocks | None = None,
-        tree: Tree | None = None,
-        **walk: Any,
-    ) -> None:
-        """Fill u (m, 3) and, unless None, du (m, 3, 3) by `evaluate`, each process some of the targets.
+    def part(
+        self, work: str, targets: Targets, sources: int, tree: Tree | None = None, **walk: Any
+    ) -> Targets:
+        """The targets that this process is to fill, of a sum that the processes share out; then call `join`.
+
+        The value at a target must depend on nothing but the target's block.
 
         Args:
             work: name of the kind of sum; how much of it each process gets follows from the times before.
-            targets: positions (m, 3) m, the same on all processes.
+            targets: the same on all processes; blocks stay together.
             sources: number of vortons that are summed.
-            evaluate: its value at a target must depend on nothing but the target's block.
-            blocks: blocks of targets that stay together.
-            tree, walk: the tree that `evaluate` walks, and how its nodes are opened, see `tree.velocity`.
+            tree, walk: the tree that will be walked, and how its nodes are opened, see `tree.velocity`.
         """
-        evaluate(targets, u, du, blocks)
+        return targets
 
-    def split(self, work: str, targets: Array, sources: int) -> Split | None:
-        """What shares out the pieces of a fast multipole sum, see `share`; None: all are this process's."""
+    def join(self, targets: Targets, part: Targets, pairs: int) -> None:
+        """Bring the parts together, of which this process summed that many pairs of target and vorton."""
+
+    def split(self, work: str, targets: Targets, sources: int) -> Split | None:
+        """What shares out the pieces of a fast multipole sum, see `part`; None: all are this process's."""
         return None
 
     def exchanged(
@@ -232,19 +247,19 @@ class OneProcess:
         start, order = partition(x, *grid)
         return start, order, gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)
 
-    def tree(self, sources: Sources, sigma: Array) -> Tree:
-        """The influence tree over sorted vortons with core radii `sigma` (n,) m."""
+    def tree(self, sources: Sources) -> Tree:
+        """The influence tree over sorted vortons."""
         from ecs_fluid.kernels.biot_savart import tree_build
 
         s = sources
-        return tree_build.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, sigma)
+        return tree_build.build(s.origin, s.spacing, s.cells, s.start, s.x, s.alpha, s.sigma)
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
         """Positions (n, 3) m of the sorted vortons as targets; `to_rows` takes what is summed there."""
         return np.ascontiguousarray(sources.x.T)
 
-    def to_rows(self, order: Array, populations: Sequence[Population], u: Array, du: Array | None) -> None:
-        """Give velocities (n, 3) and gradients (n, 3, 3) at the sorted vortons to the rows of this process.
+    def to_rows(self, order: Array, populations: Sequence[Population], vortons: Targets) -> None:
+        """Give what was found at the sorted vortons to the rows of this process.
 
         Sorted vorton k is row order[k] of the populations laid end to end.
         """
@@ -254,7 +269,7 @@ class OneProcess:
         for entity, velocity, gradient in populations:
             start, stop, total = self.placed(entity)
             rows = place[first + start : first + stop]
-            np.take(u, rows, axis=0, out=velocity)
-            if du is not None:
-                np.take(du, rows, axis=0, out=gradient)
+            np.take(vortons.u, rows, axis=0, out=velocity)
+            if vortons.du is not None:
+                np.take(vortons.du, rows, axis=0, out=gradient)
             first += total

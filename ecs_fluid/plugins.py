@@ -91,13 +91,21 @@ def kind_of(table: Any, place: str, base: type[T], known: Mapping[str, type[T]],
     name = table["kind"]
     if not isinstance(name, str):
         raise RecipeError(f"{place}: kind = {shown(name)} is not known; {nearest('', short)}")
+    return class_named(name, place, base, known, allow_code)
+
+
+def class_named(
+    name: str, place: str, base: type[T], known: Mapping[str, type[T]], allow_code: bool, key: str = "kind"
+) -> type[T]:
+    """The same for a name alone, which stands there as the value of `key`."""
     if ":" not in name:
         if name in known:
             return known[name]
+        short = {key for key in known if ":" not in key}
         points = {point.name: point for point in entry_points(group=group_of(base))}
         if name not in points:
             raise RecipeError(
-                f"{place}: kind = {shown(name)} is not known; {nearest(name[:60], short | set(points))}"
+                f"{place}: {key} = {shown(name)} is not known; {nearest(name[:60], short | set(points))}"
             )
         return imported(f"{points[name].module}:{points[name].attr}", place, base)
     module, _, attribute = name.partition(":")
@@ -108,7 +116,7 @@ def kind_of(table: Any, place: str, base: type[T], known: Mapping[str, type[T]],
     if isinstance(loaded, type) and issubclass(loaded, base):
         return loaded
     raise RecipeError(
-        f"{place}: kind = {shown(name)} would run code of yours; allow it with --allow-code on the "
+        f"{place}: {key} = {shown(name)} would run code of yours; allow it with --allow-code on the "
         "command line or allow_code=True in Python"
     )
 

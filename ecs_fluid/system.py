@@ -161,8 +161,7 @@ class System(esper.Processor):
                     )
             setattr(cls, listed, others)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("System") or "System").lower()
-        cls.Parameters = _parameters(cls)
-        cls.Parameters.written_in = cls
+        cls.Parameters = parameter_model(cls, System)
         System.registry[cls.path()] = cls
 
     @classmethod
@@ -171,9 +170,7 @@ class System(esper.Processor):
         return import_path(cls)
 
     def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(type(self).Parameters, parameters, type(self).__name__)
-        for name in type(self).Parameters.model_fields:
-            setattr(self, name, getattr(self.parameters, name))
+        self._take(parameters)
         self._implied = False
         self._world: weakref.ref[World] | None = None
         self.watching = False
@@ -184,11 +181,28 @@ class System(esper.Processor):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A parameter stays checked, and goes into checkpoints, when it is changed later on."""
-        if name in type(self).Parameters.model_fields and "_world" in vars(self):
+        if "_world" in vars(self) and name in type(self.parameters).model_fields:
             values = {**dict(self.parameters), name: value}
-            self.parameters = validated(type(self).Parameters, values, type(self).__name__)
-            value = getattr(self.parameters, name)
-        object.__setattr__(self, name, value)
+            known = self.parameters_for(values, type(self).__name__).model_fields
+            self._take({key: values[key] for key in values if key in known})
+        else:
+            object.__setattr__(self, name, value)
+
+    def _take(self, values: dict[str, Any]) -> None:
+        """Check the parameters, and make them attributes."""
+        place = type(self).__name__
+        self.parameters = validated(self.parameters_for(values, place), values, place)
+        for name, value in self.parameters:
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def parameters_for(cls, values: Any, place: str) -> type[Settings]:
+        """The model of the parameters, which may depend on some of their values; `place` is for messages."""
+        return cls.Parameters
+
+    @classmethod
+    def load_code(cls, values: Any, place: str) -> None:
+        """Import what these parameters name by ``module:Class``; called where code of the user's may run."""
 
     @classmethod
     def summary(cls) -> str:
@@ -289,17 +303,18 @@ class System(esper.Processor):
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in chosen.items())})"
 
 
-def _parameters(cls: type[System]) -> type[Settings]:
-    """Parameter model of a system: its annotated attributes, plus those of its bases."""
+def parameter_model(cls: Any, root: type) -> type[Settings]:
+    """Parameter model of a kind of `root`: its annotated attributes, plus those of its bases."""
     own = [
         name
         for name, text in inspect.get_annotations(cls).items()
         if not name.startswith("_") and "ClassVar" not in str(text) and name not in DECLARATIONS
     ]
     for name in own:
-        if hasattr(System, name) or name == "parameters":
+        if hasattr(root, name) or name == "parameters":
             raise ScheduleError(
-                f"{cls.__name__} calls a parameter {name!r}, which every system has already; rename it"
+                f"{cls.__name__} calls a parameter {name!r}, which every {root.__name__.lower()} has "
+                "already; rename it"
             )
     hints = get_type_hints(cls, include_extras=True) if own else {}
     fields: dict[str, Any] = {}
@@ -308,11 +323,13 @@ def _parameters(cls: type[System]) -> type[Settings]:
         fields[name] = (hints[name], default)
         if isinstance(default, FieldInfo):
             delattr(cls, name)
-    base = next((b.Parameters for b in cls.__mro__[1:] if issubclass(b, System)), Settings)
+    base: type[Settings] = next((b.Parameters for b in cls.__mro__[1:] if issubclass(b, root)), Settings)
     for name, inherited in base.model_fields.items():
         if name in cls.__dict__ and name not in own:
             # A new default alone keeps the range and the description that the parent declared.
             limits: Any = inherited.metadata
             number: Any = Annotated[(inherited.annotation, *limits)] if limits else inherited.annotation
             fields[name] = (number, FieldInfo(default=cls.__dict__[name], description=inherited.description))
-    return create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)
+    model = create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)
+    model.written_in = cls
+    return model

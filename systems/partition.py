@@ -28,12 +28,12 @@ MOST_ADVISED_CELLS = 2**24
 VORTONS = Position, Strength, CoreRadius
 
 
-class Needs(NamedTuple):
-    """What a solver needs of the field grid."""
+class GridNeeds(NamedTuple):
+    """What a velocity solver needs of the field grid."""
 
-    padding: float
+    padding: float = 0.0
     """core radii around the vortons"""
-    per_core: float
+    per_core: float = PER_CORE
     """cells per core radius, where the partition leaves it open"""
 
 
@@ -96,7 +96,7 @@ class PartitionSystem(System):
             for system in self.world.systems
         )
 
-    def present(self, needs: Needs | None = None) -> tuple[Sources, Grid]:
+    def present(self, needs: GridNeeds | None = None) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
 
         The world's own Sources and Grid stay those of the last stage, to which its fields belong. With
@@ -149,7 +149,7 @@ class PartitionSystem(System):
         sources: Sources,
         grid: Grid,
         name: str,
-        needs: Needs | None = None,
+        needs: GridNeeds | None = None,
         divisible: Callable[[], bool] | None = None,
     ) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
@@ -193,15 +193,13 @@ class PartitionSystem(System):
             mean *= int(processes.summed(np.array(units))) / 2.0**32 / count
         return Cloud(low, high, across, widest, mean, count)
 
-    def _needs(self) -> Needs:
+    def _needs(self) -> GridNeeds:
         """The most that the systems need; asked each time, for parameters may change between two ticks."""
-        systems = self.world.systems
-        return Needs(
-            max((getattr(system, "grid_padding", 0.0) for system in systems), default=0.0),
-            max((getattr(system, "grid_fineness", PER_CORE) for system in systems), default=PER_CORE),
-        )
+        needs = [getattr(system, "grid_needs", GridNeeds()) for system in self.world.systems]
+        padding, per_core = zip(*needs, strict=True)
+        return GridNeeds(max(padding), max(per_core))
 
-    def _enclose(self, grid: Grid, needs: Needs, cloud: Cloud) -> None:
+    def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 

@@ -112,7 +112,8 @@ class FluidTable(FluidOptions):
         name = str(info.field_name)
         if name == "diffusion" and "viscosity" in value:
             raise ValueError("the viscosity belongs to [fluid] itself")
-        validated(FLUID[name].Parameters, value, f"[fluid] {name}")
+        place = f"[fluid] {name}"
+        validated(FLUID[name].parameters_for(value, place), value, place)
         return value
 
     def constants(self) -> dict[str, Any]:
@@ -194,6 +195,8 @@ class WorldRecipe(Settings):
                 else entity_recipe(item, f"{place}: [[entity]] {number}", allow_code)
                 for number, item in enumerate(_list(full, "entity", place), start=1)
             ]
+            if allow_code:
+                _load_code(full, place)
             for number, item in enumerate(_list(full, "system", place), start=1):
                 _system_of(item, f"{place}: [[system]] {number}", allow_code)
         names: set[str] = {"fluid"}
@@ -315,6 +318,14 @@ def _merged(under: dict[str, Any], over: dict[str, Any], place: str) -> dict[str
     return result
 
 
+def _load_code(tables: dict[str, Any], place: str) -> None:
+    """Import what parameters in [fluid] name by ``module:Class``."""
+    fluid = tables.get("fluid")
+    for key, kind in FLUID.items():
+        if isinstance(fluid, dict) and key in fluid:
+            kind.load_code(fluid[key], f"{place}: [fluid] {key}")
+
+
 def _named_systems() -> dict[str, type[System]]:
     """Systems that a [[system]] table can name, by kind: not those of [fluid] and of emitters."""
     return {
@@ -327,7 +338,10 @@ def _named_systems() -> dict[str, type[System]]:
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     """Class of a [[system]] table; its parameters are checked."""
     kind = kind_of(item, place, System, _named_systems(), allow_code)
-    validated(kind.Parameters, without_kind(item), f"{place} {shown(item['kind'])}")
+    place, parameters = f"{place} {shown(item['kind'])}", without_kind(item)
+    if allow_code:
+        kind.load_code(parameters, place)
+    validated(kind.parameters_for(parameters, place), parameters, place)
     return kind
 
 

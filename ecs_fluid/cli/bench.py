@@ -12,6 +12,7 @@ from ecs_fluid.cli import app, err, out, use_threads
 from ecs_fluid.cli.run import Threads
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
+from ecs_fluid.plugins import searching
 
 bench = App(name="bench", help="Measure the speed and the errors of solvers on this machine.")
 app.command(bench)
@@ -23,6 +24,9 @@ def velocity(
     sizes: Annotated[tuple[int, ...], Parameter(help="numbers of vortons")] = (1000, 4000, 16000, 64000),
     tolerance: Annotated[float, Parameter(help="relative RMS error that fmm, tree and auto keep")] = 1e-3,
     precision: Literal["single", "double"] = "single",
+    solver: Annotated[
+        tuple[str, ...], Parameter(help="a solver of yours for the table, module:Class in this folder")
+    ] = (),
     calibrate: Annotated[bool, Parameter(help="measure what `auto` chooses by, and keep it")] = True,
     threads: Threads = None,
 ) -> None:
@@ -38,7 +42,10 @@ def velocity(
     if not 1e-9 <= tolerance <= 1.0:
         raise FluidError(f"--tolerance {tolerance:g}: 1e-9 to 1 is allowed")
     from ecs_fluid.systems.velocity import solver_bench, solver_times
+    from ecs_fluid.systems.velocity.solver import solver_class
 
+    with searching(Path.cwd()):
+        names = tuple(solver_class(name, allow_code=True).name for name in solver)
     if calibrate:
         times = solver_bench.calibrate(precision, lambda text: err.print(text, markup=False))
         path = _store(precision, times)
@@ -53,7 +60,7 @@ def velocity(
         f"{'u RMS':>8s} {'u worst':>8s} {'du RMS':>8s}",
         markup=False,
     )
-    for row in solver_bench.table(sizes, tolerance, precision):
+    for row in solver_bench.table(sizes, tolerance, precision, names):
         spent = f"{1e3 * row.seconds:9.2f}" if row.seconds < solver_times.NEVER else f"{'missed':>9s}"
         out.print(
             f"{row.vortons:9d} {row.solver:8s} {row.setting:16s} {spent} "

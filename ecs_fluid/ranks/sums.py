@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.biot_savart.blocks import POINTS, block_boxes
+from ecs_fluid.kernels.biot_savart.blocks import POINTS
+from ecs_fluid.one_process import Targets
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm, Route
 from ecs_fluid.ranks.divided_vortons import DividedVortons
@@ -32,86 +33,71 @@ class RowHolders(NamedTuple):
     """takes rows (r,), velocities (r, 3) and gradients (r, 3, 3) of rows that this rank holds"""
 
 
-Fetch = Callable[[Array, Array], None]
-"""Gets what the sums read for blocks of targets between these low and high corners (b, 3); collective."""
+class SharedSum:
+    """A sum at targets of which each rank takes some.
 
-
-def on_all(
-    comm: Comm,
-    machine: Machine,
-    balance: Balance,
-    targets: Array,
-    u: Array,
-    du: Array | None,
-    blocks: tuple[Array, Array] | None,
-    evaluate: Any,
-    holders: RowHolders | None = None,
-    fetch: Fetch | None = None,
-) -> None:
-    """Fill u (m, 3) and, unless None, du (m, 3, 3) at targets (m, 3), which are the same on all ranks.
-
-    Each rank calls `evaluate` (targets, u, du, blocks) for a run of the blocks, as long as the times of
-    former calls say. Then all get what the others found; where `u` is shared memory (`Machine.array`), the
-    leader writes it. With `holders` each rank gets its rows alone, by `holders.store`; u, du are not filled.
-    A target's value must depend on nothing but its block.
+    Args:
+        holders: the results that a rank needs are those of its rows, and none of the others; None: all.
+        rows: of this rank's targets, for `holders`.
     """
-    starts = np.append(np.arange(0, len(targets), BLOCK), len(targets)) if blocks is None else blocks[1]
-    edges = starts[balance.pieces(len(starts) - 1)]
-    first, last = int(edges[comm.rank]), int(edges[comm.rank + 1])
-    own = None
-    if blocks is None:
-        some = targets[first:last]
-    else:
-        some = np.ascontiguousarray(targets[blocks[0][first:last]])
-        own = np.arange(last - first, dtype=np.int64), starts[(starts >= first) & (starts <= last)] - first
-    if fetch is not None:
-        fetch(*block_boxes(some, starts[(starts >= first) & (starts <= last)] - first))
-    begun = time.perf_counter()
-    velocity = np.empty_like(some)
-    gradient = None if du is None else np.empty((len(some), 3, 3), du.dtype)
-    pairs = evaluate(some, velocity, gradient, own) if len(some) else 0
-    balance.took(time.perf_counter() - begun, pairs)
-    if holders is not None:
-        rows = holders.row[first:last] if blocks is None else holders.row[blocks[0][first:last]]
-        _send_home(comm, holders, rows, velocity, gradient)
-        return
-    every: Any = slice(None) if blocks is None else blocks[0]
-    counts = np.diff(edges).tolist()
-    if machine.shares(u):
-        whole = machine.gathered(velocity, counts, "velocity")
-        if whole is not None:
-            u[every] = whole
-        machine.barrier()
-    else:
-        u[every] = comm.gather_rows(velocity, counts, "velocity")
-    if du is not None and gradient is not None:
-        du[every] = comm.gather_rows(gradient, counts, "velocity")
 
+    def __init__(
+        self, comm: Comm, balance: Balance, part: Targets, holders: RowHolders | None, rows: Array
+    ) -> None:
+        self.part = part
+        self._comm, self._balance, self._holders, self._rows = comm, balance, holders, rows
+        self._counts: list[int] = []
+        self._begun = 0.0
 
-def at_vortons(
-    comm: Comm,
-    balance: Balance,
-    vortons: DividedVortons,
-    gradient: bool,
-    evaluate: Any,
-    holders: RowHolders,
-    fetch: Fetch,
-) -> None:
-    """Sums at all vortons, of which each machine has its part; the results go where `holders` says.
+    @classmethod
+    def of_all(cls, comm: Comm, balance: Balance, targets: Targets, holders: RowHolders | None) -> SharedSum:
+        """At targets that are the same on all ranks, by blocks; as many as the times of former sums say."""
+        blocks, m = targets.blocks, len(targets.x)
+        starts = np.append(np.arange(0, m, BLOCK), m) if blocks is None else blocks[1]
+        edges = starts[balance.pieces(len(starts) - 1)]
+        first, last = int(edges[comm.rank]), int(edges[comm.rank + 1])
+        if blocks is None:
+            rows, part = np.arange(first, last), Targets.at(targets.x[first:last], targets.du is not None)
+        else:
+            rows = blocks[0][first:last]
+            part = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
+            own = starts[(starts >= first) & (starts <= last)] - first
+            part.blocks = np.arange(last - first, dtype=np.int64), own
+        found = cls(comm, balance, part, holders, rows if holders is None else holders.row[rows])
+        found._counts = np.diff(edges).tolist()
+        return found
 
-    Bits are those of `on_all` with the blocks of `point_blocks`.
-    """
-    blocks = -(-vortons.total // POINTS)
-    targets, rows = vortons.targets(balance.pieces(blocks))
-    starts = np.append(np.arange(0, len(targets), POINTS), len(targets))
-    fetch(*block_boxes(targets, starts))
-    begun = time.perf_counter()
-    velocity = np.empty_like(targets)
-    jacobian = np.empty((len(targets), 3, 3), targets.dtype) if gradient else None
-    own = np.arange(len(targets), dtype=np.int64), starts
-    pairs = evaluate(targets, velocity, jacobian, own) if len(targets) else 0
-    balance.took(time.perf_counter() - begun, pairs)
-    _send_home(comm, holders, rows, velocity, jacobian)
+    @classmethod
+    def of_divided(
+        cls, comm: Comm, balance: Balance, vortons: DividedVortons, gradient: bool, holders: RowHolders
+    ) -> SharedSum:
+        """At all vortons, of which each machine has its part; the blocks are those of `point_blocks`."""
+        x, rows = vortons.targets(balance.pieces(-(-vortons.total // POINTS)))
+        part = Targets.at(x, gradient)
+        part.blocks = np.arange(len(x), dtype=np.int64), np.append(np.arange(0, len(x), POINTS), len(x))
+        return cls(comm, balance, part, holders, rows)
+
+    def begin(self) -> None:
+        """From now on time goes to the sum."""
+        self._begun = time.perf_counter()
+
+    def join(self, machine: Machine, targets: Targets, pairs: int) -> None:
+        """All get what the others found; where u is shared memory (`Machine.array`), the leader writes it."""
+        comm, part = self._comm, self.part
+        self._balance.took(time.perf_counter() - self._begun, pairs)
+        if self._holders is not None:
+            _send_home(comm, self._holders, self._rows, part.u, part.du)
+            return
+        every: Any = slice(None) if targets.blocks is None else targets.blocks[0]
+        if machine.shares(targets.u):
+            whole = machine.gathered(part.u, self._counts, "velocity")
+            if whole is not None:
+                targets.u[every] = whole
+            machine.barrier()
+        else:
+            targets.u[every] = comm.gather_rows(part.u, self._counts, "velocity")
+        if targets.du is not None and part.du is not None:
+            targets.du[every] = comm.gather_rows(part.du, self._counts, "velocity")
 
 
 def _send_home(comm: Comm, holders: RowHolders, rows: Array, velocity: Array, gradient: Array | None) -> None:

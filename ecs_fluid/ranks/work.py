@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Sources
 from ecs_fluid.kernels.biot_savart import tree_build
 from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
-from ecs_fluid.one_process import Evaluate, OneProcess, Population
+from ecs_fluid.one_process import OneProcess, Population, Targets
 from ecs_fluid.ranks import neighbour_exchange, sums
 from ecs_fluid.ranks.balance import Balance
 from ecs_fluid.ranks.comm import Comm
@@ -58,6 +58,8 @@ class SharedWork(OneProcess):
         self._at_vortons: VortonTargets | None = None
         self._sent = False
         """Whether results of the last sum at the vortons are with the rows already"""
+        self._shared: sums.SharedSum | None = None
+        """The sum under way, if it is shared out"""
 
     # ------------------------------------------------------------------ rows
 
@@ -120,12 +122,11 @@ class SharedWork(OneProcess):
             whole.append(np.concatenate(every) if every else column)
         return whole
 
-    def at_rows(self, entity: Entity, x: Array, u: Array, fill: Callable[[Array, Array], None]) -> None:
+    def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
-        every = self.comm.gather_rows(x, self.counts(entity.name))
-        found = np.empty_like(every)
-        fill(every, found)
-        u[...] = found[self.own(entity.name)]
+        every = Targets.at(self.comm.gather_rows(rows.x, self.counts(entity.name)), gradient=False)
+        fill(every)
+        rows.u[...] = every.u[self.own(entity.name)]
 
     def once(self, name: str, make: Callable[[], Sequence[Array]]) -> Sequence[Array]:
         """Arrays in shared memory, which the first rank of each machine makes."""
@@ -139,60 +140,58 @@ class SharedWork(OneProcess):
             return self.machine.array(name, shape, dtype)
         return super().result(name, former, shape, dtype)
 
-    def blocks(self, targets: Array, points: tuple[int, ...] | None) -> Blocks:
+    def blocks(self, targets: Targets) -> Blocks:
         """Many targets are grouped once for each machine; vortons in parts have blocks of their own."""
         at = self._at_vortons
-        if at is not None and targets is at.x and at.divided is not None:
+        if targets.place == "vortons" and at is not None and at.divided is not None:
             return np.empty(0, np.int64), np.zeros(1, np.int64)
-        if len(targets) < SHARED_BLOCKS:
-            return super().blocks(targets, points)
-        alone = super().blocks
-        order, starts = self.machine.once("blocks", lambda: alone(targets, points))
+        if len(targets.x) < SHARED_BLOCKS:
+            return super().blocks(targets)
+        order, starts = self.machine.once("blocks", lambda: super(SharedWork, self).blocks(targets))
         return order, starts
 
-    def share(
-        self,
-        work: str,
-        targets: Array,
-        u: Array,
-        du: Array | None,
-        sources: int,
-        evaluate: Evaluate,
-        blocks: Blocks | None = None,
-        tree: tree_build.Tree | None = None,
-        **walk: Any,
-    ) -> None:
-        """Like that of one process; results at the vortons go to the ranks that hold their rows."""
-        at = self._at_vortons if self._at_vortons is not None and targets is self._at_vortons.x else None
-        fetch: sums.Fetch | None = None
-        if tree is not None and self._divided is not None and self._divided.grown is tree:
-            fetch = partial(self._divided.fetch, **walk)
-        if at is not None:
-            self._sent = at.divided is not None or self._many(targets, sources)
-        if at is not None and at.divided is not None and fetch is not None:
-            balance = self.balance(f"{work}, at vortons")
-            sums.at_vortons(self.comm, balance, at.divided, du is not None, evaluate, at.holders, fetch)
+    def part(
+        self, work: str, targets: Targets, sources: int, tree: tree_build.Tree | None = None, **walk: Any
+    ) -> Targets:
+        """Blocks of the targets, for which what their walks read is fetched; all of a short sum."""
+        at = self._at_vortons if targets.place == "vortons" else None
+        parts = (
+            self._divided if self._divided is not None and self._divided.grown is tree is not None else None
+        )
+        self._shared = None
+        if at is not None and at.divided is not None:
+            how = self.balance(f"{work}, at vortons"), at.divided, targets.du is not None, at.holders
+            self._shared = sums.SharedSum.of_divided(self.comm, *how)
         elif self._many(targets, sources):
             balance = self.balance(f"{work}, at {'points' if at is None else 'vortons'}")
             holders = None if at is None else at.holders
-            where = self.comm, self.machine, balance
-            sums.on_all(*where, targets, u, du, blocks, evaluate, holders, fetch)
-        else:
-            if fetch is not None and blocks is not None:
-                fetch(*block_boxes(targets[blocks[0]], blocks[1]))
-            evaluate(targets, u, du, blocks)
+            self._shared = sums.SharedSum.of_all(self.comm, balance, targets, holders)
+        if at is not None:
+            self._sent = self._shared is not None
+        part = targets if self._shared is None else self._shared.part
+        if parts is not None and part.blocks is not None:
+            parts.fetch(*block_boxes(part.x[part.blocks[0]], part.blocks[1]), **walk)
+        if self._shared is not None:
+            self._shared.begin()
+        return part
 
-    def _many(self, targets: Array, sources: int) -> bool:
+    def join(self, targets: Targets, part: Targets, pairs: int) -> None:
+        """Results at the vortons go to the ranks that hold their rows, others to all."""
+        if self._shared is not None:
+            self._shared.join(self.machine, targets, pairs)
+            self._shared = None
+
+    def _many(self, targets: Targets, sources: int) -> bool:
         """Whether a sum is long enough to be shared out."""
-        return len(targets) * sources >= SHARED_PAIRS
+        return len(targets.x) * sources >= SHARED_PAIRS
 
     def balance(self, work: str) -> Balance:
         """How that work is shared out at present."""
         return self._balances.setdefault(work, Balance(self.comm))
 
-    def split(self, work: str, targets: Array, sources: int) -> sums.SharedPieces | None:
+    def split(self, work: str, targets: Targets, sources: int) -> sums.SharedPieces | None:
         """What shares out the pieces of a fast multipole sum that is long enough."""
-        at = self._at_vortons is not None and targets is self._at_vortons.x
+        at = targets.place == "vortons"
         self._sent = self._sent and not at
         if not self._many(targets, sources):
             return None
@@ -228,15 +227,12 @@ class SharedWork(OneProcess):
         alone = super().sorted_vortons
         return self.machine.once(name, lambda: alone(name, entities, (x, alpha, sigma), grid))
 
-    def tree(self, sources: Sources, sigma: Array) -> tree_build.Tree:
+    def tree(self, sources: Sources) -> tree_build.Tree:
         """Its nodes lie in shared memory; of sources in parts each machine has its own nodes."""
-        if self._divided is not None and sources.x is self._divided.x and sigma is sources.sigma:
+        if self._divided is not None and sources.x is self._divided.x:
             return self._divided.tree
-        name = "tree" if sigma is sources.sigma else "widened tree"
-        nodes = self.machine.once(
-            name, lambda: super(SharedWork, self).tree(sources, sigma)[: tree_build.NODES]
-        )
-        return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sigma])
+        nodes = self.machine.once("tree", lambda: super(SharedWork, self).tree(sources)[: tree_build.NODES])
+        return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sources.sigma])
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
         """In shared memory; where machines have parts of the vortons, an array that nobody fills."""
@@ -250,10 +246,10 @@ class SharedWork(OneProcess):
         self._at_vortons, self._sent = VortonTargets(x, holders, parts), False
         return x
 
-    def to_rows(self, order: Array, populations: Sequence[Population], u: Array, du: Array | None) -> None:
-        """Nothing is left to do where `share` sent each rank what belongs to its rows."""
+    def to_rows(self, order: Array, populations: Sequence[Population], vortons: Targets) -> None:
+        """Nothing is left to do where `join` sent each rank what belongs to its rows."""
         if not self._sent:
-            super().to_rows(order, populations, u, du)
+            super().to_rows(order, populations, vortons)
         self._at_vortons = None
 
     def _row_holders(self, row: Array, names: list[str], store: Any) -> sums.RowHolders:

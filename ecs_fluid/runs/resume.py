@@ -88,6 +88,8 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
                 f"{path} needs the system {item['class']!r}, which is not loaded; import its module first "
                 f"({nearest(item['class'], System.registry)})"
             )
+        if allow_code:
+            system.load_code(item["parameters"], str(path))
         systems.append(system(**item["parameters"]))
     names: set[str] = set()
     for item in meta["entities"]:

@@ -13,8 +13,9 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SolverTimes, Strength, Velocity, VelocityGradient
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.velocity.auto import relative_error
+from ecs_fluid.systems.velocity.solver import solver_class, solver_names
 from ecs_fluid.systems.velocity.solver_times import NEVER, SHAPE, SIZES, SOLVERS, TOLERANCES
-from ecs_fluid.systems.velocity.summation import ON_GRID, relative_error
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import Precision, World
 
@@ -73,7 +74,7 @@ def measure(n: int, solver: str, precision: Precision, gradient: bool, tolerance
                 return found
         assert found is not None
         return found._replace(seconds=NEVER)
-    if solver in ON_GRID:
+    if solver_class(solver).on_grid:
         return measure_with(n, precision, gradient, {"solver": solver})
     setting = f"tolerance {tolerance:.0e}" if solver in ("fmm", "auto") else ""
     found = measure_with(n, precision, gradient, {"solver": solver, "tolerance": tolerance}, setting=setting)
@@ -105,11 +106,12 @@ def calibrate(precision: Precision, say: Callable[[str], None]) -> Array:
     return seconds
 
 
-def table(sizes: tuple[int, ...], tolerance: float, precision: Precision) -> Iterator[Measured]:
-    """Every solver at every size, velocity and gradient."""
-    for n in sizes:
-        for solver in (*SOLVERS, *ON_GRID, "auto"):
-            yield measure(n, solver, precision, True, tolerance)
+def table(
+    sizes: tuple[int, ...], tolerance: float, precision: Precision, more: tuple[str, ...] = ()
+) -> Iterator[Measured]:
+    """Every solver that ships, that an installed package offers or that is named, at every size."""
+    for n, solver in itertools.product(sizes, solver_names(more)):
+        yield measure(n, solver, precision, True, tolerance)
 
 
 def measure_with(

@@ -12,10 +12,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.components import SolverTimes
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
 
 SOLVERS = ("direct", "tree", "fmm")
 SIZES = (1000, 2000, 4000, 8000, 16000, 32000, 64000)
@@ -49,6 +54,12 @@ def stored(precision: str) -> Array:
         if table.shape == SHAPE and (table > 0.0).all():
             return table
     raise FileNotFoundError(SHIPPED)
+
+
+def keep_times(world: World) -> None:
+    """Make the times by which ``auto`` chooses part of the world's state, unless they are."""
+    if SolverTimes not in world.fluid:
+        world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
 
 
 def fastest_first(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -24,20 +24,20 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning
-from ecs_fluid.system import System
-from ecs_fluid.systems.partition import PER_CORE, Needs, PartitionSystem
-from ecs_fluid.systems.velocity.solver_times import stored
-from ecs_fluid.systems.velocity.summation import MEASURED_EVERY, ON_GRID, SOLVERS, How, Summation
-from ecs_fluid.systems.velocity.vector_potential_grid import CLEARANCE
-from ecs_fluid.validation_errors import nearest
+from ecs_fluid.one_process import Targets
+from ecs_fluid.system import Settings, System
+from ecs_fluid.systems.partition import GridNeeds, PartitionSystem
+from ecs_fluid.systems.velocity.auto import AutoSolver
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.fmm import FmmSolver
+from ecs_fluid.systems.velocity.hybrid import HybridSolver
+from ecs_fluid.systems.velocity.poisson import PoissonSolver
+from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
+from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.world import World
 
-HYBRID_PER_CORE = 3.0
-"""Field cells per core radius of the hybrid: with 2, vortons jerk half as much again as by direct sums."""
-
-LEAST_PER_CORE, THIN = 1.5, 0.01
-"""Cells per core radius below which solvers on the grid warn (docs/stability.md has their errors), and the
-part of the vortons, the thinnest, that may have fewer."""
+SOLVERS = (DirectSolver, TreeSolver, FmmSolver, PoissonSolver, HybridSolver, AutoSolver)
+"""Solvers that ship."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -59,7 +59,7 @@ class VelocitySystem(System):
     interpolation of velocity and of its central-difference gradient, as in the articles). Everything else
     that moves interpolates the grid or asks the solver (`tracers`).
 
-    Solvers:
+    Solvers (docs/velocity.md has their errors and times):
 
     * direct: all pairs.
     * tree: clusters of vortons that are far enough act as one. `opening` "angle" takes a cluster of radius b
@@ -75,6 +75,7 @@ class VelocitySystem(System):
       (articles, parts 19 and 20), which acts like unbounded space. In a flat world `auto` takes the place of
       both.
     * auto: direct, tree or fmm, whichever is expected to be fastest, with `tolerance` kept on a sample.
+    * one of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
     circulation, so that a vorton next to a grid point does not kick itself (articles, part 12; 2 is as
@@ -88,7 +89,7 @@ class VelocitySystem(System):
     phase = "rates"
     distribution = "ranks"
 
-    solver: Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"] = "direct"
+    solver: SolverName = "direct"
     """how the sum is taken"""
     tolerance: float = Field(default=1e-3, ge=1e-9, le=1)
     """fmm, auto: largest RMS error relative to the RMS velocity, 1"""
@@ -120,52 +121,45 @@ class VelocitySystem(System):
     def __post_init__(self) -> None:
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes)  # type: ignore[assignment]
-        self._coarse: set[str] = set()
+        self._warned_of: set[str] = set()
+
+    @classmethod
+    def parameters_for(cls, values: Any, place: str) -> type[Settings]:
+        """The parameters of the solver are among those of the system."""
+        name = values.get("solver") if isinstance(values, dict) else None
+        own = solver_class(name, place).Parameters if isinstance(name, str) else Settings
+        return model_with(cls.Parameters, own)
+
+    @classmethod
+    def load_code(cls, values: Any, place: str) -> None:
+        """The solver may be a class in a module of the user's."""
+        if isinstance(values, dict) and isinstance(values.get("solver"), str):
+            solver_class(values["solver"], place, allow_code=True)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A solver set later on has its state with it, as if it had been there from the start."""
         super().__setattr__(name, value)
         if name == "solver" and self.__dict__.get("_world") is not None:
-            self._keep_times(self.world)
-
-    def _keep_times(self, world: World) -> None:
-        """What a choice of solvers goes by belongs to the state."""
-        if self.solver in ("auto", *ON_GRID) and SolverTimes not in world.fluid:
-            world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
+            self._made(self.solver).added(self.world)
 
     def added(self, world: World) -> None:
         """The sums run over sorted vortons, and records measure them."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
         world.require(PartitionSystem)
-        self._keep_times(world)
+        self._made(self.solver).added(world)
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
 
     @property
-    def grid_padding(self) -> float:
-        """Core radii that the field grid must leave around the vortons, whose vorticity is spread on it."""
-        return self._needs(self.solver).padding
-
-    @property
-    def grid_fineness(self) -> float:
-        """Cells of the field grid per core radius, where the partition leaves it open."""
-        return self._needs(self.solver).per_core
-
-    def _needs(self, solver: str) -> Needs:
-        """What a solver needs of the field grid."""
-        spread = solver == "hybrid" or (solver == "poisson" and self.boundary == "open")
-        return Needs(CLEARANCE if spread else 0.0, HYBRID_PER_CORE if solver == "hybrid" else PER_CORE)
+    def grid_needs(self) -> GridNeeds:
+        """What the solver needs of the field grid."""
+        return self._made(self.solver).grid_needs()
 
     @property
     def needs_all_sources(self) -> bool:
         """Whether sums look at more of the Sources than trees of parts hold."""
-        return self.solver != "tree" or self.mollify > 0.0
-
-    @property
-    def _on_grid(self) -> bool:
-        """Whether Poisson's equation is solved on the field grid."""
-        return self.solver in ON_GRID and not self.field(Grid).flat.any()
+        return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
 
     # ------------------------------------------------------------------ the tick
 
@@ -173,8 +167,30 @@ class VelocitySystem(System):
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
         if self.gradient != (VelocityGradient in self.writes):
             raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
-        sources = self.field(Sources)
-        summation = self._summation(sources, self.field(Grid), within_tick=True)
+        sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
+        vortons, others = self._populations()
+        solver = self._fitting(self._made(self.solver), sources, grid)
+        if solver.on_grid:
+            self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
+        solver.prepare(sources, grid)
+        from_grid = self.at == "grid" or solver.on_grid
+        if from_grid or (others and self.tracers == "grid"):
+            self._fill_grid(solver, sources, grid)
+        if from_grid:
+            self._vortons_from_grid(sources, vortons, solver.on_grid)
+        else:
+            populations = [(entity, u, du) for entity, _, u, du in vortons]
+            targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
+            solver.fill(targets)
+            processes.to_rows(sources.order, populations, targets)
+        for entity, x, u in others:
+            if self.tracers == "grid":
+                self._from_grid(x, u, self.interpolation == "cubic")
+            else:
+                processes.at_rows(entity, Targets(x, u), solver.fill)
+
+    def _populations(self) -> tuple[list[Table], list[tuple[Entity, Array, Array]]]:
+        """Vortons, and what else has a velocity."""
         vortons, others = [], []
         for entity, (position, velocity) in self.entities(Position, Velocity):
             if Strength in entity and CoreRadius in entity:
@@ -182,58 +198,43 @@ class VelocitySystem(System):
                 vortons.append((entity, position.x, velocity.u, gradient))
             elif self.placed(entity)[2]:
                 others.append((entity, position.x, velocity.u))
-        if self.at == "grid" or self._on_grid or (others and self.tracers == "grid"):
-            self._evaluate_grid(sources, summation)
-        if self.at == "vortons" and not self._on_grid:
-            self._at_vortons(sources, summation, vortons)
-        else:
-            self._vortons_from_grid(sources, vortons)
-        for entity, x, u in others:
-            if self.tracers == "grid":
-                self._from_grid(x, u, self.interpolation == "cubic")
-            else:
-                fill = partial(summation.velocity, self.solver)
-                self.world.processes.at_rows(entity, x, u, fill)
+        return vortons, others
 
-    def _at_vortons(self, sources: Sources, summation: Summation, tables: list[Table]) -> None:
-        processes, populations = self.world.processes, [(entity, u, du) for entity, _, u, du in tables]
-        x = processes.vorton_targets(sources, populations)
-        u = np.empty_like(x)
-        du = np.empty((len(x), 3, 3), x.dtype) if self.gradient else None
-        summation.at_sources(self.solver, x, u, du)
-        processes.to_rows(sources.order, populations, u, du)
-
-    def _evaluate_grid(self, sources: Sources, summation: Summation) -> None:
+    def _fill_grid(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         from ecs_fluid.kernels.grids.grid import grid_points
 
-        grid, field = self.field(Grid), self.field(VelocityField)
-        if self._on_grid and len(sources.sigma):
-            self._warn_once(self.solver, sources, grid, f"t = {self.world.time:.4g} s: ")
-            field.u = summation.potential_grid(self.solver).velocity
+        field, processes, number = self.field(VelocityField), self.world.processes, self.world.dtype
+        if solver.on_grid:
+            field.u = solver.grid_velocity
             return
-        shape = (*(int(n) + 1 for n in grid.cells), 3)
-        mesh, number = (grid.origin, grid.spacing, grid.cells), self.world.dtype
-        processes, shared = self.world.processes, self.solver in ("direct", "tree")
+        mesh = grid.origin, grid.spacing, grid.cells
         (points,) = processes.once("grid points", lambda: [grid_points(mesh, number)])
-        points = points.reshape(-1, 3)
-        field.u = processes.result("velocity field", field.u, shape, number, shared)
-        if self.mollify:
-            floor = self.mollify * float(np.prod(grid.spacing) ** (1 / 3))
-            widened = np.maximum(sources.sigma, sources.sigma.dtype.type(floor))
-            summation = self._summation(sources, grid, widened, within_tick=True)
-        summation.velocity(self.solver, points, field.u.reshape(-1, 3), points=shape[:3])
+        field.u = processes.result("velocity field", field.u, points.shape, number, solver.divides_targets)
+        targets = Targets(
+            points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
+        )
+        if not self.mollify:
+            solver.fill(targets)
+            return
+        floor = sources.sigma.dtype.type(self.mollify * float(np.prod(grid.spacing) ** (1 / 3)))
+        widened = copy(sources)
+        widened.sigma = np.maximum(sources.sigma, floor)
+        solver.prepare(widened, grid)
+        solver.fill(targets)
+        solver.prepare(sources, grid)
 
     def _from_grid(self, x: Array, u: Array, cubic: bool) -> None:
         read = reader(cubic)
         grid = self.field(Grid)
         read(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
 
-    def _vortons_from_grid(self, sources: Sources, tables: list[Table]) -> None:
+    def _vortons_from_grid(self, sources: Sources, tables: list[Table], solved: bool) -> None:
+        """Velocity and gradient at the vortons; `solved`: of a solver on the grid, with third order."""
         grid, field = self.field(Grid), self.field(VelocityField)
-        if self._on_grid and self.gradient:
+        if solved and self.gradient:
             self._both_from_grid(sources, tables)
             return
-        cubic = self._on_grid or self.interpolation == "cubic"
+        cubic = solved or self.interpolation == "cubic"
         for _, x, u, _ in tables:
             self._from_grid(x, u, cubic)
         if self.gradient:
@@ -263,49 +264,33 @@ class VelocitySystem(System):
 
     # ------------------------------------------------------------------ sums
 
-    def _summation(
-        self, sources: Sources, grid: Grid, sigma: Array | None = None, within_tick: bool = False
-    ) -> Summation:
-        """The sum over the sources, with other core radii if given."""
-        from ecs_fluid.kernels.biot_savart import regularisation, tree
+    def _made(self, name: str) -> Solver:
+        """A solver of that name, with the parameters of this system."""
+        return solver_class(name)(self)
 
-        by_angle = self.opening == "angle"
-        how = How(
-            code=regularisation.CODES[self.kernel],
-            tolerance=self.tolerance,
-            criterion=tree.ANGLE if by_angle else tree.BOX,
-            opening=self.angle if by_angle else self.margin,
-            originals=self.leaf == "vortons",
-            open_boundary=self.boundary == "open",
-            transfer=self.transfer,
-            times=self._times(),
-        )
-        fluid = self.world.fluid
-        state = fluid[SolverTimes] if within_tick and SolverTimes in fluid else None
-        due = self.world.tick % MEASURED_EVERY == 0
-        cores = sources.sigma if sigma is None else sigma
-        return Summation(sources, cores, grid, how, self.world.processes, state, due)
+    def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
+        """That solver, where it applies: without vortons it is the direct sum, of nothing.
 
-    def _times(self) -> Array:
-        fluid = self.world.fluid
-        return fluid[SolverTimes].seconds if SolverTimes in fluid else stored(self.world.options.precision)
+        In a flat world Poisson's equation on the grid has another Green's function: there it is ``auto``.
+        """
+        if not len(sources.sigma):
+            return DirectSolver(self)
+        return AutoSolver(self) if solver.on_grid and grid.flat.any() else solver
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides.
 
         Another solver than the world's has a grid of its own, made as in a world of that solver.
         """
-        if solver is not None and solver not in SOLVERS:
-            raise FluidError(f"solver = {solver!r}; {nearest(solver, SOLVERS)}")
-        chosen = solver or self.solver
-        needs = None if chosen == self.solver else self._needs(chosen)
+        made = self._made(solver or self.solver)
+        needs = None if made.name == solver_class(self.solver).name else made.grid_needs()
         sources, grid = self.world.require(PartitionSystem).present(needs)
-        x = self._in_range(points, sources.sigma)
-        u = np.empty_like(x)
-        self._warn_once(chosen, sources, grid)
-        summation = self._summation(sources, grid)
-        summation.velocity(chosen, x, u)
-        return u
+        targets = Targets.at(self._in_range(points, sources.sigma), gradient=False)
+        made = self._fitting(made, sources, grid)
+        self._warn_once(made, sources, grid)
+        made.prepare(sources, grid)
+        made.fill(targets)
+        return targets.u
 
     def _in_range(self, points: Array, sigma: Array) -> Array:
         """The points in the world's precision, none so far off that a squared distance would overflow."""
@@ -324,7 +309,8 @@ class VelocitySystem(System):
         from ecs_fluid.kernels.biot_savart import direct, regularisation
 
         most = FEW_PAIRS // max(len(points), 1)
-        vortons = None if self.solver in ON_GRID else self.world.require(PartitionSystem).unsorted(most)
+        partition = self.world.require(PartitionSystem)
+        vortons = partition.unsorted(most) if solver_class(self.solver).sums_pairs else None
         if vortons is None:
             return self.velocity_at(points)
         x = self._in_range(points, vortons[2])
@@ -345,65 +331,20 @@ class VelocitySystem(System):
         direct.velocity_gradient(code, x, sources.x, sources.alpha, sources.sigma, u, du)
         return psi, omega, u, du
 
-    def _grid_lint(self, solver: str, sources: Sources, grid: Grid) -> list[str]:
-        """What to say of a grid whose cells are too wide for the cores of more vortons than the part THIN."""
-        sigma, h = sources.sigma, float(grid.spacing.max())
-        some = int(THIN * len(sigma))
-        if (
-            solver not in ON_GRID
-            or grid.flat.any()
-            or not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some
-        ):
-            return []
-        radius = float(np.partition(sigma, some)[some])
-        return [
-            f"VelocitySystem: {radius / h:.2g} cells of the field grid ({h:.3g} m) per core radius "
-            f"({radius:.3g} m) are too few for solver = {solver!r}, {LEAST_PER_CORE} the least; "
-            f"{self._finer_grid(solver, sources, grid, radius)}"
-        ]
-
-    def _finer_grid(self, solver: str, sources: Sources, grid: Grid, radius: float) -> str:
-        """How large the grid is, what makes it so, and what to change."""
-        partition = self.world.require(PartitionSystem)
-        far = partition.farthest(sources, grid)
-        wider = f", as far as {far} lies" if far else ""
-        ways = [f"keep {far} nearer"] if far else []
-        value = partition.finer(sources, grid, radius, self._needs(solver).per_core)
-        ways.append(f"use {value} of PartitionSystem" if value else "use solver = 'fmm'")
-        sides = " x ".join(f"{side:.3g}" for side in grid.spacing * grid.cells)
-        return f"the grid spans {sides} m{wider}; {' or '.join(ways)}"
-
-    def _warn_once(self, solver: str, sources: Sources, grid: Grid, when: str = "") -> None:
-        """Warn of cells too wide for the cores, once for each solver."""
-        if solver in self._coarse:
-            return
-        for text in self._grid_lint(solver, sources, grid):
-            self._coarse.add(solver)
-            warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
+    def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
+        """Warn of a grid that does not do, once for each solver."""
+        if solver.name not in self._warned_of:
+            for text in solver.grid_lint(sources, grid):
+                self._warned_of.add(solver.name)
+                warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
-        """Combinations that are known to give poor paths, and a field grid too coarse for its solver."""
-        found = []
-        if self.solver in ON_GRID:
-            found = self._grid_lint(self.solver, *world.require(PartitionSystem).present())
-            self._coarse.update([self.solver] if found else [])
-        least = 1e-9 if world.options.precision == "double" else 1e-5
-        if self.solver in ("fmm", "auto") and self.tolerance < least:
-            found.append(
-                f"VelocitySystem: tolerance = {self.tolerance:g} is below what single precision can keep; "
-                f"use tolerance >= {least:g} or precision = 'double'"
-            )
-        if self.solver == "tree" and self.opening == "box" and self.margin < 1e-4:
-            found.append(
-                f"VelocitySystem: margin = {self.margin:g} lets a target sit on a cluster's box, with large "
-                "errors; use margin >= 1e-4"
-            )
-        if self.at == "vortons" and self.solver == "tree" and self.leaf == "supervortons":
-            found.append(
-                "VelocitySystem: with leaf = 'supervortons' a vorton is pushed by its own cluster; use "
-                "leaf = 'vortons' when at = 'vortons'"
-            )
-        return found
+        """Parameters that are known to give poor paths, and a field grid too coarse for its solver."""
+        solver, found = self._made(self.solver), []
+        if solver.on_grid:
+            found = solver.grid_lint(*world.require(PartitionSystem).present())
+            self._warned_of.update([solver.name] if found else [])
+        return [*found, *solver.lint()]
 
 
 def reader(cubic: bool) -> Callable[..., Array]:

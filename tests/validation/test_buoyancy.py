@@ -13,7 +13,7 @@ import pytest
 from flows import invariants, lattice
 
 import ecs_fluid as ef
-from ecs_fluid.systems.velocity.system import SOLVERS
+from ecs_fluid.systems.velocity.solver import solver_names
 from ecs_fluid.worlds import FluidBlock, VortexRing, WorldRecipe
 
 G = 10.0
@@ -44,7 +44,7 @@ def ball(h: float = 0.1, radius: float = 0.5) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", solver_names())
 def test_impulse_grows_by_the_buoyancy(solver: str) -> None:
     """Case 62, hard-edged uneven cloud: impulse = time x total buoyancy for every solver, 1e-3, at every
     step.

@@ -16,9 +16,10 @@ from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.grids import cubic
 from ecs_fluid.kernels.grids.differences import curl, divergence
 from ecs_fluid.kernels.poisson import poisson
+from ecs_fluid.systems.velocity.hybrid import HybridSolver
+from ecs_fluid.systems.velocity.poisson import core_bins
 from ecs_fluid.systems.velocity.solver_bench import ring
 from ecs_fluid.systems.velocity.solver_times import NEVER, SIZES, SOLVERS, TOLERANCES, fastest_first, stored
-from ecs_fluid.systems.velocity.vector_potential_grid import PotentialGrid, core_bins
 from ecs_fluid.worlds import VortexRing
 
 
@@ -91,7 +92,7 @@ def test_multipoles_that_miss_their_tolerance(monkeypatch: pytest.MonkeyPatch) -
     world.spawn("ring", ef.Position(cloud["x"]), ef.Strength(cloud["alpha"]), ef.CoreRadius(cloud["sigma"]))
     world.add_system(ef.VelocitySystem(solver="fmm", tolerance=1e-8))
     assert np.array_equal(world.velocity(far), world.velocity(far, "direct"))
-    monkeypatch.setattr("ecs_fluid.systems.velocity.summation.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
+    monkeypatch.setattr("ecs_fluid.systems.velocity.fmm.IN_PLACE_OF_FMM", 6000 * len(far) - 1)
     with pytest.warns(ef.FluidWarning, match="solver = 'fmm' has an RMS error"):
         assert not np.array_equal(world.velocity(far), world.velocity(far, "direct"))
     few = far[:1024]
@@ -321,18 +322,19 @@ def test_potential_on_the_faces(spread: float, cells: int) -> None:
     world = thick_ring(solver="hybrid", partition={"cells": cells})
     world["ring"][ef.CoreRadius].sigma[:] *= np.exp(spread * np.random.default_rng(3).standard_normal(3000))
     sources, mesh = world.require(ef.PartitionSystem).present()
-    flow = PotentialGrid(sources, sources.sigma, mesh, 0, "faces")
+    flow = HybridSolver(world.require(ef.VelocitySystem))
+    flow.prepare(sources, mesh)
     at = poisson.face_points((mesh.origin, mesh.spacing, mesh.cells))
     exact, unused = np.empty_like(at), np.empty_like(at)
     direct.potential_vorticity(0, at, sources.x, sources.alpha, sources.sigma, exact, unused)
-    found = flow._faces(flow._vorticity(), np.float64)
+    found = flow.on_faces(flow.scattered(), np.float64)
     assert not np.array_equal(found, exact)
     # The difference of the two potentials is harmonic inside: no vorticity, but what the faces are off.
     nothing = np.zeros((*(mesh.cells + 1), 3))
     off = curl(poisson.dirichlet(nothing, mesh.spacing, found - exact, 1e-6), mesh.spacing, order=4)
     x = np.ascontiguousarray(sources.x.T)
     wrong = cubic.interpolate(x, mesh.origin, mesh.spacing, off)
-    right = cubic.interpolate(x, mesh.origin, mesh.spacing, flow.velocity)
+    right = cubic.interpolate(x, mesh.origin, mesh.spacing, flow.grid_velocity)
     exact_u = np.empty_like(x)
     direct.velocity(0, x, sources.x, sources.alpha, sources.sigma, exact_u)
     assert rms(wrong + right, right) < 0.1 * rms(right, exact_u)

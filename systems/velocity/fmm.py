@@ -1,0 +1,82 @@
+"""The fast multipole method, with a tolerance that is checked at every sum."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.errors import FluidWarning
+from ecs_fluid.one_process import Targets
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.solver import Solver
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.fmm.fast_multipole import Plan
+
+FEW_TARGETS = 1024
+"""Up to this many targets, other than the vortons, the direct sum takes less time than ``fmm`` needs to sort
+any number of vortons and find their moments."""
+
+IN_PLACE_OF_FMM = 2**30
+"""Up to this many pairs of target and vorton the direct sum answers where ``fmm`` finds that it misses its
+tolerance: as long as some of the sums that have failed by then. Above, it warns."""
+
+
+class FmmSolver(Solver):
+    """Fast multipole method: moments of clusters act on clusters of targets, in O(n + m).
+
+    The RMS error of velocity and gradient, each relative to its own RMS, stays below `tolerance`. The direct
+    sum takes its place where it is cheaper, or where the tolerance is missed and the sum is not too long.
+    """
+
+    sums_pairs = True
+    tolerance: float
+
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Keep the vortons; they are sorted, and their moments found, when they are first needed."""
+        self._vortons = sources.x, sources.alpha, sources.sigma
+        self._plan: Plan | None = None
+        self._direct = DirectSolver(self.system)
+        self._direct.prepare(sources, grid)
+
+    def fill(self, targets: Targets) -> None:
+        """The multipole method, and the direct sum where that keeps the tolerance or is cheaper."""
+        from ecs_fluid.kernels.fmm.error_estimate import COMPARED
+
+        # Of the vortons up to COMPARED would all be compared with the direct sum.
+        if len(targets.x) <= (COMPARED if targets.place == "vortons" else FEW_TARGETS):
+            self._direct.fill(targets)
+            return
+        error = self.measured(targets)
+        if error > self.tolerance and len(targets.x) * len(self._vortons[2]) <= IN_PLACE_OF_FMM:
+            self._direct.fill(targets)
+        elif error > self.tolerance:
+            text = (
+                f"VelocitySystem: solver = 'fmm' has an RMS error of {error:.1e} at {len(targets.x)} points, "
+                f"tolerance = {self.tolerance:g}; use precision = 'double', a larger tolerance or "
+                "solver = 'direct'"
+            )
+            warnings.warn(text, FluidWarning, stacklevel=2)
+
+    def measured(self, targets: Targets) -> float:
+        """Fill by multipoles alone; the error on a sample may miss the tolerance (float32 has its limits)."""
+        from ecs_fluid.kernels.fmm import fast_multipole
+
+        if self._plan is None:
+            self._plan = fast_multipole.plan(self.code, *self._vortons, self.tolerance)
+        what = self.code, targets.x, *self._vortons, self.tolerance, targets.u
+        split = self.world.processes.split("fmm", targets, len(self._vortons[2]))
+        if targets.du is None:
+            return fast_multipole.velocity(*what, prepared=self._plan, split=split).error
+        return fast_multipole.velocity_gradient(*what, targets.du, prepared=self._plan, split=split).error
+
+    def lint(self) -> list[str]:
+        """A tolerance that the precision does not reach."""
+        least = 1e-9 if self.world.options.precision == "double" else 1e-5
+        if self.tolerance >= least:
+            return []
+        return [
+            f"VelocitySystem: tolerance = {self.tolerance:g} is below what single precision can keep; "
+            f"use tolerance >= {least:g} or precision = 'double'"
+        ]

@@ -1,0 +1,155 @@
+"""Poisson's equation for the vector potential on the field grid: lap A = -omega, u = curl A."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.one_process import Targets
+from ecs_fluid.systems.partition import GridNeeds, PartitionSystem
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.solver_times import keep_times
+from ecs_fluid.world import World
+
+CLEARANCE = 3.0
+"""Core radii that a grid should leave around the vortons: their vorticity is spread that far."""
+
+LEAST_PER_CORE, THIN = 1.5, 0.01
+"""Cells per core radius below which solvers on the grid warn (docs/stability.md has their errors), and the
+part of the vortons, the thinnest, that may have fewer."""
+
+BIN = 1.1
+"""Core radii within this ratio are spread as one, with their mean square: a velocity error below 1 %."""
+
+
+class PoissonSolver(Solver):
+    """Vorticity on the field grid, its vector potential there, and the potential's curl.
+
+    The strengths go to the grid with the weights of `transfer`, their total kept. In unbounded space
+    (`boundary` = "open") the potential is a convolution with the Green's function of a blob; between "walls"
+    it is found by multigrid with A = 0 on the faces of the grid (Fluid Simulation for Video Games, part 6).
+    The velocity is free of divergence to round-off, in the differences of the grid. The cost depends on the
+    number of grid points and only weakly on that of vortons. Points off the grid get the direct sum.
+    """
+
+    on_grid = True
+    boundary: Literal["open", "walls"]
+    transfer: Literal["linear", "m4_prime"]
+
+    def added(self, world: World) -> None:
+        """In a flat world `auto` takes its place, which chooses by times."""
+        keep_times(world)
+
+    def grid_needs(self) -> GridNeeds:
+        """In unbounded space, room for the blobs around the vortons."""
+        return GridNeeds(padding=CLEARANCE if self.boundary == "open" else 0.0)
+
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Solve for the velocity at all grid points."""
+        from ecs_fluid.kernels.grids.differences import curl
+
+        self.sources, self.grid = sources, grid
+        self.grid_velocity = curl(self.potential(), grid.spacing, order=4)
+        self._jacobian: Array | None = None
+
+    def fill(self, targets: Targets) -> None:
+        """Interpolate between grid points with third order."""
+        from ecs_fluid.kernels.grids.cubic import interpolate
+        from ecs_fluid.kernels.grids.differences import jacobian
+
+        grid, (x, u, du) = self.grid, (targets.x, targets.u, targets.du)
+        interpolate(x, grid.origin, grid.spacing, self.grid_velocity, u)
+        if du is not None:
+            if self._jacobian is None:
+                self._jacobian = jacobian(self.grid_velocity, grid.spacing, order=4)
+            interpolate(x, grid.origin, grid.spacing, self._jacobian, du)
+        slack = 1e-5 * grid.spacing
+        lo, hi = grid.origin - slack, grid.origin + grid.spacing * grid.cells + slack
+        beyond = np.flatnonzero(((x < lo) | (x > hi)).any(axis=1))
+        if len(beyond):
+            # Nobody moves out there; somebody only asks.
+            some = Targets(np.ascontiguousarray(x[beyond]), u[beyond], None if du is None else du[beyond])
+            direct = DirectSolver(self.system)
+            direct.prepare(self.sources, grid)
+            direct.fill(some)
+            u[beyond] = some.u
+            if du is not None and some.du is not None:
+                du[beyond] = some.du
+
+    # ------------------------------------------------------------------ potential
+
+    def potential(self) -> Array:
+        """Vector potential (px, py, pz, 3) m^2/s at the grid points."""
+        from ecs_fluid.kernels.poisson.freespace import hockney
+        from ecs_fluid.kernels.poisson.poisson import dirichlet
+
+        if self.boundary == "walls":
+            return dirichlet(self.spread(self.scattered()), self.grid.spacing)
+        # One convolution for every core radius.
+        parts = (hockney(omega, self.grid.spacing, "blob", self.code, r) for r, omega in self.scattered())
+        return reduce(np.add, parts)
+
+    def scattered(self) -> list[tuple[float, Array]]:
+        """Core radii m, and the vorticity (px, py, pz, 3) 1/s that vortons with each give to the grid."""
+        from ecs_fluid.kernels.grids.partition import partition
+        from ecs_fluid.kernels.poisson.poisson import vorticity_grid
+
+        mesh = self.grid.origin, self.grid.spacing, self.grid.cells
+        result = []
+        for sigma, rows in core_bins(self.sources.sigma):
+            x = np.ascontiguousarray(self.sources.x[:, rows])
+            alpha = np.ascontiguousarray(self.sources.alpha[:, rows])
+            start, order = partition(np.ascontiguousarray(x.T), *mesh)
+            sx, sa = np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order])
+            result.append((sigma, vorticity_grid(sx, sa, start, mesh, self.transfer)))
+        return result
+
+    def spread(self, scattered: list[tuple[float, Array]]) -> Array:
+        """Vorticity (px, py, pz, 3) 1/s of the blobs, each part widened to its core radius."""
+        from ecs_fluid.kernels.poisson.blob_filter import M4_PRIME, TRILINEAR, widen
+
+        weights = M4_PRIME if self.transfer == "m4_prime" else TRILINEAR
+        spacing, code = self.grid.spacing, self.code
+        return reduce(np.add, (widen(part, spacing, sigma, code, weights) for sigma, part in scattered))
+
+    # ------------------------------------------------------------------ too coarse a grid
+
+    def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
+        """What to say of a grid whose cells are too wide for the cores of more vortons than the part THIN."""
+        sigma, h = sources.sigma, float(grid.spacing.max())
+        some = int(THIN * len(sigma))
+        if grid.flat.any() or not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some:
+            return []
+        radius = float(np.partition(sigma, some)[some])
+        return [
+            f"VelocitySystem: {radius / h:.2g} cells of the field grid ({h:.3g} m) per core radius "
+            f"({radius:.3g} m) are too few for solver = {self.name!r}, {LEAST_PER_CORE} the least; "
+            f"{self._finer_grid(sources, grid, radius)}"
+        ]
+
+    def _finer_grid(self, sources: Sources, grid: Grid, radius: float) -> str:
+        """How large the grid is, what makes it so, and what to change."""
+        partition = self.world.require(PartitionSystem)
+        far = partition.farthest(sources, grid)
+        wider = f", as far as {far} lies" if far else ""
+        ways = [f"keep {far} nearer"] if far else []
+        value = partition.finer(sources, grid, radius, self.grid_needs().per_core)
+        ways.append(f"use {value} of PartitionSystem" if value else "use solver = 'fmm'")
+        sides = " x ".join(f"{side:.3g}" for side in grid.spacing * grid.cells)
+        return f"the grid spans {sides} m{wider}; {' or '.join(ways)}"
+
+
+def core_bins(sigma: Array) -> list[tuple[float, Array | slice]]:
+    """Core radii, root mean square of a bin, and the rows of each bin, from the smallest radius on."""
+    radii = sigma.astype(np.float64)
+    lowest = float(radii.min())
+    if float(radii.max()) <= BIN * lowest:
+        return [(float(np.sqrt(np.mean(radii**2))), slice(None))]
+    number = np.floor(np.log(radii / lowest) / np.log(BIN)).astype(np.int64)
+    bins = (np.flatnonzero(number == value) for value in np.unique(number))
+    return [(float(np.sqrt(np.mean(radii[rows] ** 2))), rows) for rows in bins]

@@ -1,0 +1,148 @@
+"""What a velocity solver is: the base of those that ship and of a user's own, and how they are named."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, lru_cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from pydantic import create_model
+from pydantic_core import PydanticUndefined
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.errors import FluidError
+from ecs_fluid.one_process import Targets
+from ecs_fluid.plugins import class_named, group_of, import_path
+from ecs_fluid.system import Settings, parameter_model
+from ecs_fluid.systems.partition import GridNeeds
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.velocity.system import VelocitySystem
+    from ecs_fluid.world import World
+
+
+class Solver:
+    """A way to find velocity and velocity gradient of the vortons at any points.
+
+    A subclass is a solver as soon as it is defined; its name is that of the class in small letters, without
+    "Solver" (``FloorSolver``: "floor"), or its import path ``module:Class``. Its parameters are annotated
+    class attributes, as those of a system are, and stand among those of the VelocitySystem, in Python and in
+    a world file; one that the VelocitySystem has too (``tolerance``, ``angle``) is that one, and needs no
+    value. A VelocitySystem makes a solver anew whenever it asks for velocities, so it keeps nothing from
+    tick to tick.
+    """
+
+    registry: ClassVar[dict[str, type[Solver]]] = {}
+    name: ClassVar[str] = ""
+    Parameters: ClassVar[type[Settings]] = Settings
+    on_grid: ClassVar[bool] = False
+    """Whether `prepare` finds `grid_velocity`, from which all particles interpolate; not in a flat world,
+    where ``auto`` takes its place"""
+    sums_pairs: ClassVar[bool] = False
+    """Whether the result is the sum over all pairs in unbounded space but for an error, so that at few
+    points that sum itself may be taken"""
+    divides_targets: ClassVar[bool] = False
+    """Whether `fill` shares targets out among the processes of a world (`World.processes`)"""
+    needs_all_sources: ClassVar[bool] = True
+    """Whether `fill` reads all vortons, and not only what `World.processes` fetches for its targets"""
+
+    grid_velocity: Array
+    """Velocity (px, py, pz, 3) m/s at the points of the field grid, of a solver `on_grid`"""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Solver") or "Solver").lower()
+        cls.Parameters = parameter_model(cls, Solver)
+        Solver.registry[cls.name] = Solver.registry[import_path(cls)] = cls
+
+    def __init__(self, system: VelocitySystem, **parameters: Any) -> None:
+        self._system = system
+        for name, field in self.Parameters.model_fields.items():
+            value = parameters.get(name, getattr(system, name, field.default))
+            if value is PydanticUndefined:
+                raise FluidError(
+                    f"solver = {self.name!r} needs its parameter {name!r}; give both to VelocitySystem"
+                )
+            setattr(self, name, value)
+
+    @property
+    def system(self) -> VelocitySystem:
+        """The system that asks."""
+        return self._system
+
+    @property
+    def world(self) -> World:
+        """The world whose vortons they are."""
+        return self._system.world
+
+    @cached_property
+    def code(self) -> int:
+        """Number of the regularisation of the vortons' cores, for kernels."""
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES
+
+        return CODES[self._system.kernel]
+
+    # ------------------------------------------------------------------ the three methods
+
+    def grid_needs(self) -> GridNeeds:
+        """How far the field grid must reach beyond the vortons, and how fine it should be."""
+        return GridNeeds()
+
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Take these vortons, one at least: x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, sorted by cells."""
+        raise NotImplementedError
+
+    def fill(self, targets: Targets) -> None:
+        """Fill u (m, 3) m/s and, unless None, du (m, 3, 3) 1/s, du[:, i, j] = du_i/dx_j, at x (m, 3) m.
+
+        All are arrays of the world's precision. May be called any number of times.
+        """
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ for those who want more
+
+    def added(self, world: World) -> None:
+        """Called when it becomes the solver of a world; may attach components that it needs."""
+
+    def lint(self) -> list[str]:
+        """Sentences about parameters that look wrong."""
+        return []
+
+    def grid_lint(self, sources: Sources, grid: Grid) -> list[str]:
+        """Sentences about a field grid that does not do for these vortons, of a solver `on_grid`."""
+        return []
+
+
+def solver_class(name: str, place: str = "solver", allow_code: bool = False) -> type[Solver]:
+    """The solver of that name: one that was defined, of an installed package, or ``module:Class``.
+
+    Raises:
+        RecipeError: there is none (the sentence holds the nearest name), or to import it is not allowed.
+    """
+    if name in Solver.registry and not allow_code:
+        return Solver.registry[name]
+    return class_named(name, place, Solver, Solver.registry, allow_code, key="solver")
+
+
+def solver_names(more: tuple[str, ...] = ()) -> list[str]:
+    """Solvers that ship, those that installed packages offer, and `more`, each once."""
+    return list(dict.fromkeys([*get_args(SHIPPED), *entry_points(group=group_of(Solver)).names, *more]))
+
+
+SHIPPED = Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"]
+
+SolverName = SHIPPED | str
+"""Name of a solver; editors offer those that ship."""
+
+
+@lru_cache
+def model_with(model: type[Settings], more: type[Settings]) -> type[Settings]:
+    """The parameters of a model, and those of another that it lacks."""
+    own: dict[str, Any] = {
+        name: (field.annotation, field)
+        for name, field in more.model_fields.items()
+        if name not in model.model_fields
+    }
+    return create_model(model.__name__, __base__=model, **own) if own else model

@@ -1,0 +1,72 @@
+"""The influence tree: clusters of vortons that are far enough act as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ecs_fluid.components import Grid, Sources
+from ecs_fluid.one_process import Targets
+from ecs_fluid.systems.velocity.solver import Solver
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.biot_savart.tree_build import Tree
+
+
+class TreeSolver(Solver):
+    """Clusters of vortons that are far enough act as one supervorton, others are opened.
+
+    Targets walk the tree in blocks of neighbours. `opening` "angle" takes a cluster of radius b at distance
+    d of the block when b / d < `angle`; "box" takes it when the block lies outside the cluster's box widened
+    by `margin` cells. Source: Fluid Simulation for Video Games, part 3.
+    """
+
+    sums_pairs = divides_targets = True
+    needs_all_sources = False
+    opening: Literal["angle", "box"]
+    angle: float
+    margin: float
+    leaf: Literal["vortons", "supervortons"]
+
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Keep the vortons; the tree is grown when it is first walked."""
+        self._sources = sources
+        self._tree: Tree | None = None
+
+    def fill(self, targets: Targets) -> None:
+        """Walk the tree once for each block of targets, and sum over what it takes."""
+        from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity, velocity_gradient
+
+        processes, vortons = self.world.processes, len(self._sources.sigma)
+        if self._tree is None:
+            self._tree = processes.tree(self._sources)
+        if targets.blocks is None:
+            targets.blocks = processes.blocks(targets)
+        by_angle = self.opening == "angle"
+        walk: dict[str, Any] = {
+            "criterion": ANGLE if by_angle else BOX,
+            "opening": self.angle if by_angle else self.margin,
+            "originals": at_leaves(self._tree, self.leaf == "vortons"),
+        }
+        part = processes.part("tree", targets, vortons, self._tree, **walk)
+        if part.du is None:
+            pairs = velocity(self.code, part.x, self._tree, part.u, blocks=part.blocks, **walk)
+        else:
+            pairs = velocity_gradient(
+                self.code, part.x, self._tree, part.u, part.du, blocks=part.blocks, **walk
+            )
+        processes.join(targets, part, pairs)
+
+    def lint(self) -> list[str]:
+        """Openings and leaves with large errors."""
+        found = []
+        if self.opening == "box" and self.margin < 1e-4:
+            found.append(
+                f"VelocitySystem: margin = {self.margin:g} lets a target sit on a cluster's box, with large "
+                "errors; use margin >= 1e-4"
+            )
+        if self.system.at == "vortons" and self.leaf == "supervortons":
+            found.append(
+                "VelocitySystem: with leaf = 'supervortons' a vorton is pushed by its own cluster; use "
+                "leaf = 'vortons' when at = 'vortons'"
+            )
+        return found

@@ -1,0 +1,189 @@
+"""The solvers of docs/solvers_of_your_own.md, in an empty folder: no line of the package knows of them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.cli import main
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+from ecs_fluid.io.runfolder import RunFolder
+
+PAGE = (Path(__file__).parents[3] / "docs" / "solvers_of_your_own.md").read_text(encoding="utf-8")
+FLOOR = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)[0]
+COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
+WORLD = dedent(re.findall(r"\n((?:    .*\n|\n)*    \[world\]\n(?:    .*\n|\n)*)", PAGE)[0])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "floor.py").write_text(FLOOR)
+    (tmp_path / "ring.toml").write_text(WORLD)
+    monkeypatch.chdir(tmp_path)
+    registry = dict(ef.Solver.registry)
+    yield tmp_path
+    sys.modules.pop("floor", None)
+    ef.Solver.registry.clear()
+    ef.Solver.registry.update(registry)
+
+
+def defined(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `import floor` does in a program of the user's."""
+    monkeypatch.syspath_prepend(str(folder))
+    importlib.import_module("floor")
+
+
+def rings(heights: tuple[float, ...] = (0.2,), precision: Any = "double", **velocity: Any) -> ef.World:
+    """Rings of random blobs above z = -0.4, and where asked for below it as mirror images, and tracers."""
+    draw = np.random.default_rng(4)
+    x, alpha, sigma = draw.normal(size=(60, 3)), draw.normal(size=(60, 3)), draw.uniform(0.2, 0.4, 60)
+    x[:, 2] = np.abs(x[:, 2]) - 0.4
+    world = ef.World(dt=0.01, precision=precision, integrator="rk4")
+    world.spawn("above", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
+    if len(heights) > 1:
+        mirror = np.array([1.0, 1.0, -1.0])
+        below = x * mirror + [0.0, 0.0, -0.8]
+        world.spawn("below", ef.Position(below), ef.Strength(-mirror * alpha), ef.CoreRadius(sigma))
+    world.spawn("tracers", ef.Position(draw.normal(size=(20, 3))))
+    world.add_systems([ef.VelocitySystem(**velocity), ef.StretchSystem(), ef.AdvectionSystem()])
+    return world
+
+
+def test_it_is_short() -> None:
+    assert len(FLOOR.splitlines()) < 60
+
+
+def off(found: Array, exact: Array) -> float:
+    """Largest difference over the largest value."""
+    return float(np.abs(found - exact).max() / np.abs(exact).max())
+
+
+@pytest.mark.parametrize(("precision", "rounding"), [("double", 1e-12), ("single", 1e-4)])
+@pytest.mark.parametrize("asked", [{}, {"tracers": "solver"}, {"at": "grid"}])
+def test_it_is_the_direct_sum_over_vortons_and_images(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str, rounding: float, asked: dict[str, Any]
+) -> None:
+    """Velocities and gradients, after a tick of four stages too: those of a world that holds the images."""
+    defined(folder, monkeypatch)
+    world = rings(precision=precision, solver="floor", height=-0.4, **asked)
+    both = rings((0.2, -1.0), precision, **asked)
+    if asked.get("at") != "grid":  # the images make the grid of `both` another one
+        for one in (world, both):
+            one.step()
+        for kind, column in ((ef.Position, "x"), (ef.Velocity, "u"), (ef.VelocityGradient, "du")):
+            found, exact = (getattr(one["above"][kind], column) for one in (world, both))
+            assert off(found, exact) < rounding
+        if asked:
+            assert off(world["tracers"][ef.Velocity].u, both["tracers"][ef.Velocity].u) < rounding
+    else:
+        world.evaluate()
+        field, grid = world.fluid[ef.VelocityField].u, world.fluid[ef.Grid]
+        corner = grid.origin[None, :]
+        assert off(field[0, 0, 0], both.velocity(corner)[0]) < rounding
+    points = np.random.default_rng(1).normal(size=(9, 3))
+    assert off(world.velocity(points), both.velocity(points)) < rounding
+
+
+def test_nothing_flows_through_the_floor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where another world asks it, with its own parameters left as they are: 100 m below is no floor."""
+    defined(folder, monkeypatch)
+    points = np.random.default_rng(2).normal(size=(50, 3)) * [1.0, 1.0, 0.0] - [0.0, 0.0, 0.4]
+    u = rings(solver="floor", height=-0.4).velocity(points)
+    assert np.abs(u[:, 2]).max() < 1e-14 * 60
+    assert np.abs(u).max() > 0.1
+    plain = rings()
+    # 60 images at 200 m, each of at most |alpha| / (4 pi r^2) = 7e-6 m/s.
+    assert np.abs(plain.velocity(points, "floor") - plain.velocity(points)).max() < 60 * 7e-6
+
+
+def final(folder: Path) -> tuple[str, Array]:
+    """State hash, and heights of the ring's vortons, at the end of a run."""
+    world = ef.resume(RunFolder.open(folder).newest_checkpoint().path, allow_code=True)
+    return world.state_hash(), world["ring"][ef.Position].x[:, 2]
+
+
+def test_by_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The ring goes down at 0.4 m/s: 1.2 m in 90 frames, but not through a floor at -0.6 m. And resumed."""
+    assert main(["run", "ring.toml"]) == 2
+    assert "solver = 'floor:FloorSolver' would run code of yours; allow it with" in capsys.readouterr().err
+    run = [*COMMAND, "run", "ring.toml", "--allow-code", "--frames", "90"]
+    done = subprocess.run([*run, "--out", "whole"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert main(["run", "ring.toml", "--allow-code", "--frames", "9", "--out", "part"]) == 0
+    assert main(["resume", "part", "--allow-code", "--frames", "90"]) == 0
+    assert final(folder / "part")[0] == final(folder / "whole")[0]
+    assert final(folder / "whole")[1].min() > -0.6
+    far = ["--set", "fluid.velocity.height=-100", "--frames", "90", "--out", "far"]
+    assert main(["run", "ring.toml", "--allow-code", *far]) == 0
+    assert final(folder / "far")[1].max() < -0.6
+
+
+def test_in_the_table_of_solvers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Images of the thick ring 200 m away; what is left is float32, added up one by one: measured 2e-6."""
+    words = ["--sizes", "300", "--no-calibrate", "--solver", "floor:FloorSolver"]
+    assert main(["bench", "velocity", *words]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    errors = {line[1]: float(line[-3]) for line in lines if line[0] == "300"}
+    assert list(errors) == ["direct", "tree", "fmm", "poisson", "hybrid", "auto", "floor"]
+    assert 0.0 < errors["floor"] < 1e-5
+
+
+def test_offered_by_an_installed_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = folder / "floors-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: floors\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ecs_fluid.solvers]\nground = floor:FloorSolver\n")
+    (folder / "ring.toml").write_text(WORLD.replace("floor:FloorSolver", "ground"))
+    with pytest.raises(FluidError, match="solver = 'ground' is not known"):
+        ef.load("ring.toml")
+    monkeypatch.syspath_prepend(str(folder))
+    world = ef.load("ring.toml")
+    u = world.velocity([[0.5, 0.1, -0.6], [0.2, 0.3, -0.6]])
+    assert np.abs(u[:, 2]).max() < 1e-6 < 0.01 < np.abs(u[:, 0]).min()
+
+
+def test_parameters_go_with_their_solver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checked when they are set; gone with the solver that has them."""
+    defined(folder, monkeypatch)
+    system = ef.VelocitySystem(solver="floor", height=-0.4)
+    with pytest.raises(FluidError, match="height = 'low'"):
+        system.height = "low"
+    system.height = -0.5
+    assert system.parameters.model_dump()["height"] == -0.5
+    system.solver = "direct"
+    assert "height" not in system.parameters.model_dump()
+    with pytest.raises(FluidError, match="unknown key 'height'"):
+        ef.VelocitySystem(solver="tree", height=-0.4)
+
+
+def test_wrong_names_and_parameters_are_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for wrong, said in (
+        ("heigth=1", "unknown key 'heigth'; did you mean 'height'?"),
+        ("height=low", "height = 'low'; a valid number"),
+        ("solver=floor:Floor", "module 'floor' has no 'Floor'"),
+        ("solver=flor:FloorSolver", "module 'flor' cannot be imported: No module named 'flor'"),
+        ("solver=math:pi", "'math:pi' is not a subclass of ecs_fluid.Solver"),
+        ("solver=tre", "solver = 'tre' is not known; did you mean 'tree'?"),
+    ):
+        assert main(["validate", "ring.toml", "--allow-code", "--set", f"fluid.velocity.{wrong}"]) == 2
+        error = capsys.readouterr().err
+        assert said in error and "[fluid] velocity" in error
+        assert len(error.strip().splitlines()) == 1
+    sentence = "VelocitySystem: solver = 'hybird' is not known; did you mean 'hybrid'?"
+    with pytest.raises(FluidError, match=re.escape(sentence)):
+        ef.VelocitySystem(solver="hybird")
+    with pytest.raises(FluidError, match=r"solver = 'tee' is not known; did you mean 'tree'"):
+        rings().velocity(np.zeros((1, 3)), "tee")
