@@ -30,6 +30,11 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
         if kind.__module__ == CARRIED and not kind.derived
     }
     kind = kind_of(table, place, Component, known, allow_code)
+    if kind.__module__.startswith("ecs_fluid.") and kind not in known.values():
+        # By its import path, which needs no leave, since it is loaded already.
+        raise RecipeError(
+            f"{place}: kind = {shown(table['kind'])} is for recipes and systems alone; {nearest('', known)}"
+        )
     columns, place = without_kind(table), f"{place} {shown(table['kind'])}"
     for name in columns:
         if name not in kind.columns:
@@ -61,10 +66,9 @@ def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None
             continue
         if array.shape == kind.columns[name].shape:
             given[name] = np.broadcast_to(array, (rows, *array.shape))
-        elif array.ndim == 0 or len(array) != rows:
-            count = len(array) if array.ndim else 1
+        elif array.ndim and array.shape[1:] == kind.columns[name].shape and len(array) != rows:
             raise RecipeError(
-                f"{place} {shown(table['kind'])}: {name} has {count} values, but {entity!r} has {rows} rows; "
-                f"one for all rows or {rows} are needed"
+                f"{place} {shown(table['kind'])}: {name} has length {len(array)}, "
+                f"but {entity!r} has {rows} rows; one value for all rows or {rows} are needed"
             )
     world.attach(entity, kind(**given) if given else kind)

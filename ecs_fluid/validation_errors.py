@@ -122,6 +122,12 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             return f"{place}: {key} = {shown(value)}; {what} {limit} is needed"
         case _:
             reason = first["msg"].removeprefix("Input should be ")
+            for python, plain in (
+                ("valid tuple", "list"),
+                ("valid list", "list"),
+                ("valid dictionary", "table"),
+            ):
+                reason = reason.replace(python, plain)
             return f"{place}: {key} = {shown(value)}; {reason} is needed"
 
 

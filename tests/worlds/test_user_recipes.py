@@ -91,8 +91,8 @@ MISTAKES = [
     (
         "q = [1e-3, -1e-3]",
         "q = [1e-3, -1e-3, 0.0]",
-        "[[entity]] 'dust': [[entity.component]] 2 'charged:SpecificCharge': q has 3 values, "
-        "but 'dust' has 2 rows; one for all rows or 2 are needed",
+        "[[entity]] 'dust': [[entity.component]] 2 'charged:SpecificCharge': q has length 3, "
+        "but 'dust' has 2 rows; one value for all rows or 2 are needed",
     ),
     (
         "v = [0.0, 1.0, 0.0]",
@@ -210,6 +210,11 @@ def test_an_entity_without_further_components_stores_none() -> None:
         ({"kind": "Temperature", "T": [[1.0], [2.0, 3.0]]}, "Temperature.T needs an array of numbers"),
         ({"kind": "Strength", "alpha": [0.0, 0.0, 1.0]}, "entity 'ring' already has a Strength"),
         ({"kind": "Velocity", "u": [0.0, 0.0, 1.0]}, "kind = 'Velocity' is not known"),
+        ({"kind": "InertialVelocity", "v": 3.0}, "InertialVelocity.v has shape (); shape (n, 3) is needed"),
+        (
+            {"kind": "ecs_fluid.components:HullShape", "hull": 3, "container": 0},
+            "kind = 'ecs_fluid.components:HullShape' is for recipes and systems alone; known: Age, ",
+        ),
         ({"T": 1.0}, "[[entity.component]] 1: 'kind' is missing; known: Age, CoreRadius"),
     ],
 )
