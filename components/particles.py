@@ -72,7 +72,10 @@ class TemperatureRate(Component, rate_of=Temperature, given=(Temperature, Volume
 
 
 class Species(Component):
-    """Mass fractions of fuel, flame and smoke; the rest, 1 less their sum, is air."""
+    """Mass fractions of fuel, flame and smoke; the rest, 1 less their sum, is air.
+
+    A further species is a column here and in SpeciesRate, SpeciesField, Emitter and FluidBlock.
+    """
 
     fuel: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)
     flame: Array = column("1", default=0.0, minimum=0.0, maximum=1.0)

@@ -15,6 +15,8 @@ from ecs_fluid.systems.shared.properties import attach_ambient, check_species, s
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
+BURNING = ("fuel", "flame", "smoke")
+
 
 class CombustionSystem(System):
     """Combustion: fuel burns to flame at A exp(-T_a/T), flame turns to smoke at A_s exp(-(T/T_s)^2).
@@ -76,7 +78,8 @@ class CombustionSystem(System):
             fuel, flame, smoke, T = species.fuel, species.flame, species.smoke, temperature.T
             left = flame_decay(flame, T, self.flame_rate, self.flame_temperature, dt)
             smoke += flame - left
-            air = np.maximum(1 - fuel - left - smoke, 0) if self.oxygen == "limited" else None
+            others = sum(y for column, y in species.items() if column.name not in BURNING)
+            air = np.maximum(1 - fuel - left - smoke - others, 0) if self.oxygen == "limited" else None
             burnt = burn(fuel, air, T, self.rate, self.activation, self.ignition, rise, need, dt)
             fuel -= burnt
             flame[...] = left + burnt * T.dtype.type(1 + need)

@@ -94,6 +94,11 @@ class Emitter(Settings):
     limit: int | None = Field(default=None, ge=0, le=50_000_000)
     """most particles given off in all; default no limit"""
 
+    @property
+    def fractions(self) -> dict[str, float]:
+        """Mass fractions of the species, 1."""
+        return {name: getattr(self, name) for name in Species.columns}
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         for rate in key_values(self.rate):
@@ -103,9 +108,9 @@ class Emitter(Settings):
             for value in key_values(getattr(self, key)):
                 if not 0 < value <= 1e9:
                     raise ValueError(f"{key} {value}; a number above 0 and at most 1e9 is needed")
-        total = self.fuel + self.flame + self.smoke
+        total = sum(self.fractions.values())
         if total > 1 + 1e-12:
-            raise ValueError(f"fuel + flame + smoke is {total:g}; at most 1 is allowed")
+            raise ValueError(f"{' + '.join(Species.columns)} is {total:g}; at most 1 is allowed")
         if self.stop is not None and self.stop <= self.start:
             raise ValueError(f"stop {self.stop:g} s is not after start {self.start:g} s")
         return self
@@ -200,8 +205,8 @@ class EmissionSystem(System):
                 volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
                 made.append(Volume.unchecked(volume=np.full(most, volume)))
             if Species in has:
-                fractions = {"fuel": emitter.fuel, "flame": emitter.flame, "smoke": emitter.smoke}
-                made.append(Species.unchecked(**{name: np.full(most, y) for name, y in fractions.items()}))
+                fractions = emitter.fractions.items()
+                made.append(Species.unchecked(**{name: np.full(most, y) for name, y in fractions}))
             made = list(checked_tables(emitter.into, tuple(made), self.world.dtype).values())
             self._same[emitter.name] = emitter, has, most, made
         return [

@@ -11,6 +11,7 @@ from ecs_fluid.components import Age, Position, Species
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name, Vector
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.properties import SpeciesName
 from ecs_fluid.world import World
 
 
@@ -104,7 +105,7 @@ class SpeciesLimitSystem(System):
     phase = "move"
     distribution = "rows"
 
-    species: tuple[Literal["fuel", "flame", "smoke"], ...] = Field(min_length=1)
+    species: tuple[SpeciesName, ...] = Field(min_length=1)
     """species whose fractions are added up"""
     below: float | None = Field(default=None, gt=0, le=1)
     """remove where the sum is below this, 1"""

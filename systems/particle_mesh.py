@@ -51,6 +51,10 @@ STEFAN_BOLTZMANN = 5.670374419e-8
 FIELDS = frozenset({TransferGrid, DensityField, TemperatureField, SpeciesField, FireField})
 
 
+SHARED, MIXED = 4, 3
+"""Amounts that do not belong to a species, and species that a call of `kernels.grids.mixture` mixes."""
+
+
 class CarriedAmounts(NamedTuple):
     """What the particles bring to the grid."""
 
@@ -59,7 +63,7 @@ class CarriedAmounts(NamedTuple):
     volume: Array
     """(n,) m^3"""
     amounts: Array
-    """(AMOUNTS, n) what they share, as in `kernels.grids.mixture`"""
+    """(SHARED + k MIXED, n) what they share: four as in `kernels.grids.mixture`, then those of the species"""
 
 
 class TransferSystem(System):
@@ -124,12 +128,10 @@ class TransferSystem(System):
         )
 
     def _load(self, fluid: FluidAtRest, clouds: list[Tables]) -> CarriedAmounts:
-        from ecs_fluid.kernels.grids.mixture import AMOUNTS
-
         number = self.world.dtype
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        amounts = np.zeros((AMOUNTS, len(x)), number)
+        amounts = np.zeros((SHARED + MIXED * -(-len(Species.columns) // MIXED), len(x)), number)
         if len(x):
             mass = joined([particle_density(tables, fluid) for tables in clouds], (), number) * volume
             amounts[0], amounts[1] = volume, mass
@@ -139,9 +141,8 @@ class TransferSystem(System):
                 own = slice(first, first + len(column(tables, Volume, "volume")))
                 first = own.stop
                 np.multiply(mass[own], particle_temperature(tables, fluid), out=amounts[3, own])
-                for k, name in enumerate(("fuel", "flame", "smoke")):
-                    if Species in tables:
-                        np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
+                for k, name in enumerate(Species.columns if Species in tables else ()):
+                    np.multiply(mass[own], column(tables, Species, name), out=amounts[SHARED + k, own])
         return CarriedAmounts(x, volume, amounts)
 
     def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> None:
@@ -185,27 +186,34 @@ class TransferSystem(System):
         mesh = grid.origin, grid.spacing, grid.cells
         start, order = partition(load.x, *mesh)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
-        fields = self._memory.array("fields", (FIELDS, *shape), number)
-        out = fields.reshape(FIELDS, -1, shape[2])
         around = rest, warm, *self._limits(warm, clouds)
         looks = number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction)
-        if self.kernel == "linear":
-            share(load.x, load.amounts, start, order, *mesh, inverse, *around, *looks, out)
-        else:
-            mix(self._smoothly(load, start, order, inverse), *around, *looks, True, out)
         density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
+        names = list(Species.columns)
+        for first in reversed(range(0, len(names), MIXED)):  # the first of them make light and smoke
+            fields = self._memory.array(f"fields {first}", (FIELDS, *shape), number)
+            out = fields.reshape(FIELDS, -1, shape[2])
+            amounts = load.amounts
+            if len(names) > MIXED:
+                amounts = np.concatenate([amounts[:SHARED], amounts[SHARED + first :][:MIXED]])
+            if self.kernel == "linear":
+                share(load.x, amounts, start, order, *mesh, inverse, *around, *looks, out)
+            else:
+                mix(self._smoothly(load.x, amounts, start, order, inverse), *around, *looks, True, out)
+            for name, values in zip(names[first : first + MIXED], fields[3:], strict=False):
+                species.__dict__[name] = values
         density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
-        species.fuel, species.flame, species.smoke, fire.luminosity, fire.opacity = fields[3:]
+        fire.luminosity, fire.opacity = fields[3 + MIXED :]
 
-    def _smoothly(self, load: CarriedAmounts, start: Array, order: Array, inverse: float) -> Array:
+    def _smoothly(self, x: Array, amounts: Array, start: Array, order: Array, inverse: float) -> Array:
         """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
         from ecs_fluid.kernels.grids import cubic
         from ecs_fluid.kernels.grids.partition import gather_sorted
 
         grid, number = self.field(TransferGrid), self.world.dtype
-        amounts = np.take(load.amounts, order, axis=1) * number(inverse)
+        amounts = np.take(amounts, order, axis=1) * number(inverse)
         out = self._memory.array("amounts", (*(int(n) + 1 for n in grid.cells), len(amounts)), number)
-        x = gather_sorted(load.x, order)
+        x = gather_sorted(x, order)
         cubic.scatter(x, amounts, start, grid.origin, grid.spacing, grid.cells, out)
         return out.reshape(-1, *out.shape[2:])
 
@@ -289,7 +297,7 @@ class SamplingSystem(System):
             found.append((Temperature, "T", self.field(TemperatureField).T))
         if "species" in self.take:
             table = self.field(SpeciesField)
-            found += [(Species, name, getattr(table, name)) for name in ("fuel", "flame", "smoke")]
+            found += [(Species, name, table.__dict__[name]) for name in Species.columns]
         fields = self._memory.array("", (*found[0][2].shape, len(found)), self.world.dtype)
         np.stack([array for *_, array in found], axis=-1, out=fields)
         return fields, [(kind, name) for kind, name, _ in found]

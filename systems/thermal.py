@@ -90,10 +90,10 @@ class ThermalSystem(System):
         if self.species_diffusivity:
             found = list(self.entities(Position, CoreRadius, Volume, Species, SpeciesRate))
             tables = [some for _, some in found]
-            values = [np.stack([s.fuel, s.flame, s.smoke], axis=1) for _, _, _, s, _ in tables]
+            values = [np.stack([y for _, y in s.items()], axis=1) for _, _, _, s, _ in tables]
             rate = self._rate(dt, found, values, self.species_diffusivity, "species_diffusivity")
-            for k, name in enumerate(("dfuel", "dflame", "dsmoke") if found else ()):
-                add_spread(rate[:, k], [getattr(table, name) for *_, table in tables])
+            for k, name in enumerate(SpeciesRate.columns if found else ()):
+                add_spread(rate[:, k], [table.__dict__[name] for *_, table in tables])
 
     def _rate(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
         """Rates (n, k), taken anew or (in later stages of a tick) those of its first stage."""

@@ -42,8 +42,8 @@ class EmitterRecipe(Recipe, Emitter):
     a box, an ellipsoid ("sphere"), or a flat ellipse across z ("disc"). Velocities and strengths get
     a random part uniform in [-spread/2, spread/2] for each component. `rate` and `center` may be keyframed.
 
-    A `density`, `temperature`, `fuel`, `flame` or `smoke` makes the population carry it (BaroclinicSystem,
-    ThermalSystem and CombustionSystem work on them).
+    A `density`, a `temperature` or a mass fraction of a species makes the population carry it
+    (BaroclinicSystem, ThermalSystem and CombustionSystem work on them).
 
     The population `into` is made, empty, if the world has none of that name. This recipe holds parameters
     only: the EmissionSystem does the work.
@@ -94,7 +94,7 @@ class EmitterRecipe(Recipe, Emitter):
             kinds.append(Density)
         if self.temperature is not None:
             kinds.append(Temperature)
-        if self.fuel or self.flame or self.smoke:
+        if any(self.fractions.values()):
             kinds.append(Species)
         return tuple(kinds)
 

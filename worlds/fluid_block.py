@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
-CARRIED = ("density", "temperature", "fuel", "flame", "smoke")
+CARRIED = ("density", "temperature", *Species.columns)
 
 
 class FluidBlock(Recipe):
@@ -30,8 +30,8 @@ class FluidBlock(Recipe):
 
     The region is a `box`, a `sphere` or a `torus`; each vorton stands for a cell of edge about `spacing` and
     has no strength to begin with: BaroclinicSystem gives it one where its density differs from its
-    neighbours' or from the ambient. `density`, `temperature`, `fuel`, `flame` and `smoke` are numbers or
-    formulas over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
+    neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers or formulas
+    over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
 
     A symmetric cloud stays symmetric: `agitation` gives vortons a random vorticity, uniform in
     [-agitation/2, agitation/2] per component, and `jitter` moves them off their lattice, both from a stream
@@ -94,14 +94,14 @@ class FluidBlock(Recipe):
             tables.append(Density(self._value("density", x)))
         if self.temperature is not None:
             tables.append(Temperature(self._value("temperature", x)))
-        if any(getattr(self, name) != 0.0 for name in ("fuel", "flame", "smoke")):
-            fractions = [self._value(name, x) for name in ("fuel", "flame", "smoke")]
+        if any(getattr(self, name) != 0.0 for name in Species.columns):
+            fractions = [self._value(name, x) for name in Species.columns]
             total = np.sum(fractions, axis=0)
             if float(total.max()) > 1 + 1e-9:
                 row = int(total.argmax())
                 place = ", ".join(f"{part:g}" for part in x[row])
                 raise RecipeError(
-                    f"fuel + flame + smoke is {total[row]:g} at ({place}) m; at most 1 is allowed"
+                    f"{' + '.join(Species.columns)} is {total[row]:g} at ({place}) m; at most 1 is allowed"
                 )
             tables.append(Species(*fractions))
         world.spawn(self.name, *tables)

@@ -15,9 +15,6 @@ PLAIN = {
     "Volume.volume": "volume",
     "Density.rho": "density",
     "Temperature.T": "temperature",
-    "Species.fuel": "fuel",
-    "Species.flame": "flame",
-    "Species.smoke": "smoke",
     "Age.t": "age",
     "RowId.id": "id",
     "Pose.q": "orientation",
@@ -28,7 +25,8 @@ PLAIN = {
     "HullShape.container": "container",
     "BodyHeat.T": "temperature",
 }
-"""Names that artists and other programs expect; further columns are called ``Class_column``."""
+"""Names that artists and other programs expect; further columns are called ``Class_column``, but species
+by their own names."""
 
 
 def plain_names(labels: Iterable[str]) -> dict[str, str]:
@@ -37,7 +35,8 @@ def plain_names(labels: Iterable[str]) -> dict[str, str]:
     for label in labels:
         if label == "Position.x":
             continue
-        name = PLAIN.get(label, label.replace(".", "_"))
+        kind, _, column = label.partition(".")
+        name = column if kind == "Species" else PLAIN.get(label, f"{kind}_{column}")
         names[label] = name if name not in names.values() else label.replace(".", "_")
     return names
 

@@ -4,7 +4,7 @@ Every particle is shared among the eight points around it by trilinear weights w
 
 * density = sum w (s / h)^3, the number of tracers in the volume s^3 of one tracer of the first exported
   frame: about 1 inside a cloud, whatever the voxel h [1];
-* fuel, flame, smoke = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
+* each species = sum w (s / h)^3 Y, that density times the mass fraction Y [1];
 * velocity [m/s] and temperature [K] = sum w q / sum w: means, 0 where there are no tracers;
 * vorticity = sum w alpha / h^3 of the vortons [1/s].
 
@@ -20,16 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from ecs_fluid.components import Species
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat, positions
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
-AMOUNTS = {"Species.fuel": "fuel", "Species.flame": "flame", "Species.smoke": "smoke"}
+AMOUNTS = {column.label: name for name, column in Species.columns.items()}
 UNITS = {
     "density": "1",
-    "fuel": "1",
-    "flame": "1",
-    "smoke": "1",
+    **dict.fromkeys(Species.columns, "1"),
     "velocity": "m/s",
     "temperature": "K",
     "vorticity": "1/s",

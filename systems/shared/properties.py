@@ -3,6 +3,8 @@ systems."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
 
 from ecs_fluid.component import Array, Component
@@ -21,6 +23,11 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
 from ecs_fluid.world import World
 
 CARRIED = (Density, Temperature, Species)
+
+if TYPE_CHECKING:
+    SpeciesName = str
+else:
+    SpeciesName = Literal[tuple(Species.columns)]
 
 
 def column(tables: Tables, kind: type[Component], name: str) -> Array:
@@ -97,10 +104,11 @@ def _temperature_to(entity: Entity, fluid: FluidAtRest, z: Array) -> Array:
 
 def check_species(name: str, species: Species) -> None:
     """Raise ComponentError when the fractions of a row sum to more than 1 by more than rounding."""
-    total = species.fuel + species.flame + species.smoke
+    total = np.sum([array for _, array in species.items()], axis=0)
     slack = 1e-5  # of single precision
     if len(total) and float(total.max()) > 1 + slack:
         row = int(total.argmax())
         raise ComponentError(
-            f"entity {name!r}: fuel + flame + smoke of row {row} is {total[row]:g}; at most 1 is allowed"
+            f"entity {name!r}: {' + '.join(Species.columns)} of row {row} is {total[row]:g}; "
+            "at most 1 is allowed"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,6 +13,7 @@ from ecs_fluid.components import (
     Liquid,
     Position,
     SignedDistance,
+    Species,
     SpeciesField,
     SurfaceMesh,
     TemperatureField,
@@ -35,12 +36,14 @@ from ecs_fluid.world import World
 FIELDS = {
     "density": (DensityField, "rho"),
     "temperature": (TemperatureField, "T"),
-    "fuel": (SpeciesField, "fuel"),
-    "flame": (SpeciesField, "flame"),
-    "smoke": (SpeciesField, "smoke"),
+    **{name: (SpeciesField, name) for name in Species.columns},
 }
 FILLED = (Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
 """What a TransferSystem has filled, which a surface of the flow or of a liquid does without."""
+if TYPE_CHECKING:
+    FieldName = str
+else:
+    FieldName = Literal[(*FIELDS, "liquid", "flow")]
 
 
 class SurfaceSystem(System):
@@ -72,11 +75,11 @@ class SurfaceSystem(System):
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 
-    of: Literal["density", "temperature", "fuel", "flame", "smoke", "liquid", "flow"] = "density"
+    of: FieldName = "density"
     """field that tells inside from outside; liquid: that of the SphSystem; flow: the attached
     SignedDistance"""
     outside: float | None = None
-    """value outside, unit of the field; default that of the ambient, 0 for fuel, flame, smoke"""
+    """value outside, unit of the field; default that of the ambient, 0 for species"""
     inside: float | None = None
     """value inside, unit of the field; default its mean plus standard deviation, at most its largest"""
     method: Literal["facets", "crossings"] = "facets"
