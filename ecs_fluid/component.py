@@ -57,11 +57,7 @@ class Column:
         """``Component.column``, the name used in files and messages."""
         return f"{self.component}.{self.name}"
 
-    def __get__(self, instance: Component | None, owner: type) -> Any:
-        if instance is None:
-            return self
-        return instance.__dict__[self.name]
-
+    # Without __get__ a column is read from the instance like any attribute, at no cost.
     def __set__(self, instance: Component, value: object) -> None:
         columns = instance.__dict__
         if not self.per_row:

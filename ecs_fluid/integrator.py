@@ -77,9 +77,9 @@ def rated_columns(tables: Tables) -> Iterator[tuple[type[Component], Array, Arra
     """(rate type, flat state column, flat rate column) of every state of one entity that has a rate."""
     for kind in sorted((k for k in tables if k.rate_of in tables), key=lambda k: k.__name__):
         assert kind.rate_of is not None
-        pairs = zip(tables[kind.rate_of].items(), tables[kind].items(), strict=True)
-        for (_, state), (_, rate) in pairs:
-            yield kind, state.reshape(-1), rate.reshape(-1)
+        states, rates = vars(tables[kind.rate_of]), vars(tables[kind])
+        for state, rate in zip(kind.rate_of.columns, kind.columns, strict=True):
+            yield kind, states[state].reshape(-1), rates[rate].reshape(-1)
 
 
 class Integrator:
