@@ -497,7 +497,19 @@ class World:
         """Sentences on what looks physically wrong or coarse, asked of every system."""
         systems = self.schedule.systems
         with self.processes.all_rows(self):
-            return [text for system in systems for text in system.lint(self)]
+            said = [text for system in systems for text in system.lint(self)]
+        return [*self._unmatched(systems), *said]
+
+    def _unmatched(self, systems: list[System]) -> Iterator[str]:
+        """Sentences on systems that were asked for and find nothing of what they need."""
+        there = {kind for tables in self._tables_of.values() for kind in tables}
+        for system in systems:
+            missing = [kind.__name__ for kind in system.reads if kind not in there]
+            if missing and not system._implied:
+                yield (
+                    f"{type(system).__name__} reads {' and '.join(missing)}, which no entity has, so it does "
+                    "nothing; give an entity one, or leave the system out"
+                )
 
     @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:

@@ -271,7 +271,11 @@ class WorldRecipe(Settings):
             for system in recipe.systems()
         ]
         # All at once: what one of them needs of another is taken from the list, whatever its order.
-        world.add_systems(joined(checked._fluid_systems(), needed, chosen))
+        systems = joined(checked._fluid_systems(), needed, chosen)
+        world.add_systems(systems)
+        for system in systems:
+            # Those of [fluid] and of entities are there in any case, as those that systems bring along.
+            system._implied = not any(system is named for _, named in chosen)
         return world
 
     def _as_given(self) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid import worlds
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.errors import ScheduleError
@@ -331,3 +333,46 @@ def test_questions_to_the_world_are_questions_to_its_systems() -> None:
         world = look(lambda self: self.world.velocity(np.zeros((1, 3))))
         world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
         world.step()
+
+
+# ---------------------------------------------------------------------- systems that match nothing
+
+
+def test_a_system_whose_reads_no_entity_has_is_said() -> None:
+    world = ef.World()
+    world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]]))
+    grows = make("Grows", reads=(ef.Position, ef.Age), may_read=(ef.Density,), phase="observe")
+    world.add_system(grows())
+    sentence = (
+        "Grows reads Age, which no entity has, so it does nothing; give an entity one, or leave the system "
+        "out"
+    )
+    assert world.lint() == [sentence]
+    with pytest.warns(ef.FluidWarning, match=f"^{re.escape(sentence)}$"):
+        world.step()
+    world.attach("dust", ef.Age)
+    assert world.lint() == []
+
+
+def test_systems_that_others_bring_along_may_match_nothing() -> None:
+    """VelocitySystem brings a PartitionSystem; the one that was asked for is the one that is said."""
+    world = ef.World()
+    world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]]))
+    world.add_system(ef.VelocitySystem())
+    assert [text.split(",")[0] for text in world.lint()] == ["VelocitySystem reads Strength and CoreRadius"]
+
+
+def test_an_entity_that_an_emitter_will_fill_is_matched() -> None:
+    world = ef.World()
+    world.spawn("dust", ef.Position(np.zeros((0, 3))), ef.Age)
+    world.add_system(make("Grows", reads=(ef.Position, ef.Age), phase="observe")())
+    assert world.lint() == []
+
+
+WORLDS = sorted(path.stem for path in Path(worlds.__file__).parent.glob("*.toml"))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_no_shipped_world_has_a_system_that_matches_nothing(name: str) -> None:
+    world = ef.load(name)
+    assert list(world._unmatched(world.schedule.systems)) == []
