@@ -84,6 +84,7 @@ class AccelerateSystem(System):
     """
 
     reads = (Fluid,)
+    may_read = (Liquid,)
     adds = (Acceleration,)
     phase = "rates"
     distribution = "rows"

@@ -19,7 +19,6 @@ NEEDED: dict[str, dict[str, Any]] = {
     "age_limit": {"seconds": 1.0},
     "alignment": {"rate": 1.0},
     "conduction": {"reach": 0.1},
-    "diffusion": {"viscosity": 1e-3},
     "heater": {"temperature": 400.0},
     "kill_box": {"low": (0, 0, 0), "high": (1, 1, 1)},
     "species_limit": {"species": ["fuel"], "below": 0.1},
@@ -48,7 +47,7 @@ def test_any_two_shipped_systems_have_an_order(phase: str) -> None:
     With them are the systems that they ask, and those that these ask.
     """
     members = [kind for kind in SHIPPED if kind.phase == phase]
-    assert len(members) > 2
+    assert len(members) >= 2
     for pair in itertools.combinations(members, 2):
         kinds = dict.fromkeys([*pair, ef.LoadSystem])
         for kind in list(kinds):
