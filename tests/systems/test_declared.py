@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ecs_fluid as ef
+import ecs_fluid.worlds
 from ecs_fluid.entity import Entity
 from ecs_fluid.system import System
 from tests.systems.declared import undeclared
@@ -15,6 +16,10 @@ SHIPPED = [kind for kind in System.registry.values() if kind.__module__.startswi
 @pytest.mark.parametrize("kind", SHIPPED, ids=lambda kind: kind.__name__)
 def test_shipped_systems_declare_what_they_look_at(kind: type[System]) -> None:
     assert undeclared(kind) == []
+
+
+def test_all_systems_are_looked_at() -> None:
+    assert {"VelocitySystem", "RemeshSystem", "SphSystem"} <= {kind.__name__ for kind in SHIPPED}
 
 
 def ages(entity: Entity) -> float:
