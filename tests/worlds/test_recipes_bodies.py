@@ -16,10 +16,16 @@ from ecs_fluid.worlds.world_recipe import WorldRecipe
 BOX = {"shape": "box", "size": [1.0, 2.0, 0.5]}
 
 
-def built(*entities: dict[str, Any], system: tuple[dict[str, Any], ...] = (), **world: Any) -> ef.World:
+def built(
+    *entities: dict[str, Any],
+    system: tuple[dict[str, Any], ...] = (),
+    fluid: dict[str, Any] | None = None,
+    **world: Any,
+) -> ef.World:
     """The world of these entity tables."""
     tables = {
         "world": {"dt": 0.1, "precision": "double", **world},
+        "fluid": fluid or {},
         "entity": list(entities),
         "system": system,
     }
@@ -75,7 +81,7 @@ def test_spheres_are_rows_of_one_entity() -> None:
             "kind": "spheres", "name": "bubbles", "centers": [[0, 0, 0], [3, 0, 0]], "radius": [0.5, 1.0],
             "velocity": [[1, 0, 0], [0, 2, 0]], "density": 10.0,
         },
-        system=({"kind": "body", "gravity": [0, 0, 0]},),
+        fluid={"gravity": [0, 0, 0]},
     )  # fmt: skip
     bubbles = world["bubbles"]
     assert len(bubbles) == 2 and np.isclose(bubbles[ef.Body].mass[1], 8 * bubbles[ef.Body].mass[0])
