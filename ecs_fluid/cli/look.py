@@ -16,6 +16,7 @@ from ecs_fluid.cli.stored import (
     chosen_frames,
     frame_of_run,
     hulls_of_run,
+    load_code_of_run,
     look_of_run,
     real_time,
     recording,
@@ -89,6 +90,8 @@ def show(
                 f"--ticks and --set are for worlds, and {source} is a run; --frame chooses its time"
             )
         run = Path(source)
+        if allow_code:
+            load_code_of_run(run)
         options["look"] = look or look_of_run(run)
         surface = {"level": level, "clip": clip}
         if movie is None:

@@ -57,6 +57,19 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
     return float(stored.times[number]), columns, lambda points: VelocityOf(folder)(columns)(points)
 
 
+def load_code_of_run(folder: Path) -> None:
+    """Import the run's velocity solver, if it is a class in a module beside the world file: runs its code."""
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.plugins import searching
+    from ecs_fluid.systems import VelocitySystem
+
+    run = RunFolder.open(folder)
+    source = run.read_info().get("source")
+    with searching(Path(source).parent if source else None):
+        velocity = tomllib.loads(run.recipe).get("fluid", {}).get("velocity")
+        VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")
+
+
 def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
     """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
     from ecs_fluid.exports.frames import selected

@@ -92,14 +92,14 @@ class Solver:
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Take these vortons, one at least: x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, sorted by cells."""
-        raise NotImplementedError
+        raise FluidError(f"{type(self).__name__} has no prepare(self, sources, grid) method")
 
     def fill(self, targets: Targets) -> None:
         """Fill u (m, 3) m/s and, unless None, du (m, 3, 3) 1/s, du[:, i, j] = du_i/dx_j, at x (m, 3) m.
 
         All are arrays of the world's precision. May be called any number of times.
         """
-        raise NotImplementedError
+        raise FluidError(f"{type(self).__name__} has no fill(self, targets) method")
 
     # ------------------------------------------------------------------ for those who want more
 

@@ -120,6 +120,9 @@ def test_by_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     run = [*COMMAND, "run", "ring.toml", "--allow-code", "--frames", "90"]
     done = subprocess.run([*run, "--out", "whole"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+    picture = ["show", "whole", "--what", "slice", "--normal", "y", "--save", "slice.png"]
+    assert main(picture) == 2
+    assert main([*picture, "--allow-code"]) == 0
     assert main(["run", "ring.toml", "--allow-code", "--frames", "9", "--out", "part"]) == 0
     assert main(["resume", "part", "--allow-code", "--frames", "90"]) == 0
     assert final(folder / "part")[0] == final(folder / "whole")[0]
@@ -151,6 +154,23 @@ def test_offered_by_an_installed_package(folder: Path, monkeypatch: pytest.Monke
     world = ef.load("ring.toml")
     u = world.velocity([[0.5, 0.1, -0.6], [0.2, 0.3, -0.6]])
     assert np.abs(u[:, 2]).max() < 1e-6 < 0.01 < np.abs(u[:, 0]).min()
+
+
+def test_what_a_class_lacks_is_said(folder: Path) -> None:
+    class EmptySolver(ef.Solver):
+        """Of a test."""
+
+    class NeedySolver(ef.Solver):
+        """Of a test."""
+
+        period: float
+
+    with pytest.raises(FluidError, match=r"EmptySolver has no prepare\(self, sources, grid\) method"):
+        rings().velocity(np.zeros((1, 3)), "empty")
+    with pytest.raises(FluidError, match="VelocitySystem: 'period' is missing"):
+        ef.VelocitySystem(solver="needy")
+    with pytest.raises(FluidError, match="solver = 'needy' needs its parameter 'period'; give both to"):
+        rings().velocity(np.zeros((1, 3)), "needy")
 
 
 def test_parameters_go_with_their_solver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
