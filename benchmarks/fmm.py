@@ -32,7 +32,7 @@ except ImportError:
     fmm3dpy = None
 
 from ecs_fluid.kernels.biot_savart import direct, tree, tree_build
-from ecs_fluid.kernels.biot_savart.regularisation import WINCKELMANS
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.fmm import fast_multipole
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
@@ -42,6 +42,8 @@ TOLERANCE = 1e-3
 SAMPLE, DIRECT_TARGETS, TREE_MOST = 1000, 20_000, 100_000
 ANGLES = (0.7, 0.5, 0.35, 0.25, 0.18, 0.13, 0.09)
 PEER_EPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+
+CODE = CODES["winckelmans"]
 
 
 def ring(n: int) -> tuple[Array, Array, float]:
@@ -87,7 +89,7 @@ class Case:
         self.rows = np.random.default_rng(1).permutation(n)[:SAMPLE]
         self.exact_u, self.exact_du = np.empty((SAMPLE, 3)), np.empty((SAMPLE, 3, 3))
         doubles = [a.astype(float) for a in (self.x[self.rows], self.sx, self.sa, self.sigma)]
-        direct.velocity_gradient(WINCKELMANS, *doubles, self.exact_u, self.exact_du)
+        direct.velocity_gradient(CODE, *doubles, self.exact_u, self.exact_du)
 
     def errors(self) -> tuple[float, float]:
         return (
@@ -97,7 +99,7 @@ class Case:
 
     def fmm(self) -> fast_multipole.Work:
         return fast_multipole.velocity_gradient(
-            WINCKELMANS, self.x, self.sx, self.sa, self.sigma, TOLERANCE, self.u, self.du
+            CODE, self.x, self.sx, self.sa, self.sigma, TOLERANCE, self.u, self.du
         )
 
     def again(self, how: Any) -> Callable[[], Any]:
@@ -105,8 +107,8 @@ class Case:
         rest = self.sx, self.sa, self.sigma, TOLERANCE
 
         def run() -> None:
-            plan = fast_multipole.plan(WINCKELMANS, *rest, how, check=True)
-            fast_multipole.velocity_gradient(WINCKELMANS, self.x, *rest, self.u, self.du, prepared=plan)
+            plan = fast_multipole.plan(CODE, *rest, how, check=True)
+            fast_multipole.velocity_gradient(CODE, self.x, *rest, self.u, self.du, prepared=plan)
 
         return run
 
@@ -138,7 +140,7 @@ class Case:
         targets, u, du = self.x[:m], self.u[:m], self.du[:m]
         rounds = 3 if len(self.x) <= TREE_MOST else 1
         seconds = best_of(
-            lambda: direct.velocity_gradient(WINCKELMANS, targets, self.sx, self.sa, self.sigma, u, du),
+            lambda: direct.velocity_gradient(CODE, targets, self.sx, self.sa, self.sigma, u, du),
             rounds,
         )
         return seconds * len(self.x) / m
@@ -150,7 +152,14 @@ class Case:
         columns = [np.ascontiguousarray(a[:, order]) for a in (self.sx, self.sa)]
         nodes = tree_build.build(*grid, start, *columns, self.sigma[order])
         tree.velocity_gradient(
-            WINCKELMANS, self.x, nodes, self.u, self.du, criterion=tree.ANGLE, opening=angle, originals=True
+            CODE,
+            self.x,
+            nodes,
+            self.u,
+            self.du,
+            criterion=tree.ANGLE,
+            opening=angle,
+            originals=True,
         )
 
     def tree_time(self) -> tuple[float, float]:

@@ -13,13 +13,15 @@ import numpy as np
 from fmm import cube, ring
 
 from ecs_fluid.kernels.biot_savart import tree, tree_build
-from ecs_fluid.kernels.biot_savart.regularisation import WINCKELMANS
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
 
 SIZES, REPEATS, ROUNDS = (1_000, 10_000, 100_000), (25, 6, 1), 4
 OPENINGS = {"angle": (tree.ANGLE, 0.5), "box": (tree.BOX, 1e-4)}
 VORTONS_PER_CELL = 8
+
+CODE = CODES["winckelmans"]
 
 
 class Cloud:
@@ -42,7 +44,7 @@ class Cloud:
         columns = [np.ascontiguousarray(a[:, order]) for a in (self.sx, self.sa)]
         nodes = tree_build.build(*grid, start, *columns, self.sigma[order])
         built, how = time.perf_counter(), {"criterion": criterion, "opening": opening, "originals": True}
-        pairs = tree.velocity_gradient(WINCKELMANS, self.x, nodes, self.u, self.du, **how)
+        pairs = tree.velocity_gradient(CODE, self.x, nodes, self.u, self.du, **how)
         end = time.perf_counter()
         return end - begin, end - built, pairs
 

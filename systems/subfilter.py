@@ -41,7 +41,8 @@ class SubfilterSystem(System):
     enstrophy would come back from below the cores; there the term is left out. No strength decays faster than
     1/dt. Total strength and impulses are not kept exactly.
 
-    Sums run over neighbours within `subfilter.REACH` core radii, so its cost is that of a viscous exchange.
+    Sums run over neighbours within the `reach` of the regularisation, so its cost is that of a viscous
+    exchange.
     Derivation: `ecs_fluid.kernels.vorticity.subfilter`. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
     arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
     """
@@ -78,14 +79,14 @@ class SubfilterSystem(System):
         tables = list(self.query(Position, Strength, CoreRadius, VelocityGradient, StrengthRate))
         if sources.x.shape[1] == 0:
             return
-        from ecs_fluid.kernels.biot_savart import regularisation
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
 
-        code = regularisation.CODES[self.world.require(VelocitySystem).kernel]
+        code = CODES[self.world.require(VelocitySystem).kernel]
         number = self.world.dtype
         du = gather_sorted(joined([table.du for *_, table, _ in tables], (3, 3), number), sources.order)
-        scale = sources.sigma**3 * number(1.0 / subfilter.CENTRE[code])
+        scale = sources.sigma**3 * number(1.0 / record(code).centre)
         plain = _stretched(sources.alpha, du)
         model = _model(code, sources, sources.sigma, du, plain)
         if self.coefficient == "constant":
@@ -117,6 +118,7 @@ class SubfilterSystem(System):
 
     def _terms(self, code: int, sources: Sources, du: Array, plain: Array, model: Array) -> None:
         """alpha . L and alpha . m of every vorton, but for a common factor, into SubfilterTerms."""
+        from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.vorticity import subfilter
 
         number = self.world.dtype
@@ -127,7 +129,7 @@ class SubfilterSystem(System):
         )
         stretched = _stretched(sources.alpha, narrow)
         test = _model(code, sources, sources.sigma * ratio, narrow, stretched)
-        scale = sources.sigma**3 * number(1.0 / subfilter.CENTRE[code])
+        scale = sources.sigma**3 * number(1.0 / record(code).centre)
         rows = np.empty((2, len(scale)), number)
         rows[0, sources.order] = (3 * ratio - 2) * (sources.alpha * (stretched - plain)).sum(axis=0)
         rows[1, sources.order] = scale * (sources.alpha * (test - model)).sum(axis=0)

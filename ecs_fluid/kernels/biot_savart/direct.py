@@ -3,7 +3,7 @@
 u(x) = sum_i q(|x - x_i|/sigma_i) alpha_i x (x - x_i) / (4 pi |x - x_i|^3); a vorton does not move itself (its
 own term is exactly zero). Source: Gourlay, part 3 and part 12; blobs as in ``regularisation``.
 
-All functions take ``code`` (regularisation), ``targets (m, 3)`` [m], the sources as ``sx (3, n)`` [m],
+All functions take ``code`` (of a regularisation; another is a ValueError), ``targets (m, 3)`` [m], the sources as ``sx (3, n)`` [m],
 ``sa (3, n)`` [m^3/s] and ``ssigma (n,)`` [m] (positive), all of one dtype, and overwrite their results.
 Threads share out blocks of targets, and each target adds its sources in the same order whatever the threads.
 """
@@ -31,6 +31,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     load_block,
     store_block,
 )
+from ecs_fluid.kernels.biot_savart.selection import check
 from ecs_fluid.kernels.compiled import FAST
 
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
@@ -39,6 +40,7 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 @njit(**_OPTIONS)
 def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] at the targets."""
+    check(code)
     m, n = targets.shape[0], ssigma.size
     order = np.empty(0, np.int64)
     for b in prange((m + BLOCK - 1) // BLOCK):
@@ -56,6 +58,7 @@ def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> 
 @njit(**_OPTIONS)
 def velocity_gradient(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] and its gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
+    check(code)
     m, n = targets.shape[0], ssigma.size
     order = np.empty(0, np.int64)
     rows = du.reshape(m, 9)
@@ -80,6 +83,7 @@ def potential_vorticity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, 
     Kinetic energy per density is 1/2 sum alpha . psi, enstrophy 1/2 sum alpha . omega, both with the
     self-terms included.
     """
+    check(code)
     m, n = targets.shape[0], ssigma.size
     order = np.empty(0, np.int64)
     for b in prange((m + BLOCK - 1) // BLOCK):

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.regularisation import (
-    GAUSSIAN,
-    RANKINE,
-    ROSENHEAD_MOORE,
-    WINCKELMANS,
+from ecs_fluid.kernels.biot_savart.regularisation import RECORDS
+from ecs_fluid.kernels.biot_savart.selection import (
+    by_code,
     core_constant,
     core_shift,
     gradient_factors,
@@ -42,6 +40,20 @@ _TILE: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 # Loops are inlined by numba, not by LLVM: LLVM would vectorise them by themselves, before it knows the
 # regularisation and with the narrow vectors of a function without ``wide_vectors``.
 _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
+
+
+def _compiled(loop: Any) -> Any:
+    """(code, pack, groups, points, count, sums): the loop, compiled for every regularisation by itself."""
+
+    def own(code: int) -> Any:
+        @njit(**_TILE)
+        def add(pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+            wide_vectors()
+            loop(code, pack, groups, points, count, sums)
+
+        return add
+
+    return by_code([own(code) for code in range(len(RECORDS))], "pack, groups, points, count, sums", _TILE)
 
 
 @njit(**_TILE)
@@ -83,9 +95,9 @@ def _velocity_pair(code: int, px: Any, py: Any, pz: Any, source: Any) -> Any:
 
 
 @njit(**_LOOP)
-def _velocity_loop(code: int, pack: Any, groups: int, points: Any, quads: int, sums: Any) -> None:
+def _velocity_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
-    for q in range(0, 4 * quads, 4):
+    for q in range(0, 4 * ((count + 3) // 4), 4):
         px0, py0, pz0 = points[0, q], points[1, q], points[2, q]
         px1, py1, pz1 = points[0, q + 1], points[1, q + 1], points[2, q + 1]
         px2, py2, pz2 = points[0, q + 2], points[1, q + 2], points[2, q + 2]
@@ -116,19 +128,8 @@ def _velocity_loop(code: int, pack: Any, groups: int, points: Any, quads: int, s
             sums[row, q + 3] += d
 
 
-@njit(**_TILE)
-def add_velocity(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
-    """sums[:3] += sum 8 q/r^3 alpha x r over the list, for the first ``count`` points of the block."""
-    wide_vectors()
-    quads = (count + 3) // 4
-    if code == WINCKELMANS:
-        _velocity_loop(WINCKELMANS, pack, groups, points, quads, sums)
-    elif code == GAUSSIAN:
-        _velocity_loop(GAUSSIAN, pack, groups, points, quads, sums)
-    elif code == RANKINE:
-        _velocity_loop(RANKINE, pack, groups, points, quads, sums)
-    else:
-        _velocity_loop(ROSENHEAD_MOORE, pack, groups, points, quads, sums)
+add_velocity = _compiled(_velocity_loop)
+"""sums[:3] += sum 8 q/r^3 alpha x r over the list, for the first ``count`` points of the block."""
 
 
 @njit(**_LOOP)
@@ -170,18 +171,8 @@ def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, s
             sums[12 + row, t] += value
 
 
-@njit(**_TILE)
-def add_gradient(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
-    """sums[:3] += 32 pi u; the rest is what ``join_gradient`` makes the gradient of."""
-    wide_vectors()
-    if code == WINCKELMANS:
-        _gradient_loop(WINCKELMANS, pack, groups, points, count, sums)
-    elif code == GAUSSIAN:
-        _gradient_loop(GAUSSIAN, pack, groups, points, count, sums)
-    elif code == RANKINE:
-        _gradient_loop(RANKINE, pack, groups, points, count, sums)
-    else:
-        _gradient_loop(ROSENHEAD_MOORE, pack, groups, points, count, sums)
+add_gradient = _compiled(_gradient_loop)
+"""sums[:3] += 32 pi u; the rest is what ``join_gradient`` makes the gradient of."""
 
 
 @njit(**_TILE)
@@ -225,18 +216,8 @@ def _potential_loop(code: int, pack: Any, groups: int, points: Any, count: int, 
             sums[row, t] += value
 
 
-@njit(**_TILE)
-def add_potential(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
-    """sums[:3] += 4 pi psi and sums[3:6] += 4 pi omega."""
-    wide_vectors()
-    if code == WINCKELMANS:
-        _potential_loop(WINCKELMANS, pack, groups, points, count, sums)
-    elif code == GAUSSIAN:
-        _potential_loop(GAUSSIAN, pack, groups, points, count, sums)
-    elif code == RANKINE:
-        _potential_loop(RANKINE, pack, groups, points, count, sums)
-    else:
-        _potential_loop(ROSENHEAD_MOORE, pack, groups, points, count, sums)
+add_potential = _compiled(_potential_loop)
+"""sums[:3] += 4 pi psi and sums[3:6] += 4 pi omega."""
 
 
 @njit(**_TILE)

@@ -36,7 +36,8 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     pad_pack,
     store_block,
 )
-from ecs_fluid.kernels.biot_savart.regularisation import core_constant
+from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.biot_savart.selection import core_constant
 from ecs_fluid.kernels.biot_savart.tree_build import Tree
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.vectors import INLINE
@@ -267,6 +268,7 @@ def velocity(
     All arrays have the dtype of the tree. ``opening``: see the top of this file. Returns the number of pairs
     of a target and a vorton or supervorton.
     """
+    record(code)
     order, starts = point_blocks(targets) if blocks is None else blocks
     leaves = at_leaves(tree, originals)
     return int(_velocity(code, targets, order, starts, tree, criterion, float(opening), leaves, u))
@@ -285,6 +287,7 @@ def velocity_gradient(
     originals: bool = False,
 ) -> int:
     """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
+    record(code)
     order, starts = point_blocks(targets) if blocks is None else blocks
     rows = du.reshape(targets.shape[0], 9)
     leaves = at_leaves(tree, originals)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.regularisation import core_constant, core_shift, velocity_factor
+from ecs_fluid.kernels.biot_savart.selection import check, core_constant, core_shift, velocity_factor
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 HEAD_ON = 1e-6
@@ -57,6 +57,7 @@ def reassign(
         bent: (n,) 1 where b may leave the normal.
         floor: (n,) speed at which it is half, m/s.
     """
+    check(code)
     for i in range(len(x)):
         r0, r1, r2 = point[i, 0] - x[i, 0], point[i, 1] - x[i, 1], point[i, 2] - x[i, 2]
         own = swirl(code, r0 * r0 + r1 * r1 + r2 * r2, sigma[i])

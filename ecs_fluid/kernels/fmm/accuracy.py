@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecs_fluid.kernels.biot_savart.regularisation import GAUSSIAN, RANKINE
+from ecs_fluid.kernels.biot_savart.regularisation import record
 
 DIRECT_BELOW = 256
 """So few sources are summed directly."""
@@ -64,24 +64,9 @@ def settings(code: int, tolerance: float, sources: int = 0) -> Settings:
     if sources >= MANY and digits < 3.0 + 1e-9:
         opening = min(0.7, 0.65 + 0.05 * (3.0 - digits))
         order = max(3, math.ceil(2.0 + 2.0 * digits - 1e-9))
-    clearance = mixed = 0.0
-    if code == RANKINE:
-        clearance = mixed = 1.0
-    elif code == GAUSSIAN:
-        clearance = gaussian_clearance(order)
-        # 1 - q = sqrt(2/pi) rho exp(-rho^2/2) to leading order.
-        mixed = math.sqrt(2.0 * math.log(10.0) * digits) + 1.0
-    return Settings(order, opening, leaf_for(order), 256, clearance, mixed, 20.0 * tolerance)
-
-
-def gaussian_clearance(order: int) -> float:
-    """Clearance of gaussian blobs for this order, in core radii.
-
-    Derivatives of order p of exp(-rho^2/2) are large up to rho = sqrt(2 p), the turning point of a Hermite
-    function. With sqrt(p) between the points themselves (measured, dipoles in a cube) order 16 has an error
-    of 8e-5 instead of 8e-4 at 2.3, and at the worst point 14 instead of 20 times it, for a third more pairs.
-    """
-    return 1.1 * math.sqrt(order)
+    blob = record(code)
+    guards = blob.clearance(order), blob.mixed_clearance(digits)
+    return Settings(order, opening, leaf_for(order), 256, *guards, 20.0 * tolerance)
 
 
 def leaf_for(order: int) -> int:

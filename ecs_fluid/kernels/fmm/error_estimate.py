@@ -22,9 +22,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import GAUSSIAN
+from ecs_fluid.kernels.biot_savart.regularisation import record
 from ecs_fluid.kernels.fmm import point_tree
-from ecs_fluid.kernels.fmm.accuracy import GOAL, gaussian_clearance, highest_order, terms_for
+from ecs_fluid.kernels.fmm.accuracy import GOAL, highest_order, terms_for
 from ecs_fluid.kernels.fmm.point_tree import PointTree
 from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm.traversal import Sources
@@ -69,9 +69,7 @@ class Search:
             how, highest = s.settings, highest_order(s.ssigma.dtype)
             if how.order < highest:
                 order, opening = terms_for(how, error, self.tolerance, highest)
-                how = how._replace(opening=opening)
-                if s.code == GAUSSIAN:
-                    how = how._replace(clearance=gaussian_clearance(order))
+                how = how._replace(opening=opening, clearance=record(s.code).clearance(order))
                 s = s._replace(settings=how)
                 return s if order == how.order else with_order(s, order)
             if how.opening > _LEAST_OPENING:

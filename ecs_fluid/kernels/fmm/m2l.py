@@ -7,54 +7,49 @@ R_tuv), which needs a kernel for nothing but f_0 ... f_order.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.regularisation import GAUSSIAN, RANKINE, WINCKELMANS
+from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Regularisation
+from ecs_fluid.kernels.biot_savart.selection import by_code
 from ecs_fluid.kernels.compiled.lanes import lane_sum, spread
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.fmm.lane_rows import load, store, turn
 from ecs_fluid.kernels.fmm.threads import PART
 
-_ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
+SOFTENED = tuple(blob.softened for blob in RECORDS)
+"""By code: whether lengths are sqrt(r^2 + s2), or r."""
 
 
-@njit(**PART)
-def _radial_derivatives(code: int, order: int, direction: Any, f: Any) -> None:
-    """f[k] = (1/r d/dr)^k G of 1/sqrt(r^2 + s2) or 1/r, in units of that length; the tail of 1/r for rankine.
+def _derivatives_of(blob: Regularisation) -> Any:
+    """(order, direction, f): f[k] = (1/r d/dr)^k 4 pi G in units of the length; ``direction[4]`` is s2."""
+    terms, coefficients, own = len(blob.series), blob.series or (0.0,), blob.derivatives
 
-    ``direction[4]`` is s2 in these units.
-    """
-    wide_vectors()
-    core, value, plain = load(direction, 4), 1.0, spread(f.dtype.type(1.0))
-    for k in range(order + 1):
-        following = -(2 * k + 1) * value
-        plain = spread(f.dtype.type(value))
-        if code == WINCKELMANS:
-            plain += spread(f.dtype.type(-0.5 * following)) * core
-        store(f, k, plain)
-        value = following
-
-
-@njit(**PART)
-def _gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
-    """f[k, lane] = (1/r d/dr)^k erf(r/sqrt(2 s2))/r in units of r."""
-    v, value = 1.0 / np.sqrt(np.float64(s2)), 1.0
-    if v < 12.0:
-        value = math.erf(v * math.sqrt(0.5))
-        tail = _ROOT_2_OVER_PI * v * np.exp(-0.5 * v * v)
+    @njit(**PART)
+    def by_series(order: int, direction: Any, f: Any) -> None:
+        wide_vectors()
+        core, value = load(direction, 4), 1.0
         for k in range(order + 1):
-            f[k, lane] = value
-            # Differences lose digits at small v, but only such that the singular kernel does not need.
-            value = tail - (2 * k + 1) * value
-            tail *= -v * v
-    else:
-        for k in range(order + 1):
-            f[k, lane] = value
-            value *= -(2 * k + 1)
+            following = -(2 * k + 1) * value
+            plain, term, power = spread(f.dtype.type(value)), following, core
+            for j in range(terms):
+                plain += spread(f.dtype.type(coefficients[j] * term)) * power
+                term *= -(2 * (k + j) + 3)
+                power = power * core
+            store(f, k, plain)
+            value = following
+
+    @njit(**PART)
+    def by_lanes(order: int, direction: Any, f: Any) -> None:
+        for lane in range(f.shape[1]):
+            own(order, direction[4, lane], f, lane)
+
+    return by_series if own is None else by_lanes
+
+
+_radial_derivatives = by_code([_derivatives_of(blob) for blob in RECORDS], "order, direction, f", PART)
 
 
 @njit(**PART)
@@ -67,14 +62,14 @@ def prepare_lanes(
     """
     wide_vectors()
     cards, tx, ty, tz = s.cards, target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
-    algebraic, unit = s.code != GAUSSIAN and s.code != RANKINE, target.scale[t]
+    softened, unit = SOFTENED[s.code], target.scale[t]
     for lane in range(w.d.shape[1]):
         node = nodes[first + (lane if lane < count else count - 1)]
         w.places[lane] = node * 3 * s.moments.shape[1]
         x, y, z, core = tx - cards[node, 4], ty - cards[node, 5], tz - cards[node, 6], cards[node, 0]
         square = x * x + y * y + z * z
         # In float64: in float32 directions off by a few roundings cost a digit at order 16.
-        inverse = 1.0 / np.sqrt(square + core if algebraic else square)
+        inverse = 1.0 / np.sqrt(square + core if softened else square)
         w.direction[0, lane] = x * inverse
         w.direction[1, lane] = y * inverse
         w.direction[2, lane] = z * inverse
@@ -87,11 +82,7 @@ def prepare_lanes(
     for k in range(order):
         store(w.ratios, k + 1, load(w.ratios, k) * ratio)
         store(w.powers, k + 1, load(w.powers, k) * power)
-    if s.code == GAUSSIAN:
-        for lane in range(w.d.shape[1]):
-            _gaussian_derivatives(order, w.direction[4, lane], w.f, lane)
-    else:
-        _radial_derivatives(s.code, order, w.direction, w.f)
+    _radial_derivatives(s.code, order, w.direction, w.f)
 
 
 @njit(**PART)

@@ -25,7 +25,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     join_gradient,
     pad_pack,
 )
-from ecs_fluid.kernels.biot_savart.regularisation import core_constant
+from ecs_fluid.kernels.biot_savart.selection import core_constant
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.fmm.lane_rows import copy, lanes, zero_rows
 from ecs_fluid.kernels.fmm.point_tree import PointTree

@@ -17,11 +17,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.pairwise import SCALE
-from ecs_fluid.kernels.biot_savart.regularisation import GAUSSIAN, RANKINE, ROSENHEAD_MOORE
+from ecs_fluid.kernels.biot_savart.regularisation import RECORDS
+from ecs_fluid.kernels.biot_savart.selection import by_code
 from ecs_fluid.kernels.fmm.accuracy import Settings
 from ecs_fluid.kernels.fmm.expansions import evaluate, local_curl, local_down
 from ecs_fluid.kernels.fmm.lane_rows import lanes, zero_rows
 from ecs_fluid.kernels.fmm.m2l import (
+    SOFTENED,
     add_local,
     collect_lanes,
     fill_derivatives,
@@ -37,6 +39,12 @@ POTENTIAL, VELOCITY, GRADIENT = 0, 1, 2
 
 _LEAST_ORDER = 2  # the gradient of the velocity is a second derivative
 _ORDERS = 64  # a node and an order share a number: node * _ORDERS + order
+
+
+_far_enough = by_code(
+    [blob.far_enough for blob in RECORDS],
+    "distance, r2, least, mean, largest, spread, clearance, mixed",
+)
 
 
 class Sources(NamedTuple):
@@ -103,17 +111,10 @@ def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: floa
     r2 = x * x + y * y + z * z
     extent = radius + cards[node, 7]
     mean, least, largest = cards[node, 0], cards[node, 1], cards[node, 2]
-    singular = s.code == GAUSSIAN or s.code == RANKINE
-    square = r2 if singular else r2 + least
-    if singular:
-        clearance = how.clearance if largest - least <= how.spread * largest else how.mixed_clearance
-        far = np.sqrt(r2) - extent >= clearance * np.sqrt(largest)
-    elif s.code == ROSENHEAD_MOORE:
-        # Change of 1 - q by that of sigma^2, from the leading term 3/2 rho^-2 of the tail, doubled because
-        # strengths of both signs do not profit from the mean.
-        far = 3.0 * (largest - least) <= how.spread * (r2 + mean)
-    else:  # the tail is 15/8 rho^-4
-        far = 3.75 * largest * (largest - least) <= how.spread * (r2 + mean) ** 2
+    square = r2 + least if SOFTENED[s.code] else r2
+    far = _far_enough(
+        s.code, np.sqrt(r2) - extent, r2, least, mean, largest, how.spread, how.clearance, how.mixed_clearance
+    )  # fmt: skip
     # Counted without branches, which nobody could predict.
     order = _LEAST_ORDER
     for q in range(_LEAST_ORDER, how.order):

@@ -3,7 +3,7 @@
 A scatter shares a vorton among the points of its cell whatever its core, which is a core of its own: with
 the trilinear weights its variance along an axis is f (1 - f) h^2, on average h^2/6. Left at that, a ring with
 cores of 3 h moves almost twice as fast as it should. ``widen`` adds what is missing to the blob of the
-regularisation, as a mixture of Gaussians (``MIXTURES``), by passes of the weights (w, 1 - 2 w, w) along every
+regularisation, as a mixture of Gaussians (its ``gaussians``), by passes of the weights (w, 1 - 2 w, w) along every
 axis: each pass adds the variance 2 w h^2, and a few of them are close to a Gaussian.
 """
 
@@ -16,13 +16,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import (
-    GAUSSIAN,
-    RANKINE,
-    RING_CONSTANTS,
-    ROSENHEAD_MOORE,
-    WINCKELMANS,
-)
+from ecs_fluid.kernels.biot_savart.regularisation import record
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
@@ -35,20 +29,6 @@ _ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model":
 TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
 """Variance that a scatter adds along an axis, in squares of the spacing."""
 _LARGEST_WEIGHT = 0.25
-
-MIXTURES: dict[int, tuple[tuple[float, float], ...]] = {
-    GAUSSIAN: ((1.0, 1.0),),
-    WINCKELMANS: ((0.27206566, 0.3496552), (0.5676777, 0.58735997), (0.16025664, 1.18698602)),
-    ROSENHEAD_MOORE: ((0.50860546, 0.55070721), (0.49139454, 1.50660927)),
-    RANKINE: ((1.0, math.exp(RING_CONSTANTS[GAUSSIAN] - RING_CONSTANTS[RANKINE])),),
-}
-"""Shares and radii, in sigma, of the Gaussian blobs that stand for a regularisation, narrow ones first.
-
-Least squares of the velocity of a blob with the weight r^1.5 dr, radii up to 1.6, shares that add up to one:
-0.2 % (winckelmans) and 3 % (rosenhead_moore, whose vorticity falls too slowly for Gaussians) are left. The
-sharp edge of rankine has no such mixture; its Gaussian gives thin rings the same speed, U = Gamma/(4 pi R)
-(ln(8 R/sigma) + C).
-"""
 
 
 @njit(**_ROWS)
@@ -85,9 +65,7 @@ def _smooth(field: Array, weight: Array, m: int, out: Array) -> None:
         _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
 
 
-def widen(
-    omega: Array, spacing: Any, sigma: float, code: int = GAUSSIAN, scattered: float = TRILINEAR
-) -> Array:
+def widen(omega: Array, spacing: Any, sigma: float, code: int, scattered: float = TRILINEAR) -> Array:
     """Vorticity of scattered vortons with cores of radius ``sigma`` m, all the same.
 
     ``omega`` (px, py, pz, m), ``spacing`` (3,) m, 0 for a flat axis, along which nothing is spread; ``code``
@@ -106,7 +84,7 @@ def widen(
     spare = [np.empty_like(state), np.empty_like(state)]
     out = np.zeros_like(state)
     done = np.zeros(3)
-    for share, s in MIXTURES[code]:
+    for share, s in record(code).gaussians:
         missing = np.where(able, np.maximum(0.0, (s * sigma) ** 2 / squares - scattered), 0.0) - done
         done += missing
         passes = math.ceil(missing.max() / (2.0 * _LARGEST_WEIGHT) - 1e-9)

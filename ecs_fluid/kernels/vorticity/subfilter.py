@@ -23,7 +23,7 @@ sigma^3/zeta(0) alpha . (E' - E), the primes at the test filter. Both are averag
 before the ratio is taken.
 
 The gradient at the test filter differs from J by blobs whose far fields cancel, so this sum is local as well.
-All sums end at REACH core radii of the source.
+All sums end at the regularisation's ``reach``, in core radii of the source.
 """
 
 from __future__ import annotations
@@ -35,32 +35,13 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import (
-    GAUSSIAN,
-    RANKINE,
-    ROSENHEAD_MOORE,
-    WINCKELMANS,
-    core_constant,
-    core_shift,
-    gradient_factors,
-    potential_factors,
-)
+from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, record
+from ecs_fluid.kernels.biot_savart.selection import by_code, core_constant, core_shift, gradient_factors
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.grids.partition import axis_cell, gap
 
 Array = NDArray[Any]
 Grid = tuple[Array, Array, Array]
-
-REACH = {WINCKELMANS: 5.0, GAUSSIAN: 5.0, RANKINE: 1.0, ROSENHEAD_MOORE: 10.0}
-"""Core radii at which the sums end, by code; of a blob's strength 3e-3, 1.5e-5, 0 and 1.5e-2 lie beyond."""
-
-CENTRE = {
-    WINCKELMANS: 15 / (8 * math.pi),
-    GAUSSIAN: (2 * math.pi) ** -1.5,
-    RANKINE: 3 / (4 * math.pi),
-    ROSENHEAD_MOORE: 3 / (4 * math.pi),
-}
-"""zeta(0) by code."""
 
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 
@@ -68,32 +49,23 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 _RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
 
 
-# No fast-math: its freedom was used otherwise by the process that compiles than by those that load, in the
-# last bit. The loop has no sum, so it vectorises without.
-@njit(error_model="numpy", forceinline=True)
-def _densities(
-    code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
-) -> None:
-    """w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
-    real = w.dtype.type
-    quarter, zero, one = real(0.25 / math.pi), real(0), real(1)
-    if code in (WINCKELMANS, ROSENHEAD_MOORE):
-        steep = code == WINCKELMANS
-        scale = real(7.5) * quarter if steep else real(3) * quarter
+def _densities_of(density: Any) -> Any:
+    @njit(**EXACT)
+    def fill(
+        px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
+    ) -> None:
+        zero = w.dtype.type(0)
         for q in range(x.shape[0]):
             dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
             r2 = dx * dx + dy * dy + dz * dz
-            inverse = one / (r2 + square)
-            value = scale * square * inverse * inverse * np.sqrt(inverse)
-            if steep:
-                value *= square * inverse
+            value = density(r2, square)
             w[q] = zero if r2 > cut * square else value
-    else:
-        for q in range(x.shape[0]):
-            dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
-            r2 = dx * dx + dy * dy + dz * dz
-            _, zeta = potential_factors(code, r2, square, core_constant(code, square))
-            w[q] = zero if r2 > cut * square else quarter * zeta
+
+    return fill
+
+
+_densities = by_code([_densities_of(one.density) for one in RECORDS], "px, py, pz, x, y, z, s2, cut, w")
+"""w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
 
 
 @njit(**_RUN)
@@ -220,12 +192,12 @@ def _sums(
     grid: Grid,
     rows: int,
 ) -> tuple[Array, Array]:
-    n = sx.shape[1]
+    n, blob_reach = sx.shape[1], record(code).reach
     sums, gradient = np.empty((len(values), n), sx.dtype), np.empty((rows, n), sx.dtype)
     if n:
         # Test filters are smaller than the filter, so that the reach of the filter serves both.
-        reach = REACH[code] * float(sigma.max()) * (1 + 1e-5)
-        cut = sx.dtype.type(REACH[code] ** 2)
+        reach = blob_reach * float(sigma.max()) * (1 + 1e-5)
+        cut = sx.dtype.type(blob_reach**2)
         # Most vortons in one row of cells (fixed i, j).
         width = int(np.diff(start[:: int(grid[2][2])]).max())
         _near_sums(

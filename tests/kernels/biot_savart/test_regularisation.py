@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import erf, erfc, hyp1f1
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, RING_CONSTANTS
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
 
 Array = NDArray[np.float64]
 REALS = (np.float32, np.float64)
@@ -185,7 +185,7 @@ def test_ring_constant_is_the_integral_it_stands_for(name: str) -> None:
     core = quad(integrand, 0.0, 1.0, epsabs=1e-13)[0]
     # rho = 1/v beyond 1: the algebraic tails make this interval finite and smooth.
     tail = quad(lambda v: integrand(1.0 / v) / v**2, 0.0, 1.0, epsabs=1e-13)[0]
-    assert RING_CONSTANTS[CODES[name]] == pytest.approx(-np.log(2.0) - core - tail, abs=1e-10)
+    assert record(CODES[name]).ring_constant == pytest.approx(-np.log(2.0) - core - tail, abs=1e-10)
 
 
 def test_gaussian_equals_the_error_function_where_that_is_accurate() -> None:

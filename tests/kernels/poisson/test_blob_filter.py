@@ -10,16 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
 from ecs_fluid.kernels.grids.differences import curl
 from ecs_fluid.kernels.grids.grid import Grid, grid_points
 from ecs_fluid.kernels.grids.interpolation import interpolate
 from ecs_fluid.kernels.grids.partition import partition
-from ecs_fluid.kernels.poisson.blob_filter import MIXTURES, widen
+from ecs_fluid.kernels.poisson.blob_filter import widen
 from ecs_fluid.kernels.poisson.poisson import dirichlet, face_points, vorticity_grid
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
+GAUSSIAN = CODES["gaussian"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -38,7 +39,8 @@ def test_variance_and_total(name: str) -> None:
         x = spacing[axis] * (np.arange(omega.shape[axis]) - omega.shape[axis] // 2)
         along = found[..., 0].sum(axis=tuple(a for a in range(3) if a != axis))
         wanted = (
-            sum(share * (s * sigma) ** 2 for share, s in MIXTURES[CODES[name]]) - spacing[axis] ** 2 / 6.0
+            sum(share * (s * sigma) ** 2 for share, s in record(CODES[name]).gaussians)
+            - spacing[axis] ** 2 / 6.0
         )
         assert np.sum(along * x) == pytest.approx(0.0, abs=1e-12)
         # Radii up to 1.6 x 0.2 reach the faces, 3 m away, with less than 1e-9.
@@ -50,21 +52,21 @@ def test_total_is_kept_next_to_a_face(real: Any) -> None:
     """Nothing flows out: the weights of every point add up to one in both directions."""
     rng = np.random.default_rng(1)
     omega = rng.standard_normal((9, 2, 12, 3)).astype(real)
-    found = widen(omega, np.array([0.1, 0.1, 0.2]), 0.4)
+    found = widen(omega, np.array([0.1, 0.1, 0.2]), 0.4, GAUSSIAN)
     assert found.dtype == real
     # 32 passes along three axes round 96 times, half an eps of sums up to 52 each; 500 to 600 eps are seen.
     limit = 2500.0 * float(np.finfo(real).eps)
     assert np.abs(found.sum(axis=(0, 1, 2)) - omega.sum(axis=(0, 1, 2))).max() < limit
     # So does a constant stay.
-    assert np.abs(widen(np.ones((5, 6, 7, 1), real), np.full(3, 0.1), 0.3) - 1.0).max() < limit
+    assert np.abs(widen(np.ones((5, 6, 7, 1), real), np.full(3, 0.1), 0.3, GAUSSIAN) - 1.0).max() < limit
 
 
 def test_small_cores_and_flat_axes() -> None:
     """A core below h/sqrt(6) is the scatter's own; along a flat axis nothing is spread."""
     omega = np.random.default_rng(2).standard_normal((5, 6, 7, 3))
-    found = widen(omega, np.full(3, 0.1), 0.04)
+    found = widen(omega, np.full(3, 0.1), 0.04, GAUSSIAN)
     assert np.array_equal(found, omega) and found is not omega
-    wide = widen(omega, np.array([0.1, 0.0, 0.1]), 0.3)
+    wide = widen(omega, np.array([0.1, 0.0, 0.1]), 0.3, GAUSSIAN)
     assert np.allclose(wide.sum(axis=(0, 2)), omega.sum(axis=(0, 2)), rtol=1e-12, atol=1e-12)
     assert not np.allclose(wide, omega)
 
@@ -80,12 +82,12 @@ def test_mixtures_have_the_velocity_of_the_blob(name: str, limit: float) -> None
     centre, alpha = np.zeros((3, 1)), np.array([[0.0], [0.0], [1.0]])
     u, part, total = np.empty_like(x), np.empty_like(x), np.zeros_like(x)
     direct.velocity(CODES[name], x, centre, alpha, np.ones(1), u)
-    for share, s in MIXTURES[CODES[name]]:
+    for share, s in record(CODES[name]).gaussians:
         direct.velocity(CODES["gaussian"], x, centre, alpha, np.full(1, s), part)
         total += share * part
     weight = r[:, None] ** 1.5
     assert np.sqrt(np.sum(weight * (total - u) ** 2) / np.sum(weight * u**2)) < limit
-    assert sum(share for share, _ in MIXTURES[CODES[name]]) == pytest.approx(1.0, abs=1e-7)
+    assert sum(share for share, _ in record(CODES[name]).gaussians) == pytest.approx(1.0, abs=1e-7)
 
 
 def ring_errors(name: str, h: float, sigma: float, wide: bool) -> tuple[float, float]:

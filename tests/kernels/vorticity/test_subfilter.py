@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import CODES
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 from ecs_fluid.kernels.vorticity import subfilter
@@ -107,7 +107,7 @@ def test_model_of_two_vortons() -> None:
     zeta = (2 * math.pi) ** -1.5 / 0.2**3
     wanted = (jacobians[0] - jacobians[1]) @ alpha[:, 1]
     assert model[:, 0] == pytest.approx(zeta * weight * wanted, rel=1e-9)
-    scale = np.full(2, 0.2**3 / subfilter.CENTRE[CODES["gaussian"]])
+    scale = np.full(2, 0.2**3 / record(CODES["gaussian"]).centre)
     coefficient = np.where((alpha * model).sum(axis=0) > 0, 1.0, -1.0)
     subfilter.add_model(alpha, scale, model, coefficient, 1e9, rate)
     assert rate[:, 0] == pytest.approx(-coefficient[0] * weight * wanted, rel=1e-9)
