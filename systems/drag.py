@@ -36,8 +36,9 @@ NEWTON = 0.44
 class DragSystem(System):
     """Drag of balls, F = -1/2 rho C_d pi R^2 |w| w, braking of their spin, and Magnus lift.
 
-    w is the velocity relative to the fluid at the centre, Re = 2 R |w| / nu. law "stokes": C_d = 24/Re;
-    "schiller_naumann": 24/Re (1 + 0.15 Re^0.687) up to Re = 1000, then 0.44; "constant": `coefficient`.
+    w is the velocity relative to the fluid at the centre, Re = 2 R |w| / nu, nu the fluid's viscosity.
+    law "stokes": C_d = 24/Re; "schiller_naumann": 24/Re (1 + 0.15 Re^0.687) up to Re = 1000, then 0.44;
+    "constant": `coefficient`.
     Torque: -8 pi rho nu R^3 (spin - omega/2), the creeping one, with the vorticity omega of the fluid there.
     Lift (Magnus): `lift` pi rho R^3 spin cross w, with the factor 1 in creeping flow, measured at 0.1 to 0.4
     in fast flow. A polytope counts as the ball of its volume.

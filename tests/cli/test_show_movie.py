@@ -18,6 +18,7 @@ duration = 0.12
 precision = "single"
 
 [fluid]
+density = 1.0
 velocity = { solver = "direct" }
 
 [[entity]]
@@ -27,10 +28,6 @@ sphere = { radius = 0.5 }
 spacing = 0.125
 density = "2"
 agitation = 1e-3
-
-[[system]]
-kind = "ambient"
-density = 1.0
 
 [[system]]
 kind = "surface"

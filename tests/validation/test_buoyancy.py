@@ -224,12 +224,9 @@ def drops(*blocks: FluidBlock, ticks: int, **ambient: Any) -> ef.World:
     world = ef.load(
         WorldRecipe(
             world={"dt": 0.02, "precision": "double"},
-            fluid={"velocity": {"solver": "direct"}},
+            fluid={"velocity": {"solver": "direct"}, "density": 1.0, "gravity": [0, 0, -G], **ambient},
             entity=blocks,
-            system=[
-                {"kind": "ambient", "density": 1.0, "gravity": [0, 0, -G], **ambient},
-                {"kind": "baroclinic"},
-            ],
+            system=[{"kind": "baroclinic"}],
         )
     )
     world.step(ticks)

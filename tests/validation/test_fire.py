@@ -176,7 +176,6 @@ def test_resume_in_the_middle_of_a_burn(tmp_path: Path) -> None:
     [
         ({"rate": -1.0}, "rate = -1.0; a number at least 0"),
         ({"activation": -5.0}, "activation = -5.0"),
-        ({"heat_capacity": 0.0}, "heat_capacity = 0.0; a number above 0"),
         ({"flame_temperature": 0.0}, "flame_temperature = 0.0"),
         ({"oxygen": "some"}, "oxygen = 'some'; allowed: 'unlimited' or 'limited'"),
     ],

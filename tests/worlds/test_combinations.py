@@ -91,10 +91,9 @@ def test_what_bodies_shed_goes_together_with_heat(way: str, other: dict[str, Any
     shed = {"kind": "boundary", "boundary": way, "panels_across": 2, "lattice": 0.15}
     moved = {"kind": "wind", "velocity": (1.0, 0.0, 0.0)}
     warm = {**BLOCK, "temperature": 350.0}
-    ambient = {"kind": "ambient", "law": "ideal_gas"}
     first, last = (
-        world_of(warm, BALL, *order)
-        for order in ([moved, ambient, shed, other], [other, shed, moved, ambient])
+        world_of(warm, BALL, *order, fluid={"law": "ideal_gas"})
+        for order in ([moved, shed, other], [other, shed, moved])
     )
     for world in (first, last):
         world.step(2)
@@ -126,8 +125,8 @@ def test_density_of_its_own_does_not_hang_on_the_order() -> None:
     A ring that has both a temperature (by the thermal system) and a density rises through the profile and is
     then heavier than what is around it: the same whichever system was asked first.
     """
-    ambient = {"kind": "ambient", "density_profile": [[-5.0, 2.0], [5.0, 1.0]]}
-    worlds = [world_of(RING, ambient, *order) for order in ([HOT, FLOATS], [FLOATS, HOT])]
+    layers = {"density_profile": [[-5.0, 2.0], [5.0, 1.0]]}
+    worlds = [world_of(RING, *order, fluid=layers) for order in ([HOT, FLOATS], [FLOATS, HOT])]
     for world in worlds:
         world.step(3)
         assert np.ptp(world["ring"][ef.Density].rho) < 1e-12  # flat ring, all of one height
@@ -153,7 +152,7 @@ def test_the_surface_of_a_liquid_that_is_not_there() -> None:
     with pytest.raises(FluidError, match="of = 'liquid' is the surface of a liquid, but the world has none"):
         world_of(RING, surface).step()
     water = {"kind": "liquid", "name": "water", "spacing": 0.1, "box": {"low": [0, 0, 0], "high": [0.4] * 3}}
-    world = world_of(water, surface, {"kind": "sph", "gravity": [0, 0, 0], "sound_speed": 10.0})
+    world = world_of(water, surface, {"kind": "sph", "sound_speed": 10.0}, fluid={"gravity": [0, 0, 0]})
     world.step()
     assert world.fluid[ef.SignedDistance].surface[0] == 1
     world["water"].kill(np.ones(len(world["water"]), bool))
@@ -170,7 +169,7 @@ def test_a_light_block_stays_light_when_heat_is_added(other: dict[str, Any]) -> 
     Once such a block got the temperature around it, and with it the density: nothing rose.
     """
     light = {**BLOCK, "density": 0.9}
-    world = world_of(light, {"kind": "ambient", "law": "ideal_gas"}, FLOATS, other)
+    world = world_of(light, FLOATS, other, fluid={"law": "ideal_gas"})
     assert np.allclose(world["air"][ef.Temperature].T, 400.0, rtol=1e-12)
     world.step()
     assert np.allclose(world["air"][ef.Density].rho, 0.9, rtol=1e-6)
@@ -181,14 +180,14 @@ def test_a_density_without_a_temperature_is_said() -> None:
     """rho = rho_0 (1 - 2.1e-4/K (T - 300 K)) is 1.3 rho_0 at -1129 K."""
     heavy = {**BLOCK, "density": 1.56}
     with pytest.raises(ef.FluidError, match=r"'air': row 0 has a density of 1.56 kg/m\^3, which"):
-        world_of(heavy, {"kind": "ambient", "law": "liquid"}, HOT)
+        world_of(heavy, HOT, fluid={"law": "liquid"})
 
 
 def test_an_emitter_of_light_fluid_emits_it_where_heat_counts() -> None:
     """As for blocks: what is born with a density of 0.9 kg/m^3 has 400 K where the thermal system counts."""
     tap = {"kind": "emitter", "name": "tap", "into": "gas", "rate": 1000.0, "population": "vortons"}
     light = {**tap, "density": 0.9, "spread": [0.5] * 3}
-    world = world_of(light, {"kind": "ambient", "law": "ideal_gas"}, FLOATS, HOT)
+    world = world_of(light, FLOATS, HOT, fluid={"law": "ideal_gas"})
     world.step()
     gas = world["gas"]
     assert len(gas) == 10
@@ -209,7 +208,8 @@ def test_light_bodies_and_impulses_of_panels_are_warned_of(density: float, throw
     shed = {"kind": "boundary", "boundary": "panels", "panels_across": 2}
     taken = {"kind": "reaction", "linear": "vortons"}
     blown = {"kind": "wind", "velocity": [1.0, 0.0, 0.0]}
-    world = world_of({**BALL, "density": density}, shed, taken, blown, {"kind": "body", "gravity": [0, 0, 0]})
+    fluid = {"density": 1.0, "gravity": [0, 0, 0]}
+    world = world_of({**BALL, "density": density}, shed, taken, blown, fluid=fluid)
     assert any("weighs less than 3 times the fluid" in text for text in world.lint()) == thrown
     if density in (0.5, 20.0):
         world.step(3)
