@@ -351,7 +351,7 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
 
 def shipped() -> dict[str, Path]:
     """Files of the worlds that come with the package, by name."""
-    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml")) if path.name != "promises.toml"}
 
 
 def describe(path: Path) -> str:

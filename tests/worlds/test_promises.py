@@ -1,0 +1,451 @@
+"""Every shipped world keeps the promise of its header: one number of worlds/promises.toml, measured here."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.ndimage import map_coordinates
+
+import ecs_fluid as ef
+from ecs_fluid.component import Array
+from ecs_fluid.worlds.world_recipe import SHIPPED, WorldRecipe, read, shipped
+
+pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+
+G = 9.81
+PROMISES = tomllib.loads((SHIPPED / "promises.toml").read_text(encoding="utf-8"))
+MEASURES: dict[str, Callable[[], float]] = {}
+
+
+def promised(promise: dict[str, Any]) -> str:
+    """The sentence of a world's header."""
+    unit = "" if promise["unit"] == "1" else f" {promise['unit']}"
+    return f"Promise: {promise['what']}: {promise['value']:g}{unit}, within {promise['within']:g}{unit}."
+
+
+def measure(function: Callable[[], float]) -> Callable[[], float]:
+    """A function that runs the world of its name and returns the promised quantity."""
+    MEASURES[function.__name__] = function
+    return function
+
+
+def lean(name: str, *without: str, **changes: Any) -> ef.World:
+    """The world in double precision without tracers, these entities and systems of these kinds."""
+    tables = read(name).tables()
+    tables["entity"] = [
+        item for item in tables["entity"] if item["kind"] != "tracers" and item["name"] not in without
+    ]
+    tables["system"] = [item for item in tables.get("system", []) if item["kind"] not in without]
+    tables.setdefault("world", {}).update(changes, precision="double")
+    return WorldRecipe.from_tables(tables).build()
+
+
+def march(world: ef.World, seconds: float) -> ef.World:
+    """The world at this time, to the nearest tick."""
+    world.step(round(seconds / world.dt) - world.tick)
+    return world
+
+
+def center(world: ef.World, name: str) -> Array:
+    """Mean place of the vortons, weighted by their strengths, m."""
+    weight = np.linalg.norm(world[name][ef.Strength].alpha, axis=1)
+    return np.asarray(weight @ world[name][ef.Position].x / weight.sum())
+
+
+def overlap(world: ef.World, name: str) -> float:
+    """How far the particle that is deepest in a body, or farthest out of its container, is on the wrong side, m."""
+    collision = world.system(ef.CollisionSystem)
+    assert collision is not None
+    return max(float(collision.overlap(world[name][ef.Position].x).max()), 0.0)
+
+
+def impulse_over_weight(world: ef.World, seconds: float) -> float:
+    """Impulse that the fluid gained upwards over its lift, both per unit density, the latter summed over time, 1."""
+    ambient = world.system(ef.AmbientSystem)
+    assert ambient is not None
+    heights, profile = zip(*(ambient.density_profile or [(0.0, ambient.density)]), strict=True)
+
+    def lift() -> float:
+        return -G * sum(
+            float((density.rho - np.interp(position.x[:, 2], heights, profile)) @ volume.volume)
+            for position, density, volume, _ in world.query(ef.Position, ef.Density, ef.Volume, ef.Strength)
+        )
+
+    start, before, given = world.diagnostics()["impulse"][2], lift(), 0.0
+    while world.time < seconds - 1e-9:
+        world.step()
+        after = lift()
+        given += 0.5 * (before + after) * world.dt
+        before = after
+    return float((world.diagnostics()["impulse"][2] - start) / given)
+
+
+# ------------------------------------------------------------------ vortices
+
+
+@measure
+def vortex_ring() -> float:
+    world = lean("vortex_ring")
+    start = center(world, "ring")[2]
+    return float(center(march(world, 3.0), "ring")[2] - start) / world.time
+
+
+@measure
+def jet_ring() -> float:
+    """Circulation round the section: sum of the strengths along the circles over their length."""
+    world = march(lean("jet_ring"), 1.0)
+    x, alpha = world["jet"][ef.Position].x, world["jet"][ef.Strength].alpha
+    rho = np.hypot(x[:, 1], x[:, 2])
+    along = (alpha[:, 2] * x[:, 1] - alpha[:, 1] * x[:, 2]) / rho
+    return float((along / (2 * np.pi * rho)).sum())
+
+
+@measure
+def crossed_tubes() -> float:
+    world = march(lean("crossed_tubes"), 6.0)
+    total = sum(world[name][ef.Strength].alpha.sum(axis=0) for name in ("upper", "lower"))
+    return float(np.linalg.norm(total))
+
+
+@measure
+def oblique_rings() -> float:
+    return float(march(lean("oblique_rings"), 1.0).diagnostics()["impulse"][2])
+
+
+@measure
+def leapfrog() -> float:
+    world, radii = lean("leapfrog"), []
+    for tick in (89, 90):
+        world.step(tick - world.tick)
+        x = world["rear"][ef.Position].x
+        radii.append(float(np.hypot(x[:, 0], x[:, 1]).mean()))
+    return float(np.interp(0.35 / 0.390744, [0.89, 0.90], radii))
+
+
+@measure
+def hill_vortex() -> float:
+    world = lean("hill_vortex")
+    start = center(world, "ball")[2]
+    return float(center(march(world, 1.0), "ball")[2] - start)
+
+
+@measure
+def shear_layer() -> float:
+    return abs(march(lean("shear_layer"), 0.2)["layer"][ef.Strength].alpha[:, 1].sum())
+
+
+@measure
+def wavy_sheet() -> float:
+    return abs(march(lean("wavy_sheet"), 0.2)["layer"][ef.Strength].alpha[:, 1].sum())
+
+
+@measure
+def tube() -> float:
+    """Angle per second of the middle of the tube, whose bend has its crest there."""
+    world, angles = lean("tube"), []
+    for seconds in (0.0, 0.5):
+        x = march(world, seconds)["tube"][ef.Position].x
+        middle = np.abs(x[:, 0]) < 0.1
+        y, z = x[middle, 1:].mean(axis=0)
+        angles.append(np.arctan2(z, y))
+    return float(np.pi - (angles[1] - angles[0] + np.pi) % (2 * np.pi)) / 0.5
+
+
+@measure
+def wind_fountain() -> float:
+    world = march(ef.load("wind_fountain", "world.precision=double"), 1.0)
+    x, age = world["drops"][ef.Position].x, world["drops"][ef.Age].t
+    return float(x[np.abs(age - 5 / G) < 0.01, 2].mean())
+
+
+# ------------------------------------------------------------------ density and heat
+
+
+@measure
+def dye_drop() -> float:
+    return impulse_over_weight(lean("dye_drop"), 1.0)
+
+
+@measure
+def dye_drops_collide() -> float:
+    world = march(lean("dye_drops_collide"), 2.0)
+    return float(sum(center(world, name)[2] for name in ("heavy", "light")) / 2)
+
+
+@measure
+def stratified_ring() -> float:
+    return impulse_over_weight(lean("stratified_ring"), 1.0)
+
+
+@measure
+def two_layers() -> float:
+    return impulse_over_weight(lean("two_layers"), 1.0)
+
+
+@measure
+def rayleigh_taylor() -> float:
+    """Rate s of the wave's vorticity, which grows like sinh(s t), from its amounts at 0.5 and 1 s."""
+    world, found = lean("rayleigh_taylor"), []
+    k = 2 * np.pi / 0.4
+    for seconds in (0.5, 1.0):
+        layers = march(world, seconds)["layers"]
+        x, alpha = layers[ef.Position].x, layers[ef.Strength].alpha
+        middle = (np.abs(x[:, 0]) < 0.4) & (np.abs(x[:, 2]) < 0.15)
+        found.append(float(alpha[middle, 1] @ np.sin(k * x[middle, 0])))
+    # sinh(s)/sinh(s/2) = 2 cosh(s/2)
+    return float(2 * np.arccosh(found[1] / found[0] / 2))
+
+
+@measure
+def hot_plate() -> float:
+    return float(march(lean("hot_plate"), 2.0)["air"][ef.Temperature].T.max())
+
+
+@measure
+def thermal_plume() -> float:
+    return float(march(lean("thermal_plume", "sampling"), 1.0)["gas"][ef.Temperature].T.mean()) - 300.0
+
+
+def carbon(name: str, seconds: float) -> float:
+    """Mean of fuel, flame and smoke together of the vortons."""
+    species = march(lean(name, "sampling"), seconds)["gas"][ef.Species]
+    return float((species.fuel + species.flame + species.smoke).mean())
+
+
+@measure
+def candle() -> float:
+    return carbon("candle", 1.0)
+
+
+@measure
+def large_flame() -> float:
+    return carbon("large_flame", 1.5)
+
+
+@measure
+def smoulder() -> float:
+    """Fuel burns with 15 times its mass of air, and 0.05 of smoke was there before."""
+    species = march(lean("smoulder", "sampling"), 2.4)["gas"][ef.Species]
+    return float((species.fuel + (species.flame + species.smoke - 0.05) / 16).mean())
+
+
+# ------------------------------------------------------------------ bodies
+
+
+@measure
+def ball_in_tube() -> float:
+    """Spin of the ball over half the vorticity where it is."""
+    world, step = lean("ball_in_tube"), 0.15  # m, over which DragSystem takes it too: the ball's radius
+    at = world["ball"][ef.Pose].x[0].copy()
+    world.step()
+    sides = world.velocity(at + step * np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]]))
+    vorticity = (sides[0, 1] - sides[1, 1] - sides[2, 0] + sides[3, 0]) / (2 * step)
+    return float(world["ball"][ef.RigidMotion].angular_velocity[0, 2] / (0.5 * vorticity))
+
+
+@measure
+def bubbles() -> float:
+    return float(np.median(march(lean("bubbles"), 0.3)["bubbles"][ef.RigidMotion].v[:, 2]))
+
+
+@measure
+def curve_ball() -> float:
+    world = march(lean("curve_ball", "boundary", "air"), 0.1)
+    return float(world["ball"][ef.Pose].x[0, 2]) / (0.5 * world.time**2)
+
+
+@measure
+def rifled_ball() -> float:
+    return float(np.abs(march(lean("rifled_ball", "boundary", "air"), 1.6)["ball"][ef.Pose].x[0, 1:]).max())
+
+
+@measure
+def flow_past_sphere() -> float:
+    world = lean("flow_past_sphere")
+    world.step()
+    return 1.0 + float(world.velocity(np.array([[0.0, 0.3, 0.0]]))[0, 0])
+
+
+@measure
+def hot_ball() -> float:
+    world = lean("hot_ball", "boundary", "sampling")
+    ball, air = world["ball"][ef.BodyHeat], world["air"]
+
+    def energies() -> tuple[float, float]:
+        gas = 1.2 * 1005 * float(air[ef.Volume].volume @ air[ef.Temperature].T)
+        return float(ball.capacity[0] * (ball.T[0] + ball.rest[0])), gas
+
+    before = energies()
+    after = (march(world, 0.5), energies())[1]
+    return (after[1] - before[1]) / (before[0] - after[0])
+
+
+@measure
+def spinning_ball() -> float:
+    world = march(lean("spinning_ball"), 2.0)
+    return float(world.velocity(np.array([[0.15, 0.0, 0.0]]))[0, 1]) / 0.15
+
+
+@measure
+def spinning_box() -> float:
+    world = lean("spinning_box", "boundary", "air")
+    body, pose, motion = (world["box"][kind] for kind in (ef.Body, ef.Pose, ef.RigidMotion))
+
+    def moment() -> float:
+        w, x, y, z = pose.q[0]
+        turn = np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+        inertia = turn @ body.inertia[0].reshape(3, 3) @ turn.T
+        return float(np.linalg.norm(inertia @ motion.angular_velocity[0]))
+
+    march(world, 1.6)
+    return moment()
+
+
+@measure
+def two_layers_ball() -> float:
+    world, heights = lean("two_layers_ball", "baroclinic", "sampling", "interface"), []
+    for _ in range(400):
+        world.step()
+        heights.append(float(world["ball"][ef.Pose].x[0, 2]))
+    return float(np.mean(heights[300:]))
+
+
+@measure
+def plate_at_angle() -> float:
+    world = march(ef.load("plate_at_angle"), 0.9)
+    return max(overlap(world, "air"), overlap(world, "smoke"))
+
+
+@measure
+def plate_over_flame() -> float:
+    world = march(ef.load("plate_over_flame"), 1.5)
+    return max(overlap(world, "gas"), overlap(world, "fire"))
+
+
+@measure
+def ball_through_smoke() -> float:
+    world = march(ef.load("ball_through_smoke"), 1.5)
+    return max(overlap(world, "air"), overlap(world, "smoke"))
+
+
+@measure
+def fire_and_balloon() -> float:
+    return float(march(lean("fire_and_balloon"), 0.2)["balloon"][ef.RigidMotion].v[0, 2]) / 0.2
+
+
+@measure
+def rotating_container() -> float:
+    return overlap(march(lean("rotating_container"), 1.0), "water")
+
+
+@measure
+def sloshing_container() -> float:
+    return overlap(march(lean("sloshing_container"), 1.0), "water")
+
+
+# ------------------------------------------------------------------ liquids
+
+
+@measure
+def drop_oscillates() -> float:
+    """When the drop is as wide as it is long, from its surface along the axes z and x."""
+    world, before = lean("drop_oscillates"), 0.0
+    r = np.linspace(0.005, 0.015, 101)
+
+    def reach(axis: int) -> float:
+        table, points = world.fluid[ef.SignedDistance], np.zeros((len(r), 3))
+        points[:, axis] = r
+        places = (points - table.origin) / table.spacing
+        return float(np.interp(0.0, map_coordinates(table.phi, places.T, order=1), r))
+
+    while (longer := reach(2) - reach(0)) > 0:
+        before = longer
+        world.step()
+    return world.time - world.dt * longer / (longer - before)
+
+
+@measure
+def drops_merge() -> float:
+    world = ef.load("drops_merge", "oil.spacing=0.002", "fluid.velocity.tolerance=5e-3")
+    world.step(72)
+    volumes = [record["surface_volume"] for record in world.history if "surface_volume" in record]
+    return float(volumes[-1] / volumes[0])
+
+
+@measure
+def dam_break() -> float:
+    world, time, front = lean("dam_break"), [], []
+    while world.time < 0.9:
+        world.step()
+        time.append(world.time)
+        front.append(float(np.sort(world["water"][ef.Position].x[:, 0])[-3]))
+    late = (np.array(front) > 0.0) & (np.array(front) < 1.3)
+    return float(np.polyfit(np.array(time)[late], np.array(front)[late], 1)[0])
+
+
+@measure
+def falling_drop() -> float:
+    world = lean("falling_drop")
+    start = world["drop"][ef.Position].x[:, 2].mean()
+    return float(start - march(world, 0.1)["drop"][ef.Position].x[:, 2].mean())
+
+
+@measure
+def heavy_ball_in_box() -> float:
+    world = lean("heavy_ball_in_box")
+    start = world["ball"][ef.Position].x[:, 2].mean()
+    return float(start - march(world, 0.5)["ball"][ef.Position].x[:, 2].mean())
+
+
+@measure
+def filled_container() -> float:
+    """Mean upward force of the tank on the water in the second second, N."""
+    world = march(lean("filled_container"), 1.0)
+    walls = world.fluid[ef.LiquidBudget].walls.copy()
+    return float(march(world, 2.0).fluid[ef.LiquidBudget].walls[2] - walls[2])
+
+
+@measure
+def sloshing_dam() -> float:
+    """Momentum of the liquid less what gravity and the walls gave it, over what they gave, 1."""
+    world = march(lean("sloshing_dam"), 1.0)
+    given = world.fluid[ef.LiquidBudget].gravity + world.fluid[ef.LiquidBudget].walls
+    water = world["water"]
+    momentum = water[ef.Liquid].mass @ water[ef.InertialVelocity].v
+    return float(np.abs(momentum - given).max() / np.abs(given).max())
+
+
+# ------------------------------------------------------------------ the table
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly if promise.get("nightly") else ())
+        for name, promise in PROMISES.items()
+    ],
+)
+def test_promise_is_kept(name: str) -> None:
+    promise = PROMISES[name]
+    assert MEASURES[name]() == pytest.approx(promise["value"], rel=0, abs=promise["within"])
+
+
+def test_every_shipped_world_has_its_promise() -> None:
+    assert set(PROMISES) == set(shipped()) == set(MEASURES)
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_header_gives_the_promise(name: str) -> None:
+    """The header and the table say the same."""
+    header = shipped()[name].read_text(encoding="utf-8").partition("\n[")[0]
+    assert " ".join(header.replace("#", " ").split()).endswith(" ".join(promised(PROMISES[name]).split()))
