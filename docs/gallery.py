@@ -17,8 +17,9 @@ import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ecs_fluid.worlds.world_recipe import describe, read, shipped
+from ecs_fluid.worlds.world_recipe import describe, promises, read, sentence, shipped
 
 FOLDER = Path(__file__).parent
 SIZE = "512 288"
@@ -40,6 +41,7 @@ class Entry:
     frame: int
     show: str
     text: str
+    promise: str
 
     @property
     def ticks(self) -> int:
@@ -57,7 +59,8 @@ class Entry:
         frame = f"--frame {self.frame}" if self.frame >= 0 else ""
         options = " ".join(filter(None, (frame, self.show, f"--size {SIZE}")))
         return (
-            f"\n## {self.name}\n\n![{self.name}](images/{self.name}.png)\n\n{self.text.strip()}\n\n```sh\n"
+            f"\n## {self.name}\n\n![{self.name}](images/{self.name}.png)\n\n{self.text.strip()}\n\n"
+            f"{self.promise}\n\n```sh\n"
             f"ecs-fluid run {self.name} --out runs/{self.name} && "
             f"ecs-fluid show runs/{self.name} {options} --save {self.name}.png\n```\n"
         )
@@ -77,13 +80,19 @@ def call(*arguments: str) -> None:
     subprocess.run([sys.executable, "-c", program, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
+def promised(promise: dict[str, Any]) -> str:
+    """The sentence on what a world promises, and where the number comes from."""
+    return f"{sentence(promise)} Reason: {promise['why']}."
+
+
 def entries() -> list[Entry]:
     """All shipped worlds: those of gallery.toml in its order, then the others."""
     tables = tomllib.loads((FOLDER / "gallery.toml").read_text(encoding="utf-8"))
-    found = [Entry(name, **table) for name, table in tables.items()]
+    kept = promises()
+    found = [Entry(name, **table, promise=promised(kept[name])) for name, table in tables.items()]
     for name, path in shipped().items():
         if name not in tables:
-            found.append(Entry(name, -1, "", describe(path)))
+            found.append(Entry(name, -1, "", describe(path), promised(kept[name])))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from importlib.metadata import entry_points
@@ -352,6 +353,17 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
 def shipped() -> dict[str, Path]:
     """Files of the worlds that come with the package, by name."""
     return {path.stem: path for path in sorted(SHIPPED.glob("*.toml")) if path.name != "promises.toml"}
+
+
+def promises() -> dict[str, dict[str, Any]]:
+    """What every shipped world promises: `what`, `value`, `within`, `unit`, `why`, by name."""
+    return tomllib.loads((SHIPPED / "promises.toml").read_text(encoding="utf-8"))
+
+
+def sentence(promise: dict[str, Any]) -> str:
+    """The promise as the header of its world gives it."""
+    unit = "" if promise["unit"] == "1" else f" {promise['unit']}"
+    return f"Promise: {promise['what']}: {promise['value']:.6g}{unit}, within {promise['within']:g}{unit}."
 
 
 def describe(path: Path) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.ranks.machine import PER_MACHINE
+from ecs_fluid.worlds.world_recipe import shipped
 from tests.ranks import worker
 
 pytest.importorskip("mpi4py")
@@ -97,7 +98,7 @@ def test_20_ticks_on_1_2_and_4_ranks(ranks: int, machine: int) -> None:
 
 @pytest.mark.nightly
 def test_every_shipped_world_on_3_ranks() -> None:
-    check(3, {path.stem: 8 for path in sorted((ROOT / "worlds").glob("*.toml"))})
+    check(3, dict.fromkeys(shipped(), 8))
 
 
 def test_what_one_rank_runs_into_all_say() -> None:
