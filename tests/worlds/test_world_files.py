@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from docs.generator.parameters import split
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.system import System
+from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import _models
 from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable, shipped
 
@@ -52,7 +52,8 @@ def units(model: type[BaseModel], key: str, value: Any) -> list[str]:
     else:
         field = model.model_fields[key]
         parts = value if isinstance(value, list) and value and isinstance(value[0], dict) else [value]
-        own = [split(field.description or "")[0] or "1"]
+        told = model.descriptions() if issubclass(model, Settings) else {}
+        own = [split(told.get(key, ""))[0] or "1"]
         if isinstance(parts[0], dict) and "keys" in parts[0]:
             found = ["s", *own]
         elif isinstance(parts[0], dict):
