@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Profile, overlap_lint
+from ecs_fluid.recipe import Recipe
+from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Length, Overlap, Profile, overlap_lint
 
 GAUSSIAN_REACH = 3.0
 """Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
@@ -130,3 +131,26 @@ def section_lint(
             f"use spacing <= {0.5 * core / overlap:.3g} m"
         )
     return said
+
+
+class _CoredVortex(Recipe):
+    """What rings and tubes have in common: a core, thin or filled with blobs."""
+
+    core: Length = 0.2
+    """core radius, m (thin: of a blob)"""
+    spacing: Length = 0.08
+    """largest distance between neighbouring blobs, m"""
+    profile: Profile = "thin"
+    """vorticity over the core's section"""
+    overlap: Overlap = 1.5
+    """blob radius over spacing of a filled core, 1"""
+    blobs: Blobs = "winckelmans"
+    """regularisation whose width is taken off a gaussian core; 'points' takes nothing off"""
+
+    @property
+    def _core(self) -> tuple[Profile, float, float, float, Blobs]:
+        return self.profile, self.core, self.spacing, self.overlap, self.blobs
+
+    @property
+    def _sigma(self) -> float:
+        return self.core if self.profile == "thin" else self.overlap * self.spacing

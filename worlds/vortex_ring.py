@@ -7,27 +7,23 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     MOST_VORTONS,
     Amount,
-    Blobs,
     Direction,
     Extent,
     Length,
-    Overlap,
     Point,
-    Profile,
     refuse_above,
 )
-from ecs_fluid.worlds.section import layers, section, section_lint
+from ecs_fluid.worlds.section import _CoredVortex, layers, section, section_lint
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-class VortexRing(Recipe):
+class VortexRing(_CoredVortex):
     """A vortex ring that travels along its axis.
 
     The core is one circle of blobs (``profile = "thin"``, core radius of a blob = `core`), or is filled
@@ -55,18 +51,10 @@ class VortexRing(Recipe):
     """core radius, m (thin: of a blob), at most the radius"""
     circulation: Amount = 1.0
     """circulation, m^2/s; positive travels along the axis"""
-    spacing: Length = 0.08
-    """largest distance between neighbouring blobs, m"""
     center: Point = (0.0, 0.0, 0.0)
     """centre of the ring, m"""
     axis: Direction = (0.0, 0.0, 1.0)
     """direction of travel, 1; of any length"""
-    profile: Profile = "thin"
-    """vorticity over the core's section"""
-    overlap: Overlap = 1.5
-    """blob radius over spacing of a filled core, 1"""
-    blobs: Blobs = "winckelmans"
-    """regularisation whose width is taken off a gaussian core; 'points' takes nothing off"""
     amplitude: Extent = 0.0
     """amplitude of a radial waviness of the ring, m"""
     wavenumber: int = Field(default=0, ge=0, le=1000)
@@ -94,14 +82,14 @@ class VortexRing(Recipe):
 
     @property
     def _laid(self) -> tuple[int, float, float]:
-        return layers(self.profile, self.core, self.spacing, self.overlap, self.blobs)
+        return layers(*self._core)
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         around = max(2 * np.pi * self.radius / self.spacing, 8)
         cells = (2 * self._laid[0] - 1) ** 2
         refuse_above(MOST_VORTONS, around * cells, "vortons", "use a larger spacing")
-        core = section(self.profile, self.core, self.spacing, self.overlap, self.blobs)
+        core = section(*self._core)
         radius = self.radius + core.s * np.cos(core.angle)
         # Loops of a wavy ring need four blobs a wave, however small they are.
         counts = loop_counts(radius, self.spacing, max(8, 4 * self.wavenumber))
@@ -114,14 +102,13 @@ class VortexRing(Recipe):
             self.amplitude,
             self.wavenumber,
         )
-        sigma = self.core if self.profile == "thin" else self.overlap * self.spacing
         spawn_vortons(
-            world, self.name, placed(x, self.axis, self.center), placed(alpha, self.axis), sigma, volume
+            world, self.name, placed(x, self.axis, self.center), placed(alpha, self.axis), self._sigma, volume
         )
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = section_lint(self.profile, self.core, self.spacing, self.overlap, self.blobs, "ring")
+        said = section_lint(*self._core, "ring")
         if self.wavenumber > 0:
             wave = 2 * np.pi * self.radius / self.wavenumber
             if wave < 8 * self.spacing:

@@ -7,27 +7,24 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     MOST_VORTONS,
     Amount,
-    Blobs,
     Direction,
     Extent,
     Length,
-    Overlap,
     Point,
     Profile,
     refuse_above,
 )
-from ecs_fluid.worlds.section import layers, section, section_lint
+from ecs_fluid.worlds.section import _CoredVortex, layers, section, section_lint
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-class VortexTube(Recipe):
+class VortexTube(_CoredVortex):
     """A vortex tube of finite length along an axis, straight, bent into a wave, or swelling and thinning.
 
     Vortex lines run along the axis (local z) through the cells of the core's section (profiles as in the
@@ -48,22 +45,14 @@ class VortexTube(Recipe):
     kind: ClassVar[str] = "vortex_tube"
     length: Length = 4.0
     """length along the axis, m"""
-    core: Length = 0.2
-    """core radius, m (thin: of a blob)"""
     circulation: Amount = 1.0
     """circulation about the axis, m^2/s"""
-    spacing: Length = 0.08
-    """largest distance between neighbouring blobs, m"""
     center: Point = (0.0, 0.0, 0.0)
     """middle of the tube, m"""
     axis: Direction = (0.0, 0.0, 1.0)
     """direction of the vorticity, 1; of any length"""
     profile: Profile = "article"
     """vorticity over the core's section"""
-    overlap: Overlap = 1.5
-    """blob radius over spacing of a filled core, 1"""
-    blobs: Blobs = "winckelmans"
-    """regularisation whose width is taken off a gaussian core; 'points' takes nothing off"""
     amplitude: Extent = 0.0
     """amplitude of the bending wave, m"""
     variation: float = Field(default=0.0, ge=0, le=4)
@@ -73,7 +62,7 @@ class VortexTube(Recipe):
 
     @model_validator(mode="after")
     def _fits(self) -> VortexTube:
-        layers(self.profile, self.core, self.spacing, self.overlap, self.blobs)
+        layers(*self._core)
         if self.wavelength is not None and self.wavelength > 10 * self.length:
             raise ValueError(
                 f"wavelength {self.wavelength:g} m is far longer than the tube; at most "
@@ -83,10 +72,10 @@ class VortexTube(Recipe):
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
-        count = layers(self.profile, self.core, self.spacing, self.overlap, self.blobs)[0]
+        count = layers(*self._core)[0]
         along = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1)
         refuse_above(MOST_VORTONS, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
-        core = section(self.profile, self.core, self.spacing, self.overlap, self.blobs)
+        core = section(*self._core)
         step = self.length / along
         k = 2 * np.pi / (self.wavelength or self.length)
         z = np.repeat((np.arange(along) + 0.5) * step - self.length / 2, len(core.s))
@@ -99,14 +88,13 @@ class VortexTube(Recipe):
         tangent = np.stack(slope, axis=1)
         alpha = (self.circulation * step * np.tile(core.share, along))[:, None] * tangent
         volume = core.area * swell**2 * step
-        sigma = self.core if self.profile == "thin" else self.overlap * self.spacing
         spawn_vortons(
-            world, self.name, placed(x, self.axis, self.center), placed(alpha, self.axis), sigma, volume
+            world, self.name, placed(x, self.axis, self.center), placed(alpha, self.axis), self._sigma, volume
         )
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = section_lint(self.profile, self.core, self.spacing, self.overlap, self.blobs, "tube")
+        said = section_lint(*self._core, "tube")
         wave = self.wavelength or self.length
         if (self.amplitude > 0 or self.variation > 0) and wave < 8 * self.spacing:
             said.append(f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m")
