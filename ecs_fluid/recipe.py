@@ -44,10 +44,8 @@ class Recipe(Settings):
     """Describes one entity (or a few that belong together) and makes it in a world."""
 
     name: Name
-    component: tuple[dict[str, Any], ...] = Field(
-        default=(),
-        description="further components of its rows, such as Temperature or your own: {kind = ..., columns}",
-    )
+    component: tuple[dict[str, Any], ...] = ()
+    """further components of its rows, such as Temperature or your own: {kind = ..., columns}"""
     kind: ClassVar[str] = "recipe"
     registry: ClassVar[dict[str, type[Recipe]]] = {}
 
