@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.recipe import Recipe
+from ecs_fluid.system import Settings
 from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Length, Overlap, Profile, overlap_lint
 
 GAUSSIAN_REACH = 3.0
@@ -133,7 +133,7 @@ def section_lint(
     return said
 
 
-class _CoredVortex(Recipe):
+class CoredVortex(Settings):
     """What rings and tubes have in common: a core, thin or filled with blobs."""
 
     core: Length = 0.2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     MOST_VORTONS,
     Amount,
@@ -16,14 +17,14 @@ from ecs_fluid.worlds.parameters import (
     Point,
     refuse_above,
 )
-from ecs_fluid.worlds.section import _CoredVortex, layers, section, section_lint
+from ecs_fluid.worlds.section import CoredVortex, layers, section, section_lint
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-class VortexRing(_CoredVortex):
+class VortexRing(Recipe, CoredVortex):
     """A vortex ring that travels along its axis.
 
     The core is one circle of blobs (``profile = "thin"``, core radius of a blob = `core`), or is filled

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     MOST_VORTONS,
     Amount,
@@ -17,14 +18,14 @@ from ecs_fluid.worlds.parameters import (
     Profile,
     refuse_above,
 )
-from ecs_fluid.worlds.section import _CoredVortex, layers, section, section_lint
+from ecs_fluid.worlds.section import CoredVortex, layers, section, section_lint
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 
-class VortexTube(_CoredVortex):
+class VortexTube(Recipe, CoredVortex):
     """A vortex tube of finite length along an axis, straight, bent into a wave, or swelling and thinning.
 
     Vortex lines run along the axis (local z) through the cells of the core's section (profiles as in the
