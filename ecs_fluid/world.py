@@ -98,7 +98,7 @@ class WorldOptions(Settings):
     seed: int = Field(default=1, ge=0, lt=2**63)
     """seed of all random numbers"""
     debug: bool = False
-    """poison derived tables each tick and catch undeclared writes (slow)"""
+    """poison derived tables each tick and catch what systems touch undeclared (slow)"""
 
 
 class WorldKeywords(TypedDict, total=False):
