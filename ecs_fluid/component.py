@@ -317,6 +317,11 @@ class Component:
         for name, field in type(self).columns.items():
             yield field, self.__dict__[name]
 
+    def put(self, **arrays: object) -> None:
+        """Set several columns, each checked as if it was assigned."""
+        for name, value in arrays.items():
+            setattr(self, name, value)
+
     def cast(self, dtype: np.dtype[Any] | type) -> None:
         """Turn float columns into `dtype`, in place."""
         for field, array in self.items():

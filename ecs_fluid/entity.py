@@ -52,8 +52,14 @@ class Entity:
     def __contains__(self, kind: type[Component]) -> bool:
         return kind in self.tables
 
+    @property
+    def rows_here(self) -> int:
+        """Rows of the tables in this process."""
+        tables = self.world._tables_of[self.number]
+        return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
+
     def __len__(self) -> int:
-        return self.world.rows_of(self)
+        return self.world.processes.rows(self)
 
     def spawn(self, *components: Component) -> None:
         """Add rows; during a tick they appear when it ends. See `World.spawn_rows`."""

@@ -61,15 +61,15 @@ class Guard:
         self._saved: Saved = {}
         self._clock = (0, 0)
         self._bounds: dict[str, Array] = {}
-        self._naming: str | None = None
+        self.replaying = False
 
     def keep(self, world: World) -> None:
         """Copy the state; buffers are reused while shapes stay."""
         self._clock = (world.tick, world.next_row_id)
         self._bounds = dict(world.processes.bounds)
-        for entity in world.entities:
-            saved = self._saved.setdefault(entity.name, {})
-            for kind, table in entity.tables.items():
+        for entity, tables in world.tables:
+            saved = self._saved.setdefault(entity, {})
+            for kind, table in tables.items():
                 if kind.derived:
                     continue
                 columns, arrays = saved.setdefault(kind, {}), table.__dict__
@@ -110,33 +110,31 @@ class Guard:
         """Whether there is nothing to look for in order: what every good tick asks."""
         return all(
             _fine(table.__dict__[name])
-            for entity in world.entities
-            for kind, table in entity.tables.items()
+            for _, tables in world.tables
+            for kind, table in tables.items()
             if wanted(kind)
             for name in kind.columns
         )
 
     def _bad_rows(self, world: World, wanted: Any) -> Iterator[Place]:
-        for number, entity in enumerate(world.entities):
-            for kind in sorted(entity.tables, key=lambda kind: kind.__name__):
+        for number, (entity, tables) in enumerate(world.tables):
+            for kind in sorted(tables, key=lambda kind: kind.__name__):
                 if wanted(kind):
-                    yield from _bad_row(world, number, entity.name, entity.tables[kind])
+                    yield from _bad_row(world, number, entity, tables[kind])
 
     # ------------------------------------------------------------------ who did it
 
     @contextmanager
-    def naming(self, bad: str) -> Iterator[None]:
-        """While active, every system is checked right after it ran."""
-        self._naming = bad
+    def replay(self) -> Iterator[None]:
+        """While active, a tick that failed runs again, and every system is checked right after it ran."""
+        self.replaying = True
         try:
             yield
         finally:
-            self._naming = None
+            self.replaying = False
 
-    def after_system(self, world: World, system: System) -> None:
-        """Raise DivergedError when this system left something non-finite behind (only while naming)."""
-        if self._naming is None:
-            return
+    def check(self, world: World, system: System) -> None:
+        """Raise DivergedError when this system left something non-finite behind."""
         touched = {*system.writes, *system.adds}
         bad = self._bad(world, lambda kind: not kind.derived or kind in touched)
         if bad is not None:
@@ -173,8 +171,8 @@ class Guard:
 
     def poison(self, world: World) -> None:
         """Fill derived tables (but rates, which start at zero) with NaN."""
-        for entity in world.entities:
-            for kind, table in entity.tables.items():
+        for _, tables in world.tables:
+            for kind, table in tables.items():
                 if kind.derived and kind.rate_of is None:
                     for field, array in table.items():
                         if field.kind == "float":
@@ -198,11 +196,11 @@ class Guard:
 
     def _sums(self, world: World, system: System) -> dict[tuple[str, type[Component]], int]:
         sums = {}
-        for entity in world.entities:
-            for kind, table in entity.tables.items():
+        for entity, tables in world.tables:
+            for kind, table in tables.items():
                 if kind not in system.writes and kind not in system.adds:
                     value = 0
                     for _, array in table.items():
                         value = zlib.crc32(array.tobytes(), value)
-                    sums[entity.name, kind] = value
+                    sums[entity, kind] = value
         return sums

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ class Method:
     b: tuple[float, ...]
     c: tuple[float, ...]
 
-    @property
+    @cached_property
     def stages(self) -> int:
         """Evaluations of the rates per tick."""
         return len(self.a)
 
-    @property
+    @cached_property
     def weights(self) -> tuple[float, ...]:
         """Weight of each stage's rate in the whole step; they sum to 1."""
         result = []
@@ -87,10 +88,10 @@ class Integrator:
 
     def __init__(self, name: str) -> None:
         self.method = METHODS[name]
-        self._registers: dict[tuple[int, type[Component], int], Array] = {}
+        self._registers: dict[tuple[str, type[Component], int], Array] = {}
 
-    def advance(self, entities: Iterable[tuple[int, Tables]], stage: int, dt: float) -> None:
-        """Advance all rated states of (entity id, tables) pairs by one stage."""
+    def advance(self, entities: Iterable[tuple[str, Tables]], stage: int, dt: float) -> None:
+        """Advance all rated states of (name of the entity, tables) pairs by one stage."""
         from ecs_fluid.kernels.compiled import integrate
 
         a, b = self.method.a[stage], self.method.b[stage]
@@ -105,7 +106,7 @@ class Integrator:
                 move = integrate.advance_square if kind.squared else integrate.advance
                 move(state, q, rate, number(a), number(b), number(dt))
 
-    def _register(self, key: tuple[int, type[Component], int], like: Array, stage: int) -> Any:
+    def _register(self, key: tuple[str, type[Component], int], like: Array, stage: int) -> Any:
         q = self._registers.get(key)
         if q is None or q.size != like.size or q.dtype != like.dtype:
             q = self._registers[key] = np.zeros_like(like)

@@ -107,18 +107,18 @@ class OneProcess:
 
     # ------------------------------------------------------------------ rows
 
-    def rows(self, name: str) -> int | None:
-        """Rows of a population as the running system sees it; None: as many as its tables have."""
-        return None
+    def rows(self, entity: Entity) -> int:
+        """Rows of an entity on all processes, or this one's for a system that runs on its own rows."""
+        return entity.rows_here
 
     def placed(self, entity: Entity) -> tuple[int, int, int]:
         """First and behind the last of the rows that this process holds, and rows on all processes."""
-        rows = len(entity)
+        rows = entity.rows_here
         return 0, rows, rows
 
     def total(self, entity: Entity) -> int:
         """Rows of a population on all processes."""
-        return len(entity)
+        return entity.rows_here
 
     def seen(self, name: str) -> slice:
         """The rows of this process among those that the running system sees."""

@@ -51,23 +51,17 @@ class Threads:
         self._alone: set[int] = set()
 
     @contextmanager
-    def chosen(self, learn: bool = True) -> Iterator[None]:
-        """While active, `before` may lower the number of threads; the caller's comes back after.
-
-        What is done within is a tick; with `learn` its times count.
-        """
+    def chosen(self) -> Iterator[None]:
+        """While active, `before` may lower the number of threads; the caller's comes back after."""
         numba = sys.modules.get("numba")
         if numba:
             import ecs_fluid.kernels  # noqa: F401  (it chooses the library of the threads, before they start)
         self._most = self._now = numba.get_num_threads() if numba else 1
-        self._tick = {}
         try:
             yield
         finally:
             if numba and self._most > 1:
                 numba.set_num_threads(self._most)
-        if learn and self._most > 1:
-            self._learn()
 
     def before(self, system: System) -> None:
         """Set the number of threads for the run that comes."""
@@ -78,13 +72,13 @@ class Threads:
                 _set(count)
                 self._now = count
 
-    def after(self, system: System, seconds: float) -> None:
-        """Take the time of that run."""
-        self._tick[id(system)] = self._tick.get(id(system), 0.0) + seconds
-
     # ------------------------------------------------------------------ what the times say
 
-    def _learn(self) -> None:
+    def learn(self, seconds: dict[int, float]) -> None:
+        """Take the times of a whole tick, s by the id of each system, and choose the plan of the next."""
+        if self._most == 1:
+            return
+        self._tick = seconds
         if not self._compiled:  # the first tick may compile
             self._compiled = True
         elif self._trying:

@@ -68,13 +68,13 @@ class Ticker:
 
     def integrate(self, world: World) -> None:
         """Advance every state that has a rate by the present stage."""
-        pairs = ((entity.number, entity.tables) for entity in world.entities)
-        self._integrator.advance(pairs, self.stage, world.dt)
+        self._integrator.advance(world.tables, self.stage, world.dt)
 
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
         with self._threads.chosen():
             self._tick(world)
+        self._threads.learn({system: timing.last for system, timing in self.timings.items()})
 
     def _tick(self, world: World) -> None:
         schedule = world.schedule
@@ -99,7 +99,7 @@ class Ticker:
         schedule = world.schedule
         self.advancing = True
         try:
-            with self._threads.chosen(learn=False):
+            with self._threads.chosen():
                 self._rates(world, schedule)
         finally:
             self.advancing = False
@@ -128,8 +128,8 @@ class Ticker:
             self.commands.clear()
 
     def _rates(self, world: World, schedule: Schedule) -> None:
-        for entity in world.entities:
-            for kind, table in entity.tables.items():
+        for _, tables in world.tables:
+            for kind, table in tables.items():
                 if kind.rate_of is not None:
                     for name in kind.columns:
                         table.__dict__[name].fill(0.0)
@@ -149,6 +149,7 @@ class Ticker:
             self.commands.clear()
 
     def _run(self, world: World, systems: list[System]) -> None:
+        dt, processes = world.dt, world.processes
         for system in systems:
             timing = self.timings.get(id(system))
             if timing is None:
@@ -160,15 +161,15 @@ class Ticker:
             self._threads.before(system)
             started = time.perf_counter()
             if self.debug:
-                with self._guard.watch(world, system), world.scope(system), running(world, system):
-                    system.process(world.dt)
+                watched = self._guard.watch(world, system)
+                with watched, processes.scope(world, system), running(world, system):
+                    system.process(dt)
             else:
-                with world.scope(system):
-                    system.process(world.dt)
-            seconds = time.perf_counter() - started
-            self._threads.after(system, seconds)
-            timing.add(seconds)
-            self._guard.after_system(world, system)
+                with processes.scope(world, system):
+                    system.process(dt)
+            timing.add(time.perf_counter() - started)
+            if self._guard.replaying:
+                self._guard.check(world, system)
             for watcher in watchers:
                 with self._as(world, watcher):
                     watcher.after_system(system)
@@ -189,7 +190,7 @@ class Ticker:
 
     def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
         """Run the failed tick again with a check after every system, to name the one that broke it."""
-        with self._guard.naming(bad):
+        with self._guard.replay():
             try:
                 self._advance(world, schedule)
             finally:

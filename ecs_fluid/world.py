@@ -245,15 +245,10 @@ class World:
             self._create(name, tables)
         return self[name]
 
-    def _rows_here(self, entity: Entity) -> int:
-        """Rows of the entity's tables in this process."""
-        tables = self._tables_of[entity.number]
-        return next((tables[kind].rows or 0 for kind in tables if kind.per_row), 0)
-
-    def rows_of(self, entity: Entity) -> int:
-        """Rows of an entity on all processes, or this one's for a system that runs on its own rows."""
-        rows = self.processes.rows(entity.name)
-        return self._rows_here(entity) if rows is None else rows
+    @property
+    def tables(self) -> list[tuple[str, Tables]]:
+        """Name and tables by type of every entity, with the rows that this process holds."""
+        return [(name, self._tables_of[entity.number]) for name, entity in self._entities.items()]
 
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
@@ -432,7 +427,7 @@ class World:
             if not kind.per_row and kind not in self._tables_of[self.fluid.number]:
                 self._put(self.fluid, kind.blank(0, self.dtype))
         for entity in self._entities.values():
-            tables, rows = self._tables_of[entity.number], self._rows_here(entity)
+            tables, rows = self._tables_of[entity.number], entity.rows_here
             for kind in derived:
                 fits = kind in tables and tables[kind].rows == rows
                 if kind.per_row and not fits and all(given in tables for given in kind.given):

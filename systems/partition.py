@@ -159,8 +159,9 @@ class PartitionSystem(System):
         box = processes.enclosing(*bounds(columns[0]))
         mesh = self._mesh(*box, count)
         found = processes.sorted_vortons(name, entities, columns, mesh, divisible)
-        sources.origin, sources.spacing, sources.cells = mesh
-        sources.start, sources.order, sources.x, sources.alpha, sources.sigma = found
+        (origin, spacing, cells), (start, order, x, alpha, sigma) = mesh, found
+        sources.put(origin=origin, spacing=spacing, cells=cells, start=start, order=order)
+        sources.put(x=x, alpha=alpha, sigma=sigma)
         self._enclose(grid, needs or self._needs(), self._cloud(*box, *columns[1:], count))
 
     def _vortons(self) -> tuple[list[Entity], tuple[Array, Array, Array]]:
@@ -218,8 +219,9 @@ class PartitionSystem(System):
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
         cells = self._count(hi - lo, cloud.mean, cloud.vortons, needs.per_core)
-        grid.origin, grid.spacing, grid.cells = uniform_grid(lo, hi, cells)
-        grid.flat = (flat_axes(lo, hi) & cloud.across).astype(np.int64)
+        origin, spacing, number = uniform_grid(lo, hi, cells)
+        flat = (flat_axes(lo, hi) & cloud.across).astype(np.int64)
+        grid.put(origin=origin, spacing=spacing, cells=number, flat=flat)
 
     def _count(self, extent: Array, core: float, vortons: int, needed: float) -> int:
         """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius.

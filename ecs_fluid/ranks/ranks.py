@@ -121,7 +121,7 @@ class Ranks(SharedWork):
             self.at_work = False
 
     def check_change(self, what: str) -> None:
-        """OwnVortons can be changed within calls only, which all ranks make."""
+        """The world can be changed within calls only, which all ranks make."""
         if not self.at_work:
             raise FluidError(
                 f"{what} was called on a world that {self.comm.size} ranks share; make "
@@ -130,12 +130,12 @@ class Ranks(SharedWork):
 
     # ------------------------------------------------------------------ rows
 
-    def rows(self, name: str) -> int | None:
-        """Rows of a population as the running system sees it; None for what every rank holds."""
-        if name not in self.bounds:
-            return None
-        own = self.own(name)
-        return own.stop - own.start if self.local else int(self.bounds[name][-1])
+    def rows(self, entity: Entity) -> int:
+        """Rows of an entity as the running system sees it."""
+        if entity.name not in self.bounds:
+            return entity.rows_here
+        own = self.own(entity.name)
+        return own.stop - own.start if self.local else int(self.bounds[entity.name][-1])
 
     def seen(self, name: str) -> slice:
         """The rows of this rank among those that the running system sees."""

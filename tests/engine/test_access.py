@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid import worlds
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.schedule import build
 from ecs_fluid.system import System
+from ecs_fluid.worlds.world_recipe import shipped
 
 
 class Heat(Component, derived=True, given=(ef.Position,)):
@@ -369,7 +368,7 @@ def test_an_entity_that_an_emitter_will_fill_is_matched() -> None:
     assert world.lint() == []
 
 
-WORLDS = sorted(path.stem for path in Path(worlds.__file__).parent.glob("*.toml"))
+WORLDS = sorted(shipped())
 
 
 @pytest.mark.parametrize("name", WORLDS)
