@@ -46,6 +46,21 @@ def import_path(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
+def ships(kind: type) -> bool:
+    """Whether a class comes with ecs_fluid."""
+    return kind.__module__.startswith("ecs_fluid.")
+
+
+def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> None:
+    """Raise RecipeError where a class of the user's would take the place of one that ships."""
+    other = known.get(name)
+    if other is not None and ships(other) and not ships(kind):
+        raise RecipeError(
+            f"{import_path(kind)} would be called {name!r}, which is {other.__name__} of ecs_fluid; "
+            "give it another name"
+        )
+
+
 def imported(path: str, place: str, base: type[T]) -> type[T]:
     """The class at ``module:Class``; importing runs the module's code.
 

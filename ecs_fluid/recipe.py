@@ -23,7 +23,7 @@ from pydantic import Field
 
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.further_components import attach, component_of
-from ecs_fluid.plugins import import_path, kind_of, without_kind
+from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import NAME, nearest, shown, validated
 
@@ -55,6 +55,7 @@ class Recipe(Settings):
         if "kind" not in vars(cls):
             cls.kind = import_path(cls)
         if not cls.__name__.startswith("_"):
+            refuse_shipped_name(cls, cls.kind, Recipe.registry)
             Recipe.registry[cls.kind] = cls
 
     @property

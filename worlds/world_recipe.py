@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import FluidOptions
-from ecs_fluid.plugins import group_of, kind_of, searching, without_kind
+from ecs_fluid.plugins import group_of, kind_of, searching, ships, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
@@ -154,6 +154,7 @@ class WorldRecipe(Settings):
     """further systems: {kind = ..., parameters}"""
     output: OutputTable = Field(default_factory=OutputTable)
     _folder: Path | None = PrivateAttr(None)
+    _allow_code: bool = PrivateAttr(False)
 
     @field_validator("entity")
     @classmethod
@@ -215,7 +216,7 @@ class WorldRecipe(Settings):
             system=tuple(full.get("system", ())),
             output=validated(OutputTable, full.get("output", {}), f"{place}: [output]"),
         )
-        recipe._folder = folder
+        recipe._folder, recipe._allow_code = folder, allow_code
         ticks = recipe.world.duration / recipe.world.dt
         if not ticks <= MOST_TICKS:
             raise RecipeError(
@@ -248,7 +249,7 @@ class WorldRecipe(Settings):
 
     def build(self) -> World:
         """Make the world: entities in order, then the systems they need."""
-        checked = WorldRecipe.from_tables(self._as_given(), allow_code=True)
+        checked = WorldRecipe.from_tables(self._as_given(), allow_code=self._allow_code)
         options = checked.world.model_dump(include=set(WorldOptions.model_fields))
         world = World(**options)
         world.set_fluid(**checked.fluid.constants())
@@ -262,7 +263,7 @@ class WorldRecipe(Settings):
         chosen = [
             (
                 f"[[system]] {number}",
-                _system_of(item, f"[[system]] {number}", allow_code=True)(**without_kind(item)),
+                _system_of(item, f"[[system]] {number}", self._allow_code)(**without_kind(item)),
             )
             for number, item in enumerate(checked.system, start=1)
         ]
@@ -333,11 +334,13 @@ def _load_code(tables: dict[str, Any], place: str) -> None:
 
 def _named_systems() -> dict[str, type[System]]:
     """Systems that a [[system]] table can name, by kind: not those of [fluid] and of emitters."""
-    return {
-        kind.kind: kind
-        for kind in System.registry.values()
-        if kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
-    }
+    found: dict[str, type[System]] = {}
+    for kind in System.registry.values():
+        free = kind.kind not in (*FLUID, "advection", "emission") and not kind.__name__.startswith("_")
+        # A name that ships keeps its meaning, whatever else is loaded.
+        if free and not (kind.kind in found and ships(found[kind.kind])):
+            found[kind.kind] = kind
+    return found
 
 
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache, wraps
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+import numpy as np
 from pydantic import create_model
 from pydantic_core import PydanticUndefined
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.one_process import Targets
-from ecs_fluid.plugins import class_named, group_of, import_path
+from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name, ships
 from ecs_fluid.system import Settings, parameter_model
 from ecs_fluid.systems.partition import GridNeeds
 
@@ -54,7 +56,10 @@ class Solver:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Solver") or "Solver").lower()
+        refuse_shipped_name(cls, cls.name, Solver.registry)
         cls.Parameters = parameter_model(cls, Solver)
+        if not ships(cls) and "fill" in vars(cls):
+            cls.fill = _checked(cls.fill)  # type: ignore[assignment,method-assign]
         Solver.registry[cls.name] = Solver.registry[import_path(cls)] = cls
 
     def __init__(self, system: VelocitySystem, **parameters: Any) -> None:
@@ -115,6 +120,25 @@ class Solver:
         return []
 
 
+def _checked(fill: Callable[[Any, Targets], None]) -> Callable[[Any, Targets], None]:
+    """`fill` of a user's solver, which must leave a number at every place of the arrays that it is given."""
+
+    @wraps(fill)
+    def filled(solver: Solver, targets: Targets) -> None:
+        arrays = [array for array in (targets.u, targets.du) if array is not None]
+        for array in arrays:
+            array.fill(np.nan)
+        fill(solver, targets)
+        for array, name in zip(arrays, ("u", "du"), strict=False):
+            if getattr(targets, name) is not array or np.isnan(array).any():
+                raise FluidError(
+                    f"{type(solver).__name__}.fill has to set all of targets.{name}, in place "
+                    f"(targets.{name}[...] = ...), with numbers"
+                )
+
+    return filled
+
+
 def solver_class(name: str, place: str = "solver", allow_code: bool = False) -> type[Solver]:
     """The solver of that name: one that was defined, of an installed package, or ``module:Class``.
 
@@ -140,6 +164,13 @@ SolverName = SHIPPED | str
 @lru_cache
 def model_with(model: type[Settings], more: type[Settings]) -> type[Settings]:
     """The parameters of a model, and those of another that it lacks."""
+    for name in model.model_fields.keys() & more.model_fields.keys():
+        there, own_field = model.model_fields[name], more.model_fields[name]
+        if not own_field.is_required() or own_field.annotation != there.annotation:
+            raise RecipeError(
+                f"{more.__name__.removesuffix('Parameters')}.{name} is the parameter of VelocitySystem of "
+                f"that name; write it without a value and with its type, {there.annotation}, or rename it"
+            )
     own: dict[str, Any] = {
         name: (field.annotation, field)
         for name, field in more.model_fields.items()

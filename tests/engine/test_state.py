@@ -366,3 +366,13 @@ def test_tags_are_saved(tmp_path: Path) -> None:
     again = ef.resume(tmp_path / "ck.npz")
     assert len(list(again.query(Tagged, ef.Position))) == 1
     assert len(again["a"]) == 2
+
+
+def test_a_resumed_world_knows_which_systems_nobody_chose(tmp_path):
+    recipe = ef.WorldRecipe(entity=({"kind": "tracers", "name": "dust", "points": [[0.0, 0.0, 0.0]]},))
+    world = ef.load(recipe)
+    world.save(tmp_path / "dust.npz")
+    again = ef.resume(tmp_path / "dust.npz")
+    assert again.lint() == world.lint() == []
+    again.add_system(ef.VelocitySystem(solver="tree"))  # takes the place of the one that came with the file
+    assert [system.solver for system in again.systems if isinstance(system, ef.VelocitySystem)] == ["tree"]

@@ -3,9 +3,10 @@
 u(x) = sum_i q(|x - x_i|/sigma_i) alpha_i x (x - x_i) / (4 pi |x - x_i|^3); a vorton does not move itself (its
 own term is exactly zero). Source: Gourlay, part 3 and part 12; blobs as in ``regularisation``.
 
-All functions take ``code`` (of a regularisation; another is a ValueError), ``targets (m, 3)`` [m], the sources as ``sx (3, n)`` [m],
-``sa (3, n)`` [m^3/s] and ``ssigma (n,)`` [m] (positive), all of one dtype, and overwrite their results.
-Threads share out blocks of targets, and each target adds its sources in the same order whatever the threads.
+All functions take ``code`` (of a regularisation; another is a ValueError), ``targets (m, 3)`` [m], the
+sources as ``sx (3, n)`` [m], ``sa (3, n)`` [m^3/s] and ``ssigma (n,)`` [m] (positive), all of one dtype, and
+overwrite their results. Threads share out blocks of targets, and each target adds its sources in the same
+order whatever the threads.
 """
 
 from __future__ import annotations

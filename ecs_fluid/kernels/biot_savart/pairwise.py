@@ -21,6 +21,7 @@ from ecs_fluid.kernels.biot_savart.selection import (
     core_shift,
     gradient_factors,
     potential_factors,
+    renamed,
     velocity_factor,
 )
 from ecs_fluid.kernels.compiled import FAST
@@ -45,15 +46,17 @@ _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 def _compiled(loop: Any) -> Any:
     """(code, pack, groups, points, count, sums): the loop, compiled for every regularisation by itself."""
 
+    name = loop.py_func.__name__
+
     def own(code: int) -> Any:
-        @njit(**_TILE)
         def add(pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
             wide_vectors()
             loop(code, pack, groups, points, count, sums)
 
-        return add
+        return njit(**_TILE)(renamed(add, f"{name}_{RECORDS[code].name}"))
 
-    return by_code([own(code) for code in range(len(RECORDS))], "pack, groups, points, count, sums", _TILE)
+    each = [own(code) for code in range(len(RECORDS))]
+    return by_code(f"{name}_by_code", each, "pack, groups, points, count, sums", _TILE)
 
 
 @njit(**_TILE)

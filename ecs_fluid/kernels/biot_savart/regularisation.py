@@ -38,12 +38,12 @@ from numba.extending import overload
 from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_root, two_to_the
 
 EXACT: dict[str, Any] = {"error_model": "numpy", "forceinline": True}
-"""Options of a record's ``density``. No fast-math: its freedom was used otherwise by the process that compiles
+"""Options of a record's ``density``. No fast-math: its freedom was used otherwise by whoever compiles
 than by those that load, in the last bit."""
 
 
 class Regularisation(NamedTuple):
-    """All that the package knows of one regularisation. Functions are compiled and inlined, but the last two."""
+    """All that the package knows of one regularisation; functions are compiled, but for the last two."""
 
     name: str
     core_shift: Any
@@ -64,7 +64,7 @@ class Regularisation(NamedTuple):
     reach: float
     """core radii at which sums over the vorticity of near blobs end"""
     ring_constant: float
-    """C of a thin ring's speed, U = Gamma/(4 pi R) (ln(8 R/sigma) + C): -ln 2 - int_0^inf q'(rho) ln(rho) drho"""
+    """C of a thin ring's speed, U = Gamma/(4 pi R) (ln(8 R/sigma) + C): -ln 2 - int q' ln(rho) drho"""
     gaussians: tuple[tuple[float, float], ...]
     """shares, and radii in sigma, of the Gaussian blobs that stand for it on a grid, narrow ones first. Least
     squares of the velocity of a blob with the weight r^1.5 dr, radii up to 1.6, shares that add up to one"""
@@ -76,9 +76,10 @@ class Regularisation(NamedTuple):
     """(order, s2, f, lane): fills f[k, lane] with (1/r d/dr)^k 4 pi G in units of r, where s2 is in these
     units too; None takes them from the series"""
     far_enough: Any
-    """(distance, r2, least, mean, largest, spread, clearance, mixed): whether an expansion may stand for vortons
-    with s2 from least to largest, ``distance`` the least between points of both nodes and r2 the square of that
-    of their centres; ``spread`` is the largest relative change of velocity by giving all the mean core"""
+    """(distance, r2, least, mean, largest, spread, clearance, mixed): whether an expansion may stand for
+    vortons with s2 from least to largest, ``distance`` the least between points of both nodes and r2 the
+    square of that of their centres; ``spread`` is the largest relative change of velocity by giving all
+    the mean core"""
     clearance: Callable[[int], float]
     """of an order: least distance in the largest core radius"""
     mixed_clearance: Callable[[float], float]
@@ -345,7 +346,8 @@ def _gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
 def _gaussian_clearance(order: int) -> float:
     """Derivatives of order p of exp(-rho^2/2) are large up to rho = sqrt(2 p), the turning point of a Hermite
     function. With sqrt(p) between the points themselves (measured, dipoles in a cube) order 16 has an error
-    of 8e-5 instead of 8e-4 at 2.3, and at the worst point 14 instead of 20 times it, for a third more pairs."""
+    of 8e-5 instead of 8e-4 at 2.3, and at the worst point 14 instead of 20 times it, for a third more
+    pairs."""
     return 1.1 * math.sqrt(order)
 
 

@@ -292,7 +292,8 @@ def collide(
                     if len(touched):
                         touched[row] = -1
                     continue
-                ax, ay, az = np.float64(former[row, 0]), np.float64(former[row, 1]), np.float64(former[row, 2])
+                ax, ay = np.float64(former[row, 0]), np.float64(former[row, 1])
+                az = np.float64(former[row, 2])
                 bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
                 size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
                 # A position that is not finite is the guard's business.

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Regularisation
-from ecs_fluid.kernels.biot_savart.selection import by_code
+from ecs_fluid.kernels.biot_savart.selection import by_code, renamed
 from ecs_fluid.kernels.compiled.lanes import lane_sum, spread
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.fmm.lane_rows import load, store, turn
@@ -27,7 +27,6 @@ def _derivatives_of(blob: Regularisation) -> Any:
     """(order, direction, f): f[k] = (1/r d/dr)^k 4 pi G in units of the length; ``direction[4]`` is s2."""
     terms, coefficients, own = len(blob.series), blob.series or (0.0,), blob.derivatives
 
-    @njit(**PART)
     def by_series(order: int, direction: Any, f: Any) -> None:
         wide_vectors()
         core, value = load(direction, 4), 1.0
@@ -41,15 +40,16 @@ def _derivatives_of(blob: Regularisation) -> Any:
             store(f, k, plain)
             value = following
 
-    @njit(**PART)
     def by_lanes(order: int, direction: Any, f: Any) -> None:
         for lane in range(f.shape[1]):
             own(order, direction[4, lane], f, lane)
 
-    return by_series if own is None else by_lanes
+    return njit(**PART)(renamed(by_series if own is None else by_lanes, f"derivatives_{blob.name}"))
 
 
-_radial_derivatives = by_code([_derivatives_of(blob) for blob in RECORDS], "order, direction, f", PART)
+_radial_derivatives = by_code(
+    "radial_derivatives", [_derivatives_of(blob) for blob in RECORDS], "order, direction, f", PART
+)
 
 
 @njit(**PART)

@@ -42,6 +42,7 @@ _ORDERS = 64  # a node and an order share a number: node * _ORDERS + order
 
 
 _far_enough = by_code(
+    "far_enough",
     [blob.far_enough for blob in RECORDS],
     "distance, r2, least, mean, largest, spread, clearance, mixed",
 )

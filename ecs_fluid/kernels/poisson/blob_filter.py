@@ -3,8 +3,8 @@
 A scatter shares a vorton among the points of its cell whatever its core, which is a core of its own: with
 the trilinear weights its variance along an axis is f (1 - f) h^2, on average h^2/6. Left at that, a ring with
 cores of 3 h moves almost twice as fast as it should. ``widen`` adds what is missing to the blob of the
-regularisation, as a mixture of Gaussians (its ``gaussians``), by passes of the weights (w, 1 - 2 w, w) along every
-axis: each pass adds the variance 2 w h^2, and a few of them are close to a Gaussian.
+regularisation, as a mixture of Gaussians (its ``gaussians``), by passes of the weights (w, 1 - 2 w, w) along
+every axis: each pass adds the variance 2 w h^2, and a few of them are close to a Gaussian.
 """
 
 from __future__ import annotations

@@ -35,8 +35,14 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, record
-from ecs_fluid.kernels.biot_savart.selection import by_code, core_constant, core_shift, gradient_factors
+from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, Regularisation, record
+from ecs_fluid.kernels.biot_savart.selection import (
+    by_code,
+    core_constant,
+    core_shift,
+    gradient_factors,
+    renamed,
+)
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.grids.partition import axis_cell, gap
 
@@ -49,8 +55,9 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 _RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
 
 
-def _densities_of(density: Any) -> Any:
-    @njit(**EXACT)
+def _densities_of(blob: Regularisation) -> Any:
+    density = blob.density
+
     def fill(
         px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
     ) -> None:
@@ -61,10 +68,12 @@ def _densities_of(density: Any) -> Any:
             value = density(r2, square)
             w[q] = zero if r2 > cut * square else value
 
-    return fill
+    return njit(**EXACT)(renamed(fill, f"densities_{blob.name}"))
 
 
-_densities = by_code([_densities_of(one.density) for one in RECORDS], "px, py, pz, x, y, z, s2, cut, w")
+_densities = by_code(
+    "densities", [_densities_of(blob) for blob in RECORDS], "px, py, pz, x, y, z, s2, cut, w"
+)
 """w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
 
 

@@ -1,0 +1,25 @@
+"""Compiled functions have names of their own: what is kept on disk is found by name and types alone."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import pkgutil
+
+from numba.core.dispatcher import Dispatcher
+
+import ecs_fluid.kernels
+
+
+def test_no_two_compiled_functions_have_one_name() -> None:
+    """With one name, the tree's sum of one regularisation answered for the multipole method's of another."""
+    for module in pkgutil.walk_packages(ecs_fluid.kernels.__path__, "ecs_fluid.kernels."):
+        importlib.import_module(module.name)
+    found: dict[tuple[str, str], int] = {}
+    for thing in gc.get_objects():
+        if isinstance(thing, Dispatcher):
+            function = thing.py_func
+            name = (function.__module__ or "", function.__qualname__)
+            if function.__module__ in (None, "builtins") or name[0].startswith("ecs_fluid.kernels"):
+                assert found.setdefault(name, id(function)) == id(function), name
+    assert len(found) > 300
