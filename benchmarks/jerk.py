@@ -26,11 +26,10 @@ from scipy.spatial import cKDTree
 import ecs_fluid as ef
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.kernels.compiled.reduce import bounds
-from ecs_fluid.kernels.grids.grid import grid_points
-from ecs_fluid.kernels.grids.partition import partition
+from ecs_fluid.kernels.grids.grid import grid_points, uniform_grid
+from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 from ecs_fluid.kernels.poisson.poisson import vorticity_grid
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.tree import TreeSolver
 
 Array = NDArray[Any]
@@ -83,7 +82,7 @@ RESOLVED: dict[str, dict[str, Any]] = {
 STUDIES = {"articles": ARTICLES, "resolved": RESOLVED}
 
 
-class GridVortons(Solver):
+class GridVortons:
     """Part 12's particle-in-cell variant: temporary vortons at the grid points induce the velocity there."""
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
@@ -97,9 +96,11 @@ class GridVortons(Solver):
         x, alpha = x[filled], alpha[filled]
         lattice = Sources.blank(0, self.world.dtype)
         sigma = np.full(len(x), sources.sigma.mean(), x.dtype)
-        found = self.world.require(ef.PartitionSystem)._sorted(x, alpha, sigma, bounds(x))
-        lattice.origin, lattice.spacing, lattice.cells, lattice.start, lattice.order = found[:5]
-        lattice.x, lattice.alpha, lattice.sigma = found[5:]
+        origin, spacing, cells = uniform_grid(*bounds(x), len(x))
+        start, order = partition(x, origin, spacing, cells)
+        rows = [gather_sorted(part, order) for part in (x, alpha, sigma)]
+        lattice.put(origin=origin, spacing=spacing, cells=cells, start=start, order=order)
+        lattice.put(**dict(zip(("x", "alpha", "sigma"), rows, strict=True)))
         super().prepare(lattice, grid)
 
 

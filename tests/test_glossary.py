@@ -30,8 +30,8 @@ def test_what_the_glossary_names_is_there(unit: str, kind: str, name: str) -> No
     elif issubclass(found, Component):
         assert found.columns[name].unit in (unit, "1") and (unit or name == "law")
     else:
-        described = found.Parameters.model_fields[name].description
-        assert described is not None and (not unit or f", {unit}" in described or unit == "1")
+        described = found.Parameters.descriptions()[name]
+        assert described and (not unit or f", {unit}" in described or unit == "1")
 
 
 def test_diagnostics_of_the_glossary_are_measured() -> None:

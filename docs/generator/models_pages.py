@@ -10,6 +10,7 @@ from pydantic import BaseModel
 import ecs_fluid.worlds  # noqa: F401  (registers the recipes and, with them, the systems)
 from docs.generator.markdown import WRITTEN, docstring, table
 from docs.generator.parameters import inner_models, parameters
+from ecs_fluid.component import Component
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import PHASES, System
@@ -162,6 +163,11 @@ def _touches(system: type[System]) -> str:
     for verb in ("reads", "may_read", "writes", "adds"):
         types = getattr(system, verb)
         if isinstance(types, tuple) and types:
-            names = ", ".join(f"[{kind.__name__}](components.md#{kind.__name__.lower()})" for kind in types)
+            names = ", ".join(
+                "every component"
+                if kind is Component
+                else f"[{kind.__name__}](components.md#{kind.__name__.lower()})"
+                for kind in types
+            )
             said.append(f"{VERBS.get(verb, verb)} {names}")
     return ("; ".join(said)[:1].upper() + "; ".join(said)[1:] + ".\n") if said else ""

@@ -160,10 +160,10 @@ def test_a_rate_is_no_viscosity() -> None:
     world = ef.World()
     world.set_fluid(viscosity=1e-3)
     world.add_system(ef.DiffusionSystem(method="index_space"))
-    assert world.lint() == [
+    assert (
         "DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and leaves out the "
         "fluid's viscosity of 0.001 m^2/s; give it a rate in 1/s, or take another method"
-    ]
+    ) in world.lint()
     with pytest.raises(ef.RecipeError, match=r"rate = 0\.5 1/s is for method = 'index_space'"):
         world.add_system(ef.DiffusionSystem(rate=0.5))
 

@@ -48,7 +48,8 @@ def by_code(name: str, functions: Sequence[Any], arguments: str, options: dict[s
     tests = [f"    if code == {code}:\n        return f{code}({arguments})\n" for code in range(last)]
     source = f"def {name}(code, {arguments}):\n{''.join(tests)}    return f{last}({arguments})\n"
     # Written out, for a chain of closures would be compiled link by link.
-    space = {f"f{code}": function for code, function in enumerate(functions)}
+    space: dict[str, Any] = {f"f{code}": function for code, function in enumerate(functions)}
+    space["__name__"] = __name__
     exec(source, space)
     return njit(**options)(space[name])
 
