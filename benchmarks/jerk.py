@@ -27,7 +27,7 @@ import ecs_fluid as ef
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.grids.grid import grid_points, uniform_grid
-from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.poisson.poisson import vorticity_grid
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.tree import TreeSolver
@@ -97,10 +97,11 @@ class GridVortons:
         lattice = Sources.blank(0, self.world.dtype)
         sigma = np.full(len(x), sources.sigma.mean(), x.dtype)
         origin, spacing, cells = uniform_grid(*bounds(x), len(x))
-        start, order = partition(x, origin, spacing, cells)
-        rows = [gather_sorted(part, order) for part in (x, alpha, sigma)]
+        cells_of = (origin, spacing, cells)
+        found = self.world.processes.sorted_vortons("lattice", [], (x, alpha, sigma), cells_of)
+        start, order, x, alpha, sigma = found
         lattice.put(origin=origin, spacing=spacing, cells=cells, start=start, order=order)
-        lattice.put(**dict(zip(("x", "alpha", "sigma"), rows, strict=True)))
+        lattice.put(x=x, alpha=alpha, sigma=sigma)
         super().prepare(lattice, grid)
 
 

@@ -12,7 +12,6 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import esper
@@ -462,10 +461,6 @@ class World:
             self._ticker.between_ticks("evaluate")
             self._ticker.evaluate(self)
 
-    def scope(self, system: System) -> AbstractContextManager[None]:
-        """While active, tables hold the rows that the system asks for by its `distribution`."""
-        return self.processes.scope(self, system)
-
     def integrate_stage(self) -> None:
         """Advance every state that has a rate by the present stage; called by the integrating system."""
         self._ticker.integrate(self)
@@ -537,7 +532,7 @@ class World:
         for system in self.systems:
             if hasattr(system, method):
                 self.schedule  # noqa: B018  (derived tables must exist)
-                with self.scope(system):
+                with self.processes.scope(self, system):
                     return getattr(system, method)(*arguments)
         raise FluidError(f"the world has no {example}; add one with world.add_system")
 
