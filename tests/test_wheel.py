@@ -33,18 +33,18 @@ def interpreter(version: str) -> str:
 
 
 def copied_tree(folder: Path) -> None:
-    """Copy what git knows of the tree into a folder."""
-    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(known, cwd=ROOT, capture_output=True, check=True).stdout
-    for name in listed.decode().split("\0")[:-1]:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(ROOT / name):  # links stay links: setuptools follows them
-            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
+    """Copy what the package is built from, whether or not the tree is one of git's."""
+    folder.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("ecs_fluid", "systems", "components", "worlds", "viz"):
+        unwanted = shutil.ignore_patterns("__pycache__")  # links stay links: setuptools follows them
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=unwanted)
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by `python -m build`, the wheel from the sdist, from what git knows of the tree."""
+    """Built by `python -m build`, the wheel from the sdist, from what the package is built from."""
     folder = tmp_path_factory.mktemp("build")
     copied_tree(folder / "tree")
     subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
