@@ -13,7 +13,8 @@ from ecs_fluid.plugins import import_path
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
-VERSION = 1
+VERSION = 2
+"""Of the description in a checkpoint; a checkpoint names classes by module, so moving one raises it."""
 
 
 def _state(world: World) -> dict[str, Any]:

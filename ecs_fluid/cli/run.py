@@ -109,6 +109,9 @@ def _run(
         _estimate(world, set_, allow_code, frames or recipe.frames)
         return 0
     made = recipe.build()
+    # What refuses the world leaves no folder behind that looks like a run.
+    made.schedule  # noqa: B018
+    share(made)
     name = Path(world).stem
     folder = RunFolder.create(
         out_ or free_folder(Path("runs") / name),
@@ -117,7 +120,6 @@ def _run(
         existing="replace" if replace else "refuse",
     )
     job = Run(made, folder, frames or recipe.frames, recipe.every, recipe.output.checkpoint_seconds)
-    share(made)
     code = _execute(job)
     if code == 0 and (movie or save):
         from ecs_fluid.cli.look import render_run

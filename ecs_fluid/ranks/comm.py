@@ -160,6 +160,12 @@ class Comm:
         self.count(purpose, started, passed, passed)
         return whole
 
+    def share_error(self, error: Exception | None) -> None:
+        """Raise on all ranks what one of them ran into."""
+        first = next((found for found in self.gather_values(error) if found is not None), None)
+        if first is not None:
+            raise first
+
     def abort(self, code: int) -> None:
         """End all ranks at once: for what must not happen and would leave the others waiting."""
         self.handle.Abort(code)

@@ -201,7 +201,7 @@ class Ranks(SharedWork):
             error = raised
         finally:
             self.local = False
-        self.share_error(error)
+        self.comm.share_error(error)
 
     @contextmanager
     def all_rows(self, world: World) -> Iterator[None]:
@@ -227,12 +227,6 @@ class Ranks(SharedWork):
                 for kind in tables.gathered & touched:
                     for field, array in tables[kind].items():
                         tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
-
-    def share_error(self, error: FluidError | None) -> None:
-        """Raise on all ranks what one of them ran into."""
-        first = next((text for text in self.comm.gather_values(error) if text is not None), None)
-        if first is not None:
-            raise first
 
     def stumbled(self, error: BaseException) -> None:
         """Ranks need not have stumbled together, so nobody may ask the others what is wrong; see `work`."""

@@ -37,7 +37,6 @@ def leading(comm: Comm) -> Iterator[Callable[[World], None]]:
 
     def share(world: World) -> None:
         _close(present)
-        comm.broadcast(SHARE)
         present.append(_share(world, comm))
 
     try:
@@ -54,12 +53,14 @@ def _close(present: list[Ranks]) -> None:
 
 
 def _share(world: World, comm: Comm) -> Ranks:
-    """RowHolders rank 0's rows of the world, and send the others theirs."""
+    """Keep rank 0's rows of the world, and send the others theirs."""
     from ecs_fluid.state import packed
 
     world._ticker.warn(world, 4)
     world.schedule  # noqa: B018  (derived tables must exist)
     meta, arrays = packed(world)
+    # From here on the others take part: what refuses the world must have done so before.
+    comm.broadcast(SHARE)
     sizes = {entity.name: len(entity) for entity in world.entities if shared(entity.tables)}
     bounds = {name: even(size, comm.size) for name, size in sizes.items()}
     described = {name: (array.dtype.str, array.shape, _per_row(name)) for name, array in arrays.items()}
@@ -70,6 +71,7 @@ def _share(world: World, comm: Comm) -> Ranks:
             comm.rows_from_first(np.ascontiguousarray(array), array[:0], np.diff(bounds[owner]).tolist())
         else:
             comm.broadcast(array, "start")
+    comm.share_error(None)
     own = {name: slice(0, int(edges[1])) for name, edges in bounds.items()}
     for entity in world.entities:
         for kind, table in entity.tables.items():
@@ -97,12 +99,12 @@ def follow(comm: Comm, allow_code: bool = False) -> None:
         order = comm.broadcast(None)
         if order is None:
             return
-        if order == SHARE:
-            world, ranks = _received(comm, allow_code)
-            continue
-        assert world is not None and ranks is not None
-        name, arguments, named = order
         with contextlib.suppress(FluidError):  # rank 0 has it too, and says it
+            if order == SHARE:
+                world, ranks = _received(comm, allow_code)
+                continue
+            assert world is not None and ranks is not None
+            name, arguments, named = order
             ranks.work(world, getattr(type(world), name).__wrapped__, arguments, named)
 
 
@@ -119,7 +121,12 @@ def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
             arrays[name] = comm.rows_from_first(None, like, np.diff(bounds[entity]).tolist())
         else:
             arrays[name] = comm.broadcast(None, "start")
-    world = world_of(meta, arrays, "the world of rank 0", allow_code)
+    try:
+        world = world_of(meta, arrays, "the world of rank 0", allow_code)
+    except FluidError as error:
+        comm.share_error(error)
+        raise
+    comm.share_error(None)
     world.processes = ranks = Ranks(comm, bounds)
     world._ticker.warned = True  # by rank 0
     return world, ranks

@@ -17,7 +17,6 @@ from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
-from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
@@ -69,7 +68,8 @@ def resume(path: Any, allow_code: bool = False) -> World:
     meta, arrays = load_checkpoint(Path(path))
     if meta.get("version") != VERSION:
         raise StorageError(
-            f"{path} holds a state of version {meta.get('version')}; this ecs_fluid reads version {VERSION}"
+            f"{path} was made by another version of ecs_fluid: its state has version {meta.get('version')}, "
+            f"and version {VERSION} is read; continue it with the ecs_fluid that made it"
         )
     _check_meta(meta, path)
     return world_of(meta, arrays, path, allow_code)
@@ -84,10 +84,7 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
         if system is None and allow_code:
             system = imported(item["class"], str(path), System)
         if system is None:
-            raise StorageError(
-                f"{path} needs the system {item['class']!r}, which is not loaded; import its module first "
-                f"({nearest(item['class'], System.registry)})"
-            )
+            raise _not_loaded(path, "system", item["class"])
         if allow_code:
             system.load_code(item["parameters"], str(path))
         systems.append(system(**item["parameters"]))
@@ -103,9 +100,7 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
             if kind is None and allow_code and name in meta.get("classes", {}):
                 kind = imported(meta["classes"][name], str(path), Component)
             if kind is None:
-                raise StorageError(
-                    f"{path} needs the component {name!r}, which is not loaded; import its module first"
-                )
+                raise _not_loaded(path, "component", meta.get("classes", {}).get(name, name))
             if kind.derived:
                 raise StorageError(f"{path} holds {name}, which systems fill; a checkpoint has no such part")
             missing = [key for key in kind.columns if f"{item['name']}/{name}.{key}" not in arrays]
@@ -130,6 +125,16 @@ def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code
     world.history = list(meta["history"])
     world.recipe = meta["recipe"]
     return world
+
+
+def _not_loaded(path: Any, what: str, name: str) -> StorageError:
+    """What to do about a class that is not there: it is the user's unless the package has such names."""
+    if name.startswith("ecs_fluid.") or ":" not in name:
+        return StorageError(f"{path} needs the {what} {name!r}, which this ecs_fluid does not have")
+    return StorageError(
+        f"{path} needs the {what} {name!r}, which is not loaded; import its module first, "
+        "or let it be imported, which runs its code: --allow-code, in Python allow_code=True"
+    )
 
 
 def _within(kind: type[Component], columns: dict[str, Array]) -> dict[str, Array]:

@@ -15,6 +15,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import StorageError
+from ecs_fluid.io.checkpoint import save_checkpoint
 from ecs_fluid.state import packed
 from ecs_fluid.system import System
 
@@ -285,7 +286,8 @@ def test_in_another_process_with_and_without_the_users_module(own: Any, tmp_path
     missing = python(f"import ecs_fluid as ef; {go_on}")
     assert missing.returncode == 1
     assert re.search(
-        r"ck.npz needs the (component 'Soot'|system 'own_of_the_user:Collect'), which is not loaded; import",
+        r"ck.npz needs the (component 'own_of_the_user:Soot'|system 'own_of_the_user:Collect'), which is not "
+        r"loaded; import its module first, .*--allow-code",
         missing.stderr,
     )
 
@@ -297,6 +299,21 @@ def test_a_system_that_is_not_loaded(own: Any, tmp_path: Path) -> None:
     world.save(tmp_path / "ck.npz")
     System.registry.pop("own_of_the_user:Collect")
     with pytest.raises(StorageError, match="needs the system 'own_of_the_user:Collect', which is not loaded"):
+        ef.resume(tmp_path / "ck.npz")
+
+
+def test_checkpoints_of_another_version(tmp_path: Path) -> None:
+    """Their classes may have other names by now, so the version is looked at before any of them."""
+    world = ef.World()
+    meta, arrays = packed(world)
+    meta["version"] -= 1
+    meta["systems"] = [{"class": "ecs_fluid.systems.gone:GoneSystem", "parameters": {}}]
+    save_checkpoint(tmp_path / "ck.npz", meta, arrays)
+    with pytest.raises(StorageError, match=r"ck.npz was made by another version of ecs_fluid: its state has"):
+        ef.resume(tmp_path / "ck.npz")
+    meta["version"] += 1
+    save_checkpoint(tmp_path / "ck.npz", meta, arrays)
+    with pytest.raises(StorageError, match=r"'ecs_fluid.systems.gone:GoneSystem', which this ecs_fluid does"):
         ef.resume(tmp_path / "ck.npz")
 
 

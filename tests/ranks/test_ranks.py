@@ -148,6 +148,64 @@ def test_mistakes(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+CIRCLE = """
+import ecs_fluid as ef
+
+
+class Left(ef.System):
+    after = ("Right",)
+
+    def process(self, dt: float) -> None: ...
+
+
+class Right(ef.System):
+    after = ("Left",)
+
+    def process(self, dt: float) -> None: ...
+"""
+
+
+def test_a_world_that_is_refused_before_it_is_shared(tmp_path: Path) -> None:
+    """Its schedule runs in a circle: one sentence from one rank, and no folder that looks like a run."""
+    (tmp_path / "circle.py").write_text(CIRCLE, encoding="utf-8")
+    ring = 'kind = "vortex_ring"\nname = "ring"\nradius = 1.0\ncore = 0.3\ncirculation = 1.0\nspacing = 0.2\n'
+    systems = "".join(f'[[system]]\nkind = "circle:{name}"\n' for name in ("Left", "Right"))
+    (tmp_path / "world.toml").write_text(f"[[entity]]\n{ring}{systems}", encoding="utf-8")
+    done = mpi(2, ECS_FLUID, "run", "world.toml", "--allow-code", "--mpi", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("runs in a circle") == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+ON_ONE_RANK = """
+import ecs_fluid as ef
+from ecs_fluid.ranks.start import on_ranks
+
+with on_ranks(threads=1) as share:
+    if share is not None:
+        class OnlyHere(ef.System):
+            def process(self, dt: float) -> None: ...
+
+        world = ef.World()
+        world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]] * 4))
+        world.add_system(OnlyHere())
+        try:
+            share(world)
+        except ef.FluidError as error:
+            print(error)
+"""
+
+
+def test_what_the_other_ranks_refuse_the_first_says(tmp_path: Path) -> None:
+    """A class that only the first rank knows: the others cannot make the world, and nobody waits for them."""
+    (tmp_path / "one.py").write_text(ON_ONE_RANK, encoding="utf-8")
+    done = mpi(2, sys.executable, "one.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("OnlyHere', which is not loaded") == 1
+    assert done.stderr == ""
+
+
 def _process_of_rank(rank: int) -> int:
     """The process of that rank whose command is a run of the folder `broken`."""
     for folder in Path("/proc").glob("[0-9]*"):
