@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from ecs_fluid.component import Array, Component, column
-from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
+from ecs_fluid.keyframes import Keyed, KeyedVector
 from ecs_fluid.system import Settings
 from ecs_fluid.validation_errors import validated
 
@@ -97,6 +97,14 @@ class FluidOptions(Settings):
             raise ValueError(
                 f"gravity {self.gravity} with a profile over the height z; gravity along z is needed"
             )
+        for name in ("density", "temperature"):
+            layers = getattr(self, f"{name}_profile")
+            values = [value for _, value in layers] if layers else [getattr(self, name)]
+            if not min(values) <= getattr(self, name) <= max(values):
+                raise ValueError(
+                    f"{name} {getattr(self, name):g} lies outside {name}_profile; a reference value from "
+                    f"{min(values):g} to {max(values):g} is needed"
+                )
         return self
 
 
@@ -146,7 +154,7 @@ def options_of(table: Fluid) -> FluidOptions:
         viscosity=float(table.viscosity),
         temperature=float(table.temperature),
         heat_capacity=float(table.heat_capacity),
-        gravity=_gravity(table),
+        gravity=gravity_of(table),
         law=law,
         expansion=float(table.expansion),
         density_profile=table.density_profile.tolist() or None,
@@ -154,16 +162,12 @@ def options_of(table: Fluid) -> FluidOptions:
     )
 
 
-def _gravity(table: Fluid) -> Any:
+def gravity_of(table: Fluid) -> Any:
+    """Gravity as FluidOptions have it: a vector (3,) m/s^2, or Keyed."""
     if len(table.gravity) == 1:
         return tuple(table.gravity[0].tolist())
     keys = list(zip(table.gravity_times.tolist(), table.gravity.tolist(), strict=True))
     return Keyed.model_construct(keys=keys, between="step" if table.gravity_steps else "linear")
-
-
-def gravity_at(table: Fluid, time: float) -> Array:
-    """Gravity (3,) m/s^2 at `time` s."""
-    return value_at(_gravity(table), time)
 
 
 def key_values(parameter: Any) -> list[Any]:

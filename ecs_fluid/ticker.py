@@ -33,7 +33,7 @@ class Ticker:
         self.commands = Commands()
         self.timings: dict[int, Timing] = {}
         self.stage, self.offset = 0, 0.0
-        self.advancing = self.observing = False
+        self.advancing = self.observing = self.staged = False
         self.last_stage = True
         self._integrator = Integrator(integrator)
         self._guard = Guard()
@@ -54,6 +54,12 @@ class Ticker:
     def stages(self, systems: list[System]) -> int:
         """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
         return self._integrator.method.stages if any(s.integrates for s in systems) else 1
+
+    @property
+    def instants(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Weights, and times in ticks since the last one: those of all stages once these are done."""
+        method = self._integrator.method
+        return (method.weights, method.c) if self.staged else ((1.0,), (self.offset,))
 
     def stage_weight(self, systems: list[System]) -> float:
         """Weight of the present stage's rates in the tick."""
@@ -118,13 +124,13 @@ class Ticker:
                 self.last_stage = stage == self.stages(integrators) - 1
                 self._rates(world, schedule)
                 self._run(world, integrators)
-            self.offset = 0.0
+            self.offset, self.staged = 0.0, True
             self._run(world, [s for s in schedule.phases["move"] if not s.integrates])
             self._run(world, schedule.phases["constrain"])
             self.commands.apply(world)
             world.tick += 1
         finally:
-            self.advancing, self.offset, self.last_stage = False, 0.0, True
+            self.advancing, self.staged, self.offset, self.last_stage = False, False, 0.0, True
             self.commands.clear()
 
     def _rates(self, world: World, schedule: Schedule) -> None:

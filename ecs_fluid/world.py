@@ -23,8 +23,9 @@ from ecs_fluid.collective import before_sharing, collective
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
-from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_at
+from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of
 from ecs_fluid.integrator import Tables
+from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.schedule import Schedule, Timing, build
 from ecs_fluid.system import A, B, C, D, Settings, System
@@ -168,11 +169,23 @@ class World:
             RecipeError: a constant is unknown, out of range, or contradicts another one.
         """
         self._put(self.fluid, changed(self.fluid[Fluid], constants, "set_fluid"))
+        self._ticker.warned = False
 
     @property
     def gravity(self) -> Array:
-        """Gravity (3,) at the present time, m/s^2."""
-        return gravity_at(self.fluid[Fluid], self.time)
+        """Gravity (3,) m/s^2, as `value_now` has it."""
+        return self.value_now(gravity_of(self.fluid[Fluid]))
+
+    def value_now(self, parameter: Any) -> Array:
+        """Value of a constant or keyed parameter, () or (k,), that all motion of a tick has in common.
+
+        In the phases prepare and rates it is that at the time of the integrator's stage. For what moves by
+        whole ticks, in the phases move and constrain, it is the sum of all stages' values by their weights.
+        """
+        if not isinstance(parameter, Keyed):
+            return value_at(parameter, self.time)
+        weights, times = self._ticker.instants
+        return np.asarray(np.array(weights) @ value_at(parameter, (self.tick + np.array(times)) * self.dt))
 
     def active(self) -> Active:
         """Hold the process lock with esper switched to this world; the former world comes back after."""

@@ -35,7 +35,8 @@ class DiffusionSystem(System):
     Simulation for Video Games, parts 3 and 12.
     """
 
-    reads = (Position, Strength, CoreRadius, Volume, Sources, Fluid)
+    reads = (Position, Strength, CoreRadius, Sources, Fluid)
+    may_read = (Volume,)
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
     distribution = "ranks"

@@ -20,6 +20,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
+from ecs_fluid.systems.operations import winds
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
@@ -27,6 +28,7 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.bodies.contact_solver import Bodies
 
 NEWTON = 0.44
@@ -65,7 +67,7 @@ class DragSystem(System):
     coefficient: float = Field(default=0.47, ge=0, le=100)
     """drag coefficient of the law 'constant', 1"""
     flow: bool = True
-    """relative to the velocity that the vortons give, not to rest"""
+    """relative to the velocity of the fluid, by vortons and winds, not to rest"""
     torque: bool = True
     """the spin is stopped too"""
     lift: float = Field(default=0.0, ge=0, le=10)
@@ -105,7 +107,7 @@ class DragSystem(System):
             for name in ("force", "added")
         )
         free = (bodies.motion == FREE) & (bodies.shape != CONTAINER)
-        around, turning = self._flow(bodies.x, size)
+        around, turning = self._flow(entities, bodies.x, size)
         wind = bodies.v - around
         k = self._coefficient(np.linalg.norm(wind, axis=1), size, rho, nu)
         gravity = self.world.gravity
@@ -135,17 +137,21 @@ class DragSystem(System):
         braked(bodies.inertia, slow[:, None, None] * np.eye(3), nothing, local, dt, gained)
         return np.asarray(np.einsum("nij,nj->ni", turn, gained))
 
-    def _flow(self, x: Array, size: Array) -> tuple[Array, Array]:
+    def _flow(self, entities: list[Entity], x: Array, size: Array) -> tuple[Array, Array]:
         """Velocity and half the vorticity (n, 3) of the fluid around bodies, by differences over a radius."""
-        velocity = self.world.system(VelocitySystem)
-        if not self.flow or velocity is None:
+        if not self.flow:
             return np.zeros_like(x), np.zeros_like(x)
+        blowing = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
+        wind = np.repeat(blowing, [len(entity) for entity in entities], axis=0)
+        velocity = self.world.system(VelocitySystem)
+        if velocity is None:
+            return wind, np.zeros_like(x)
         steps = np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
         points = x[:, None] + size[:, None, None] * steps
         u = velocity.velocity_at(points.reshape(-1, 3), None).astype(np.float64).reshape(len(x), 7, 3)
         slope = (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])  # slope[:, j, i] = du_i/dx_j
         curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
-        return u[:, 0], 0.5 * np.stack(curl, axis=1)
+        return u[:, 0] + wind, 0.5 * np.stack(curl, axis=1)
 
     def _coefficient(self, speed: Array, size: Array, rho: Array, nu: float) -> Array:
         """k (n,) kg/s of F = -k w."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Acceleration, InertialVelocity, Liquid, Velocity
-from ecs_fluid.fluid import Fluid
+from ecs_fluid.fluid import Fluid, key_values
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.world import World
+
+ALONG = 0.99
+"""Cosine of the angle between two directions from which on they count as one."""
 
 
 class WindSystem(System):
@@ -35,19 +40,21 @@ class WindSystem(System):
         """Add the wind to the velocities."""
         from ecs_fluid.kernels.compiled.integrate import shift
 
-        wind = value_at(self.velocity, self.world.time).astype(self.world.dtype)
+        wind = self.world.value_now(self.velocity).astype(self.world.dtype)
         for entity, (velocity,) in self.entities(Velocity):
             if not self.on or entity.name in self.on:
                 shift(velocity.u, wind)
 
 
+def winds(world: World, name: str | None = None) -> list[Any]:
+    """Velocities, constant or keyed, of the winds that blow on everything, and on the entity of that name."""
+    found = (system for system in world.systems if isinstance(system, WindSystem))
+    return [system.velocity for system in found if not system.on or name in system.on]
+
+
 def wind_at(world: World, time: float) -> Array:
     """The winds (3,) m/s that blow on everything at `time` s."""
-    total = np.zeros(3)
-    for system in world.systems:
-        if isinstance(system, WindSystem) and not system.on:
-            total += value_at(system.velocity, time)
-    return total
+    return sum((value_at(velocity, time) for velocity in winds(world)), np.zeros(3))
 
 
 class InertiaSystem(System):
@@ -100,14 +107,23 @@ class AccelerateSystem(System):
             world[name]
         world.require(InertiaSystem)
 
+    def lint(self, world: World) -> list[str]:
+        """An acceleration along the fluid's gravity: either gravity told twice, or two of them."""
+        gravity = world.gravity
+        for own in map(np.asarray, key_values(self.acceleration)):
+            if own @ gravity > ALONG * np.linalg.norm(own) * np.linalg.norm(gravity):
+                return [
+                    f"AccelerateSystem has acceleration = {own.tolist()} m/s^2 along the fluid's gravity "
+                    f"{gravity.tolist()}; leave it out to have the fluid's, or give the fluid a gravity of 0"
+                ]
+        return []
+
     def process(self, dt: float) -> None:
         """Add the acceleration."""
         from ecs_fluid.kernels.compiled.integrate import shift
 
-        now = (
-            self.world.gravity if self.acceleration is None else value_at(self.acceleration, self.world.time)
-        )
-        push = now.astype(self.world.dtype)
+        own = self.acceleration
+        push = (self.world.gravity if own is None else self.world.value_now(own)).astype(self.world.dtype)
         for entity, (acceleration,) in self.entities(Acceleration):
             pulled = self.acceleration is None and Liquid in entity
             if not pulled and (not self.on or entity.name in self.on):

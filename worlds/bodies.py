@@ -26,6 +26,7 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
+from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.hulls import Hull
 from ecs_fluid.worlds.parameters import Length, Point, refuse_above
@@ -45,8 +46,8 @@ Restitution = Annotated[float, Field(ge=0, le=1)]
 class Warmth(Settings):
     """What a body needs to exchange heat with the fluid, by a ConductionSystem, and to expand."""
 
-    temperature: float = Field(default=300.0, gt=0, le=1e6)
-    """temperature at the start, K"""
+    temperature: float | None = Field(default=None, gt=0, le=1e6)
+    """temperature at the start, K; default the fluid's at the body's height"""
     heat_capacity: float = Field(default=900.0, gt=0, le=1e18)
     """heat capacity, J/(kg K); times the body's mass"""
     transfer: float = Field(default=10.0, ge=0, le=1e9)
@@ -56,14 +57,20 @@ class Warmth(Settings):
     reference: float | None = Field(default=None, gt=0, le=1e6)
     """temperature at which the volume is the shape's, K; default the first"""
 
-    def table(self, mass: Array) -> BodyHeat:
-        """Temperatures and heat capacities of bodies of these masses (n,)."""
+    def table(self, world: World, centers: Array, mass: Array) -> BodyHeat:
+        """Temperatures and heat capacities of bodies of these masses (n,) with their centres (n, 3) there."""
         one = np.ones(len(mass))
-        reference = self.temperature if self.reference is None else self.reference
+        fluids = temperature_at(fluid_at_rest(world), centers[:, 2])
+        temperature = fluids if self.temperature is None else self.temperature * one
+        reference = temperature if self.reference is None else self.reference * one
         return BodyHeat(
-            self.temperature * one, self.heat_capacity * mass, self.transfer * one,
-            self.expansion * one, reference * one, 0.0 * one,
-        )  # fmt: skip
+            temperature,
+            self.heat_capacity * mass,
+            self.transfer * one,
+            self.expansion * one,
+            reference,
+            0.0 * one,
+        )
 
 
 def _rotations(vector: Array, rows: int) -> Array:
@@ -120,7 +127,7 @@ class _Placed(Recipe):
         center = default if self.center is None else value_at(self.center, 0.0)
         number = KINDS_OF_MOTION[self._motion()]
         one = np.ones(1)
-        warm = () if self.heat is None else (self.heat.table(mass * one),)
+        warm = () if self.heat is None else (self.heat.table(world, center[None], mass * one),)
         world.spawn(
             self.name,
             Pose(center[None], _rotations(value_at(self.rotation, 0.0), 1)),
@@ -295,5 +302,5 @@ class Spheres(Recipe):
                 each(self.friction, ()),
             ),
             BallShape(radius),
-            *(() if self.heat is None else (self.heat.table(mass),)),
+            *(() if self.heat is None else (self.heat.table(world, centers, mass),)),
         )

@@ -24,6 +24,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.partition import GridNeeds, PartitionSystem
@@ -339,12 +340,22 @@ class VelocitySystem(System):
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
-        """Parameters that are known to give poor paths, and a field grid too coarse for its solver."""
-        solver, found = self._made(self.solver), []
+        """Poor parameters, too coarse a field grid, and a viscosity that vortons do not feel."""
+        solver, found = self._made(self.solver), list[str]()
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint()]
+        return [*found, *solver.lint(), *self._unspread(world)]
+
+    @staticmethod
+    def _unspread(world: World) -> list[str]:
+        nu, systems = float(world.fluid[Fluid].viscosity), {type(system).__name__ for system in world.systems}
+        if not nu or "DiffusionSystem" in systems or not any(Strength in entity for entity in world.entities):
+            return []
+        return [
+            f"the fluid has a viscosity of {nu:g} m^2/s, but no DiffusionSystem spreads vorticity by it; add "
+            "one, or set the viscosity to 0"
+        ]
 
 
 def reader(cubic: bool) -> Callable[..., Array]:

@@ -86,7 +86,71 @@ def test_keyed_gravity_is_the_same_for_all_and_after_a_checkpoint(between: str, 
     assert world.state_hash() == again.state_hash()
 
 
+@pytest.mark.parametrize("integrator", ["euler", "rk2", "rk3", "rk4"])
+def test_rising_gravity_gives_bodies_liquid_and_sparks_one_velocity(integrator: str) -> None:
+    """g = 4 t downwards gives 2 t^2, exactly but by Euler's method, there 2 t (t - dt)."""
+    world = ef.World(dt=0.1, precision="double", integrator=integrator)
+    world.set_fluid(gravity=ef.Keyed(keys=[(0.0, [0.0, 0.0, 0.0]), (1.0, [0.0, 0.0, -4.0])]), density=500.0)
+    ball(world)
+    LiquidRecipe(name="water", sphere={"center": (5, 0, 0), "radius": 0.1}, spacing=0.05).build(world)
+    world.spawn("sparks", ef.Position([[-5.0, 0, 0]]), ef.InertialVelocity)
+    world.add_systems(
+        [ef.BodySystem(), ef.SphSystem(sound_speed=20.0), ef.AccelerateSystem(), ef.AdvectionSystem()]
+    )
+    world.step(10)
+    wanted = -2.0 * (1.0 - (0.1 if integrator == "euler" else 0.0))
+    assert world["ball"][ef.RigidMotion].v[0, 2] == pytest.approx(wanted, rel=1e-11)
+    assert world["water"][ef.InertialVelocity].v[:, 2].mean() == pytest.approx(wanted, rel=1e-9)
+    assert world["sparks"][ef.InertialVelocity].v[0, 2] == pytest.approx(wanted, rel=1e-11)
+
+
+def test_gravity_told_to_particles_a_second_time_is_told() -> None:
+    world = ef.World()
+    world.spawn("sparks", ef.Position([[0.0, 0, 0]]), ef.InertialVelocity)
+    system = world.add_system(ef.AccelerateSystem(acceleration=(0.0, 0.0, -9.81)))
+    assert world.lint() == [
+        "AccelerateSystem has acceleration = [0.0, 0.0, -9.81] m/s^2 along the fluid's gravity "
+        "[0.0, 0.0, -9.81]; leave it out to have the fluid's, or give the fluid a gravity of 0"
+    ]
+    for other in ((0.0, 0.0, 9.81), (9.81, 0.0, 0.0), None):
+        system.acceleration = other
+        assert world.lint() == []
+    assert ef.load("wind_fountain").lint() == []
+
+
 # ------------------------------------------------------------------ viscosity
+
+
+@pytest.mark.parametrize("on", [(), ("ball",), ("other",)])
+def test_wind_carries_balls_as_it_carries_particles(on: tuple[str, ...]) -> None:
+    """m dv/dt = -6 pi rho nu R (v - U): from rest v = U (1 - exp(-t / tau)), if it blows on the ball."""
+    world = ef.World(dt=0.1, precision="double")
+    world.set_fluid(density=2.0, viscosity=0.01, gravity=(0, 0, 0))
+    ball(world, density=100.0)
+    world.spawn("other", ef.Position([[5.0, 0.0, 0.0]]))
+    world.add_systems([ef.DragSystem(law="stokes"), ef.WindSystem(velocity=(3.0, 0.0, 0.0), on=on)])
+    world.step(10)
+    tau = 100.0 * 4 / 3 * np.pi * 1e-3 / (6 * np.pi * 2.0 * 0.01 * 0.1)
+    wanted = 3.0 * (1 - np.exp(-1.0 / tau)) if on != ("other",) else 0.0
+    assert world["ball"][ef.RigidMotion].v[0].tolist() == pytest.approx([wanted, 0.0, 0.0], rel=1e-12)
+
+
+def test_a_viscosity_that_vortons_do_not_feel_is_told() -> None:
+    world = ef.World()
+    world.spawn("vorton", ef.Position([[0.0, 0, 0]]), ef.Strength([[0.0, 0, 1e-4]]), ef.CoreRadius([0.1]))
+    world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
+    said = (
+        "the fluid has a viscosity of 0.001 m^2/s, but no DiffusionSystem spreads vorticity by it; add "
+        "one, or set the viscosity to 0"
+    )
+    assert world.lint() == []
+    world.step()
+    world.set_fluid(viscosity=1e-3)
+    with pytest.warns(ef.FluidWarning, match="no DiffusionSystem"):
+        world.step()
+    assert world.lint() == [said]
+    world.add_system(ef.DiffusionSystem(method="core_spreading"))
+    assert world.lint() == []
 
 
 def terminal(density: float, fluid: float, viscosity: float, radius: float) -> float:
@@ -250,6 +314,16 @@ def test_what_is_not_given_stays() -> None:
     [
         ({"densty": 1.0}, "set_fluid: unknown key 'densty'; did you mean 'density'?"),
         ({"viscosity": -1.0}, "set_fluid: viscosity = -1.0; a number at least 0.0 is needed"),
+        (
+            {"density_profile": [(0.0, 1000.0), (1.0, 996.0)]},
+            "set_fluid: density 1.2 lies outside density_profile; a reference value from 996 to 1000 is "
+            "needed",
+        ),
+        (
+            {"temperature_profile": [(0.0, 1000.0), (1.0, 900.0)], "law": "ideal_gas"},
+            "set_fluid: temperature 300 lies outside temperature_profile; a reference value from 900 to "
+            "1000 is needed",
+        ),
         (
             {"temperature_profile": [(0.0, 300.0)]},
             "set_fluid: temperature_profile needs an equation of state; law = 'ideal_gas' or 'liquid' is "

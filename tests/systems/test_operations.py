@@ -128,6 +128,7 @@ def test_free_fall_is_exact_from_the_second_order_on(integrator: str) -> None:
     world = ef.World(dt=0.02, integrator=integrator, precision="double", debug=True)
     x0, v0 = np.array([[1.0, 2.0, 30.0], [0.0, 0.0, 0.0]]), np.array([[3.0, 0.0, 5.0], [-1.0, 2.0, 0.0]])
     world.spawn("a", ef.Position(x0), ef.InertialVelocity(v0))
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
     world.add_system(ef.AccelerateSystem(acceleration=(0.5, 0.0, -9.81)))
     world.add_system(ef.AdvectionSystem())
     world.step(100)

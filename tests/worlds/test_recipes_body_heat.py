@@ -33,6 +33,17 @@ def test_heat_of_many_balls() -> None:
     assert heat.reference.tolist() == [280, 280]
 
 
+def test_a_body_starts_as_warm_as_the_fluid() -> None:
+    """At the fluid's temperature of its height, 280 + 10 z, unless it has one of its own."""
+    world = ef.World(precision="double")
+    world.set_fluid(law="ideal_gas", temperature=285.0, temperature_profile=[(0.0, 280.0), (1.0, 290.0)])
+    Spheres(name="balls", centers=[(0, 0, 0.2), (3, 0, 0.7)], radius=0.1, heat={}).build(world)
+    BodyRecipe(name="ball", shape={"shape": "ball", "radius": 0.1}, center=(9, 0, 1.0), heat={}).build(world)
+    assert world["balls"][ef.BodyHeat].T.tolist() == pytest.approx([282.0, 287.0], rel=1e-15)
+    assert world["balls"][ef.BodyHeat].reference.tolist() == pytest.approx([282.0, 287.0], rel=1e-15)
+    assert world["ball"][ef.BodyHeat].T.tolist() == [290.0]
+
+
 def test_heat_of_a_container() -> None:
     """Walls of 20 kg with 500 J/(kg K) hold 10 kJ/K whatever the size of the room."""
     for size in (0.1, 10.0):
