@@ -21,66 +21,46 @@ FLAT = 1e-6
 Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-# Three axes at a time: plain numbers are some ten times as fast here as arrays of three.
-
-
-def _flat(extent: list[float]) -> list[bool]:
-    """Which axes have no extent; all of them where one is not finite."""
+def _box(lo: np.ndarray, hi: np.ndarray) -> tuple[list[float], list[float], list[bool]]:
+    """Origin and stretched extent, m, and which axes have none; of no points it is the origin."""
+    # Plain numbers: for three axes they are some ten times as fast as arrays.
+    low = [float(a) for a in lo]
+    extent = [(float(b) - a) * (1.0 + STRETCH) for a, b in zip(low, hi, strict=True)]
     if not all(map(math.isfinite, extent)):
-        return [True] * 3
-    return [e <= FLAT * max(*extent, 0.0) for e in extent]
+        low, extent = [0.0] * 3, [0.0] * 3
+    # What is left of an extent so far from the origin.
+    resolved = [(a + e) - a for a, e in zip(low, extent, strict=True)]
+    return low, extent, [e <= FLAT * max(resolved) for e in resolved]
 
 
 def flat_axes(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """Which axes of the box have no extent: bool (3,); all of them for an empty or a point-like box."""
-    return np.array(_flat([float(b) - float(a) for a, b in zip(lo, hi, strict=True)]))
+    return np.array(_box(lo, hi)[2])
 
 
-def _box(lo: np.ndarray, hi: np.ndarray) -> tuple[list[float], list[float], list[bool]]:
-    """Origin, stretched extent and flat mask; the box of no points (+inf, -inf) sits at zero."""
-    low = [float(a) for a in lo]
-    extent = [float(b) - a for a, b in zip(low, hi, strict=True)]
-    if not all(map(math.isfinite, extent)):
-        low, extent = [0.0] * 3, [0.0] * 3
-    extent = [e * (1.0 + STRETCH) for e in extent]
-    return low, extent, _flat([(a + e) - a for a, e in zip(low, extent, strict=True)])
-
-
-def _grid(low: list[float], spacing: list[float], cells: list[int]) -> Grid:
-    return np.array(low), np.array(spacing), np.array(cells, dtype=np.int64)
-
-
-def _spacing(extent: list[float], cells: list[int], flat: list[bool], edge: float) -> list[float]:
-    """Cell edges: the box divided evenly; a flat axis gets ``edge``, or its extent if that is larger."""
-    return [max(e, edge) if f else e / n for e, n, f in zip(extent, cells, flat, strict=True)]
-
-
-def uniform_grid(lo: np.ndarray, hi: np.ndarray, count: int, power_of_two: bool = False) -> Grid:
+def uniform_grid(lo: np.ndarray, hi: np.ndarray, count: int) -> Grid:
     """Grid with about one of ``count`` elements per cell, as nearly cubic as the box allows.
 
     With extents E_a of the d axes that are not flat: l = (prod E_a / count)^(1/d), cells_a = max(1,
-    round(E_a / l)), to the nearest power of two if asked; all axes are halved while there are at least
-    8 count cells. A flat axis gets one cell of edge l starting at the plane, so interpolation there reads
-    exactly the points of the plane. Points all equal, or none at all, get one cell of 1 m.
+    round(E_a / l)); all axes are halved while there are at least 8 count cells. A flat axis gets one cell of
+    edge l starting at the plane, so interpolation there reads exactly the points of the plane. Points all
+    equal, or none at all, get one cell of 1 m.
 
     ``lo``, ``hi`` (3,) m as ``reduce.bounds`` returns them. Both corners are inside the grid:
     floor((hi - origin) / spacing) <= cells - 1.
     """
     low, extent, flat = _box(lo, hi)
-    if all(flat):
-        return _grid(low, [max(e, 1.0) for e in extent], [1, 1, 1])
-    count = max(int(count), 1)
-    axes = [a for a in range(3) if not flat[a]]
-    # The count is divided among the axes before they are multiplied, so that nothing overflows.
-    share = count ** (1.0 / len(axes))
-    edge = max(math.prod(extent[a] / share for a in axes) ** (1.0 / len(axes)), sys.float_info.min)
-    cells = [1, 1, 1]
+    edge, cells, count = 1.0, [1, 1, 1], max(int(count), 1)
+    if axes := [a for a in range(3) if not flat[a]]:
+        # The count is divided among the axes before they are multiplied, so that nothing overflows.
+        share = count ** (1.0 / len(axes))
+        edge = max(math.prod(extent[a] / share for a in axes) ** (1.0 / len(axes)), sys.float_info.min)
     for a in axes:
-        wanted = max(1, round(extent[a] / edge))
-        cells[a] = 2 ** round(math.log2(wanted)) if power_of_two else wanted
+        cells[a] = max(1, round(extent[a] / edge))
     while math.prod(cells) >= 8 * count:
         cells = [max(1, n // 2) for n in cells]
-    return _grid(low, _spacing(extent, cells, flat, edge), cells)
+    spacing = [max(e, edge) if f else e / n for e, n, f in zip(extent, cells, flat, strict=True)]
+    return np.array(low), np.array(spacing), np.array(cells)
 
 
 def grid_for_radius(lo: np.ndarray, hi: np.ndarray, radius: float, max_cells: int) -> Grid:
@@ -105,7 +85,8 @@ def grid_for_radius(lo: np.ndarray, hi: np.ndarray, radius: float, max_cells: in
         edge *= 1.0625
         far *= 1.0625
     cells = [nx or 1, ny or 1, nz or 1]
-    return _grid(low, [max(s, edge) for s in _spacing(extent, cells, flat, edge)], cells)
+    spacing = [max(e if f else e / n, edge) for e, n, f in zip(extent, cells, flat, strict=True)]
+    return np.array(low), np.array(spacing), np.array(cells)
 
 
 def grid_points(grid: Grid, dtype: np.dtype | type = np.float64) -> np.ndarray:

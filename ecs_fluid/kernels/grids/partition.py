@@ -180,16 +180,14 @@ def _scatter_rows(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> No
                 out[row, j] = columns[j, s]
 
 
-def gather_sorted(rows: np.ndarray, order: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def gather_sorted(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Rows in table order to columns in sorted order: (n, k) becomes (k, n) and (n,) stays (n,).
 
     out[j, s] = rows[order[s], j]. Further axes of ``rows`` are flattened: (n, 3, 3) becomes (9, n).
     """
-    n = len(order)
-    width = math.prod(rows.shape[1:])
-    if out is None:
-        out = np.empty((n,) if rows.ndim == 1 else (width, n), rows.dtype)
-    _gather(rows.reshape(len(rows), width), order, view_as(out, width, n))
+    n, width = len(order), math.prod(rows.shape[1:])
+    out = np.empty((n,) if rows.ndim == 1 else (width, n), rows.dtype)
+    _gather(rows.reshape(len(rows), width), order, out.reshape(width, n))
     return out
 
 
