@@ -67,7 +67,7 @@ def info(
 def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
     """Draw what was recorded, as for the only member of a sweep."""
     from ecs_fluid.sweeps import plot
-    from ecs_fluid.sweeps.results import Member
+    from ecs_fluid.sweeps.member import Member
 
     known = list(dict.fromkeys(name for record in run.records() for name in record))
     names = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None

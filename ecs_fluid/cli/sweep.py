@@ -12,8 +12,7 @@ from ecs_fluid.cli import app, err, out, use_threads
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
-from ecs_fluid.sweeps.member import Outcome
-from ecs_fluid.sweeps.results import Member
+from ecs_fluid.sweeps.member import Member
 from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, planned, run_sweep
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def sweep(
             world, out_, vary=axes, seeds=seeds, settings=set_, frames=frames, diagnostics=chosen,
             workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=view,
         )  # fmt: skip
-        with study, stopping("stopping: members under way end after their tick ...", study.stop):
+        with stopping("stopping: members under way end after their tick ...", study.stop):
             done = run_sweep(study)
     if view.warned:
         text = f"warning: {_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
@@ -156,24 +155,22 @@ class _View(Watcher):
             under_way = ", ".join(f"{one} {now}/{end}" for one, (now, end) in self.ticks.items())
             self.say(f"{self.done}/{self.total} members; under way: {under_way}")
 
-    def end(self, member: Member, outcome: Outcome) -> None:
+    def end(self, member: Member) -> None:
         """See Watcher."""
         self.ticks.pop(member.name, None)
         if (bar := self.bars.pop(member.name, None)) is not None:
             self.progress.remove_task(bar)
-        if outcome.warnings:
-            self.warned.append(f"{member.name}: {outcome.warnings[0]}")
+        if member.warnings:
+            self.warned.append(f"{member.name}: {member.warnings[0]}")
         self.done += member.status in ("finished", "diverged", "failed")
         if self.whole is not None:
             self.progress.update(self.whole, completed=self.done)
         ticks = (
-            f"ticks {outcome.first_tick} to {outcome.ticks}"
-            if outcome.first_tick
-            else f"{outcome.ticks} ticks"
+            f"ticks {member.first_tick} to {member.ticks}" if member.first_tick else f"{member.ticks} ticks"
         )
         why = f": {member.error}" if member.error else ""
         self.say(
-            f"{self.done}/{self.total} {member.name} {member.status}, {ticks}, {outcome.seconds:.1f} s{why}"
+            f"{self.done}/{self.total} {member.name} {member.status}, {ticks}, {member.seconds:.1f} s{why}"
         )
 
     def say(self, text: str) -> None:

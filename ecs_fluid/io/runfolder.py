@@ -19,6 +19,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -257,14 +258,17 @@ def _check_info(info: dict[str, Any], where: Path) -> None:
         check_entries(entry, {"seconds": (int, float), "calls": int}, f"{place}: {name!r}")
 
 
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages on which results can depend, of those that are installed."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
 def _surroundings() -> dict[str, Any]:
     """What a result can depend on beside the recipe; no host or user names."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     machine = {
         "cpus": os.cpu_count(),
         "processor": platform.machine(),
@@ -275,7 +279,7 @@ def _surroundings() -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "versions": versions,
+        "versions": versions(),
         "machine": machine,
         "started": started,
     }

@@ -3,7 +3,7 @@
 Dask is imported only when there are workers.
 """
 
-from ecs_fluid.sweeps.results import Member
+from ecs_fluid.sweeps.member import Member
 from ecs_fluid.sweeps.study import Study, Sweep, Watcher, planned, run_sweep, sweep
 
 __all__ = ["Member", "Study", "Sweep", "Watcher", "planned", "run_sweep", "sweep"]

@@ -129,27 +129,24 @@ def _reads_as_other(text: str) -> bool:
 def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
     """Values of a range, in decimal arithmetic so that 0.1:0.3:5 holds 0.15 itself; empty if it is none."""
     match = _RANGE.fullmatch(text)
-    if match is None and _LIKE_A_RANGE.fullmatch(text):
-        raise RecipeError(
-            f"--vary {path}={text.strip()}: a range is first:last:count, or first:last:count:log"
-        )
-    if match is None:
+    if match is None and not _LIKE_A_RANGE.fullmatch(text):
         return ()
+    wrong = RecipeError(
+        f"--vary {path}={text.strip()[:80]}: a range is first:last:count or first:last:count:log, with two "
+        f"ends that differ and a count from 2 to {MOST_MEMBERS:,}; ends of a range are 0 or from 1e-323 "
+        "to 1e308, and :log needs ends above 0"
+    )
+    if match is None:
+        raise wrong
     try:
         first, last, count = Decimal(match[1]), Decimal(match[2]), int(match[3])
     except (DecimalException, ValueError):  # more digits than any number has
-        raise RecipeError(f"--vary {path}: the range has a number that is too large") from None
-    for end in (first, last):
-        if math.isinf(float(end)) or (float(end) == 0 and end != 0):
-            raise RecipeError(f"--vary {path}={text.strip()}: ends of a range are 0 or from 1e-323 to 1e308")
-    if not 2 <= count <= MOST_MEMBERS or first == last:
-        raise RecipeError(
-            f"--vary {path}={text.strip()}: first:last:count needs two ends that differ and a count from 2 "
-            f"to {MOST_MEMBERS:,}"
-        )
+        raise wrong from None
+    held = all(math.isfinite(float(end)) and bool(float(end)) == bool(end) for end in (first, last))
+    positive = not match[4] or min(first, last) > 0
+    if not held or not positive or not 2 <= count <= MOST_MEMBERS or first == last:
+        raise wrong
     if match[4]:
-        if first <= 0 or last <= 0:
-            raise RecipeError(f"--vary {path}={text.strip()}: ends above 0 are needed for equal factors")
         logs = np.linspace(math.log10(first), math.log10(last), count)[1:-1]
         between = [float(f"{10.0**value:.12g}") for value in logs]
         return (float(first), *between, float(last))
@@ -162,22 +159,16 @@ def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
 
 def _split(text: str) -> Iterator[str]:
     """Parts between commas that stand outside of brackets and quotes."""
-    depth, quote, part = 0, "", ""
-    for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "[{":
-            depth += 1
-        elif letter in "]}":
-            depth -= 1
-        elif letter == "," and depth <= 0:
+    pieces: list[str] = []
+    for piece in text.split(","):
+        pieces.append(piece)
+        part = ",".join(pieces)
+        bare = re.sub(r"\"[^\"]*\"|'[^']*'", "", part)
+        if len(re.findall(r"[\[{\"']", bare)) <= len(re.findall(r"[\]}]", bare)):
             yield part
-            part = ""
-            continue
-        part += letter
-    yield part
+            pieces = []
+    if pieces:
+        yield ",".join(pieces)
 
 
 def _value(path: str, text: str) -> Any:

@@ -8,16 +8,18 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning, StorageError
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.sweeps.plan import STOP, Plan, member_folder
+from ecs_fluid.sweeps.axes import Point
+from ecs_fluid.sweeps.plan import STOP, Plan
 
 if TYPE_CHECKING:
+    from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.runs.runner import Run
     from ecs_fluid.world import World
 
@@ -27,26 +29,71 @@ REPORT_SECONDS = 0.5
 Report = Callable[[str, int, int, str], None]
 """Called with a member's name, its tick, its last tick and a remark (mostly empty)."""
 
-Leave = Callable[[], bool]
-"""Whether this process is to end: the member under way stops after its tick, with everything stored."""
+
+@dataclass(frozen=True)
+class Member:
+    """One member of a sweep and how the last attempt at it ended.
+
+    Attributes:
+        name: of the member and its folder.
+        values: what it sets, by path.
+        path: its run folder, as `ecs-fluid show`, `info` and `resume` take it.
+        status: finished, stopped, diverged, failed, or waiting (not begun).
+        ticks, time: how far it came; time in s.
+        state_hash: of its last state.
+        error: why it failed, one sentence.
+        first_tick: where the attempt began, which is ``ticks`` when it was finished before.
+        seconds, process: the time that the attempt took, s, and the number of its process.
+        warnings: sentences of the attempt.
+    """
+
+    name: str
+    values: Point
+    path: Path
+    status: str = "waiting"
+    ticks: int = 0
+    time: float = 0.0
+    state_hash: str = ""
+    error: str = ""
+    first_tick: int = field(default=0, compare=False)
+    seconds: float = field(default=0.0, compare=False)
+    process: int = field(default=0, compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it came to its end."""
+        return self.status == "finished"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Its diagnostics over time, oldest first."""
+        return RunFolder.open(self.path).records() if (self.path / "run.json").is_file() else []
+
+    def trajectory(self) -> Trajectory:
+        """Its stored frames."""
+        return RunFolder.open(self.path).read_trajectory()
+
+    def told(self, info: dict[str, Any], **changes: Any) -> Member:
+        """The member as this run.json says that it ended, with `changes`."""
+        keys = ("status", "ticks", "time", "state_hash", "error")
+        return replace(self, **{key: info[key] for key in keys if key in info} | changes)
 
 
 @dataclass(frozen=True)
 class Job:
-    """The member of this name of a plan, to be run below `sweep` with `threads` kernel threads.
+    """A member to be run by `plan` with `threads` kernel threads; None leaves them as the process has them.
 
-    It is plain data, so that it can be sent; None leaves the threads as the process has them.
+    It is plain data, so that it can be sent.
     """
 
     plan: Plan
-    name: str
-    sweep: Path
+    member: Member
     threads: int | None = None
 
     @property
-    def folder(self) -> Path:
-        """Its run folder."""
-        return member_folder(self.sweep, self.name)
+    def sweep(self) -> Path:
+        """Folder of the sweep."""
+        return self.member.path.parent.parent
 
     @property
     def stopped(self) -> bool:
@@ -54,82 +101,66 @@ class Job:
         return (self.sweep / STOP).exists()
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How an attempt at a member ended.
+def run_member(job: Job, report: Report, leave: Callable[[], bool] = lambda: False) -> Member:
+    """Run a member to its end, from its newest checkpoint if it has one; never raises for a bad member.
 
-    ``status`` is finished, stopped, diverged or failed; ``first_tick`` is where the attempt began, which is
-    ``ticks`` when the member was finished before and nothing was done.
+    It stops after its tick, with everything stored, when the sweep is to stop or this process to `leave`.
     """
-
-    name: str
-    status: str
-    first_tick: int = 0
-    ticks: int = 0
-    time: float = 0.0
-    seconds: float = 0.0
-    state_hash: str = ""
-    error: str = ""
-    warnings: tuple[str, ...] = ()
-    process: int = 0
-
-
-def run_member(job: Job, report: Report, leave: Leave = lambda: False) -> Outcome:
-    """Run a member to its end, from its newest checkpoint if it has one; never raises for a bad member."""
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", FluidWarning)
         try:
-            outcome = _run(job, report, leave)
+            ended = _run(job, report, lambda: leave() or job.stopped)
         except Exception as error:  # a user's system, a full memory: the other members go on
             text = str(error)
             if not isinstance(error, FluidError):
                 traceback.print_exc(file=sys.stderr)
                 text = f"{type(error).__name__}: {error}"
-            outcome = _failed(job, " ".join(text.split()))
+            ended = _failed(job.member, " ".join(text.split()))
     texts = [str(item.message) for item in heard if issubclass(item.category, FluidWarning)]
     seconds = time.perf_counter() - begun
-    return replace(outcome, seconds=seconds, warnings=tuple(dict.fromkeys(texts)), process=os.getpid())
+    return replace(ended, seconds=seconds, warnings=tuple(dict.fromkeys(texts)), process=os.getpid())
 
 
-def _run(job: Job, report: Report, leave: Leave) -> Outcome:
+def _run(job: Job, report: Report, stop: Callable[[], bool]) -> Member:
+    member = job.member
     if job.threads is not None:
         import numba
 
         numba.set_num_threads(min(job.threads, numba.config.NUMBA_NUM_THREADS))
-    if not _free(job, report, leave):
-        return Outcome(job.name, "stopped")
-    if (found := found_finished(job)) is not None:
+    _wait_for_writer(member, report, stop)
+    if stop():
+        return member
+    if (found := found_finished(member)) is not None:
         return found
     run = _opened(job)
     first, said = run.world.tick, time.monotonic()
-    report(job.name, first, run.last_tick, "")
+    report(member.name, first, run.last_tick, "")
 
     def watch(world: World, last: int) -> bool:
         nonlocal said
         now = time.monotonic()
         if now - said >= REPORT_SECONDS or world.tick == first + 1:
             said = now
-            report(job.name, world.tick, last, "")
-            return leave() or job.stopped
-        return leave()
+            report(member.name, world.tick, last, "")
+        return stop()
 
     try:
         run.execute(watch)
     except DivergedError as error:
-        with RunFolder.resume(job.folder) as folder:
+        with RunFolder.resume(member.path) as folder:
             folder.update(error=str(error))
         raise
-    return _outcome(job, run.folder.read_info(), first)
+    return member.told(run.folder.read_info(), first_tick=first)
 
 
-def found_finished(job: Job) -> Outcome | None:
-    """The outcome of a member that is at its end already; a flow that diverged would do so again."""
-    if not (job.folder / "run.json").is_file():
+def found_finished(member: Member) -> Member | None:
+    """The member as it ended, if it is at its end already; a flow that diverged would do so again."""
+    if not (member.path / "run.json").is_file():
         return None
-    info = RunFolder.open(job.folder).read_info()
+    info = RunFolder.open(member.path).read_info()
     ended = info.get("status") == "finished" or (info.get("status") == "diverged" and "error" in info)
-    return _outcome(job, info, first_tick=info.get("ticks", 0)) if ended else None
+    return member.told(info, first_tick=info.get("ticks", 0)) if ended else None
 
 
 def _opened(job: Job) -> Run:
@@ -139,72 +170,52 @@ def _opened(job: Job) -> Run:
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
     from ecs_fluid.runs.runner import Run
 
-    plan = job.plan
-    recipe = plan.recipe_of(plan.points[job.name])
+    plan, member = job.plan, job.member
+    recipe = plan.recipe_of(member.values)
     last = plan.frames or recipe.frames
-    if (job.folder / "run.json").is_file() and _has_checkpoint(job):
-        return Run.resume(job.folder, last, plan.allow_code)[0]
+    if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
+        return Run.resume(member.path, last, plan.allow_code)[0]
     made = recipe.build()
     about = {
         "world": plan.world,
         "source": plan.source,
-        "command": plan.command(job.name),
+        "command": plan.command(member.values),
         "seed": made.seed,
         "options": made.options.model_dump(mode="json"),
     }
-    folder = RunFolder.create(job.folder, tomli_w.dumps(recipe.tables()), about, existing="replace")
+    folder = RunFolder.create(member.path, tomli_w.dumps(recipe.tables()), about, existing="replace")
     return Run(made, folder, last, recipe.every, recipe.output.checkpoint_seconds)
 
 
-def _has_checkpoint(job: Job) -> bool:
+def _has_checkpoint(path: Path) -> bool:
     try:
-        RunFolder.open(job.folder).newest_checkpoint()
+        RunFolder.open(path).newest_checkpoint()
     except StorageError:
         return False  # killed before the first one
     return True
 
 
-def _free(job: Job, report: Report, leave: Leave) -> bool:
-    """Wait while another process writes the member: one that a killed sweep left behind finishes it for us.
-
-    False when the sweep is to stop before that.
-    """
-    path = job.folder / "writer.lock"
+def _wait_for_writer(member: Member, report: Report, stop: Callable[[], bool]) -> None:
+    """Wait while another process writes the member: one left behind by a killed sweep finishes it."""
+    path = member.path / "writer.lock"
     told = False
-    while path.exists():
+    while path.exists() and not stop():
         try:
-            WriterLock(path).release()
-            return True
+            return WriterLock(path).release()
         except StorageError as error:
             if not os.access(path, os.W_OK):
                 raise
-            if leave() or job.stopped:
-                return False
             if not told:
-                report(job.name, 0, 0, f"waits: {error}")
+                report(member.name, 0, 0, f"waits: {error}")
             told = True
         time.sleep(0.5)
-    return True
 
 
-def _outcome(job: Job, info: dict[str, Any], first_tick: int) -> Outcome:
-    """What run.json says of a member."""
-    return Outcome(
-        name=job.name,
-        status=str(info.get("status")),
-        first_tick=first_tick,
-        ticks=info.get("ticks", 0),
-        time=info.get("time", 0.0),
-        state_hash=str(info.get("state_hash", "")),
-        error=str(info.get("error", "")),
-    )
-
-
-def _failed(job: Job, text: str) -> Outcome:
+def _failed(member: Member, text: str) -> Member:
     """A failure in words, with how far the run folder says that the member came."""
     try:
-        info = RunFolder.open(job.folder).read_info()
+        info = RunFolder.open(member.path).read_info()
     except StorageError:
-        return Outcome(job.name, "failed", error=text)
+        info = {}
     status = "diverged" if info.get("status") == "diverged" else "failed"
-    return _outcome(job, {**info, "status": status, "error": text}, 0)
+    return member.told(info, status=status, error=text)

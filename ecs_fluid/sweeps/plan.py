@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text
+from ecs_fluid.io.runfolder import versions
 from ecs_fluid.io.untrusted import read_bytes
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
@@ -26,28 +25,12 @@ FORMAT = "ecs_fluid sweep"
 VERSION = 1
 FILE = "sweep.json"
 STOP = "stop"
-PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy")
-"""Packages on whose versions the bits of a run depend."""
-
-ABSENT = object()
-"""Stands for a value that only one of two compared sweeps has."""
-
-DIAGNOSTICS = (
-    "vortons",
-    "strength",
-    "impulse",
-    "angular_impulse",
-    "speed",
-    "overlap",
-    "energy",
-    "enstrophy",
-    "helicity",
-    "dt_grad_u",
-    "jerk",
-    "force_by_tracers",
-    "force_by_vortons",
-)
-"""What DiagnosticsSystem records."""
+DIAGNOSTICS = {
+    "vortons": "", "strength": "m^3/s", "impulse": "m^4/s", "angular_impulse": "m^5/s", "speed": "m/s",
+    "overlap": "", "energy": "m^5/s^2", "enstrophy": "m^3/s^2", "helicity": "m^4/s^2", "dt_grad_u": "",
+    "jerk": "m/s^3", "force_by_tracers": "N", "force_by_vortons": "N",
+}  # fmt: skip
+"""What DiagnosticsSystem records, with its unit."""
 
 VECTORS = ("strength", "impulse", "angular_impulse", "force_by_tracers", "force_by_vortons")
 """Those of them that have the parts x, y and z."""
@@ -91,20 +74,14 @@ class Plan:
         if frames is not None and frames < 1:
             raise RecipeError(f"frames = {frames}: at least 1 is needed")
         if isinstance(world, WorldRecipe):
-            tables = world.tables()
-            for text in settings:
-                override(tables, text)
-            home = str(world._folder or "")
-            return cls("world", "", home, tuple(settings), tables, None, frames, allow_code)
-        read(world, tuple(settings), allow_code)  # says at once what is wrong with the world itself
-        path = shipped().get(str(world)) or Path(world)
-        tables = read_tables(path)
+            name, source, home, tables = "world", "", str(world._folder or ""), world.tables()
+        else:
+            read(world, tuple(settings), allow_code)  # says at once what is wrong with the world itself
+            path = (shipped().get(str(world)) or Path(world)).resolve()
+            name, source, home, tables = path.stem, str(path), str(path.parent), read_tables(path)
         for text in settings:
             override(tables, text)
-        source = path.resolve()
-        return cls(
-            path.stem, str(source), str(source.parent), tuple(settings), tables, None, frames, allow_code
-        )
+        return cls(name, source, home, tuple(settings), tables, None, frames, allow_code)
 
     def add(self, points: Iterable[Point]) -> list[str]:
         """Check these members and take them in; returns their names, or raises RecipeError for a bad one."""
@@ -123,10 +100,10 @@ class Plan:
         """Seed of the world before anything is varied."""
         return self.recipe_of({}).world.seed
 
-    def command(self, name: str) -> str:
-        """The command that makes the member of this name on its own."""
+    def command(self, point: Point) -> str:
+        """The command that makes the member with the values of `point` on its own."""
         parts = ["ecs-fluid", "run", self.source or self.world]
-        for text in (*self.settings, *(setting(path, value) for path, value in self.points[name].items())):
+        for text in (*self.settings, *(setting(path, value) for path, value in point.items())):
             parts += ["--set", text]
         if self.frames is not None:
             parts += ["--frames", str(self.frames)]
@@ -138,7 +115,10 @@ class Plan:
 
         place = Path(self.source).name or self.world
         home = Path(self.home) if self.home else None
-        return WorldRecipe.from_tables(self._tables_of(point), place, self.allow_code, home)
+        tables = copy.deepcopy(self.tables)
+        for path, value in point.items():
+            override(tables, setting(path, value))
+        return WorldRecipe.from_tables(tables, place, self.allow_code, home)
 
     def check_diagnostics(self, names: Sequence[str]) -> None:
         """Raise RecipeError for a diagnostic that no run can record."""
@@ -151,12 +131,6 @@ class Plan:
                 hint = "parts are x, y and z" if whole in VECTORS else f"{whole} is one number, without parts"
                 hint = hint if whole in DIAGNOSTICS else nearest(whole, DIAGNOSTICS)
                 raise RecipeError(f"--diagnostics {name!r} is not known; {hint}")
-
-    def _tables_of(self, point: Point) -> dict[str, Any]:
-        tables = copy.deepcopy(self.tables)
-        for path, value in point.items():
-            override(tables, setting(path, value))
-        return tables
 
     def _check(self, name: str, point: Point) -> None:
         try:
@@ -177,23 +151,14 @@ class Plan:
 
     def _check_apart(self, point: Point) -> None:
         """Raise RecipeError when two paths reach the same value, of which one would be lost in silence."""
-        items = tuple(point.items())
-        if self._same_in_any_order(items):
-            return
-        for pair in itertools.combinations(items, 2):
-            if not self._same_in_any_order(pair):
-                raise RecipeError(f"{pair[0][0]} and {pair[1][0]} reach the same value; vary one of them")
-
-    def _same_in_any_order(self, items: tuple[tuple[str, Any], ...]) -> bool:
-        """Whether settings make the same world forwards and backwards; so if one needs what another makes."""
-        try:
-            one, other = (
-                json.dumps(self._tables_of(dict(order)), sort_keys=True, default=str)
-                for order in (items, items[::-1])
-            )
-        except RecipeError:
-            return True
-        return one == other
+        tables = copy.deepcopy(self.tables)
+        for number, (path, value) in enumerate(point.items()):
+            override(tables, setting(path, value))
+            for former in list(point)[:number]:
+                again = copy.deepcopy(tables)
+                override(again, setting(former, point[former]))
+                if again != tables:
+                    raise RecipeError(f"{former} and {path} reach the same value; vary one of them")
 
     # ------------------------------------------------------------------ sweep.json
 
@@ -233,8 +198,7 @@ class Plan:
                 )
             return []
         stored = read(folder)
-        difference = _difference({key: stored.get(key) for key in self.asked()}, self.asked())
-        if difference:
+        if difference := _difference({key: stored.get(key) for key in self.asked()}, self.asked()):
             raise StorageError(
                 f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
                 "choose another folder with --out"
@@ -263,44 +227,26 @@ def read(folder: Path) -> dict[str, Any]:
     return document
 
 
-def member_folder(folder: Path, name: str) -> Path:
-    """The run folder of a member."""
-    return folder / "members" / name
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """The first difference of two JSON documents in words, empty if there is none."""
+    then, now = dict(_values(old)), dict(_values(new))
+    for place in {**then, **now}:
+        was, is_ = then.get(place, "absent"), now.get(place, "absent")
+        if was != is_:
+            shown = place.removeprefix(".tables.").removeprefix(".vary.").removeprefix(".")
+            return f"{shown} was {_cut(was)} and is now {_cut(is_)}"
+    return ""
 
 
-def versions() -> dict[str, str]:
-    """Versions of the packages that decide about bits."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _difference(old: Any, new: Any, place: str = "") -> str:
-    """The first difference of two JSON values in words, empty if there is none."""
-    lists = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
-    if lists and all(isinstance(item, dict) for item in old + new):  # tables of [[entity]] and [[system]]
-        old, new = (dict(enumerate(side)) for side in (old, new))
-    if isinstance(old, dict) and isinstance(new, dict):
-        parts = (
-            _difference(old.get(key, ABSENT), new.get(key, ABSENT), f"{place}.{key}" if place else str(key))
-            for key in {**old, **new}
-        )
-        return next(filter(None, parts), "")
-    then, now = _text(old), _text(new)  # as text, since 1 and 1.0 make members of different names
-    if then == now:
-        return ""
-    shown = place.removeprefix("tables.").removeprefix("vary.")
-    return f"{shown} was {_cut(then)} and is now {_cut(now)}"
-
-
-def _text(value: Any) -> str:
-    if value is ABSENT:
-        return "absent"
-    return "the world's own" if value is None else json.dumps(value).strip("[]")
+def _values(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Places in a JSON value and what stands there, as text, since 1 and 1.0 make members of other names."""
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        value = dict(enumerate(value))  # tables of [[entity]] and [[system]]
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _values(item, f"{place}.{key}")
+    else:
+        yield place, "the world's own" if value is None else json.dumps(value).strip("[]")
 
 
 def _cut(text: str) -> str:

@@ -7,27 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
 
+import numpy as np
+
 from ecs_fluid.io.disk import replace_file
-from ecs_fluid.sweeps.results import Member, readable_records
+from ecs_fluid.sweeps.member import Member
+from ecs_fluid.sweeps.plan import DIAGNOSTICS
+from ecs_fluid.sweeps.results import readable_records
 
 USUAL = ("energy", "enstrophy", "impulse", "speed", "overlap", "vortons")
 MOST_PANELS = 9
 MOST_LABELS = 12
 WIDE = 30.0
 """Ratio of the largest to the smallest value from which colours follow the logarithm."""
-
-UNITS = {
-    "strength": "m^3/s",
-    "impulse": "m^4/s",
-    "angular_impulse": "m^5/s",
-    "speed": "m/s",
-    "energy": "m^5/s^2",
-    "enstrophy": "m^3/s^2",
-    "helicity": "m^4/s^2",
-    "jerk": "m/s^3",
-    "force_by_tracers": "N",
-    "force_by_vortons": "N",
-}
 
 
 def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | None = None) -> bool:
@@ -37,22 +28,27 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
     names = list(drawn)[:MOST_PANELS]
     if not names:
         return False
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
     figure = Figure(figsize=(4.2 * columns + 1.6, 3.0 * rows + 0.4), layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     shown = [member for member in members if member.name in records]
-    colours = _Colours(shown)
+    varied = next((varied for member in shown for varied in member.values), "")
+    # Values of what is varied first, in the order of the sweep, each once; lists cannot be hashed.
+    values: list[Any] = []
+    for member in shown:
+        if (value := member.values.get(varied)) not in values:
+            values.append(value)
+    colours = _colours(values)
     for panel, name in zip(panels, names, strict=False):
         for member in shown:
             if member.name in drawn[name]:
-                times, values = drawn[name][member.name]
+                times, heights = drawn[name][member.name]
                 dots = {"marker": "o", "markersize": 4} if len(times) < 3 else {}
-                panel.plot(times, values, color=colours.of(member), linewidth=1.1, **dots)
+                colour = colours[values.index(member.values.get(varied))]
+                panel.plot(times, heights, color=colour, linewidth=1.1, **dots)
         _steady(panel)
         panel.set_title(_title(name, records), fontsize=10)
         panel.set_xlabel("t, s", fontsize=9)
@@ -60,7 +56,8 @@ def plot(path: Path, members: Sequence[Member], diagnostics: Sequence[str] | Non
         panel.grid(alpha=0.25)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
-    colours.explain(figure)
+    if varied:
+        _explain(figure, varied, values, colours)
 
     def write(handle: BinaryIO) -> None:
         figure.savefig(handle, format="png", dpi=110)
@@ -102,50 +99,34 @@ def _finite(value: Any) -> TypeGuard[int | float]:
 
 def _title(name: str, records: dict[str, list[dict[str, Any]]]) -> str:
     vector = any(isinstance(row.get(name), list) for rows in records.values() for row in rows)
-    unit = UNITS.get(name.partition(".")[0])
+    unit = DIAGNOSTICS.get(name.partition(".")[0])
     return (f"|{name}|" if vector else name) + (f", {unit}" if unit else "")
 
 
-class _Colours:
-    """One colour for each value of what is varied first: on a scale if these are numbers, else by a list."""
+def _numbers(values: Sequence[Any]) -> bool:
+    """Whether all are numbers, and several."""
+    return len(values) > 1 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
-    def __init__(self, members: Sequence[Member]) -> None:
-        from matplotlib import colormaps
 
-        paths = list(dict.fromkeys(path for member in members for path in member.values))
-        self.path = paths[0] if paths else ""
-        # In the order of the sweep, each once; lists among them cannot be hashed.
-        self.values: list[Any] = []
-        for member in members:
-            if (value := member.values.get(self.path)) not in self.values:
-                self.values.append(value)
-        self.map = colormaps["viridis"]
-        numbers = [v for v in self.values if isinstance(v, int | float) and not isinstance(v, bool)]
-        self.scaled = len(numbers) == len(self.values) > 1
-        self.low, self.high = (min(numbers), max(numbers)) if self.scaled else (0.0, 1.0)
-        self.logarithmic = self.scaled and self.low > 0 and self.high / self.low >= WIDE
+def _colours(values: Sequence[Any]) -> list[Any]:
+    """One colour for each value: on a linear or logarithmic scale if these are numbers."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LogNorm, Normalize
 
-    def of(self, member: Member) -> Any:
-        """Colour of a member's lines."""
-        return self._at(member.values.get(self.path))
+    places = np.linspace(0.0, 0.9, len(values))
+    if _numbers(values):
+        low, high = min(values), max(values)
+        scale = LogNorm if low > 0 and high / low >= WIDE else Normalize
+        places = 0.92 * np.asarray(scale(low, high)(values))  # the end of the map is too pale on white
+    return list(colormaps["viridis"](places))
 
-    def _at(self, value: Any) -> Any:
-        if not self.scaled:
-            return self.map(0.9 * self.values.index(value) / max(len(self.values) - 1, 1))
-        low, high, at = self.low, self.high, value
-        if self.logarithmic:
-            low, high, at = math.log(low), math.log(high), math.log(at)
-        return self.map(0.92 * (at - low) / (high - low))  # the end of the map is too pale on white
 
-    def explain(self, figure: Any) -> None:
-        """Say beside the panels which colour is which value."""
-        from matplotlib.lines import Line2D
+def _explain(figure: Any, varied: str, values: Sequence[Any], colours: Sequence[Any]) -> None:
+    """Say beside the panels which colour is which value."""
+    from matplotlib.lines import Line2D
 
-        if not self.path:
-            return
-        step = math.ceil(len(self.values) / MOST_LABELS)
-        chosen = self.values[::step]
-        lines = [Line2D([], [], color=self._at(value), linewidth=2) for value in chosen]
-        texts = [f"{value:.6g}" if self.scaled else str(value) for value in chosen]
-        where = {"loc": "outside right upper", "fontsize": 8, "title_fontsize": 9, "frameon": False}
-        figure.legend(lines, texts, title=self.path, **where)
+    step = math.ceil(len(values) / MOST_LABELS)
+    lines = [Line2D([], [], color=colour, linewidth=2) for colour in colours[::step]]
+    texts = [f"{value:.6g}" if _numbers(values) else str(value) for value in values[::step]]
+    where = {"loc": "outside right upper", "fontsize": 8, "title_fontsize": 9, "frameon": False}
+    figure.legend(lines, texts, title=varied, **where)

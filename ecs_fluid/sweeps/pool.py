@@ -11,11 +11,12 @@ import contextlib
 import logging
 import os
 import queue
+import re
 import subprocess
 import sys
 import time
 import uuid
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,25 +25,15 @@ from urllib.parse import urlsplit
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.disk import make_folder, storage_error
-from ecs_fluid.sweeps.member import Job, Outcome, Report, run_member
-from ecs_fluid.sweeps.plan import FILE, versions
-
-SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
-"""Protocols by which Dask reaches a scheduler of another process."""
+from ecs_fluid.io.runfolder import versions
+from ecs_fluid.sweeps.member import Job, Member, Report, run_member
+from ecs_fluid.sweeps.plan import FILE
 
 POLL = 0.05
 """Time between two looks at the running members, s."""
 
 PATIENCE = 30.0
 """How long members under way have for their last tick and its checkpoint, s."""
-
-
-def run_here(jobs: Iterable[Job], report: Report) -> Iterator[Outcome]:
-    """Members one after another in this process, without Dask, until the sweep is to stop."""
-    for job in jobs:
-        if job.stopped:
-            return
-        yield run_member(job, report)
 
 
 class DaskPool:
@@ -102,27 +93,25 @@ class DaskPool:
             ) from None
         self._client.subscribe_topic(self._topic, lambda event: self._reports.put(event[1]))
         if self._cluster is not None:
+            self.threads = threads or max(1, cores() // workers)
             self._workers = self._start(workers)
-        elif not self._threads_by_host():
+        elif not self._slots():
             say("the scheduler has no workers yet; waiting for some")
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Outcomes in the order in which members end; those not begun when the sweep stops are left out."""
+    def run(self, jobs: Iterable[Job]) -> Iterator[Member]:
+        """Members in the order in which they end; those that the stop of a sweep leaves are waiting."""
         waiting = deque(jobs)
         while waiting or self._running:
-            if waiting and waiting[0].stopped:
-                waiting.clear()
-            # Not more members than workers are handed out, so that a worker that dies takes one with it.
-            hosts = self._threads_by_host()
-            while waiting and len(self._running) < hosts.total():
-                job = replace(waiting.popleft(), threads=self.threads)
-                key = f"{job.name}-{uuid.uuid4().hex}"
-                task = (job, self._topic, versions(), hosts)
-                self._running[self._client.submit(_task, *task, key=key, pure=False)] = job
+            # Not more members than workers are handed out: a worker that dies counts against all it has.
+            free = self._slots() - len(self._running)
+            while waiting and free > 0:
+                job, free = replace(waiting.popleft(), threads=self.threads), free - 1
+                task = self._client.submit(_task, job, self._topic, versions(), pure=False)
+                self._running[task] = job
             while not self._reports.empty():
                 self.report(*self._reports.get())
-            for future in [future for future in self._running if future.done()]:
-                yield self._outcome(future, self._running.pop(future))
+            for task in [task for task in self._running if task.done()]:
+                yield self._ended(task, self._running.pop(task).member)
             time.sleep(POLL)
 
     def close(self) -> None:
@@ -143,7 +132,6 @@ class DaskPool:
 
     def _start(self, workers: int) -> subprocess.Popen[bytes]:
         make_folder(self._log.parent)
-        threads = self.threads or max(1, cores() // workers)
         # No limit of memory: at 95 % of it Dask would kill a member that may well end.
         options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1"
         options += " --no-dashboard --dashboard-address 127.0.0.1:0"  # of its page of metrics
@@ -155,50 +143,46 @@ class DaskPool:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env={**os.environ, "NUMBA_NUM_THREADS": str(threads)},
+                    env={**os.environ, "NUMBA_NUM_THREADS": str(self.threads)},
                     start_new_session=True,  # Ctrl-C is for the sweep, which tells its members
                 )
         except OSError as error:
             raise storage_error(error, "start workers with the log", self._log) from error
 
-    def _threads_by_host(self) -> Counter[str]:
-        """How many members each machine can run at a time."""
+    def _slots(self) -> int:
+        """How many members can run at a time; says which workers died since the last call."""
         if self._workers is not None and self._workers.poll() is not None:
             raise FluidError(f"the workers ended with code {self._workers.returncode}; see {self._log}")
         try:
-            present = self._client.nthreads()
+            threads = self._client.nthreads()
         except OSError:
             raise _gone() from None
-        for address in self._present - present.keys():
+        for address in self._present - threads.keys():
             self.say(f"worker {address} died; a new one takes its place")
-        self._present = set(present)
-        hosts: Counter[str] = Counter()
-        for address, threads in present.items():
-            hosts[_host(address)] += threads
-        return hosts
+        self._present = set(threads)
+        return sum(threads.values())
 
-    def _outcome(self, future: Any, job: Job) -> Outcome:
-        from distributed import KilledWorker
+    def _ended(self, task: Any, member: Member) -> Member:
+        from distributed import CancelledError, KilledWorker
 
-        try:
-            error = future.exception() if future.status == "error" else None
-            if isinstance(error, KilledWorker):
-                where = f"; see {self._log}" if self._workers is not None else ""
-                text = f"every worker that ran it died (killed, out of memory, or crashed){where}"
-                return Outcome(job.name, "failed", error=text)
-            if isinstance(error, ModuleNotFoundError):
-                raise FluidError(f"a worker has no {error.name}; install what this process has there")
-            outcome = future.result() if future.status in ("finished", "error") else None
-        except OSError:  # it went just now: what a member runs into comes in its outcome
-            outcome = None
-        if not isinstance(outcome, Outcome):
+        if task.status not in ("finished", "error"):
             raise _gone()
-        return outcome
+        try:
+            ended: Member = task.result()
+        except KilledWorker:
+            where = f"; see {self._log}" if self._workers is not None else ""
+            text = f"every worker that ran it died (killed, out of memory, or crashed){where}"
+            return replace(member, status="failed", error=text)
+        except ModuleNotFoundError as error:
+            raise FluidError(f"a worker has no {error.name}; install what this process has there") from None
+        except (OSError, CancelledError):  # it went just now: what a member runs into is told by the member
+            raise _gone() from None
+        return ended
 
 
-def _task(job: Job, topic: str, wanted: dict[str, str], on_host: Counter[str]) -> Outcome:
+def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
     """A member as a task of Dask; runs in a worker, which must share versions and folder with the sweep."""
-    from distributed import Status, get_worker
+    from distributed import Status, get_client, get_worker
 
     worker = get_worker()
     for package, version in wanted.items():
@@ -211,18 +195,16 @@ def _task(job: Job, topic: str, wanted: dict[str, str], on_host: Counter[str]) -
         raise FluidError(
             f"worker {worker.address} does not see {job.sweep}; a folder that all share is needed (--out)"
         )
-    share = cores() // max(on_host[_host(worker.address)], worker.state.nthreads)
-
-    def report(*told: Any) -> None:
-        worker.log_event(topic, told)
-
+    threads = job.threads
+    if threads is None:
+        host = urlsplit(worker.address).hostname
+        here = [n for address, n in get_client().nthreads().items() if urlsplit(address).hostname == host]
+        threads = max(1, cores() // sum(here))
     return run_member(
-        replace(job, threads=job.threads or max(1, share)), report, lambda: worker.status != Status.running
+        replace(job, threads=threads),
+        lambda *told: worker.log_event(topic, told),
+        lambda: worker.status != Status.running,
     )
-
-
-def _host(address: str) -> str:
-    return urlsplit(address).hostname or address
 
 
 def _gone() -> FluidError:
@@ -232,21 +214,18 @@ def _gone() -> FluidError:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use, by its affinity and the limits of its group."""
+    from dask.system import CPU_COUNT
+
+    return int(CPU_COUNT)
 
 
 def check_address(scheduler: str) -> None:
     """Raise FluidError for an address that no scheduler can have; Dask would take a minute for it."""
-    scheme, sign, rest = scheduler.rpartition("://")
-    try:
-        place = urlsplit(f"//{rest}")
-        known = bool(place.hostname) and place.port is not None
-    except ValueError:  # a port that is no number, or above 65,535
-        known = False
-    if not known or (sign and scheme not in SCHEMES):
+    match = re.fullmatch(r"((tcp|tls|wss?|ucx)://)?([\w.-]+|\[[\da-fA-F:.]+\]):(\d+)", scheduler)
+    if match is None or int(match[4]) > 65_535:
         raise FluidError(
-            f"--scheduler {scheduler!r}: no Dask scheduler answers there; protocol ({', '.join(SCHEMES)}), "
+            f"--scheduler {scheduler!r}: no Dask scheduler answers there; protocol (tcp, tls, ws, wss, ucx), "
             "host and port are needed, for example tcp://127.0.0.1:8786"
         )
 

@@ -14,10 +14,10 @@ from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record
 from ecs_fluid.sweeps.axes import MOST_MEMBERS, Point, axis, product
-from ecs_fluid.sweeps.member import Job, Outcome, found_finished
-from ecs_fluid.sweeps.plan import STOP, Plan, member_folder
-from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask, run_here
-from ecs_fluid.sweeps.results import Member, write_tables
+from ecs_fluid.sweeps.member import Job, Member, found_finished, run_member
+from ecs_fluid.sweeps.plan import STOP, Plan
+from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
+from ecs_fluid.sweeps.results import write_tables
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -38,8 +38,8 @@ class Watcher:
     def tick(self, name: str, tick: int, last: int) -> None:
         """A member is at this tick of its last one."""
 
-    def end(self, member: Member, outcome: Outcome) -> None:
-        """A member ended."""
+    def end(self, member: Member) -> None:
+        """An attempt at a member ended."""
 
     def say(self, text: str) -> None:
         """A sentence on workers, warnings and waits."""
@@ -123,8 +123,8 @@ class Study:
             self.watch.say(f"warning: {text}")
         self._workers, self._threads, self._scheduler = workers, threads, scheduler
         self._pool: DaskPool | None = None
-        self._outcomes: dict[str, Outcome] = {}
-        self._written = False
+        self._ended: dict[str, Member] = {}
+        self.files: list[Path] = []
         make_folder(self.folder)
         self._lock: WriterLock | None = WriterLock(self.folder / "writer.lock")
         try:
@@ -162,18 +162,15 @@ class Study:
         self._run(list(self.plan.points))
         return self.members
 
-    def member(self, name: str) -> Member:
-        """The member of this name as it is now."""
-        found, point = self._outcomes.get(name), self.plan.points[name]
-        path = member_folder(self.folder, name)
-        if found is None:
-            return Member(name, point, path)
-        return Member(name, point, path, found.status, found.ticks, found.time, found.state_hash, found.error)
-
     @property
     def members(self) -> list[Member]:
-        """All members so far."""
+        """All members so far, as they are now."""
         return [self.member(name) for name in self.plan.points]
+
+    def member(self, name: str) -> Member:
+        """The member of this name as it is now."""
+        new = Member(name, self.plan.points[name], self.folder / "members" / name)
+        return self._ended.get(name, new)
 
     def stop(self) -> None:
         """Let the members under way end after their tick and begin no more; also from another thread."""
@@ -185,23 +182,23 @@ class Study:
         return (self.folder / STOP).exists()
 
     def _run(self, names: list[str]) -> None:
-        jobs = [self._job(name) for name in names if not self._done(name)]
+        plan = replace(self.plan, points={})
+        jobs = [Job(plan, self.member(name)) for name in names if not self._done(name)]
         self.watch.begin(len(names), len(names) - len(jobs))
         written = time.monotonic()
-        for outcome in self._outcomes_of(jobs):
-            self._outcomes[outcome.name], self._written = outcome, False
-            self._remember(outcome)
-            self.watch.end(self.member(outcome.name), outcome)
+        for member in self._attempts(jobs):
+            if member.status == "waiting":
+                continue
+            self._ended[member.name] = member
+            self._remember(member)
+            self.watch.end(member)
             if time.monotonic() - written > TABLE_SECONDS:
                 write_tables(self.folder, self.members, self.diagnostics)
                 written = time.monotonic()
 
-    def _job(self, name: str) -> Job:
-        return Job(replace(self.plan, points={name: self.plan.points[name]}), name, self.folder)
-
-    def _outcomes_of(self, jobs: list[Job]) -> Iterator[Outcome]:
+    def _attempts(self, jobs: list[Job]) -> Iterator[Member]:
         if not jobs or (self._scheduler is None and self._workers == 0):
-            return run_here(jobs, self._told)
+            return (run_member(job, self._told) for job in jobs)
         if self._pool is None:
             workers = self._workers or cores()
             if self.plan.vary is not None:
@@ -213,18 +210,17 @@ class Study:
 
     def _done(self, name: str) -> bool:
         """Whether the member needs no run; looked up in its folder, so that no worker is bothered with it."""
-        if name not in self._outcomes:
+        if name not in self._ended:
             with contextlib.suppress(FluidError):  # damaged: the attempt to run it says how
-                if (found := found_finished(self._job(name))) is not None:
-                    self._outcomes[name], self._written = found, False
-        known = self._outcomes.get(name)
-        return known is not None and known.status in ("finished", "diverged")
+                if (found := found_finished(self.member(name))) is not None:
+                    self._ended[name] = found
+        return self.member(name).status in ("finished", "diverged")
 
-    def _remember(self, outcome: Outcome) -> None:
+    def _remember(self, member: Member) -> None:
         """One line in the history for each attempt: what was done, where, from which tick to which."""
         keys = ("status", "first_tick", "ticks", "seconds", "process", "error", "warnings")
-        record = {"member": outcome.name, **{key: getattr(outcome, key) for key in keys}}
-        record["seconds"] = round(outcome.seconds, 3)
+        record = {"member": member.name, **{key: getattr(member, key) for key in keys}}
+        record["seconds"] = round(member.seconds, 3)
         said = {key: value for key, value in record.items() if value not in ("", ())}
         append_record(self.folder / HISTORY, said)
 
@@ -236,15 +232,12 @@ class Study:
 
     # ------------------------------------------------------------------ ending
 
-    def write(self) -> list[Path]:
-        """Write the tables and the plot of all members so far; returns their paths."""
+    def _write(self) -> None:
         from ecs_fluid.sweeps.plot import plot
 
-        files = write_tables(self.folder, self.members, self.diagnostics)
+        self.files = write_tables(self.folder, self.members, self.diagnostics)
         if plot(self.folder / PLOT, self.members, self.diagnostics):
-            files.append(self.folder / PLOT)
-        self._written = True
-        return files
+            self.files.append(self.folder / PLOT)
 
     def close(self, interrupted: bool = False) -> None:
         """Write tables and plot, end the workers, and let others use the folder; harmless when repeated."""
@@ -257,8 +250,7 @@ class Study:
             if self._pool is not None:
                 self._pool.close()
             if not interrupted:
-                if not self._written:
-                    self.write()
+                self._write()
                 left = [member for member in self.members if member.status in ("waiting", "stopped")]
                 self.plan.save(self.folder, "stopped" if left else "finished")
         finally:
@@ -307,17 +299,18 @@ def sweep(
         StorageError: the folder holds another sweep (its first difference is named), or is in use.
         FluidError: Dask is missing, or no scheduler answers.
     """
-    with Study(
+    study = Study(
         world, out, vary=vary, seeds=seeds, settings=settings, frames=frames, diagnostics=diagnostics,
         workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=watch,
-    ) as study:  # fmt: skip
-        return run_sweep(study)
+    )  # fmt: skip
+    return run_sweep(study)
 
 
 def run_sweep(study: Study) -> Sweep:
-    """Run all members of a study made with `vary`, and write what they say."""
-    members = study.run_planned()
-    return Sweep(study.folder, members, study.write(), study.stopped)
+    """Run all members of a study made with `vary`, write what they say, and close it."""
+    with study:
+        members = study.run_planned()
+    return Sweep(study.folder, members, study.files, study.stopped)
 
 
 def planned(
@@ -346,10 +339,9 @@ def planned(
 
 
 def _check_numbers(workers: int | None, threads: int | None, scheduler: str | None) -> None:
-    if workers is not None and not 0 <= workers <= 1024:
-        raise FluidError(f"--workers {workers}: a number from 0 to 1024 is needed")
-    if threads is not None and not 1 <= threads <= 1024:
-        raise FluidError(f"--threads {threads}: a number from 1 to 1024 is needed")
+    for name, number, least in (("workers", workers, 0), ("threads", threads, 1)):
+        if number is not None and not least <= number <= 1024:
+            raise FluidError(f"--{name} {number}: a number from {least} to 1024 is needed")
     if scheduler is not None and workers is not None:
         raise FluidError("--workers starts local ones and --scheduler uses those that run; give one of them")
     if scheduler is not None:

@@ -75,7 +75,7 @@ class Killer(Watcher):
         self.environment: dict[str, str] = {}
         self.listening: set[str] = set()
 
-    def end(self, member: object, outcome: object) -> None:
+    def end(self, member: object) -> None:
         self.ended += 1
 
     def tick(self, name: str, tick: int, last: int) -> None:
@@ -245,7 +245,7 @@ def test_a_scheduler_that_dies_is_one_sentence(world: Path, capsys: pytest.Captu
     """What was finished stays, and the same sweep goes on without that scheduler."""
 
     class Enemy(Watcher):
-        def end(self, member: object, outcome: object) -> None:
+        def end(self, member: object) -> None:
             processes[0].kill()
 
     vary = {"ring.core": "0.25:0.35:3"}
