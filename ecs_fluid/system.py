@@ -21,6 +21,7 @@ Parameters are checked when the system is made, in Python and in a world file al
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import weakref
 from collections.abc import Iterator
@@ -37,10 +38,11 @@ from typing import (
 )
 
 import esper
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, create_model
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_before_validator_function
 
 from ecs_fluid.attribute_docs import attribute_docstrings
 from ecs_fluid.component import Component, RowId
@@ -77,8 +79,47 @@ DECLARATIONS = (
 """Class attributes that are no parameters, annotated or not."""
 
 
+LARGEST = 1e30
+"""Largest size of a number that is set, in any unit; its reciprocal is the least."""
+
+
+def _check_number(value: Any) -> Any:
+    """Refuse what pydantic would turn into a number, and sizes that no calculation bears."""
+    if isinstance(value, str | bytes | bool):
+        raise ValueError("a number is needed, written in digits without quotes")
+    size = abs(value) if isinstance(value, float | int) else 0
+    if 0 < size < 1 / LARGEST or LARGEST < size < math.inf:  # pydantic refuses what is not finite
+        raise ValueError(f"0, or a size from {1 / LARGEST:g} to {LARGEST:g}, is needed")
+    return value
+
+
+def _check_truth(value: Any) -> Any:
+    """Refuse numbers and words that pydantic would turn into true or false."""
+    if isinstance(value, str | bytes | int | float) and not isinstance(value, bool):
+        raise ValueError("true or false is needed, without quotes")
+    return value
+
+
+_CHECKS = {"float": _check_number, "int": _check_number, "bool": _check_truth}
+
+
+def _plainly_told(schema: Any) -> Any:
+    """A pydantic schema in which each number and truth value, however deep, is checked as it was written."""
+    if type(schema) in (list, tuple):
+        return type(schema)(map(_plainly_told, schema))
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _CHECKS:
+        return no_info_before_validator_function(_CHECKS[kind], schema)
+    if kind == "function-before" and schema["function"]["function"] in _CHECKS.values():
+        return schema
+    kept = ("default", "metadata")
+    return {key: value if key in kept else _plainly_told(value) for key, value in schema.items()}
+
+
 class Settings(BaseModel):
-    """Base of parameter models: unknown keys refused, values fixed once made, numbers finite.
+    """Base of parameter models: unknown keys refused, values fixed once made, numbers finite and in digits.
 
     A parameter is described by the docstring under it, "core radius, m": its meaning and, after a comma, its
     unit.
@@ -93,6 +134,11 @@ class Settings(BaseModel):
         """What each parameter is, with its unit."""
         told = {name: field.description or "" for name, field in cls.model_fields.items()}
         return told | attribute_docstrings(cls.written_in or cls)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: CoreSchema = _plainly_told(handler(source))
+        return schema
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -8,6 +8,7 @@ apart, which numba's simplest threading layer cannot bear.
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 import weakref
@@ -28,7 +29,7 @@ from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess
 from ecs_fluid.schedule import Schedule, Timing, build
-from ecs_fluid.system import A, B, C, D, Settings, System
+from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
@@ -67,17 +68,18 @@ def _quotient(value: Any) -> Any:
     """The number that a text such as "1/60" stands for; what is no text is left as it is."""
     if not isinstance(value, str):
         return value
-    over, _, under = value.partition("/")
+    told = re.fullmatch(_QUOTIENT, value)
     try:
-        parts = float(over), float(under)
+        over, under = map(float, told.groups()) if told else (0.0, 0.0)
     except ValueError:
-        parts = 0.0, 0.0
-    if not all(0 < part < np.inf for part in parts):
+        over = under = 0.0
+    if not (0 < over <= LARGEST and 1 / LARGEST <= under <= LARGEST):
         raise ValueError('a number, or a quotient of two positive numbers such as "1/60", is needed')
-    return parts[0] / parts[1]
+    return over / under
 
 
-_Step = Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern="^[0-9.eE+ -]+/[0-9.eE+ -]+$")]
+_QUOTIENT = "^([0-9.eE+ -]+)/([0-9.eE+ -]+)$"
+_Step = Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=_QUOTIENT)]
 
 
 Integrator = Literal["euler", "rk2", "rk3", "rk4"]

@@ -17,7 +17,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.plugins import group_of, kind_of, searching, ships, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
-from ecs_fluid.system import Settings, System
+from ecs_fluid.system import LARGEST, Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
@@ -80,7 +80,9 @@ class WorldTable(WorldOptions):
         if not isinstance(given, dict) or "dt" in given:
             return given
         fps, steps = given.get("fps"), given.get("steps_per_frame", 1)
-        usable = isinstance(fps, int | float) and isinstance(steps, int) and steps > 0 and 0 < fps < math.inf
+        if not (isinstance(fps, int | float) and isinstance(steps, int)):
+            return given
+        usable = 1 / LARGEST <= fps <= LARGEST and steps > 0
         return {**given, "dt": 1.0 / (fps * steps)} if usable else given
 
     @model_validator(mode="after")

@@ -93,7 +93,7 @@ def test_its_parameters_are_checked_in_the_file(folder: Path) -> None:
     ):
         ef.load(path, allow_code=True)
     path.write_text(WORLD.replace("spin = 2.0", "spin = 'fast'"))
-    with pytest.raises(RecipeError, match="spin = 'fast'; a valid number"):
+    with pytest.raises(RecipeError, match="spin = 'fast': a number is needed"):
         ef.load(path, allow_code=True)
 
 

@@ -302,7 +302,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
             "give dt or fps, not both",
         ),
         ({"world": {"fps": 0}}, r"\[world\]: fps = 0; a number above 0.0 is needed"),
-        ({"world": {"fps": "film"}}, r"\[world\]: fps = 'film'; a valid number"),
+        ({"world": {"fps": "film"}}, r"\[world\]: fps = 'film': a number is needed"),
         ({"world": {"fps": 25, "steps_per_frame": 0}}, "steps_per_frame = 0; a number at least 1 is needed"),
         ({"world": {"dt": "1/-60"}}, r"\[world\]: dt = '1/-60': a number, or a quotient of two positive"),
         ({"wrold": {}}, "unknown table 'wrold'; did you mean 'world'?"),

@@ -192,7 +192,7 @@ def test_wrong_names_and_parameters_are_one_sentence(
 ) -> None:
     for wrong, said in (
         ("heigth=1", "unknown key 'heigth'; did you mean 'height'?"),
-        ("height=low", "height = 'low'; a valid number"),
+        ("height=low", "height = 'low': a number is needed"),
         ("solver=floor:Floor", "module 'floor' has no 'Floor'"),
         ("solver=flor:FloorSolver", "module 'flor' cannot be imported: No module named 'flor'"),
         ("solver=math:pi", "'math:pi' is not a subclass of ecs_fluid.Solver"),
