@@ -7,13 +7,15 @@ from ecs_fluid.components.particles import InertialVelocity, Position
 
 
 class Liquid(Component):
-    """A particle of liquid: its mass, and the volume it takes up at rest without pressure.
+    """A particle of liquid: its mass, the volume it takes up at rest without pressure, and its viscosity.
 
-    It moves by its InertialVelocity, as the SphSystem says.
+    It moves by its InertialVelocity, as the SphSystem says. These are the density and the viscosity of the
+    liquid; those of the Fluid are of what surrounds it.
     """
 
     mass: Array = column("kg", above=0.0)
     volume: Array = column("m^3", above=0.0)
+    viscosity: Array = column("m^2/s", default=0.0, minimum=0.0)
 
 
 class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Liquid)):
@@ -30,12 +32,14 @@ class LiquidModel(Component, per_row=False):
     """Numbers that all particles of liquid share, found when the first tick begins.
 
     reach: radius of the kernel. volume: mean volume of a particle. stiffness: rho c^2 / 7 of the densest
-    liquid. peak: largest compression in the last step, by which the next tick chooses its steps.
+    liquid. gravity: all its keys when the stiffness was found, which is done anew where they are others.
+    peak: largest compression in the last step, by which the next tick chooses its steps.
     """
 
     reach: Array = column("m", shape=(1,), default=0.0)
     volume: Array = column("m^3", shape=(1,), default=0.0)
     stiffness: Array = column("Pa", shape=(1,), default=0.0)
+    gravity: Array = column("m/s^2", shape=(None, 3), kind="double", default=0.0)
     peak: Array = column("1", shape=(1,), default=1.0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import InertialVelocity, Position, Velocity
+from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
 from ecs_fluid.components.bodies import BodyLoad, HullShape, HullTable, Pose
 from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
@@ -19,6 +19,8 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
+from ecs_fluid.systems.buoyancy import BuoyancySystem
+from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities, gathered
 from ecs_fluid.systems.shared.populations import joined, spread
 from ecs_fluid.world import World
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 MOST_STEPS = 1000
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
+
+HEAVY_AROUND = 0.1
+"""Density of the surroundings over the liquid's from which on their weight counts."""
 
 SAME_SIZE = 0.25
 """Most that the volume of a particle may differ from the mean, as a part of it."""
@@ -53,14 +58,19 @@ class SphSystem(System):
 
     Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g
     H), H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 %
-    at rest.
+    at rest. Of all keys of gravity that with the largest g H counts, and another gravity later on gives
+    another c.
+
+    Surroundings. The Fluid surrounds the liquid. Its weight is left out, unless `surrounded` is set or a
+    BuoyancySystem has it bear bodies: then rho_s is its density, so that the liquid's pressure and the
+    BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
 
     Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c nu^3 + u), R the
     reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity;
     with `steps` set, a tick that needs more is refused.
 
-    Viscosity. The liquid has nu = `liquid_viscosity` + `artificial` c R / 20; the second part steadies it and
-    is needed for flows without a viscosity of their own (0.02 to 0.1).
+    Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
+    for flows with little viscosity of their own (0.02 to 0.1). All liquids of a world have one viscosity.
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
@@ -74,14 +84,12 @@ class SphSystem(System):
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
-    liquid_viscosity: float | None = Field(default=None, ge=0, le=1e3)
-    """kinematic viscosity, m^2/s; default the fluid's"""
     artificial: float = Field(default=0.05, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, gt=0, le=1e6)
     """speed of sound c, m/s; default 10 sqrt(g H)"""
     surrounded: bool = False
-    """the world's fluid around the liquid takes weight away, by its density"""
+    """the fluid around the liquid takes weight away, by its density, as it does where a BuoyancySystem is"""
     support: float = Field(default=2.6, ge=2.2, le=4)
     """reach of the kernel over the spacing, 1"""
     courant: float = Field(default=0.6, gt=0, le=1)
@@ -121,6 +129,25 @@ class SphSystem(System):
             if lost.any():
                 entity.kill(lost)
 
+    def lint(self, world: World) -> list[str]:
+        """Constants of the Fluid that look like the liquid's."""
+        around, said = world.fluid[Fluid], list[str]()
+        unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
+        for entity, (liquid,) in world.entities_with(Liquid):
+            rho = float(liquid.mass.sum() / liquid.volume.sum()) if len(entity) else math.inf
+            if around.density > HEAVY_AROUND * rho and not self.surrounded:
+                said.append(
+                    f"{entity.name!r} has a density of {rho:g} kg/m^3 and the fluid around it "
+                    f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it that "
+                    "density, or SphSystem surrounded = true"
+                )
+            if around.viscosity > 0 and unfelt and not liquid.viscosity.any():
+                said.append(
+                    f"{entity.name!r} has no viscosity, and nothing feels that of the fluid around it, "
+                    f"{around.viscosity:g} m^2/s; give the liquid its own"
+                )
+        return said
+
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
         from ecs_fluid.kernels.compiled.reduce import max_norm
@@ -128,8 +155,7 @@ class SphSystem(System):
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):
             return
-        if not self.field(LiquidModel).reach[0]:
-            self._prepare()
+        self._prepare()
         x, v, mass, size = self._joined()
         steps = self._count(dt, max_norm(v), mass, size)
         last = self._advance(x, v, mass, size, dt, steps)
@@ -160,17 +186,32 @@ class SphSystem(System):
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
         c = math.sqrt(7 * stiffness / self._densest())
-        own = self.liquid_viscosity
-        viscosity = float(self.field(Fluid).viscosity) if own is None else own
+        some = np.concatenate([liquid.viscosity for (liquid,) in self.query(Liquid)])
+        viscosity = float(some[0])
+        if (some != some[0]).any():
+            raise FluidError(
+                f"liquids have viscosities from {some.min():g} to {some.max():g} m^2/s; one value is allowed"
+            )
         return LiquidLaw(reach, self.support, volume, stiffness, viscosity + self.artificial * c * reach / 20)
 
     def _densest(self) -> float:
         return max(float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))
 
     def _prepare(self) -> None:
-        """Fill the model, and compress what is to start at rest."""
-        from ecs_fluid.kernels.sph.step import evaluate
+        """Fill the model before the first tick, and find the stiffness for a gravity that is another."""
+        model, gravity = self.field(LiquidModel), self.field(Fluid).gravity
+        first = not model.reach[0]
+        if not first and (np.array_equal(model.gravity, gravity) or not gravity.any()):
+            return
+        if first:
+            self._measure_particles()
+        c = self.sound_speed or self._default_sound()
+        model.stiffness[0], model.gravity = self._densest() * c**2 / 7, gravity.copy()
+        if first:
+            self._start()
 
+    def _measure_particles(self) -> None:
+        """The mean volume of a particle, and the reach that goes with it."""
         liquids = [(entity, tables) for entity, tables in self.entities(Position, Liquid) if len(entity)]
         volume = np.concatenate([liquid.volume for _, (_, liquid) in liquids]).astype(np.float64)
         mean = float(volume.mean())
@@ -184,33 +225,38 @@ class SphSystem(System):
         model = self.field(LiquidModel)
         model.volume[0] = mean
         model.reach[0] = self.support * mean ** (1 / 3)
-        c = self.sound_speed or self._default_sound()
-        model.stiffness[0] = self._densest() * c**2 / 7
+
+    def _start(self) -> None:
+        """Compress what is to start at rest."""
+        from ecs_fluid.kernels.sph.step import evaluate
+
         for name in self.hydrostatic:
             self._settle(self.world[name][Position].x, self.world[name][Liquid])
         x, v, mass, size = self._joined()
         law = self._law()
         # A crowded start wants short steps from the first on.
         found = evaluate(law, x, v, mass, size, *self._obstacles(self.world, 0.0, law.reach))
-        model.peak[0] = found.nu.max()
+        self.field(LiquidModel).peak[0] = found.nu.max()
 
     def _default_sound(self) -> float:
-        """10 sqrt(g H)."""
-        gravity = self.world.gravity
-        pull = float(np.linalg.norm(gravity))
-        if pull == 0.0:
+        """10 sqrt(g H), of all keys of gravity the largest."""
+        spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
+        places = np.concatenate([position.x for position, _ in self.query(Position, Liquid)])
+        most = 0.0
+        for gravity in self.field(Fluid).gravity:
+            pull = float(np.linalg.norm(gravity))
+            if pull > 0.0:
+                up = -gravity / pull
+                heights = places @ up
+                floors = [float((corners @ up).min()) + 0.5 * spacing for corners in self._containers()]
+                low = min([float(heights.min()), *floors])
+                most = max(most, pull * (float(heights.max()) - low + spacing))
+        if most == 0.0:
             raise RecipeError(
                 "SphSystem: without gravity there is no default for sound_speed; give one, 10 times the "
                 "largest velocity"
             )
-        up = -gravity / pull
-        heights = [position.x @ up for position, _ in self.query(Position, Liquid)]
-        top = max(float(z.max(initial=-np.inf)) for z in heights)
-        low = min(float(z.min(initial=np.inf)) for z in heights)
-        spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
-        for corners in self._containers():
-            low = min(low, float((corners @ up).min()) + 0.5 * spacing)
-        return 10 * math.sqrt(pull * (top - low + spacing))
+        return 10 * math.sqrt(most)
 
     def _containers(self) -> list[Array]:
         """Corners (n, 3) of every container, m."""
@@ -245,7 +291,8 @@ class SphSystem(System):
 
     def _weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
-        return 1 - (float(self.field(Fluid).density) if self.surrounded else 0.0) / rho
+        around = self.surrounded or self.world.system(BuoyancySystem) is not None
+        return 1 - (float(self.field(Fluid).density) if around else 0.0) / rho
 
     # ------------------------------------------------------------------ time
 
@@ -366,8 +413,7 @@ class SphSystem(System):
         from ecs_fluid.kernels.sph.forces import compression_energy
         from ecs_fluid.kernels.sph.step import evaluate
 
-        if not self.field(LiquidModel).reach[0]:
-            self._prepare()
+        self._prepare()
         x, v, mass, size = self._joined()
         law = self._law()
         found = evaluate(law, x, v, mass, size, *self._obstacles(self.world, 0.0, law.reach))

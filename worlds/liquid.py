@@ -52,7 +52,9 @@ class LiquidRecipe(Recipe):
     spacing: Length = 0.05
     """distance between neighbouring particles, m"""
     density: Heavy = 1000.0
-    """density, kg/m^3"""
+    """density of the liquid, kg/m^3; that of [fluid] is of what surrounds it"""
+    viscosity: float = Field(default=0.0, ge=0, le=1e3)
+    """kinematic viscosity of the liquid, m^2/s; one value for all liquids of a world"""
     velocity: Point = (0.0, 0.0, 0.0)
     """velocity, m/s"""
     jitter: float = Field(default=0.0, ge=0, le=0.5)
@@ -86,7 +88,7 @@ class LiquidRecipe(Recipe):
         tables: list[Component] = [
             Position(x),
             InertialVelocity(np.tile(np.array(self.velocity, dtype=np.float64), (rows, 1))),
-            Liquid(np.full(rows, self.density * volume), np.full(rows, volume)),
+            Liquid(*(np.full(rows, value) for value in (self.density * volume, volume, self.viscosity))),
         ]
         if self.vortons:
             tables += [

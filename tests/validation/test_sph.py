@@ -145,9 +145,12 @@ def test_open_tank_settles_with_its_books_in_order() -> None:
     assert places(world).min() > 0.0 and places(world)[:, :2].max() < 0.3
 
 
-def test_liquid_carries_a_body() -> None:
+@pytest.mark.parametrize("around", [None, 500.0])
+def test_liquid_carries_a_body(around: float | None) -> None:
     """Buoyancy of a ball held under water: rho g V of a ball up to 0.3 spacings larger in radius.
 
+    A medium around of half the liquid's density bears (rho / 2) g V and takes half the liquid's weight, so
+    the sum is the same: 1.11 rho g V.
     Walls are planes to the liquid, so a round one of 3 spacings' radius keeps it a little farther away:
     measured 1.21 rho g V, a radius 0.2 spacings larger (1.12 with a radius of 4 spacings). Pressure waves of
     the closed tank swing it by half of that, hence the mean. Sideways nothing pulls, by symmetry.
@@ -160,6 +163,9 @@ def test_liquid_carries_a_body() -> None:
     LiquidRecipe(name="water", fills="tank", spacing=edge).build(world)
     whole = len(world["water"])
     world.add_systems([ef.SphSystem(hydrostatic=("water",), artificial=0.3), ef.BodySystem()])
+    if around is not None:
+        world.set_fluid(density=around)
+        world.add_system(ef.BuoyancySystem())
     # Those inside, and those too near, are gone: between the ball and one a spacing larger in radius.
     gone = (whole - len(world["water"])) * edge**3
     assert 4 / 3 * np.pi * radius**3 < gone < 4 / 3 * np.pi * (radius + edge) ** 3
@@ -341,6 +347,44 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
     world.step()
     # 0.6 (R/2) / c = 0.6 * 0.052 / 20 = 1.56 ms; particles fall no faster than 1 m/s in this tick.
     assert int(world.fluid[ef.LiquidBudget].steps[0]) == 65
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_sound_is_fast_enough_for_the_gravity_to_come(keyed: bool) -> None:
+    """A hundredth of gravity in the first tick, all of it later: the stiffness is rho 100 g H / 7 of all.
+
+    The compression at the floor is (1 + 7 / 100)^(1/7) - 1 = 1 % then, and below 4 % while the liquid swings.
+    """
+    least, most = (0.0, 0.0, -G / 100), (0.0, 0.0, -G)
+    later = ef.Keyed(keys=[(0.0, list(least)), (0.01, list(most))])
+    world, system = tank((0.3, 0.3, 0.5), {"fills": "tank", "level": 0.25, "spacing": 0.05}, gravity=least)
+    if keyed:
+        world.set_fluid(gravity=later)
+    world.step()
+    if not keyed:
+        world.set_fluid(gravity=most)
+    world.step(20)
+    assert world.fluid[ef.LiquidModel].stiffness[0] == pytest.approx(1000 * 100 * G * 0.25 / 7, rel=1e-6)
+    assert system.measure()["largest"] < 1.04
+
+
+def test_viscosity_is_the_liquids_own() -> None:
+    """0.05 m^2/s of its own does what the artificial one of c R / 20 times 20 nu / (c R) does, to rounding.
+
+    The viscosity of the fluid around, of which there is as much, does nothing.
+    """
+    ends, nu, sound, edge = [], 0.05, 10.0, 0.04
+    for own, artificial in ((nu, 0.0), (0.0, 20 * nu / (sound * 2.6 * edge))):
+        liquid = {"box": {"low": (0, 0, 0), "high": (0.4, 0.4, 0.2)}, "spacing": edge, "viscosity": own}
+        world, system = tank(
+            None, liquid, precision="double", gravity=(0, 0, 0), sound_speed=sound, artificial=artificial
+        )
+        world.set_fluid(viscosity=nu)
+        world["water"][ef.InertialVelocity].v[:, 0] = places(world)[:, 2]
+        world.step(3)
+        ends.append(places(world))
+        assert system.measure()["dissipated"] > 0
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-12)
 
 
 def test_without_gravity_a_speed_of_sound_is_asked_for() -> None:

@@ -99,9 +99,36 @@ def test_a_world_with_liquid_gets_its_system() -> None:
     assert system is not None and system.hydrostatic == ("water",)
     # It moves by its own velocity once: no InertiaSystem moves it a second time.
     assert world.system(ef.InertiaSystem) is None
-    tables["system"] = [{"kind": "sph", "liquid_viscosity": 1e-3}]
+    tables["system"] = [{"kind": "sph", "artificial": 0.2}]
     system = WorldRecipe.from_tables(tables).build().system(ef.SphSystem)
-    assert system is not None and system.liquid_viscosity == 1e-3 and system.hydrostatic == ("water",)
+    assert system is not None and system.artificial == 0.2 and system.hydrostatic == ("water",)
+
+
+def test_constants_of_the_surroundings_are_not_the_liquids() -> None:
+    """[fluid] is what surrounds a liquid: with water's values there, a sentence for each says so."""
+    tables: dict[str, Any] = {
+        "fluid": {"density": 998.0, "viscosity": 1e-6},
+        "entity": [{"kind": "liquid", "name": "water", "sphere": {"radius": 0.5}, "spacing": 0.1}],
+    }
+    assert WorldRecipe.from_tables(tables).build().lint() == [
+        "'water' has a density of 1000 kg/m^3 and the fluid around it 998 kg/m^3; [fluid] is what surrounds "
+        "a liquid, so give it that density, or SphSystem surrounded = true",
+        "'water' has no viscosity, and nothing feels that of the fluid around it, 1e-06 m^2/s; give the "
+        "liquid its own",
+    ]
+    tables["entity"][0]["viscosity"] = 1e-6
+    tables["system"] = [{"kind": "sph", "surrounded": True}]
+    assert WorldRecipe.from_tables(tables).build().lint() == []
+    del tables["fluid"], tables["system"]
+    assert WorldRecipe.from_tables(tables).build().lint() == []
+
+
+def test_two_viscosities_of_liquids_are_refused() -> None:
+    world = built(sphere={"center": (1, 2, 3), "radius": 0.2}, spacing=0.05, viscosity=1e-3)
+    LiquidRecipe(name="oil", sphere={"center": (5, 2, 3), "radius": 0.2}, spacing=0.05).build(world)
+    world.add_system(ef.SphSystem())
+    with pytest.raises(ef.FluidError, match=r"viscosities from 0 to 0\.001 m\^2/s; one value is allowed"):
+        world.step()
 
 
 def test_thin_liquid_is_told() -> None:
