@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
+from inspect import getattr_static, signature
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.validation_errors import nearest, shown
 
 T = TypeVar("T")
@@ -19,7 +23,10 @@ T = TypeVar("T")
 
 @contextmanager
 def searching(*folders: Path | None) -> Iterator[None]:
-    """Let modules in these folders be imported; None stands for no folder."""
+    """Let modules in these folders be imported before all others; None stands for no folder.
+
+    Afterwards the folders stand last, for what functions in these modules import when they are called.
+    """
     added = [str(folder) for folder in folders if folder is not None]
     sys.path[:0] = added
     try:
@@ -27,6 +34,7 @@ def searching(*folders: Path | None) -> Iterator[None]:
     finally:
         for folder in added:
             sys.path.remove(folder)
+            sys.path += [folder] if folder not in sys.path else []
 
 
 def refuse_hidden(path: str, place: str) -> None:
@@ -39,6 +47,20 @@ def refuse_hidden(path: str, place: str) -> None:
             f"{place}: module {top!r} ({here.origin}) is hidden by {file}, which was loaded before; "
             "rename one of them"
         )
+
+
+@contextmanager
+def users_code(what: str, *passed: type[Exception]) -> Iterator[None]:
+    """Raise RecipeError, with the cause and its line, for what it raises but FluidError and `passed`."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (FluidError, *passed)):
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise RecipeError(
+            f"{what} fails: {type(error).__name__}: {error} (line {last.lineno} of {last.filename})"
+        ) from error
 
 
 def import_path(kind: type) -> str:
@@ -61,7 +83,7 @@ def refuse_shipped_name(kind: type, name: str, known: Mapping[str, type]) -> Non
         )
 
 
-def imported(path: str, place: str, base: type[T]) -> type[T]:
+def imported(path: str, place: str, base: type) -> Any:
     """The class at ``module:Class``; importing runs the module's code.
 
     Raises:
@@ -70,20 +92,23 @@ def imported(path: str, place: str, base: type[T]) -> type[T]:
     """
     module, _, name = path.partition(":")
     try:
-        loaded = importlib.import_module(module)
+        with users_code(f"{place}: module {module!r}", ImportError):
+            loaded = importlib.import_module(module)
+        found = attrgetter(name)(loaded)
     except ImportError as error:
         raise RecipeError(f"{place}: module {module!r} cannot be imported: {error}") from None
-    except Exception as error:  # the user's module may fail in any way; the cause is chained for debugging
-        raise RecipeError(f"{place}: module {module!r} fails: {type(error).__name__}: {error}") from error
-    found = getattr(loaded, name, None)
-    if found is None:
-        raise RecipeError(f"{place}: module {module!r} has no {name!r}")
+    except AttributeError:
+        raise RecipeError(f"{place}: module {module!r} has no {name!r}") from None
     if not (isinstance(found, type) and issubclass(found, base)):
         raise RecipeError(f"{place}: {path!r} is not a subclass of ecs_fluid.{base.__name__}")
+    for method in map(partial(getattr_static, found), dir(found)):
+        if getattr(method, "__isabstractmethod__", False):
+            head = f"{method.__name__}({', '.join(signature(method).parameters)})"
+            raise RecipeError(f"{place}: {path!r} has no {head} method; a class that has one is needed")
     return found
 
 
-def kind_of(table: Any, place: str, base: type[T], known: Mapping[str, type[T]], allow_code: bool) -> type[T]:
+def kind_of(table: Any, place: str, base: type, known: Mapping[str, type[T]], allow_code: bool) -> type[T]:
     """The class that the `kind` of a table names: one of `known`, an entry point, or ``module:Class``.
 
     Entry points are those of the group ``ecs_fluid.systems`` for systems, and so on.
@@ -110,7 +135,7 @@ def kind_of(table: Any, place: str, base: type[T], known: Mapping[str, type[T]],
 
 
 def class_named(
-    name: str, place: str, base: type[T], known: Mapping[str, type[T]], allow_code: bool, key: str = "kind"
+    name: str, place: str, base: type, known: Mapping[str, type[T]], allow_code: bool, key: str = "kind"
 ) -> type[T]:
     """The same for a name alone, which stands there as the value of `key`."""
     if ":" not in name:
@@ -122,18 +147,15 @@ def class_named(
             raise RecipeError(
                 f"{place}: {key} = {shown(name)} is not known; {nearest(name[:60], short | set(points))}"
             )
-        return imported(f"{points[name].module}:{points[name].attr}", place, base)
-    module, _, attribute = name.partition(":")
-    loaded = getattr(sys.modules.get(module), attribute, None)
-    if allow_code:
+        name = f"{points[name].module}:{points[name].attr}"
+    elif allow_code:
         refuse_hidden(name, place)
-        return imported(name, place, base)
-    if isinstance(loaded, type) and issubclass(loaded, base):
-        return loaded
-    raise RecipeError(
-        f"{place}: {key} = {shown(name)} would run code of yours; allow it with --allow-code on the "
-        "command line or allow_code=True in Python"
-    )
+    elif name.partition(":")[0] not in sys.modules:
+        raise RecipeError(
+            f"{place}: {key} = {shown(name)} would run code of yours; allow it with --allow-code on the "
+            "command line or allow_code=True in Python"
+        )
+    return imported(name, place, base)  # type: ignore[no-any-return]
 
 
 def group_of(base: type) -> str:

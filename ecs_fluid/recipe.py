@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from abc import abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -81,9 +82,9 @@ class Recipe(Settings):
         for number, table in enumerate(self.component, start=1):
             attach(world, self.holder, table, f"[[entity.component]] {number}")
 
+    @abstractmethod
     def spawn(self, world: World) -> None:
         """Make the rows in `world`; what a recipe of your own has to have."""
-        raise RecipeError(f"the recipe kind {self.kind!r} has no spawn(self, world) method")
 
     def systems(self) -> Iterable[System]:
         """Systems without which what `build` makes would not live; those of [fluid] are in every world.

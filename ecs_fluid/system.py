@@ -24,6 +24,7 @@ import inspect
 import math
 import re
 import weakref
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import (
     TYPE_CHECKING,
@@ -38,7 +39,15 @@ from typing import (
 )
 
 import esper
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -46,9 +55,9 @@ from pydantic_core.core_schema import no_info_before_validator_function
 
 from ecs_fluid.attribute_docs import attribute_docstrings
 from ecs_fluid.component import Component, RowId
-from ecs_fluid.errors import ScheduleError
+from ecs_fluid.errors import RecipeError, ScheduleError
 from ecs_fluid.plugins import import_path
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import sentence, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -128,6 +137,17 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
     written_in: ClassVar[type | None] = None
     """Class that declares the parameters, where it is not the model itself."""
+
+    if not TYPE_CHECKING:  # checkers know the fields as keywords
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise RecipeError(sentence(error, type(self).__name__, type(self))) from None
+
+        # So that checking plain data does not call it: there the errors of all parts are told together.
+        __init__.__pydantic_base_init__ = True
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
@@ -266,6 +286,7 @@ class System(esper.Processor):
             raise ScheduleError(f"{type(self).__name__} belongs to no world yet; use world.add_system")
         return world
 
+    @abstractmethod
     def process(self, dt: float) -> None:
         """Do this system's work for a tick (or integrator stage) of `dt` seconds."""
         raise ScheduleError(f"{type(self).__name__} has no process(self, dt) method")

@@ -44,8 +44,10 @@ def _tagged(model: type[BaseModel], tag: Any) -> bool:
     return any(tag in get_args(field.annotation) for field in model.model_fields.values())
 
 
-def _walked(model: type[BaseModel] | None, path: tuple[Any, ...]) -> tuple[list[str], tuple[Any, ...]]:
-    """Field names of the model that `path` leads to, and the path without tags of unions."""
+def _walked(
+    model: type[BaseModel] | None, path: tuple[Any, ...]
+) -> tuple[list[type[BaseModel]], tuple[Any, ...]]:
+    """The models that `path` may lead to, and the path without tags of unions."""
     models, shown = [model] if model is not None else [], []
     for part in path:
         fields = [m.model_fields[part] for m in models if part in m.model_fields]
@@ -54,7 +56,7 @@ def _walked(model: type[BaseModel] | None, path: tuple[Any, ...]) -> tuple[list[
             shown.append(part)
         if not isinstance(part, int):
             models = [m for field in fields for m in _models(field.annotation)] if fields else tagged
-    return [name for m in models for name in m.model_fields], tuple(shown)
+    return models, tuple(shown)
 
 
 def _limits(context: dict[str, Any]) -> str:
@@ -97,14 +99,22 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     ]
     first = (telling or _furthest(details))[0]
     path = tuple(part for part in first["loc"] if not _alternative(part))
-    known, path = _walked(model, path[:-1])[0], _walked(model, path)[1]
+    around, (here, path) = _walked(model, path[:-1])[0], _walked(model, path)
     key = ".".join(str(part) for part in path)
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
+            known = [name for m in around for name in m.model_fields]
             return f"{place}: unknown key {shown(key)}; {nearest(str(path[-1]), known)}"
         case "missing":
             return f"{place}: {shown(key)} is missing"
+        case "union_tag_not_found" | "union_tag_invalid":
+            field = context["discriminator"].strip("'")
+            tags = [tag for m in here for tag in get_args(m.model_fields[field].annotation)]
+            said = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
+            return f"{place}: {key}.{field} {said}; {nearest(context.get('tag', ''), tags)}"
+        case "model_attributes_type" | "model_type":
+            return f"{place}: {key} = {shown(value)}; a table is needed"
         case "literal_error" | "enum":
             allowed = context.get("expected", "")
             return f"{place}: {key} = {shown(value)}; allowed: {allowed}"

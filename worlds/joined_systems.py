@@ -6,11 +6,25 @@ from collections.abc import Iterable
 from typing import Any, get_args, get_origin
 
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.plugins import users_code
+from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import shown
 
 Asked = tuple[str, System]
 """Who asks for a system, for example ``[[entity]] 'ball'``, and the system with the parameters set there."""
+
+
+def needed_by(recipe: Recipe) -> list[Asked]:
+    """What a recipe's `systems` gives, which may be a method of a user's."""
+    place, what = f"[[entity]] {recipe.name!r}", f"systems of {recipe.kind}"
+    with users_code(f"{place}: {what}"):
+        given: Any = recipe.systems()
+        systems = list(given) if isinstance(given, Iterable) else [given]
+    for system in systems:
+        if not isinstance(system, System):
+            raise RecipeError(f"{place}: {what} gives {shown(system)}; a list of systems is needed")
+    return [(place, system) for system in systems]
 
 
 def joined(fluid: Iterable[Asked], needed: Iterable[Asked], chosen: Iterable[Asked]) -> list[System]:

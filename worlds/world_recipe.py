@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import FluidOptions
-from ecs_fluid.plugins import group_of, kind_of, searching, ships, without_kind
+from ecs_fluid.plugins import group_of, kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
 from ecs_fluid.system import LARGEST, Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
@@ -27,7 +27,7 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World, WorldOptions
 from ecs_fluid.worlds.files import files_from
-from ecs_fluid.worlds.joined_systems import Asked, joined
+from ecs_fluid.worlds.joined_systems import Asked, joined, needed_by
 
 FLUID: dict[str, type[System]] = {
     "partition": PartitionSystem,
@@ -251,29 +251,26 @@ class WorldRecipe(Settings):
 
     def build(self) -> World:
         """Make the world: entities in order, then the systems they need."""
+        files = nullcontext() if self._folder is None else files_from(self._folder)
+        with files, searching(self._folder if self._allow_code else None):
+            return self._built()
+
+    def _built(self) -> World:
         checked = WorldRecipe.from_tables(self._as_given(), allow_code=self._allow_code)
-        options = checked.world.model_dump(include=set(WorldOptions.model_fields))
-        world = World(**options)
+        world = World(**checked.world.model_dump(include=set(WorldOptions.model_fields)))
         world.set_fluid(**checked.fluid.constants())
         world.recipe = checked.tables()
-        with nullcontext() if self._folder is None else files_from(self._folder):
-            for recipe in checked.entity:
-                try:
+        for recipe in checked.entity:
+            try:
+                with users_code(f"spawn of {recipe.kind}"):
                     recipe.build(world)
-                except FluidError as error:
-                    raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from None
-        chosen = [
-            (
-                f"[[system]] {number}",
-                _system_of(item, f"[[system]] {number}", self._allow_code)(**without_kind(item)),
-            )
-            for number, item in enumerate(checked.system, start=1)
-        ]
-        needed = [
-            (f"[[entity]] {recipe.name!r}", system)
-            for recipe in checked.entity
-            for system in recipe.systems()
-        ]
+            except FluidError as error:
+                raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from error.__cause__
+        needed = [asked for recipe in checked.entity for asked in needed_by(recipe)]
+        chosen: list[Asked] = []
+        for number, item in enumerate(checked.system, start=1):
+            place = f"[[system]] {number}"
+            chosen.append((place, _system_of(item, place, self._allow_code)(**without_kind(item))))
         # All at once: what one of them needs of another is taken from the list, whatever its order.
         systems = joined(checked._fluid_systems(), needed, chosen)
         world.add_systems(systems)

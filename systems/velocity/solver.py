@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property, lru_cache, wraps
 from importlib.metadata import entry_points
@@ -56,6 +57,11 @@ class Solver:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Solver") or "Solver").lower()
+        if "__init__" in vars(cls):
+            raise FluidError(
+                f"{cls.__name__} has an __init__ of its own; parameters are annotated class attributes, and "
+                "what a solver keeps is made in prepare"
+            )
         refuse_shipped_name(cls, cls.name, Solver.registry)
         cls.Parameters = parameter_model(cls, Solver)
         if not ships(cls) and "fill" in vars(cls):
@@ -95,10 +101,12 @@ class Solver:
         """How far the field grid must reach beyond the vortons, and how fine it should be."""
         return GridNeeds()
 
+    @abstractmethod
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Take these vortons, one at least: x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, sorted by cells."""
         raise FluidError(f"{type(self).__name__} has no prepare(self, sources, grid) method")
 
+    @abstractmethod
     def fill(self, targets: Targets) -> None:
         """Fill u (m, 3) m/s and, unless None, du (m, 3, 3) 1/s, du[:, i, j] = du_i/dx_j, at x (m, 3) m.
 
