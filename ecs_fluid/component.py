@@ -46,6 +46,9 @@ class Column:
     ) -> None:
         self.unit, self.shape, self.kind, self.default = unit, shape, kind, default
         self.minimum, self.above, self.maximum = minimum, above, maximum
+        limits = {"ge": minimum, "gt": above, "le": maximum}
+        self.limits: dict[str, Any] = {key: limit for key, limit in limits.items() if limit is not None}
+        """The allowed range in the words of `pydantic.Field`"""
         self.component = self.name = ""
         self.per_row = True
 
@@ -61,7 +64,10 @@ class Column:
     def __set__(self, instance: Component, value: object) -> None:
         columns = instance.__dict__
         if not self.per_row:
-            columns[self.name] = self.check(value)
+            array = self.check(value)
+            if self.limits:
+                self.check_values(array)
+            columns[self.name] = array
             return
         old = columns.get(self.name)
         if value is old and old is not None:
@@ -121,8 +127,7 @@ class Column:
 
     def check_values(self, array: Array, place: str = "") -> None:
         """Refuse values that are not finite or out of range, naming the first bad row."""
-        bounded = self.minimum is not None or self.above is not None or self.maximum is not None
-        if array.size == 0 or (not bounded and finite(array)):
+        if array.size == 0 or (not self.limits and finite(array)):
             return
         low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
         # A NaN is the least and the largest of its column.
@@ -142,7 +147,8 @@ class Column:
         part = int(bad.reshape(-1).argmax())
         row = part // (array.size // len(array)) if array.ndim else 0
         where = f"{place}: {self.label}" if place else self.label
-        raise ComponentError(f"{where} row {row} is {array.reshape(-1)[part]}; {rule}")
+        where += f" row {row}" if array.ndim else ""
+        raise ComponentError(f"{where} is {array.reshape(-1)[part]}; {rule}")
 
 
 def column(

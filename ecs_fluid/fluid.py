@@ -27,15 +27,15 @@ class Fluid(Component, per_row=False):
     where one value holds at all heights. Always in double precision, whatever that of the world.
     """
 
-    density: Array = column("kg/m^3", kind="double")
-    viscosity: Array = column("m^2/s", kind="double")
-    temperature: Array = column("K", kind="double")
-    heat_capacity: Array = column("J/(kg K)", kind="double")
-    law: Array = column("1", kind="int")
-    expansion: Array = column("1/K", kind="double")
+    density: Array = column("kg/m^3", kind="double", above=0, maximum=1e6)
+    viscosity: Array = column("m^2/s", kind="double", minimum=0, maximum=1e6)
+    temperature: Array = column("K", kind="double", above=0, maximum=1e6)
+    heat_capacity: Array = column("J/(kg K)", kind="double", above=0, maximum=1e9)
+    law: Array = column("1", kind="int", minimum=0, maximum=len(LAWS) - 1)
+    expansion: Array = column("1/K", kind="double", minimum=0, maximum=1)
     gravity: Array = column("m/s^2", shape=(None, 3), kind="double")
     gravity_times: Array = column("s", shape=(None,), kind="double")
-    gravity_steps: Array = column("1", kind="int")
+    gravity_steps: Array = column("1", kind="int", minimum=0, maximum=1)
     density_profile: Array = column("m, kg/m^3", shape=(None, 2), kind="double")
     temperature_profile: Array = column("m, K", shape=(None, 2), kind="double")
 
@@ -65,19 +65,19 @@ class FluidOptions(Settings):
     (which prints the expansion coefficient without its sign).
     """
 
-    density: float = Field(default=1.2, gt=0, le=1e6)
+    density: float = Field(default=1.2, **Fluid.columns["density"].limits)
     """density, kg/m^3"""
-    viscosity: float = Field(default=0.0, ge=0, le=1e6)
+    viscosity: float = Field(default=0.0, **Fluid.columns["viscosity"].limits)
     """kinematic viscosity, m^2/s"""
-    temperature: float = Field(default=300.0, gt=0, le=1e6)
+    temperature: float = Field(default=300.0, **Fluid.columns["temperature"].limits)
     """temperature, K"""
-    heat_capacity: float = Field(default=1005.0, gt=0, le=1e9)
+    heat_capacity: float = Field(default=1005.0, **Fluid.columns["heat_capacity"].limits)
     """heat capacity c_p, J/(kg K)"""
     gravity: KeyedVector = (0.0, 0.0, -9.81)
     """gravity, m/s^2; may be keyed in time"""
     law: Law = "none"
     """equation of state"""
-    expansion: float = Field(default=2.1e-4, ge=0, le=1)
+    expansion: float = Field(default=2.1e-4, **Fluid.columns["expansion"].limits)
     """expansion coefficient of a liquid, 1/K"""
     density_profile: Profile | None = None
     """density over height, [[m, kg/m^3], ...]"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +12,7 @@ from cyclopts import App, Parameter
 from ecs_fluid.cli import app, err, out, use_threads
 from ecs_fluid.cli.run import Threads
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.plugins import searching
 
 bench = App(name="bench", help="Measure the speed and the errors of solvers on this machine.")
@@ -21,21 +22,26 @@ app.command(bench)
 @bench.command
 def velocity(
     *,
-    sizes: Annotated[tuple[int, ...], Parameter(help="numbers of vortons")] = (1000, 4000, 16000, 64000),
+    sizes: Annotated[tuple[int, ...], Parameter(help="numbers of vortons; default 1000 to 64000")] = (),
     tolerance: Annotated[float, Parameter(help="relative RMS error that fmm, tree and auto keep")] = 1e-3,
     precision: Literal["single", "double"] = "single",
     solver: Annotated[
         tuple[str, ...], Parameter(help="a solver of yours for the table, module:Class in this folder")
     ] = (),
-    calibrate: Annotated[bool, Parameter(help="measure what `auto` chooses by, and keep it")] = True,
+    calibrate: Annotated[
+        bool | None,
+        Parameter(help="measure what `auto` chooses by, and keep it; default without sizes alone"),
+    ] = None,
     threads: Threads = None,
 ) -> None:
-    """Time and error of every velocity solver, and what `auto` chooses by.
+    """Time and error of every velocity solver; without --sizes also what `auto` chooses by.
 
     Velocity and gradient at all vortons of a thick ring; errors at 1,000 of them against the direct sum in
     double precision.
     """
     use_threads(threads)
+    calibrate = not sizes if calibrate is None else calibrate
+    sizes = sizes or (1000, 4000, 16000, 64000)
     if min(sizes) < 100 or max(sizes) > 10_000_000:
         wrong = min(sizes) if min(sizes) < 100 else max(sizes)
         raise FluidError(f"--sizes {wrong}: 100 to 10,000,000 are allowed")
@@ -47,7 +53,9 @@ def velocity(
     with searching(Path.cwd()):
         names = tuple(solver_class(name, allow_code=True).name for name in solver)
     if calibrate:
-        times = solver_bench.calibrate(precision, lambda text: err.print(text, markup=False))
+        # A solver that does not keep a tolerance is what is being found out.
+        with warnings.catch_warnings(action="ignore", category=FluidWarning):
+            times = solver_bench.calibrate(precision, lambda text: err.print(text, markup=False))
         path = _store(precision, times)
         out.print(f"times for `auto` kept in {path}", markup=False)
     out.print(

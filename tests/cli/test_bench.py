@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ecs_fluid.cli import main
 from ecs_fluid.cli.bench import _store
-from ecs_fluid.systems.velocity import solver_times
+from ecs_fluid.errors import FluidWarning
+from ecs_fluid.systems.velocity import solver_bench, solver_times
 
 
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,6 +43,26 @@ def test_wrong_arguments(arguments: list[str], word: str, capsys: pytest.Capture
     said = capsys.readouterr().err.strip()
     assert word in said
     assert len(said.splitlines()) == 1
+
+
+def test_only_what_was_asked_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Sizes alone ask for the table; what `auto` chooses by takes all sizes, and misses are no warnings."""
+    calls: list[Any] = []
+
+    def calibrate(precision: str, say: Any) -> Any:
+        warnings.warn("the tolerance is not kept", FluidWarning, stacklevel=1)
+        calls.append("calibrate")
+        return np.full(solver_times.SHAPE, 0.125)
+
+    monkeypatch.setattr(solver_times, "stored_path", lambda: tmp_path / "solver_times.json")
+    monkeypatch.setattr(solver_bench, "calibrate", calibrate)
+    monkeypatch.setattr(solver_bench, "table", lambda sizes, *rest: calls.append(sizes) or [])
+    for words in (["--sizes", "500"], ["--sizes", "500", "--calibrate"], []):
+        assert main(["bench", "velocity", *words]) == 0
+    assert calls == [(500,), "calibrate", (500,), "calibrate", (1000, 4000, 16000, 64000)]
+    assert capsys.readouterr().err == ""
 
 
 def test_measured_times_replace_those_that_ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

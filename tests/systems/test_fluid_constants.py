@@ -11,6 +11,8 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.fluid import options_of
+from ecs_fluid.io.checkpoint import save_checkpoint
+from ecs_fluid.state import packed
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.worlds import LiquidRecipe
 
@@ -102,6 +104,28 @@ def test_rising_gravity_gives_bodies_liquid_and_sparks_one_velocity(integrator: 
     assert world["ball"][ef.RigidMotion].v[0, 2] == pytest.approx(wanted, rel=1e-11)
     assert world["water"][ef.InertialVelocity].v[:, 2].mean() == pytest.approx(wanted, rel=1e-9)
     assert world["sparks"][ef.InertialVelocity].v[0, 2] == pytest.approx(wanted, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [("density", -1.0, "above 0 kg/m"), ("viscosity", -1e-6, "at least 0"), ("law", 3, "at most 2"),
+     ("expansion", 2.0, "at most 1"), ("temperature", np.nan, "finite")],
+)  # fmt: skip
+def test_constants_written_in_a_tick_or_a_checkpoint_keep_their_range(
+    name: str, value: float, allowed: str, tmp_path: Path
+) -> None:
+    """What `World.set_fluid` refuses no system can write, nor a checkpoint bring along."""
+    world = ef.World()
+    world.set_fluid(density=1000.0)
+    refused = rf"Fluid.{name} is {value:g}.*; .*{allowed}"
+    with pytest.raises(ef.FluidError, match=refused):
+        setattr(world.fluid[ef.Fluid], name, value)
+    assert world.fluid[ef.Fluid].density == 1000.0
+    meta, arrays = packed(world)
+    arrays[f"fluid/Fluid.{name}"] = np.array(value)
+    save_checkpoint(tmp_path / "a.npz", meta, arrays)
+    with pytest.raises(ef.FluidError, match=refused):
+        ef.resume(tmp_path / "a.npz")
 
 
 def test_gravity_told_to_particles_a_second_time_is_told() -> None:
