@@ -66,8 +66,7 @@ def measured(world: ef.World, ticks: int) -> tuple[dict[str, float], float]:
         clock = time.perf_counter()
         world.step()
         whole.append(1e3 * (time.perf_counter() - clock))
-        timings = world.schedule.timings
-        rows.append({type(system).__name__: 1e3 * timings[id(system)].last for system in world.systems})
+        rows.append({name: 1e3 * timing.last for name, timing in world.timings().items()})
     return {name: statistics.median(row[name] for row in rows) for name in rows[0]}, statistics.median(whole)
 
 

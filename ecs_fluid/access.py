@@ -1,12 +1,15 @@
-"""What a system of a debug world sees while it runs: what it declares, and other systems as they answer."""
+"""Debug worlds: systems see and change what they declare, and other systems answer under declarations too."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
@@ -33,6 +36,43 @@ def running(world: World, system: System) -> Iterator[None]:
     finally:
         world._running, world._shown = former
         world._found.clear()
+
+
+@contextmanager
+def undeclared_changes(world: World, system: System) -> Iterator[None]:
+    """Raise ScheduleError when `system` has changed a table that it did not declare."""
+    if system.integrates:
+        yield
+        return
+    before = _checksums(world, system)
+    yield
+    after = _checksums(world, system)
+    for (entity, kind), value in before.items():
+        if after.get((entity, kind), value) != value:
+            raise ScheduleError(
+                f"{type(system).__name__} changed {kind.__name__} of entity {entity!r} without declaring "
+                f"it; add {kind.__name__} to its writes or adds"
+            )
+
+
+def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]], int]:
+    """Of all columns of each table that the system may not change."""
+    return {
+        (entity, kind): zlib.crc32(b"".join(array.tobytes() for _, array in table.items()))
+        for entity, tables in world.tables
+        for kind, table in tables.items()
+        if kind not in system.writes and kind not in system.adds
+    }
+
+
+def poison(world: World) -> None:
+    """Fill derived tables (but rates, which start at zero) with NaN, before systems refill them."""
+    for _, tables in world.tables:
+        for kind, table in tables.items():
+            if kind.derived and kind.rate_of is None:
+                for field, array in table.items():
+                    if field.kind == "float":
+                        array.fill(np.nan)
 
 
 class Shown(Mapping[int, "Tables"]):

@@ -74,18 +74,22 @@ class Commands:
     """Kills and spawns per entity, in the order of the calls."""
 
     def __init__(self) -> None:
+        self.waiting: set[str] = set()
+        """Entities whose rows are to change"""
         self._killed: dict[str, Array] = {}
         self._spawned: list[NewRows] = []
         self._memory = ColumnMemory()
 
     def clear(self) -> None:
         """Forget everything queued."""
+        self.waiting.clear()
         self._killed.clear()
         self._spawned.clear()
 
     def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> None:
         """Queue `rows` new rows."""
         if rows:
+            self.waiting.add(name)
             self._spawned.append(NewRows(name, tables, rows, where_free))
 
     def drop(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
@@ -133,19 +137,17 @@ class Commands:
             mask = np.zeros(count, dtype=bool)
             mask[chosen if chosen.size else slice(0, 0)] = True
             mask = mask[own]
+        self.waiting.add(name)
         former = self._killed.get(name)
         self._killed[name] = mask if former is None else former | mask
 
-    def apply(self, world: World) -> None:
-        """Carry out all kills, then all spawns; tables are compacted once."""
-        killed = world.processes.any_of({*self._killed})
-        if not killed and not self._spawned:
-            return
+    def apply(self, world: World, names: set[str]) -> None:
+        """Carry out all kills, then all spawns, of these entities; tables are compacted once."""
         try:
             born: dict[str, list[tuple[Tables, int]]] = {}
             for batch in self._spawned:
                 born.setdefault(batch.name, []).append((batch.tables, batch.rows))
-            for name in [entity.name for entity in world.entities if entity.name in killed | {*born}]:
+            for name in [entity.name for entity in world.entities if entity.name in names]:
                 self._rebuild(world, name, born.get(name, []))
                 world.processes.settle(world, name)
         finally:

@@ -26,11 +26,6 @@ from ecs_fluid.errors import ComponentError
 Array = NDArray[Any]
 
 
-def finite(array: Array) -> bool:
-    """Whether no number of the array is NaN or infinite; whole numbers never are."""
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
-
-
 class Column:
     """One column of a component: unit, trailing shape, kind of number and allowed range."""
 
@@ -127,7 +122,7 @@ class Column:
 
     def check_values(self, array: Array, place: str = "") -> None:
         """Refuse values that are not finite or out of range, naming the first bad row."""
-        if array.size == 0 or (not self.limits and finite(array)):
+        if array.size == 0 or (not self.limits and np.isfinite(array).all()):
             return
         low, high = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
         # A NaN is the least and the largest of its column.

@@ -6,10 +6,11 @@ cases. `ecs_fluid.ranks` has the form for many processes, with the same methods.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from ecs_fluid.system import System
     from ecs_fluid.world import World
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 Population = tuple["Entity", Array, Array | None]
 """Vortons, with the velocities (m, 3) and their gradients (m, 3, 3) at the rows that this process holds."""
-
-_NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 @dataclass(slots=True)
@@ -90,13 +91,12 @@ class OneProcess:
 
     # ------------------------------------------------------------------ the running system
 
-    def scope(self, world: World, system: System) -> AbstractContextManager[None]:
-        """While active, tables hold the rows that the system asks for by its `distribution`."""
-        return _NOTHING
+    scopes: tuple[Callable[[World, System], AbstractContextManager[None]], ...] = ()
+    """Within which tables hold the rows that a system asks for by its `distribution`"""
 
     def all_rows(self, world: World) -> AbstractContextManager[None]:
         """While active, tables hold the rows of all processes, to read."""
-        return _NOTHING
+        return nullcontext()
 
     def stumbled(self, error: BaseException) -> None:
         """Raise an error that nobody foresaw, where other processes would wait for this one for ever."""
@@ -273,3 +273,24 @@ class OneProcess:
             if vortons.du is not None:
                 np.take(vortons.du, rows, axis=0, out=gradient)
             first += total
+
+
+def collective(method: F) -> F:
+    """A method of World that all ranks carry out when rank 0 calls it; what it returns is rank 0's."""
+
+    @functools.wraps(method)
+    def call(world: World, *arguments: Any, **named: Any) -> Any:
+        return world.processes.call(world, method, arguments, named)
+
+    return call  # type: ignore[return-value]
+
+
+def before_sharing(method: F) -> F:
+    """A method of World that changes what it is made of: not once its rows are shared out."""
+
+    @functools.wraps(method)
+    def call(world: World, *arguments: Any, **named: Any) -> Any:
+        world.processes.check_change(method.__name__)
+        return method(world, *arguments, **named)
+
+    return call  # type: ignore[return-value]

@@ -14,33 +14,10 @@ REPEATED = ("prepare", "rates")
 
 
 @dataclass
-class Timing:
-    """Wall-clock time of one system, s, summed over the stages of a tick.
-
-    The very first call, which may compile kernels, is kept apart from `total` and `calls`.
-    """
-
-    last: float = 0.0
-    total: float = 0.0
-    calls: int = 0
-    first: float | None = None
-
-    def add(self, seconds: float) -> None:
-        """Count one call."""
-        self.last += seconds
-        if self.first is None:
-            self.first = seconds
-        else:
-            self.total += seconds
-            self.calls += 1
-
-
-@dataclass
 class Schedule:
     """Systems of a world in the order in which they run; prints as a table."""
 
     phases: dict[str, list[System]] = field(default_factory=lambda: {name: [] for name in PHASES})
-    timings: dict[int, Timing] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[System]:
@@ -55,9 +32,8 @@ class Schedule:
             reads = [kind.__name__ for kind in system.reads]
             if system.integrates:
                 reads, touched = ["every rate"], ["every state with a rate"]
-            last = self.timings.get(id(system), Timing()).last
             listed = ", ".join(reads) or "-", ", ".join(touched) or "-"
-            rows.append((phase, type(system).__name__, *listed, f"{1e3 * last:.3f}"))
+            rows.append((phase, type(system).__name__, *listed, f"{1e3 * system._timing.last:.3f}"))
         return _table(rows)
 
     def summary(self) -> str:

@@ -26,6 +26,7 @@ import re
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -170,6 +171,19 @@ class Settings(BaseModel):
         return schema
 
 
+@dataclass
+class Timing:
+    """Wall-clock time of one system, s, summed over the stages of a tick.
+
+    The very first call, which may compile kernels, is kept apart from `total` and `calls`.
+    """
+
+    last: float = 0.0
+    total: float = 0.0
+    calls: int = 0
+    first: float | None = None
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
 class System(esper.Processor):
     """Base of all systems.
@@ -237,7 +251,7 @@ class System(esper.Processor):
 
     def __init__(self, **parameters: Any) -> None:
         self._take(parameters)
-        self._implied = False
+        self._implied, self._timing = False, Timing()
         self._world: weakref.ref[World] | None = None
         self.watching = False
         self.__post_init__()

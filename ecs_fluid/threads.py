@@ -41,8 +41,9 @@ class Threads:
 
     def __init__(self) -> None:
         self._most = self._now = 1
+        self.mixed = False
+        """Whether systems differ in their number of threads, so that `before` is to be called for each"""
         self._compiled = False
-        self._tick: dict[int, float] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -52,25 +53,31 @@ class Threads:
 
     @contextmanager
     def chosen(self) -> Iterator[None]:
-        """While active, `before` may lower the number of threads; the caller's comes back after."""
+        """While active, systems run on the threads of the plan; the caller's number comes back after."""
         numba = sys.modules.get("numba")
         if numba:
             import ecs_fluid.kernels  # noqa: F401  (it chooses the library of the threads, before they start)
         self._most = self._now = numba.get_num_threads() if numba else 1
+        self.mixed = self._most > 1 and self._plan == MIXED
         try:
+            if self._plan == ONE:
+                self._set(1)
             yield
         finally:
             if numba and self._most > 1:
                 numba.set_num_threads(self._most)
 
     def before(self, system: System) -> None:
-        """Set the number of threads for the run that comes."""
-        if self._most > 1:
-            alone = self._plan == ONE or (self._plan == MIXED and id(system) in self._alone)
-            count = 1 if alone else self._most
-            if count != self._now:
-                _set(count)
-                self._now = count
+        """Set the number of threads for a run of this system, where the plan is `mixed`."""
+        self._set(1 if id(system) in self._alone else self._most)
+
+    def _set(self, count: int) -> None:
+        # numba's own function takes a lock of the process each time, some 10 us; what it calls then, of
+        # threads that run already, takes none.
+        if count != self._now:
+            parallel = sys.modules["numba.np.ufunc.parallel"]
+            getattr(parallel, "_set_num_threads", sys.modules["numba"].set_num_threads)(count)
+            self._now = count
 
     # ------------------------------------------------------------------ what the times say
 
@@ -78,20 +85,21 @@ class Threads:
         """Take the times of a whole tick, s by the id of each system, and choose the plan of the next."""
         if self._most == 1:
             return
-        self._tick = seconds
         if not self._compiled:  # the first tick may compile
             self._compiled = True
         elif self._trying:
-            self._try()
+            self._try(seconds)
         else:
-            self._watch(sum(self._tick.values()))
+            self._watch(sum(seconds.values()))
 
-    def _try(self) -> None:
+    def _try(self, seconds: dict[int, float]) -> None:
         """Count a tick of the plan that is tried, and go on to the next plan, or choose."""
         ticks = self._ticks[self._plan]
-        ticks.append(self._tick)
+        ticks.append(seconds)
+        if self._plan == ALL and len(ticks) < TRIALS:
+            return
         on_all = self._length(ALL)
-        if len(ticks) < TRIALS and (self._plan == ALL or self._length(self._plan) < WORSE * on_all):
+        if len(ticks) < TRIALS and self._length(self._plan) < WORSE * on_all:
             return
         if self._plan == ALL and on_all < LONGEST:
             self._plan = ONE
@@ -128,12 +136,3 @@ class Threads:
         Means decide, not the least: what makes threads slow are ticks in which one of them has no core.
         """
         return sum(self._seconds(plan).values())
-
-
-def _set(count: int) -> None:
-    """Set the number of threads, of which `chosen` has seen to it that they run.
-
-    numba's own function takes a lock of the process each time, some 10 us; what it calls then takes none.
-    """
-    parallel = sys.modules["numba.np.ufunc.parallel"]
-    getattr(parallel, "_set_num_threads", sys.modules["numba"].set_num_threads)(count)

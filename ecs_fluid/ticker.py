@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Literal
 
-from ecs_fluid.access import running
+from ecs_fluid.access import poison, running, undeclared_changes
 from ecs_fluid.commands import Commands
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.guard import Guard
-from ecs_fluid.integrator import Integrator
-from ecs_fluid.schedule import Schedule, Timing
+from ecs_fluid.integrator import METHODS, SINGLE, Stage
+from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
 from ecs_fluid.threads import Threads
 
@@ -21,49 +22,44 @@ if TYPE_CHECKING:
 
 
 class Ticker:
-    """Runs the ticks of one world; holds what is needed only while a tick runs, and the times of systems.
+    """Runs the ticks of one world, and holds what is needed only while a tick runs.
 
     Args:
         integrator: name of the Runge-Kutta method.
-        debug: whether derived tables are poisoned and undeclared writes caught.
+        debug: whether derived tables are poisoned and undeclared access caught.
     """
 
     def __init__(self, integrator: str, debug: bool) -> None:
         self.debug = debug
         self.commands = Commands()
-        self.timings: dict[int, Timing] = {}
-        self.stage, self.offset = 0, 0.0
-        self.advancing = self.observing = self.staged = False
-        self.last_stage = True
-        self._integrator = Integrator(integrator)
-        self._guard = Guard()
-        self._threads = Threads()
+        self.stage = SINGLE
+        """The present stage of the integrator"""
+        self.staged = False
+        """Whether all stages of the tick are done"""
+        self.busy: Literal["", "tick", "observers"] = ""
+        """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished one"""
         self.warned = False
         """Whether it was said what looks wrong"""
-
-    @property
-    def busy(self) -> bool:
-        """Whether a tick is running."""
-        return self.advancing or self.observing
+        self._method = METHODS[integrator]
+        self._guard = Guard()
+        self._replaying = False
+        self._threads = Threads()
 
     def between_ticks(self, what: str) -> None:
         """Raise FluidError when called from within a tick."""
         if self.busy:
             raise FluidError(f"{what} was called during a tick of the same world; call it between two ticks")
 
-    def stages(self, systems: list[System]) -> int:
-        """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
-        return self._integrator.method.stages if any(s.integrates for s in systems) else 1
+    def stages(self, systems: list[System]) -> Sequence[Stage]:
+        """In which the rates are evaluated in a tick: those of the integrator, a single one without."""
+        return self._method if any(s.integrates for s in systems) else (SINGLE,)
 
     @property
-    def instants(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def instants(self) -> tuple[list[float], list[float]]:
         """Weights, and times in ticks since the last one: those of all stages once these are done."""
-        method = self._integrator.method
-        return (method.weights, method.c) if self.staged else ((1.0,), (self.offset,))
-
-    def stage_weight(self, systems: list[System]) -> float:
-        """Weight of the present stage's rates in the tick."""
-        return self._integrator.method.weights[self.stage] if self.stages(systems) > 1 else 1.0
+        if self.staged:
+            return [stage.weight for stage in self._method], [stage.c for stage in self._method]
+        return [1.0], [self.stage.c]
 
     def warn(self, world: World, level: int) -> None:
         """Say once what looks wrong, of the line `level` calls up from here."""
@@ -72,66 +68,64 @@ class Ticker:
                 warnings.warn(text, FluidWarning, stacklevel=level)
         self.warned = True
 
-    def integrate(self, world: World) -> None:
-        """Advance every state that has a rate by the present stage."""
-        self._integrator.advance(world.tables, self.stage, world.dt)
-
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
-        with self._threads.chosen():
-            self._tick(world)
-        self._threads.learn({system: timing.last for system, timing in self.timings.items()})
-
-    def _tick(self, world: World) -> None:
         schedule = world.schedule
-        self.warn(world, 7)
-        for timing in self.timings.values():
-            timing.last = 0.0
-        self._guard.keep(world)
-        try:
-            self._advance(world, schedule)
-            bad = self._guard.first_bad(world)
-        except BaseException as error:
-            self._explain(world, schedule, error)
-            raise
-        if bad is not None:
-            self._guard.restore(world)
-            self._guard.check_start(world)
-            self._replay(world, schedule, bad)
-        self._observe(world, schedule.phases["observe"])
+        self.warn(world, 6)
+        for system in world._systems:
+            system._timing.last = 0.0
+        with self._threads.chosen():
+            self._guard.keep(world)
+            try:
+                self._advance(world, schedule)
+                bad = self._guard.first_bad(world)
+            except BaseException as error:
+                self._explain(world, schedule, error)
+                raise
+            if bad is not None:
+                self._guard.restore(world)
+                self._guard.check_start(world)
+                self._replay(world, schedule, bad)
+            self._observe(world, schedule.phases["observe"])
+        self._threads.learn({id(system): system._timing.last for system in world._systems})
 
     def evaluate(self, world: World) -> None:
         """Run the phases prepare and rates alone."""
         schedule = world.schedule
-        self.advancing = True
+        with self._busy("tick"), self._threads.chosen():
+            self._rates(world, schedule)
+
+    def apply(self, world: World) -> None:
+        """Carry out the changes of rows that wait, on this or another process."""
+        if names := world.processes.any_of(self.commands.waiting):
+            self.commands.apply(world, names)
+
+    @contextmanager
+    def _busy(self, what: Literal["tick", "observers"]) -> Iterator[None]:
+        """While active, changes of rows wait; those that nobody carried out are forgotten."""
+        self.busy = what
         try:
-            with self._threads.chosen():
-                self._rates(world, schedule)
+            yield
         finally:
-            self.advancing = False
-            self.commands.clear()
+            self.busy, self.stage, self.staged = "", SINGLE, False
+            if self.commands.waiting:
+                self.commands.clear()
 
     def _advance(self, world: World, schedule: Schedule) -> None:
-        self.advancing = True
-        try:
+        with self._busy("tick"):
             if self.debug:
-                self._guard.poison(world)
+                poison(world)
             self._run(world, schedule.phases["spawn"])
-            integrators = [s for s in schedule.phases["move"] if s.integrates]
-            for stage in range(self.stages(integrators)):
-                self.offset = self._integrator.method.c[stage] if integrators else 0.0
+            move = schedule.phases["move"]
+            for stage in self.stages(move):
                 self.stage = stage
-                self.last_stage = stage == self.stages(integrators) - 1
                 self._rates(world, schedule)
-                self._run(world, integrators)
-            self.offset, self.staged = 0.0, True
-            self._run(world, [s for s in schedule.phases["move"] if not s.integrates])
+                self._run(world, [s for s in move if s.integrates])
+            self.stage, self.staged = SINGLE, True
+            self._run(world, [s for s in move if not s.integrates])
             self._run(world, schedule.phases["constrain"])
-            self.commands.apply(world)
+            self.apply(world)
             world.tick += 1
-        finally:
-            self.advancing, self.staged, self.offset, self.last_stage = False, False, 0.0, True
-            self.commands.clear()
 
     def _rates(self, world: World, schedule: Schedule) -> None:
         for _, tables in world.tables:
@@ -144,37 +138,37 @@ class Ticker:
 
     def _observe(self, world: World, observers: list[System]) -> None:
         """Run the observers on the finished tick; what they spawn and kill is applied after the last."""
-        self.observing = True
-        try:
+        with self._busy("observers"):
             for system in observers:
                 self._run(world, [system])
-                self._guard.check_written(world, system)
-            self.commands.apply(world)
-        finally:
-            self.observing = False
-            self.commands.clear()
+                self._guard.check_observer(world, system)
+            self.apply(world)
 
     def _run(self, world: World, systems: list[System]) -> None:
-        dt, processes = world.dt, world.processes
+        """Run systems, timed, each within what it may see, and watched by those that watch."""
+        scopes: Sequence[Callable[..., AbstractContextManager[None]]] = world.processes.scopes
+        if self.debug:
+            scopes = [undeclared_changes, *scopes, running]
+        watchers = [system for system in world._systems if system.watching]
+        dt = world.options.dt
         for system in systems:
-            timing = self.timings.get(id(system))
-            if timing is None:
-                timing = self.timings[id(system)] = Timing()
-            watchers = [other for other in world._systems if other.watching]
             for watcher in watchers:
                 with self._as(world, watcher):
                     watcher.before_system(system)
-            self._threads.before(system)
+            if self._threads.mixed:
+                self._threads.before(system)
             started = time.perf_counter()
-            if self.debug:
-                watched = self._guard.watch(world, system)
-                with watched, processes.scope(world, system), running(world, system):
-                    system.process(dt)
+            with ExitStack() as entered:
+                for scope in scopes:
+                    entered.enter_context(scope(world, system))
+                system.process(dt)
+            seconds, timing = time.perf_counter() - started, system._timing
+            timing.last += seconds
+            if timing.first is None:
+                timing.first = seconds
             else:
-                with processes.scope(world, system):
-                    system.process(dt)
-            timing.add(time.perf_counter() - started)
-            if self._guard.replaying:
+                timing.total, timing.calls = timing.total + seconds, timing.calls + 1
+            if self._replaying:
                 self._guard.check(world, system)
             for watcher in watchers:
                 with self._as(world, watcher):
@@ -196,9 +190,10 @@ class Ticker:
 
     def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
         """Run the failed tick again with a check after every system, to name the one that broke it."""
-        with self._guard.replay():
-            try:
-                self._advance(world, schedule)
-            finally:
-                self._guard.restore(world)
+        self._replaying = True
+        try:
+            self._advance(world, schedule)
+        finally:
+            self._replaying = False
+            self._guard.restore(world)
         raise self._guard.error(world, bad, "the end of the tick")

@@ -13,6 +13,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import esper
@@ -20,16 +21,15 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from ecs_fluid.access import as_asked
-from ecs_fluid.collective import before_sharing, collective
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
 from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of
-from ecs_fluid.integrator import Tables
+from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.one_process import OneProcess
-from ecs_fluid.schedule import Schedule, Timing, build
-from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System
+from ecs_fluid.one_process import OneProcess, before_sharing, collective
+from ecs_fluid.schedule import Schedule, build
+from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
 from ecs_fluid.validation_errors import nearest, validated
@@ -273,7 +273,7 @@ class World:
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self.active():
-            if self._ticker.advancing:
+            if self._ticker.busy == "tick":
                 raise FluidError(f"entity {name!r}: nothing can be attached during a tick; do it between two")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
@@ -323,7 +323,7 @@ class World:
             raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
         self._ticker.commands.spawn(name, full, rows, where_free)
         if not self._ticker.busy:
-            self._ticker.commands.apply(self)
+            self._ticker.apply(self)
 
     def drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
         """Forget rows of this tick, spawned `where_free`, for which `misplaced` gives a mask that is set.
@@ -338,7 +338,7 @@ class World:
         with self.active():
             self._ticker.commands.kill(name, rows, len(self[name]), self.processes.seen(name))
             if not self._ticker.busy:
-                self._ticker.commands.apply(self)
+                self._ticker.apply(self)
 
     def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
         """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
@@ -429,7 +429,6 @@ class World:
         """Systems in running order; printing it shows phases, access and times."""
         if self._schedule is None:
             self._schedule = build(self._systems)
-            self._schedule.timings = self._ticker.timings
             self._attach_derived()
         return self._schedule
 
@@ -452,7 +451,7 @@ class World:
     @property
     def time(self) -> float:
         """Simulated time, s: tick times dt, plus the offset of the integrator's stage during a tick."""
-        return (self.tick + self._ticker.offset) * self.dt
+        return (self.tick + self._ticker.stage.c) * self.dt
 
     @collective
     def step(self, ticks: int = 1) -> None:
@@ -476,24 +475,15 @@ class World:
             self._ticker.between_ticks("evaluate")
             self._ticker.evaluate(self)
 
-    def integrate_stage(self) -> None:
-        """Advance every state that has a rate by the present stage; called by the integrating system."""
-        self._ticker.integrate(self)
-
     @property
     def stages(self) -> int:
         """How often the rates are evaluated per tick: the stages of the integrator, 1 without one."""
-        return self._ticker.stages(self._systems)
+        return len(self._ticker.stages(self._systems))
 
     @property
-    def last_stage(self) -> bool:
-        """Whether these rates are the last of the tick, or between ticks: what is seen is theirs."""
-        return self._ticker.last_stage
-
-    @property
-    def stage_weight(self) -> float:
-        """Weight of the present stage's rates in the tick."""
-        return self._ticker.stage_weight(self._systems)
+    def stage(self) -> Stage:
+        """The present stage of the integrator; while none runs, a single one that is the last."""
+        return self._ticker.stage
 
     # ------------------------------------------------------------------ looking
 
@@ -547,7 +537,9 @@ class World:
         for system in self.systems:
             if hasattr(system, method):
                 self.schedule  # noqa: B018  (derived tables must exist)
-                with self.processes.scope(self, system):
+                with ExitStack() as entered:
+                    for scope in self.processes.scopes:
+                        entered.enter_context(scope(self, system))
                     return getattr(system, method)(*arguments)
         raise FluidError(f"the world has no {example}; add one with world.add_system")
 
@@ -595,7 +587,7 @@ class World:
             while name in result:
                 number += 1
                 name = f"{type(system).__name__} {number}"
-            result[name] = self._ticker.timings.get(id(system), Timing())
+            result[name] = system._timing
         return result
 
     def __reduce__(self) -> Any:

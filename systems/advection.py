@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ecs_fluid.component import Array, Component
+from ecs_fluid.integrator import SINGLE
 from ecs_fluid.system import System
 
 
@@ -17,6 +21,28 @@ class AdvectionSystem(System):
     before = ("*",)
     integrates = True
 
+    def __post_init__(self) -> None:
+        self._registers: dict[tuple[str, type[Component], str], Array] = {}
+
     def process(self, dt: float) -> None:
-        """Advance all rated states by the present stage of the integrator."""
-        self.world.integrate_stage()
+        """Advance every state y that has a rate f by the present stage: q = a q + dt f, y = y + b q."""
+        from ecs_fluid.kernels.compiled import integrate
+
+        world = self.world
+        stage, number = world.stage, world.dtype
+        for entity, tables in world.tables:
+            for kind in sorted((k for k in tables if k.rate_of in tables), key=lambda k: k.__name__):
+                assert kind.rate_of is not None
+                rates, states = vars(tables[kind]), vars(tables[kind.rate_of])
+                for name, of in zip(kind.columns, kind.rate_of.columns, strict=True):
+                    y, f = states[of].reshape(-1), rates[name].reshape(-1)
+                    if stage is SINGLE:
+                        (integrate.euler_square if kind.squared else integrate.euler)(y, f, number(dt))
+                        continue
+                    q = self._registers.get((entity, kind, name))
+                    if q is None or q.size != y.size:
+                        q = self._registers[entity, kind, name] = np.zeros_like(y)
+                    elif stage.a == 0.0:
+                        q.fill(0.0)
+                    advance = integrate.advance_square if kind.squared else integrate.advance
+                    advance(y, q, f, number(stage.a), number(stage.b), number(dt))

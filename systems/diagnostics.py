@@ -228,7 +228,7 @@ class DiagnosticsSystem(System):
         """
         rates = system.phase == "rates"
         after = self._totals(rates)
-        factor = self.world.dt * self.world.stage_weight if rates else 1.0
+        factor = self.world.dt * self.world.stage.weight if rates else 1.0
         budget = self.budgets.setdefault(type(system).__name__, {name: np.zeros(3) for name in INVARIANTS})
         for name in INVARIANTS:
             budget[name] += factor * (after[name] - self._before[name])

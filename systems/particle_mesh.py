@@ -120,7 +120,7 @@ class TransferSystem(System):
 
         A system that reads them in prepare or rates may say by `needs_fields = False` that it does not now.
         """
-        return self.world.last_stage or any(
+        return self.world.stage.last or any(
             system.phase in ("prepare", "rates")
             and not FIELDS.isdisjoint((*system.reads, *system.may_read))
             and getattr(system, "needs_fields", True)

@@ -52,7 +52,7 @@ class AlignmentSystem(System):
 
         number = self.world.dtype
         fraction = -math.expm1(-self.rate * self.every * dt)
-        lag = (1.0 - METHODS[self.world.options.integrator].c[-1]) * dt
+        lag = (1.0 - METHODS[self.world.options.integrator][-1].c) * dt
         before = self._totals()
         for strength, gradient in self.query(Strength, VelocityGradient):
             align(strength.alpha, gradient.du, number(fraction), number(lag), self.corrected)

@@ -89,6 +89,7 @@ class Ranks(SharedWork):
 
     def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
         super().__init__(comm, bounds)
+        self.scopes = (self._scope,)
         self.at_work = False
         """Whether all ranks are within one call."""
         self.over = False
@@ -176,7 +177,7 @@ class Ranks(SharedWork):
     # ------------------------------------------------------------------ systems
 
     @contextmanager
-    def scope(self, world: World, system: System) -> Iterator[None]:
+    def _scope(self, world: World, system: System) -> Iterator[None]:
         """What `system` asked for by its `distribution`, while it runs."""
         if system.integrates or system.distribution == "rows":
             yield from self._rows()
@@ -234,9 +235,7 @@ class Ranks(SharedWork):
 
     def any_of(self, names: set[str]) -> set[str]:
         """What any rank names."""
-        return {
-            name for found in self.comm.gather_values(names or None) if found is not None for name in found
-        }
+        return {name for found in self.comm.gather_values(names or None) for name in found or ()}
 
     def first(self, place: Any) -> Any:
         """The least of the places that ranks found, or None."""

@@ -107,10 +107,10 @@ def test_one_step_is_the_taylor_polynomial(integrator: str) -> None:
 def test_weights_sum_to_one_and_match_the_moments_of_time(integrator: str) -> None:
     """Quadrature conditions sum b c^(k - 1) = 1/k for k up to the order."""
     method = METHODS[integrator]
-    weights, times = np.array(method.weights), np.array(method.c)
+    weights, times = np.array([s.weight for s in method]), np.array([s.c for s in method])
     for k in range(1, ORDERS[integrator] + 1):
         # rk4's published fractions are good to 24 digits, so only round-off remains.
-        assert weights @ times ** (k - 1) == pytest.approx(1 / k, abs=4e-16 * method.stages)
+        assert weights @ times ** (k - 1) == pytest.approx(1 / k, abs=4e-16 * len(method))
 
 
 @pytest.mark.parametrize("integrator", ORDERS)
@@ -118,10 +118,10 @@ def test_stage_times_match_their_stage_values(integrator: str) -> None:
     """c_s is the sum of what a constant rate of 1 has moved when stage s begins."""
     method = METHODS[integrator]
     moved, q = 0.0, 0.0
-    for a, b, c in zip(method.a, method.b, method.c, strict=True):
-        assert moved == pytest.approx(c, abs=1e-15)
-        q = a * q + 1.0
-        moved += b * q
+    for stage in method:
+        assert moved == pytest.approx(stage.c, abs=1e-15)
+        q = stage.a * q + 1.0
+        moved += stage.b * q
     assert moved == pytest.approx(1.0, abs=1e-15)
 
 
@@ -161,7 +161,7 @@ def test_stages_are_counted_and_weighted(integrator: str) -> None:
         phase = "rates"
 
         def process(self, dt: float) -> None:
-            seen.append((self.world.time, self.world.stage_weight))
+            seen.append((self.world.time, self.world.stage.weight))
 
     world = ef.World(dt=2.0, integrator=integrator)
     world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
@@ -172,7 +172,7 @@ def test_stages_are_counted_and_weighted(integrator: str) -> None:
     world.add_system(ef.AdvectionSystem())
     world.step()
     method = METHODS[integrator]
-    assert [time for time, _ in seen] == [2.0 * (1 + c) for c in method.c]
+    assert [time for time, _ in seen] == [2.0 * (1 + stage.c) for stage in method]
     assert sum(weight for _, weight in seen) == pytest.approx(1.0, abs=1e-15)
 
 

@@ -37,7 +37,8 @@ def plans(
         given = []
         with threads.chosen():
             for system in all_of_them:
-                threads.before(system)
+                if threads.mixed:
+                    threads.before(system)
                 given.append(numba.get_num_threads())
         assert numba.get_num_threads() == 2
         threads.learn(dict(zip(map(id, all_of_them), seconds(tick, given), strict=True)))

@@ -41,7 +41,7 @@ class Pull(ef.System):
             assert len(entity) == len(position.x) == len(entity[ef.Position].x)
             middle = position.x.mean(axis=0, dtype=np.float64)
             velocity.u += (middle - position.x).astype(self.world.dtype)
-            if self.world.last_stage:
+            if self.world.stage.last:
                 entity.spawn(ef.Position(middle[None, :] * [1.0, 1.0, 0.5]))
 
 

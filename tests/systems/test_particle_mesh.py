@@ -294,7 +294,7 @@ def test_fields_are_filled_in_the_stages_that_read_them(gradient: str, fills: in
     )
     transfer = world.require(ef.TransferSystem)
     calls, mix = [], transfer._fill
-    object.__setattr__(transfer, "_fill", lambda *given: (calls.append(world.last_stage), mix(*given)))
+    object.__setattr__(transfer, "_fill", lambda *given: (calls.append(world.stage.last), mix(*given)))
     world.step()
     assert calls == [False, True][-fills:]
     grid, field = world.fluid[ef.TransferGrid], world.fluid[ef.DensityField]
