@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, get_args
 
 import cyclopts
+from cyclopts.validators import Number
 from rich.console import Console
 
 from ecs_fluid import __version__
@@ -58,22 +59,30 @@ Frames = Annotated[
 ]
 """Option of the commands that work on some frames of a run."""
 
-out = _Console(highlight=False, soft_wrap=True, emoji=False)
-err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+Ticks = Annotated[int | None, cyclopts.Parameter(validator=Number(gte=1))]
+Threads = Annotated[
+    int | None,
+    cyclopts.Parameter(help="threads for the kernels; default all cores", validator=Number(gte=1, lte=1024)),
+]
+
+out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
+err = _Console(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
 
 
 def use_threads(threads: int | None) -> None:
     """Set the number of kernel threads; must be called before the first kernel is loaded."""
-    if threads is None:
-        return
-    if not 1 <= threads <= 1024:
-        raise FluidError(f"--threads {threads}: a number from 1 to 1024 is needed")
-    os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    if threads is not None:
+        os.environ["NUMBA_NUM_THREADS"] = str(threads)
+
+
+def warn(message: object) -> None:
+    """Say a warning."""
+    err.print(f"warning: {message}", style="yellow")
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     if issubclass(category, FluidWarning):
-        err.print(f"warning: {message}", style="yellow", markup=False)
+        warn(message)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,11 +102,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         result = app(sys.argv[1:] if arguments is None else arguments, result_action="return_value")
     except FluidError as error:
-        err.print(f"error: {error}", style="bold red", markup=False)
+        err.print(f"error: {error}", style="bold red")
         return 2
     except cyclopts.CycloptsError as error:
         text = " ".join(str(error).split())
-        err.print(f"error: {text} (see ecs-fluid --help)", style="bold red", markup=False)
+        err.print(f"error: {text} (see ecs-fluid --help)", style="bold red")
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
-from ecs_fluid.cli import app, err, out, use_threads
-from ecs_fluid.cli.run import Threads
+from ecs_fluid.cli import Threads, app, err, out, use_threads
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.errors import FluidWarning
 from ecs_fluid.plugins import searching
 
 bench = App(name="bench", help="Measure the speed and the errors of solvers on this machine.")
@@ -22,8 +22,14 @@ app.command(bench)
 @bench.command
 def velocity(
     *,
-    sizes: Annotated[tuple[int, ...], Parameter(help="numbers of vortons; default 1000 to 64000")] = (),
-    tolerance: Annotated[float, Parameter(help="relative RMS error that fmm, tree and auto keep")] = 1e-3,
+    sizes: Annotated[
+        tuple[int, ...],
+        Parameter(help="numbers of vortons; default 1000 to 64000", validator=Number(gte=100, lte=10**7)),
+    ] = (),
+    tolerance: Annotated[
+        float,
+        Parameter(help="relative RMS error that fmm, tree and auto keep", validator=Number(gte=1e-9, lte=1)),
+    ] = 1e-3,
     precision: Literal["single", "double"] = "single",
     solver: Annotated[
         tuple[str, ...], Parameter(help="a solver of yours for the table, module:Class in this folder")
@@ -42,11 +48,6 @@ def velocity(
     use_threads(threads)
     calibrate = not sizes if calibrate is None else calibrate
     sizes = sizes or (1000, 4000, 16000, 64000)
-    if min(sizes) < 100 or max(sizes) > 10_000_000:
-        wrong = min(sizes) if min(sizes) < 100 else max(sizes)
-        raise FluidError(f"--sizes {wrong}: 100 to 10,000,000 are allowed")
-    if not 1e-9 <= tolerance <= 1.0:
-        raise FluidError(f"--tolerance {tolerance:g}: 1e-9 to 1 is allowed")
     from ecs_fluid.systems.velocity import solver_bench, solver_times
     from ecs_fluid.systems.velocity.solver import solver_class
 
@@ -55,25 +56,22 @@ def velocity(
     if calibrate:
         # A solver that does not keep a tolerance is what is being found out.
         with warnings.catch_warnings(action="ignore", category=FluidWarning):
-            times = solver_bench.calibrate(precision, lambda text: err.print(text, markup=False))
+            times = solver_bench.calibrate(precision, lambda text: err.print(text))
         path = _store(precision, times)
-        out.print(f"times for `auto` kept in {path}", markup=False)
+        out.print(f"times for `auto` kept in {path}")
     out.print(
         f"velocity and gradient of a thick ring, {precision} precision, {solver_bench.threads()} threads; "
-        "errors relative to the RMS",
-        markup=False,
+        "errors relative to the RMS"
     )
     out.print(
         f"{'vortons':>9s} {'solver':8s} {'setting':16s} {'ms':>9s} "
-        f"{'u RMS':>8s} {'u worst':>8s} {'du RMS':>8s}",
-        markup=False,
+        f"{'u RMS':>8s} {'u worst':>8s} {'du RMS':>8s}"
     )
     for row in solver_bench.table(sizes, tolerance, precision, names):
         spent = f"{1e3 * row.seconds:9.2f}" if row.seconds < solver_times.NEVER else f"{'missed':>9s}"
         out.print(
             f"{row.vortons:9d} {row.solver:8s} {row.setting:16s} {spent} "
-            f"{row.error:8.1e} {row.worst:8.1e} {row.gradient_error:8.1e}",
-            markup=False,
+            f"{row.error:8.1e} {row.worst:8.1e} {row.gradient_error:8.1e}"
         )
 
 

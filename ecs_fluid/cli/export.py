@@ -41,4 +41,4 @@ def export(
             replace=replace,
             progress=lambda done: status.update(f"exporting, {done} frames done"),
         )
-    out.print(f"exported: {folder}", markup=False)
+    out.print(f"exported: {folder}")

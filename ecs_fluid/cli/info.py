@@ -56,12 +56,12 @@ def info(
         "state hash": about.get("state_hash"),
     }
     for key, value in lines.items():
-        out.print(f"{key:<15} {value}", markup=False)
+        out.print(f"{key:<15} {value}")
     _systems(about.get("systems", {}))
     _records(run.records())
     if plot is not None:
         _plot(run, plot, diagnostics)
-        out.print(f"wrote {plot}", markup=False)
+        out.print(f"wrote {plot}")
 
 
 def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:

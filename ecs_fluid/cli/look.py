@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.types import NonNegativeInt
 
 from ecs_fluid.cli import Frames, app, err, out
 from ecs_fluid.cli.stored import (
@@ -37,7 +38,7 @@ def show(
     color_by: str | None = None,
     frame: int = -1,
     frames: Frames = None,
-    ticks: int = 0,
+    ticks: NonNegativeInt = 0,
     camera: str = "auto",
     orbit: Annotated[float, Parameter(allow_leading_hyphen=True)] = 0.0,
     look: str | None = None,
@@ -105,8 +106,6 @@ def show(
         raise StorageError(f"{source} is a folder but no run: it has no run.json")
     if movie is not None:
         raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
-    if ticks < 0:
-        raise FluidError(f"--ticks {ticks}: 0 or more are needed")
     if frame != -1:
         raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
     from ecs_fluid.worlds.world_recipe import read
@@ -207,7 +206,7 @@ def _movie(folder: Path, target: Path, film: Film, options: dict[str, Any], surf
             flow = VelocityOf(folder) if options["what"] in ("slice", "streamlines") else None
             options["hulls"] = hulls_of_run(folder)
             write(target, recording(stored, rows), velocity_of=flow, **more, **options)
-    out.print(f"movie: {target}", markup=False)
+    out.print(f"movie: {target}")
 
 
 def _still(
@@ -240,7 +239,7 @@ def _surface(
         plain_distances(
             save, phi, field.origin, field.spacing, options["normal"], level, time, options["size"]
         )
-        out.print(f"picture: {save}", markup=False)
+        out.print(f"picture: {save}")
         return
     from ecs_fluid.viz.surfaces import Distances, render_surface
 
@@ -267,7 +266,7 @@ def _picture(picture: tuple[float, Any, Any], options: dict[str, Any], save: Pat
         from ecs_fluid.viz.matplotlib_picture import plain_picture
 
         plain_picture(save, frame, velocity=velocity, time=time, **options)
-        out.print(f"picture: {save}", markup=False)
+        out.print(f"picture: {save}")
         return
     from ecs_fluid.viz.scene import render
 
@@ -284,7 +283,7 @@ def _shown(plotter: Any, save: Path | None) -> None:
             plotter.show()
         else:
             save_png(plotter, save)
-            out.print(f"picture: {save}", markup=False)
+            out.print(f"picture: {save}")
     finally:
         plotter.close()
 
@@ -299,7 +298,7 @@ def _without_gl(what: str) -> bool:
     except FluidError as reason:
         if what not in DRAWN:
             raise FluidError(f"{reason}; without them, only {', '.join(DRAWN)} can be drawn") from None
-        err.print(f"drawn plainly, by matplotlib: {reason}", style="yellow", markup=False)
+        err.print(f"drawn plainly, by matplotlib: {reason}", style="yellow")
         return True
     return False
 

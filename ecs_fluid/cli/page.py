@@ -48,4 +48,4 @@ def page(
             replace=replace,
             progress=lambda done: status.update(f"writing a page, {done} frames done"),
         )
-    out.print(f"page: {folder / 'index.html'}", markup=False)
+    out.print(f"page: {folder / 'index.html'}")

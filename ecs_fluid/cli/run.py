@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli import Threads, Ticks, app, err, out, use_threads, warn
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
-from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
     from ecs_fluid.runs.runner import Run
     from ecs_fluid.world import World
 
-Threads = Annotated[int | None, Parameter(help="threads for the kernels; default all cores")]
 Mpi = Annotated[
     bool, Parameter(help="one world on all processes that mpiexec started: mpiexec -n 4 ecs-fluid ... --mpi")
 ]
@@ -32,7 +30,7 @@ def run(
     world: str,
     /,
     *,
-    frames: int | None = None,
+    frames: Ticks = None,
     out_: Path | None = None,
     set_: Settings = (),
     threads: Threads = None,
@@ -55,13 +53,42 @@ def run(
         save: render the last frame to this .png
         estimate: predict time and disk from a few ticks, and run nothing
     """
+    import tomli_w
+
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.runs.runner import Run, about, free_folder
+    from ecs_fluid.worlds.world_recipe import read
+
     with _processes(mpi, threads, Path(world).resolve().parent if allow_code else None) as share:
         if share is None:
             return 0
-        return _run(
-            world, frames=frames, out_=out_, set_=set_, replace=replace, movie=movie, save=save,
-            estimate=estimate, allow_code=allow_code, share=share,
-        )  # fmt: skip
+        if movie or save:
+            from ecs_fluid.cli.look import check_pictures
+
+            check_pictures(movie, save)
+        recipe = read(world, set_, allow_code)
+        for text in recipe.lint():
+            warn(text)
+        ticks = frames or recipe.frames
+        if estimate:
+            _estimate(world, set_, allow_code, ticks)
+            return 0
+        made = recipe.build()
+        # What refuses the world leaves no folder behind that looks like a run.
+        made.schedule  # noqa: B018
+        share(made)
+        folder = RunFolder.create(
+            out_ or free_folder(Path("runs") / Path(world).stem),
+            tomli_w.dumps(recipe.tables()),
+            {"world": Path(world).stem, "source": str(Path(world).resolve()), **about(made)},
+            existing="replace" if replace else "refuse",
+        )
+        code = _execute(Run(made, folder, ticks, recipe.every, recipe.output.checkpoint_seconds))
+        if code == 0 and (movie or save):
+            from ecs_fluid.cli.look import render_run
+
+            render_run(folder.path, movie=movie, save=save)
+        return code
 
 
 @contextmanager
@@ -76,56 +103,6 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
     else:
         check_alone()
         yield lambda world: None
-
-
-def _run(
-    world: str,
-    frames: int | None,
-    out_: Path | None,
-    set_: tuple[str, ...],
-    replace: bool,
-    movie: Path | None,
-    save: Path | None,
-    estimate: bool,
-    allow_code: bool,
-    share: Share,
-) -> int:
-    import tomli_w
-
-    from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.runs.runner import Run, about, free_folder
-    from ecs_fluid.worlds.world_recipe import read
-
-    if frames is not None and frames < 1:
-        raise FluidError(f"--frames {frames}: at least 1 is needed")
-    if movie or save:
-        from ecs_fluid.cli.look import check_pictures
-
-        check_pictures(movie, save)
-    recipe = read(world, set_, allow_code)
-    for text in recipe.lint():
-        err.print(f"warning: {text}", style="yellow", markup=False)
-    if estimate:
-        _estimate(world, set_, allow_code, frames or recipe.frames)
-        return 0
-    made = recipe.build()
-    # What refuses the world leaves no folder behind that looks like a run.
-    made.schedule  # noqa: B018
-    share(made)
-    name = Path(world).stem
-    folder = RunFolder.create(
-        out_ or free_folder(Path("runs") / name),
-        tomli_w.dumps(recipe.tables()),
-        {"world": name, "source": str(Path(world).resolve()), **about(made)},
-        existing="replace" if replace else "refuse",
-    )
-    job = Run(made, folder, frames or recipe.frames, recipe.every, recipe.output.checkpoint_seconds)
-    code = _execute(job)
-    if code == 0 and (movie or save):
-        from ecs_fluid.cli.look import render_run
-
-        render_run(folder.path, movie=movie, save=save)
-    return code
 
 
 def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int) -> None:
@@ -148,13 +125,12 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
     minutes, seconds = divmod(round(found.seconds), 60)
     hours, minutes = divmod(minutes, 60)
     took = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else ""
-    out.print(f"time   {took or f'{found.seconds:.1f} s'}", markup=False)
-    out.print(f"disk   {decimal(found.disk)}", markup=False)
-    out.print(f"rows   {rows} at the end", markup=False)
+    out.print(f"time   {took or f'{found.seconds:.1f} s'}")
+    out.print(f"disk   {decimal(found.disk)}")
+    out.print(f"rows   {rows} at the end")
     out.print(f"from {found.sampled} ticks that stand for {ticks}; compiling kernels is not counted")
     if not found.whole:
-        text = "warning: the world does not bear long steps, so this holds only if its later ticks cost what "
-        err.print(text + "its first ones do", style="yellow", markup=False)
+        warn("the world does not bear long steps; this holds if its later ticks cost what its first ones do")
 
 
 @app.command
@@ -162,7 +138,7 @@ def resume(
     folder: Path,
     /,
     *,
-    frames: int | None = None,
+    frames: Ticks = None,
     threads: Threads = None,
     allow_code: AllowCode = False,
     mpi: Mpi = False,
@@ -172,35 +148,23 @@ def resume(
     Args:
         frames: last tick of the run, to make it longer or shorter
     """
-    with _processes(mpi, threads, _code_of(folder) if allow_code else None) as share:
-        return 0 if share is None else _resume(folder, frames, allow_code, share)
-
-
-def _code_of(folder: Path) -> Path | None:
-    """Where the world file of a run was, with the systems of its user."""
-    from ecs_fluid.io.runfolder import RunFolder
-
-    source = RunFolder.open(folder).read_info().get("source")
-    return Path(source).parent if source else None
-
-
-def _resume(folder: Path, frames: int | None, allow_code: bool, share: Share) -> int:
     import ecs_fluid.worlds  # noqa: F401
-    from ecs_fluid.runs.runner import Run
+    from ecs_fluid.runs.runner import Run, code_of
 
-    if frames is not None and frames < 1:
-        raise FluidError(f"--frames {frames}: at least 1 is needed")
-    job, skipped = Run.resume(folder, frames, allow_code)
-    for text in skipped:
-        err.print(f"warning: {text}", style="yellow", markup=False)
-    # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
-    finished = job.folder.read_info().get("status") == "finished"
-    if job.world.tick > job.last_tick or (job.world.tick == job.last_tick and finished):
-        job.folder.close()
-        out.print(f"{folder} is complete at tick {job.world.tick}; --frames makes it longer", markup=False)
-        return 0
-    share(job.world)
-    return _execute(job)
+    with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
+        if share is None:
+            return 0
+        job, skipped = Run.resume(folder, frames, allow_code)
+        for text in skipped:
+            warn(text)
+        # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
+        finished = job.folder.read_info().get("status") == "finished"
+        if job.world.tick > job.last_tick or (job.world.tick == job.last_tick and finished):
+            job.folder.close()
+            out.print(f"{folder} is complete at tick {job.world.tick}; --frames makes it longer")
+            return 0
+        share(job.world)
+        return _execute(job)
 
 
 def _execute(job: Run) -> int:
@@ -215,9 +179,9 @@ def _execute(job: Run) -> int:
     world = job.world
     what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
     if status == "stopped":
-        out.print(f"stopped at {what}; continue with: ecs-fluid resume {job.folder.path}", markup=False)
+        out.print(f"stopped at {what}; continue with: ecs-fluid resume {job.folder.path}")
         return 130
-    out.print(f"finished: {what}", markup=False)
+    out.print(f"finished: {what}")
     return 0
 
 
@@ -254,7 +218,7 @@ class _Bar:
         if err.is_terminal:
             self.progress.update(self.task, description=text)
         else:
-            err.print(text, markup=False)
+            err.print(text)
 
     def tick(self, world: World) -> None:
         """Show one more finished tick."""

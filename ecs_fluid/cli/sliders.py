@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid, FluidOptions, options_of
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.system import System
 from ecs_fluid.systems import DiffusionSystem, EmissionSystem
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.viz.live import Slider
@@ -19,59 +20,33 @@ from ecs_fluid.worlds.world_recipe import FLUID
 AXES = ("x", "y", "z")
 
 
+@dataclass(frozen=True)
 class Parameter:
-    """One parameter of a system, of an emitter or of the world's fluid; `axis` picks a component of a vector.
+    """One parameter of the world's fluid, of a system or of an emitter, or one component of a vector.
 
     Args:
-        system: whose parameter it is; a world for a constant of its fluid.
-        name: of the parameter.
-        emitter: name of the emitter, of an EmissionSystem.
+        get: gives it as it stands: a number, a vector or Keyed.
+        put: sets it, checked as in a world file.
         axis: 0 to 2, or None for a number.
     """
 
-    def __init__(
-        self, system: System | World, name: str, emitter: str | None = None, axis: int | None = None
-    ) -> None:
-        self.system: Any = system
-        self.name, self.emitter, self.axis = name, emitter, axis
-
-    def given(self) -> Any:
-        """The parameter as it stands: a number, a vector or Keyed."""
-        if isinstance(self.system, World):
-            return getattr(options_of(self.system.fluid[Fluid]), self.name)
-        if self.emitter is None:
-            return getattr(self.system, self.name)
-        return getattr(self._emitters()[self.emitter], self.name)
+    get: Callable[[], Any]
+    put: Callable[[Any], None]
+    axis: int | None = None
 
     def read(self, time: float) -> float:
         """Its value at `time` s."""
-        value = value_at(self.given(), time)
+        value = value_at(self.get(), time)
         return float(value if self.axis is None else value[self.axis])
-
-    def put(self, given: Any) -> None:
-        """Give the parameter a new value, checked as in a world file."""
-        if isinstance(self.system, World):
-            self.system.set_fluid(**{self.name: given})
-            return
-        if self.emitter is None:
-            setattr(self.system, self.name, given)
-            return
-        emitters = self._emitters()
-        old = emitters[self.emitter]
-        emitters[self.emitter] = type(old).model_validate(dict(old) | {self.name: given})
-        self.system.emitters = list(emitters.values())
 
     def turn(self, value: float, time: float) -> None:
         """Give the parameter, or its component, a constant number."""
         if self.axis is None:
             self.put(value)
             return
-        vector = [float(part) for part in value_at(self.given(), time)]
+        vector = [float(part) for part in value_at(self.get(), time)]
         vector[self.axis] = value
         self.put(tuple(vector))
-
-    def _emitters(self) -> dict[str, Any]:
-        return {emitter.name: emitter for emitter in self.system.emitters}
 
 
 def sliders_of(world: World, asked: tuple[str, ...]) -> list[Slider]:
@@ -81,138 +56,114 @@ def sliders_of(world: World, asked: tuple[str, ...]) -> list[Slider]:
     """
     if asked:
         return [_asked(world, text) for text in asked]
-    return [_slider(world, path, parameter, ends) for path, parameter, ends in _keyed(world)]
+    return [_slider(world, *found) for found in _keyed(world)]
 
 
 def _asked(world: World, text: str) -> Slider:
-    path, sign, ends = text.partition("=")
-    low, colon, high = ends.partition(":")
+    path, _, ends = text.partition("=")
     try:
-        between = (float(low), float(high))
+        low, high = map(float, ends.split(":"))
     except ValueError:
-        between = (math.nan, math.nan)
-    if not (sign and colon and all(map(math.isfinite, between)) and between[0] < between[1]):
+        low = high = math.nan
+    if not -math.inf < low < high < math.inf:
         raise RecipeError(
             f"--slide {text!r}: path=low:high with low < high is needed, for example "
             "fluid.viscosity=1e-5:1e-3"
         )
-    parameter = _found(world, path.strip(), text)
-    for end in between:
-        _try(world, parameter, end, text)
-    return _slider(world, path.strip(), parameter, between)
-
-
-def _slider(world: World, path: str, parameter: Parameter, ends: tuple[float, float]) -> Slider:
-    put: Callable[[float], None] = lambda value: parameter.turn(value, world.time)  # noqa: E731
-    return Slider(path, *ends, parameter.read(world.time), put)
-
-
-def _try(world: World, parameter: Parameter, end: float, text: str) -> None:
-    """Refuse an end that the parameter cannot have; it is left as it was."""
-    before = parameter.given()
+    parameter = _found(world, path.strip(), f"--slide {text!r}")
+    before = parameter.get()
     try:
-        parameter.turn(end, world.time)
+        for end in (low, high):
+            parameter.turn(end, world.time)
     except (FluidError, ValueError) as error:
         raise RecipeError(f"--slide {text!r}: {' '.join(str(error).split())}") from None
     finally:
         parameter.put(before)
+    return _slider(world, path.strip(), parameter, low, high)
 
 
-def _found(world: World, path: str, text: str) -> Parameter:
+def _slider(world: World, path: str, parameter: Parameter, low: float, high: float) -> Slider:
+    put: Callable[[float], None] = lambda value: parameter.turn(value, world.time)  # noqa: E731
+    return Slider(path, low, high, parameter.read(world.time), put)
+
+
+def _found(world: World, path: str, place: str) -> Parameter:
     """The parameter that a path means: fluid.viscosity, fluid.stretch.rate, system.0.rate, wick.rate."""
     parts = path.split(".")
-    axis = AXES.index(parts[-1]) if parts[-1] in AXES and len(parts) > 2 else None
-    parts = parts if axis is None else parts[:-1]
-    place = f"--slide {text!r}"
+    axis = AXES.index(parts.pop()) if parts[-1] in AXES and len(parts) > 2 else None
     if parts == ["fluid", "viscosity"] and world.system(DiffusionSystem) is None:
         raise RecipeError(f"{place}: the world has no DiffusionSystem; set fluid.viscosity above 0")
-    if len(parts) == 2 and parts[0] == "fluid" and parts[1] in FluidOptions.model_fields:
-        return _numeric(Parameter(world, parts[1], axis=axis), [parts[1]], place)
-    if len(parts) == 3 and parts[0] == "fluid":
-        if parts[1] not in FLUID:
-            raise RecipeError(f"{place}: [fluid] has no table {parts[1]!r}; {nearest(parts[1], FLUID)}")
-        system = world.system(FLUID[parts[1]])
-        if system is None:
-            raise RecipeError(f"{place}: the world has no {FLUID[parts[1]].__name__}")
-        return _checked(Parameter(system, parts[2], axis=axis), type(system), place)
-    if len(parts) == 3 and parts[0] == "system":
-        return _checked(
-            Parameter(found := _listed(world, parts[1], place), parts[2], axis=axis), type(found), place
-        )
-    emitters = {e.name: s for s in world.systems if isinstance(s, EmissionSystem) for e in s.emitters}
-    if len(parts) == 2 and parts[0] in emitters:
-        emission = emitters[parts[0]]
-        kind = type(next(e for e in emission.emitters if e.name == parts[0]))
-        return _numeric(Parameter(emission, parts[1], parts[0], axis), list(kind.model_fields), place)
-    known = [
-        *(f"fluid.{name}" for name in FluidOptions.model_fields),
-        *(f"fluid.{key}.PARAMETER" for key in FLUID),
-    ]
-    known += [f"system.{kind}.PARAMETER" for kind in _kinds(world)] + [f"{name}.rate" for name in emitters]
-    raise RecipeError(f"{place}: {path!r} is no parameter that can be turned; {nearest(path, known)}")
-
-
-def _kinds(world: World) -> dict[str, System]:
-    """Systems by kind, the first of each, without those of [fluid]."""
-    found: dict[str, System] = {}
-    for system in world.systems:
-        if type(system) not in FLUID.values():
-            found.setdefault(type(system).kind, system)
-    return found
-
-
-def _listed(world: World, name: str, place: str) -> System:
-    """A system by its kind, or by its number in the world file as `--set` counts them."""
-    kinds = _kinds(world)
     listed = [item["kind"] for item in (world.recipe or {}).get("system", [])]
-    if name.isdigit() and int(name) < len(listed):
-        name = listed[int(name)]
-    if name not in kinds:
-        raise RecipeError(f"{place}: the world has no system {name!r}; {nearest(name, kinds)}")
-    return kinds[name]
-
-
-def _checked(parameter: Parameter, kind: type[System], place: str) -> Parameter:
-    return _numeric(parameter, list(kind.Parameters.model_fields), place)
-
-
-def _numeric(parameter: Parameter, names: list[str], place: str) -> Parameter:
-    if parameter.name not in names:
-        raise RecipeError(
-            f"{place}: there is no parameter {parameter.name!r}; {nearest(parameter.name, names)}"
-        )
+    if parts[0] == "system" and parts[1:] and parts[1].isdecimal() and int(parts[1]) < len(listed):
+        parts[1] = listed[int(parts[1])]
+    tables, table, name = _tables(world), ".".join(parts[:-1]), parts[-1]
+    if table not in tables:
+        raise RecipeError(f"{place}: {path!r} is no parameter that can be turned; {nearest(table, tables)}")
+    if name not in tables[table]:
+        raise RecipeError(f"{place}: {table} has no parameter {name!r}; {nearest(name, tables[table])}")
+    parameter = replace(tables[table][name], axis=axis)
     try:
         parameter.read(0.0)
     except (TypeError, ValueError, IndexError):
-        shown = repr(parameter.given())
         raise RecipeError(
-            f"{place}: {parameter.name} = {shown[:60]} is no number (of a vector, add .x, .y or .z)"
+            f"{place}: {name} = {parameter.get()!r:.60} is no number (of a vector, add .x, .y or .z)"
         ) from None
     return parameter
 
 
-def _keyed(world: World) -> Iterator[tuple[str, Parameter, tuple[float, float]]]:
-    """Keyed numbers of the world with the least and the largest of their keys."""
-    yield from _ends("fluid.gravity", Parameter(world, "gravity"))
+def _tables(world: World) -> dict[str, dict[str, Parameter]]:
+    """All parameters by the tables that hold them: fluid, fluid.stretch, system.wind, wick."""
+    fluid = {
+        name: Parameter(partial(_constant, world, name), partial(_set_constant, world, name))
+        for name in FluidOptions.model_fields
+    }
+    tables = {"fluid": fluid}
+    keys = {kind: key for key, kind in FLUID.items()}
     for system in world.systems:
-        if isinstance(system, EmissionSystem):
-            for emitter in system.emitters:
-                for name in type(emitter).model_fields:
-                    yield from _ends(f"{emitter.name}.{name}", Parameter(system, name, emitter.name))
-            continue
-        key = next((key for key, kind in FLUID.items() if type(system) is kind), None)
-        place = f"fluid.{key}" if key else f"system.{type(system).kind}"
-        for name in type(system).Parameters.model_fields:
-            yield from _ends(f"{place}.{name}", Parameter(system, name))
+        key = keys.get(type(system))
+        names = type(system).Parameters.model_fields
+        held = {
+            name: Parameter(partial(getattr, system, name), partial(setattr, system, name)) for name in names
+        }
+        tables.setdefault(f"fluid.{key}" if key else f"system.{type(system).kind}", held)
+        for emitter in system.emitters if isinstance(system, EmissionSystem) else ():
+            tables[emitter.name] = {
+                name: Parameter(
+                    partial(_of_emitter, system, emitter.name, name),
+                    partial(_set_of_emitter, system, emitter.name, name),
+                )
+                for name in type(emitter).model_fields
+            }
+    return tables
 
 
-def _ends(path: str, parameter: Parameter) -> Iterator[tuple[str, Parameter, tuple[float, float]]]:
-    given = parameter.given()
-    if not isinstance(given, Keyed):
-        return
-    values = [value for _, value in given.keys]
-    for axis in range(3) if isinstance(values[0], list) else (None,):
-        numbers = [float(value if axis is None else value[axis]) for value in values]  # type: ignore[index,arg-type]
-        if max(numbers) > min(numbers):
-            at = Parameter(parameter.system, parameter.name, parameter.emitter, axis)
-            yield (path if axis is None else f"{path}.{AXES[axis]}"), at, (min(numbers), max(numbers))
+def _constant(world: World, name: str) -> Any:
+    return getattr(options_of(world.fluid[Fluid]), name)
+
+
+def _set_constant(world: World, name: str, value: Any) -> None:
+    world.set_fluid(**{name: value})
+
+
+def _of_emitter(system: Any, emitter: str, name: str) -> Any:
+    return next(getattr(one, name) for one in system.emitters if one.name == emitter)
+
+
+def _set_of_emitter(system: Any, emitter: str, name: str, value: Any) -> None:
+    system.emitters = [
+        type(one).model_validate(dict(one) | {name: value}) if one.name == emitter else one
+        for one in system.emitters
+    ]
+
+
+def _keyed(world: World) -> Iterator[tuple[str, Parameter, float, float]]:
+    """Keyed numbers of the world with the least and the largest of their keys."""
+    for table, parameters in _tables(world).items():
+        for name, parameter in parameters.items():
+            given = parameter.get()
+            values = [value for _, value in given.keys] if isinstance(given, Keyed) else [0.0]
+            for axis in range(3) if isinstance(values[0], list) else (None,):
+                numbers = [float(value if axis is None else value[axis]) for value in values]  # type: ignore[index,arg-type]
+                if max(numbers) > min(numbers):
+                    path = f"{table}.{name}" if axis is None else f"{table}.{name}.{AXES[axis]}"
+                    yield path, replace(parameter, axis=axis), min(numbers), max(numbers)

@@ -61,11 +61,11 @@ def load_code_of_run(folder: Path) -> None:
     """Import the run's velocity solver, if it is a class in a module beside the world file: runs its code."""
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.plugins import searching
+    from ecs_fluid.runs.runner import code_of
     from ecs_fluid.systems import VelocitySystem
 
     run = RunFolder.open(folder)
-    source = run.read_info().get("source")
-    with searching(Path(source).parent if source else None):
+    with searching(code_of(folder)):
         velocity = tomllib.loads(run.recipe).get("fluid", {}).get("velocity")
         VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")
 

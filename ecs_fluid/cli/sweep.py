@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ecs_fluid.cli import app, err, out, use_threads
+from ecs_fluid.cli import Threads, app, err, out, use_threads, warn
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
@@ -34,7 +35,7 @@ def sweep(
     set_: Settings = (),
     diagnostics: str | None = None,
     workers: int | None = None,
-    threads: int | None = None,
+    threads: Annotated[Threads, Parameter(help="of a member; default cores / workers")] = None,
     scheduler: str | None = None,
     dry_run: bool = False,
     allow_code: AllowCode = False,
@@ -50,7 +51,6 @@ def sweep(
         frames: ticks of a member; default duration / dt of the world
         diagnostics: columns of the tables: energy,impulse.z and so on; default all
         workers: worker processes; default all cores; 0: one member after another, without Dask
-        threads: kernel threads of a member; default cores / workers
         scheduler: address of a running Dask scheduler: tcp://host:8786
         dry_run: check and list the members, and run nothing
     """
@@ -61,9 +61,9 @@ def sweep(
         plan.check_diagnostics(chosen or ())
         plan.add(points)
         for text in plan.remarks:
-            err.print(f"warning: {text}", style="yellow", markup=False)
+            warn(text)
         for name in plan.points:
-            out.print(name, markup=False)
+            out.print(name)
         return 0
     if workers == 0:
         use_threads(threads)
@@ -75,8 +75,8 @@ def sweep(
         with stopping("stopping: members under way end after their tick ...", study.stop):
             done = run_sweep(study)
     if view.warned:
-        text = f"warning: {_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
-        err.print(text + view.warned[0], style="yellow", markup=False)
+        text = f"{_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
+        warn(text + view.warned[0])
     return _told(done)
 
 
@@ -100,10 +100,10 @@ def _told(done: Sweep) -> int:
     """Say what became of the members; 0 if all are finished, 1 if some failed, 130 if it was stopped."""
     finished = sum(member.finished for member in done.members)
     for path in done.files:
-        out.print(f"wrote {path}", markup=False)
+        out.print(f"wrote {path}")
     for member in done.failed:
-        err.print(f"{member.status}: {member.name}: {member.error}", style="bold red", markup=False)
-    out.print(f"{finished} of {len(done.members)} members finished, in {done.folder}", markup=False)
+        err.print(f"{member.status}: {member.name}: {member.error}", style="bold red")
+    out.print(f"{finished} of {len(done.members)} members finished, in {done.folder}")
     if done.stopped:
         out.print("stopped; the same command continues the sweep")
         return 130
@@ -175,4 +175,4 @@ class _View(Watcher):
 
     def say(self, text: str) -> None:
         """See Watcher."""
-        err.print(text, style="yellow" if text.startswith("warning") else None, markup=False)
+        err.print(text, style="yellow" if text.startswith("warning") else None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from ecs_fluid.cli import app, err, out, use_threads
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from ecs_fluid.cli import Threads, Ticks, app, err, out, use_threads
 from ecs_fluid.cli.look import need_display
-from ecs_fluid.cli.run import Threads, compiling
+from ecs_fluid.cli.run import compiling
 from ecs_fluid.cli.worlds import AllowCode, Settings
-from ecs_fluid.errors import FluidError
 
 
 @app.command
@@ -24,11 +26,11 @@ def watch(
     only: tuple[str, ...] = (),
     normal: str = "y",
     size: tuple[int, int] = (1280, 720),
-    ticks: int | None = None,
+    ticks: Ticks = None,
     paused: bool = False,
     serve: bool = False,
     host: str = "localhost",
-    port: int = 8080,
+    port: Annotated[int, Parameter(validator=Number(gte=1, lte=65535))] = 8080,
     set_: Settings = (),
     threads: Threads = None,
     allow_code: AllowCode = False,
@@ -52,10 +54,6 @@ def watch(
         host: address to serve at; 0.0.0.0 lets other machines in
         port: port to serve at
     """
-    if ticks is not None and ticks < 1:
-        raise FluidError(f"--ticks {ticks}: at least 1 is needed")
-    if not 1 <= port <= 65535:
-        raise FluidError(f"--port {port}: 1 to 65535 are allowed")
     from ecs_fluid.viz.probe import require_gl
 
     if serve:
@@ -86,11 +84,11 @@ def watch(
         off_screen=serve,
     )
     live = Live(made, options, sliders, ticks, paused)
-    with compiling(lambda text: err.print(text, markup=False)):
+    with compiling(lambda text: err.print(text)):
         if serve:
             from ecs_fluid.viz.serve import serve as show
 
-            out.print(f"serving http://{host}:{port} until Ctrl-C", markup=False)
+            out.print(f"serving http://{host}:{port} until Ctrl-C")
             show(live, host, port)
         else:
             from ecs_fluid.viz.window import watch as look_at
@@ -98,4 +96,4 @@ def watch(
             look_at(live)
     if live.failed is not None:
         raise live.failed
-    out.print(f"watched to tick {made.tick}, t = {made.time:g} s", markup=False)
+    out.print(f"watched to tick {made.tick}, t = {made.time:g} s")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ecs_fluid.cli import app, err, out
+from ecs_fluid.cli import app, out, warn
 from ecs_fluid.errors import FluidError
 from ecs_fluid.validation_errors import nearest
 
@@ -44,11 +44,11 @@ def worlds(
             raise FluidError("--schedule: the name of a world, or a world file, is needed before it")
         made = read(world, set_, allow_code).build()
         stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""
-        out.print(f"a tick of {world}, {made.dt:.6g} s{stages}:\n\n{made.schedule.summary()}", markup=False)
+        out.print(f"a tick of {world}, {made.dt:.6g} s{stages}:\n\n{made.schedule.summary()}")
     elif world is None:
         width = max(len(name) for name in found)
         for name, path in found.items():
-            out.print(f"{name:<{width}}  {describe(path)}", markup=False)
+            out.print(f"{name:<{width}}  {describe(path)}")
     elif world in found:
         print(found[world].read_text(encoding="utf-8"), end="")
     else:
@@ -67,7 +67,7 @@ def validate(world: str, /, *, set_: Settings = (), allow_code: AllowCode = Fals
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
     out.print(f"{world}: valid; {recipe.frames} ticks of {recipe.world.dt:g} s; particles: {particles}")
     for text in warnings:
-        err.print(f"warning: {text}", style="yellow", markup=False)
+        warn(text)
 
 
 @app.command

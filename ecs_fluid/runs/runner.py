@@ -62,6 +62,12 @@ def about(world: World) -> dict[str, Any]:
     }
 
 
+def code_of(path: Path) -> Path | None:
+    """Folder of the world file of a run, where the systems of its user are; None if the run does not tell."""
+    source = RunFolder.open(path).read_info().get("source")
+    return Path(source).parent if source else None
+
+
 class Run:
     """One run of a world in one folder.
 
@@ -90,11 +96,10 @@ class Run:
         folder = RunFolder.resume(path)
         try:
             found = folder.newest_checkpoint()
-            info = folder.read_info()
-            with searching(Path(info["source"]).parent if allow_code and info.get("source") else None):
+            with searching(code_of(path) if allow_code else None):
                 world = resume(found.path, allow_code)
             folder.rewind(world.tick)
-            plan = info.get("plan")
+            plan = folder.read_info().get("plan")
             if plan is None:
                 raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
         except FluidError:

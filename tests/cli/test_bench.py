@@ -29,12 +29,12 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["--sizes", "7"], "--sizes 7"),
+        (["--sizes", "7"], '"(7,)" for --sizes. Must be >= 100.'),
         (["--sizes", "1000.5"], "--sizes 1000.5: a whole number is needed"),
         (["--sizes", "300", "--sizes", "-0.4"], "--sizes -0.4: a whole number is needed"),
         (["--sizes", "nan"], "--sizes nan"),
         (["--threads", "1.5"], "--threads 1.5: a whole number is needed"),
-        (["--tolerance", "2"], "--tolerance 2"),
+        (["--tolerance", "2"], '"2.0" for --tolerance. Must be <= 1.'),
         (["--sizes", "many"], "many"),
     ],
 )

@@ -112,13 +112,13 @@ def test_keyed_numbers_get_sliders_by_themselves(world: ef.World) -> None:
         ("fluid.viscosity", "low < high is needed"),
         ("fluid.viscosity=2:1", "low < high is needed"),
         ("fluid.viscosity=nan:1", "low < high is needed"),
-        ("fluid.viscosty=0:1", "did you mean 'fluid.viscosity'"),
+        ("fluid.viscosty=0:1", "fluid has no parameter 'viscosty'; did you mean 'viscosity'"),
         ("fluid.viscosity=-1:1", "viscosity = -1.0"),
-        ("fluid.stretsh.rate=0:1", "did you mean 'stretch'"),
+        ("fluid.stretsh.rate=0:1", "did you mean 'fluid.stretch'"),
         ("fluid.stretch.rat=0:1", "did you mean 'rate'"),
         ("fluid.stretch.scheme=0:1", "is no number"),
         ("system.wind.velocity=0:1", "add .x, .y or .z"),
-        ("system.wnd.velocity.z=0:1", "did you mean 'wind'"),
+        ("system.wnd.velocity.z=0:1", "did you mean 'system.wind'"),
         ("wick.rate=-5:1", "0 to 1e"),
         ("wick.name=0:1", "is no number"),
         ("ring.radius=1:2", "no parameter that can be turned"),
@@ -289,8 +289,8 @@ def test_page_shows_and_steps() -> None:
     [
         ([], "there is no display for a window; use --serve"),
         (["--serve"], 'pip install "ecs-fluid[watch]"'),
-        (["--ticks", "0"], "--ticks 0"),
-        (["--port", "0"], "--port 0"),
+        (["--ticks", "0"], '"0" for --ticks. Must be >= 1.'),
+        (["--port", "0"], '"0" for --port. Must be >= 1.'),
     ],
 )
 def test_what_is_missing_is_told_in_one_sentence(
