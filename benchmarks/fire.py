@@ -50,7 +50,7 @@ def gas() -> ef.World:
             ef.VelocitySystem(solver="fmm"),
             ef.StretchSystem(),
             ef.BaroclinicSystem(),
-            ef.ThermalSystem(diffusivity=1e-4),
+            ef.ThermalSystem(eddy_diffusivity=1e-4),
             ef.CombustionSystem(),
             ef.CoolingSystem(rate=0.1, absorption=0.1),
             ef.AdvectionSystem(),

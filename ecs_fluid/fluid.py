@@ -31,6 +31,7 @@ class Fluid(Component, per_row=False):
     viscosity: Array = column("m^2/s", kind="double", minimum=0, maximum=1e6)
     temperature: Array = column("K", kind="double", above=0, maximum=1e6)
     heat_capacity: Array = column("J/(kg K)", kind="double", above=0, maximum=1e9)
+    conductivity: Array = column("W/(m K)", kind="double", minimum=0, maximum=1e9)
     law: Array = column("1", kind="int", minimum=0, maximum=len(LAWS) - 1)
     expansion: Array = column("1/K", kind="double", minimum=0, maximum=1)
     gravity: Array = column("m/s^2", shape=(None, 3), kind="double")
@@ -38,6 +39,10 @@ class Fluid(Component, per_row=False):
     gravity_steps: Array = column("1", kind="int", minimum=0, maximum=1)
     density_profile: Array = column("m, kg/m^3", shape=(None, 2), kind="double")
     temperature_profile: Array = column("m, K", shape=(None, 2), kind="double")
+
+
+SCALARS = ("density", "viscosity", "temperature", "heat_capacity", "conductivity", "expansion")
+"""Constants that are one number each."""
 
 
 def _rising(keys: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -73,6 +78,8 @@ class FluidOptions(Settings):
     """temperature, K"""
     heat_capacity: float = Field(default=1005.0, **Fluid.columns["heat_capacity"].limits)
     """heat capacity c_p, J/(kg K)"""
+    conductivity: float = Field(default=0.0, **Fluid.columns["conductivity"].limits)
+    """thermal conductivity, W/(m K); 0.026 for air, 0.6 for water"""
     gravity: KeyedVector = (0.0, 0.0, -9.81)
     """gravity, m/s^2; may be keyed in time"""
     law: Law = "none"
@@ -115,6 +122,7 @@ class FluidKeywords(TypedDict, total=False):
     viscosity: float
     temperature: float
     heat_capacity: float
+    conductivity: float
     gravity: Sequence[float] | Keyed
     law: Law
     expansion: float
@@ -132,12 +140,8 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
     gravity = options.gravity
     keys = gravity.keys if isinstance(gravity, Keyed) else [(0.0, list(gravity))]
     return Fluid(
-        density=options.density,
-        viscosity=options.viscosity,
-        temperature=options.temperature,
-        heat_capacity=options.heat_capacity,
+        **{name: getattr(options, name) for name in SCALARS},
         law=LAWS[options.law],
-        expansion=options.expansion,
         gravity=np.array([value for _, value in keys], np.float64),
         gravity_times=np.array([time for time, _ in keys], np.float64),
         gravity_steps=int(isinstance(gravity, Keyed) and gravity.between == "step"),
@@ -148,15 +152,12 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
 
 def options_of(table: Fluid) -> FluidOptions:
     """The options that make this table."""
+    numbers: dict[str, Any] = {name: float(getattr(table, name)) for name in SCALARS}
     law: Any = next(name for name, code in LAWS.items() if code == table.law)
     return FluidOptions.model_construct(
-        density=float(table.density),
-        viscosity=float(table.viscosity),
-        temperature=float(table.temperature),
-        heat_capacity=float(table.heat_capacity),
+        **numbers,
         gravity=gravity_of(table),
         law=law,
-        expansion=float(table.expansion),
         density_profile=table.density_profile.tolist() or None,
         temperature_profile=table.temperature_profile.tolist() or None,
     )

@@ -34,6 +34,9 @@ from ecs_fluid.world import World
 class ThermalSystem(System):
     """Conduction of heat and mixing of species: dT/dt = kappa laplacian(T), dY/dt = D laplacian(Y).
 
+    kappa is the fluid's conductivity over rho_0 c_p plus `eddy_diffusivity`, that of eddies which the vortons
+    do not resolve; D holds these too.
+
     By particle strength exchange of V T between particles within some core radii, like the viscosity of
     DiffusionSystem: sum V T is kept exactly (it is temperature that is exchanged, not density, whose sum the
     articles keep), and nothing leaves a cloud at its edge. Heat is counted per volume as rho_0 c_p V T with
@@ -47,14 +50,14 @@ class ThermalSystem(System):
     Simulation for Video Games, part 10.
     """
 
-    reads = (Position, CoreRadius, Volume)
+    reads = (Position, CoreRadius, Volume, Fluid)
     may_read = (Temperature, Species)
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
     distribution = "ranks"
 
-    diffusivity: float = Field(default=0.0, ge=0, le=1e6)
-    """thermal diffusivity kappa, m^2/s"""
+    eddy_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
+    """thermal diffusivity of unresolved eddies, m^2/s"""
     species_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
     """diffusivity D of the species, m^2/s"""
     order: Literal[2, 4] = 2
@@ -77,15 +80,21 @@ class ThermalSystem(System):
     def __post_init__(self) -> None:
         self._rates: dict[str, Array] = {}
 
+    @property
+    def total(self) -> float:
+        """kappa, m^2/s."""
+        fluid = self.field(Fluid)
+        return float(fluid.conductivity / (fluid.density * fluid.heat_capacity)) + self.eddy_diffusivity
+
     def process(self, dt: float) -> None:
         """Add the rates of temperature and of the mass fractions."""
         if not self.every_stage and self.world.time == self.world.tick * self.world.dt:
             self._rates.clear()
-        if self.diffusivity:
+        if kappa := self.total:
             found = list(self.entities(Position, CoreRadius, Volume, Temperature, TemperatureRate))
             tables = [some for _, some in found]
             values = [table.T[:, None] for _, _, _, table, _ in tables]
-            rate = self._rate(dt, found, values, self.diffusivity, "diffusivity")
+            rate = self._rate(dt, found, values, kappa, "diffusivity")
             add_spread(rate[:, 0], [table.dT for *_, table in tables])
         if self.species_diffusivity:
             found = list(self.entities(Position, CoreRadius, Volume, Species, SpeciesRate))

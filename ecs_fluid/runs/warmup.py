@@ -101,7 +101,7 @@ def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
             VelocitySystem(solver="tree", at="grid"),
             TransferSystem(kernel=kernel),
             BaroclinicSystem(gradient=gradient),
-            ThermalSystem(diffusivity=1e-6, species_diffusivity=1e-6),
+            ThermalSystem(eddy_diffusivity=1e-6, species_diffusivity=1e-6),
             CombustionSystem(),
             CoolingSystem(rate=1.0, absorption=0.5),
             SamplingSystem(),

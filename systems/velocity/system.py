@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from ecs_fluid.components import (
     SolverTimes,
     Sources,
     Strength,
+    Temperature,
     Velocity,
     VelocityField,
     VelocityGradient,
@@ -46,6 +47,9 @@ less than it takes to sort the vortons and grow a tree for so few points."""
 
 RANGE = 1 / 32
 """Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
+
+DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
+"""Constants of the fluid, what is spread by them, and the systems that do it."""
 
 Table = tuple[Entity, Array, Array, Array | None]
 """A population of vortons, with its positions, velocities and velocity gradients."""
@@ -340,22 +344,23 @@ class VelocitySystem(System):
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
-        """Poor parameters, too coarse a field grid, and a viscosity that vortons do not feel."""
+        """Poor parameters, too coarse a field grid, and constants of the fluid that nothing feels."""
         solver, found = self._made(self.solver), list[str]()
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint(), *self._unspread(world)]
+        return [*found, *solver.lint(), *self._unfelt(world)]
 
     @staticmethod
-    def _unspread(world: World) -> list[str]:
-        nu, systems = float(world.fluid[Fluid].viscosity), {type(system).__name__ for system in world.systems}
-        if not nu or "DiffusionSystem" in systems or not any(Strength in entity for entity in world.entities):
-            return []
-        return [
-            f"the fluid has a viscosity of {nu:g} m^2/s, but no DiffusionSystem spreads vorticity by it; add "
-            "one, or set the viscosity to 0"
-        ]
+    def _unfelt(world: World) -> Iterator[str]:
+        systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
+        for name, carrier, system in DIFFUSES:
+            value = float(getattr(fluid, name))
+            if value and system not in systems and any(carrier in entity for entity in world.entities):
+                yield (
+                    f"the fluid has a {name} of {value:g} {Fluid.columns[name].unit}, but no {system} "
+                    f"spreads {carrier.__name__} by it; add one, or set the {name} to 0"
+                )
 
 
 def reader(cubic: bool) -> Callable[..., Array]:

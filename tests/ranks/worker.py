@@ -94,7 +94,7 @@ def two_clouds(how: str) -> ef.World:
         world.attach("first", ef.Temperature(300.0 + np.arange(2500) % 7))
         world.set_fluid(viscosity=1e-4, law="ideal_gas")
         world.add_system(ef.DiffusionSystem(**DIFFUSION[how]))
-        world.add_system(ef.ThermalSystem(diffusivity=1e-4))
+        world.add_system(ef.ThermalSystem(eddy_diffusivity=1e-4))
     return world
 
 

@@ -164,7 +164,7 @@ def test_a_viscosity_that_vortons_do_not_feel_is_told() -> None:
     world.spawn("vorton", ef.Position([[0.0, 0, 0]]), ef.Strength([[0.0, 0, 1e-4]]), ef.CoreRadius([0.1]))
     world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
     said = (
-        "the fluid has a viscosity of 0.001 m^2/s, but no DiffusionSystem spreads vorticity by it; add "
+        "the fluid has a viscosity of 0.001 m^2/s, but no DiffusionSystem spreads Strength by it; add "
         "one, or set the viscosity to 0"
     )
     assert world.lint() == []
@@ -174,7 +174,15 @@ def test_a_viscosity_that_vortons_do_not_feel_is_told() -> None:
         world.step()
     assert world.lint() == [said]
     world.add_system(ef.DiffusionSystem(method="core_spreading"))
+    world.set_fluid(conductivity=0.026)
     assert world.lint() == []
+    world.attach("vorton", ef.Temperature([300.0]))
+    assert world.lint() == [
+        "the fluid has a conductivity of 0.026 W/(m K), but no ThermalSystem spreads Temperature by it; add "
+        "one, or set the conductivity to 0"
+    ]
+    world.add_system(ef.ThermalSystem())
+    assert [text for text in world.lint() if "conductivity" in text] == []
 
 
 def terminal(density: float, fluid: float, viscosity: float, radius: float) -> float:

@@ -47,7 +47,7 @@ def burning(
             ef.StretchSystem(),
             ef.TransferSystem(kernel=kernel),
             ef.BaroclinicSystem(gradient=gradient),
-            ef.ThermalSystem(diffusivity=2e-4, species_diffusivity=2e-4),
+            ef.ThermalSystem(eddy_diffusivity=2e-4, species_diffusivity=2e-4),
             ef.CombustionSystem(**{**chosen, **combustion}),
             ef.CoolingSystem(rate=1.0, absorption=0.2),
             ef.SamplingSystem(),

@@ -72,7 +72,7 @@ def test_a_world_file_may_do_without_gradients() -> None:
     assert ef.VelocityGradient not in world["ring"]
 
 
-HOT = {"kind": "thermal", "diffusivity": 1e-4}
+HOT = {"kind": "thermal", "eddy_diffusivity": 1e-4}
 FLOATS = {"kind": "baroclinic"}
 FULL = {"kind": "baroclinic", "model": "full"}
 FIRE = {"kind": "combustion"}
@@ -196,7 +196,7 @@ def test_an_emitter_of_light_fluid_emits_it_where_heat_counts() -> None:
 
 
 def test_species_may_mix_where_there_are_none() -> None:
-    world = world_of(BLOCK, {"kind": "thermal", "diffusivity": 1e-4, "species_diffusivity": 1e-4})
+    world = world_of(BLOCK, {"kind": "thermal", "eddy_diffusivity": 1e-4, "species_diffusivity": 1e-4})
     world.step()
     assert ef.Species not in world["air"]
 
