@@ -83,8 +83,20 @@ class Column:
     def check(self, value: object) -> Array:
         """Return `value` as a C-contiguous array of this column's kind, or raise ComponentError."""
         if type(value) is np.ndarray and value.dtype in _PLAIN[self.kind] and value.flags.c_contiguous:
-            self._check_shape(value)
-            return value
+            array = value
+        else:
+            array = self._converted(value)
+        shape = array.shape[1:] if self.per_row else array.shape
+        alike = len(shape) == len(self.shape) and (array.ndim > 0 or not self.per_row)
+        if not alike or any(want not in (None, got) for want, got in zip(self.shape, shape, strict=True)):
+            wanted = ("n", *self.shape) if self.per_row else self.shape
+            text = ", ".join("any" if part is None else str(part) for part in wanted)
+            if len(wanted) == 1:
+                text += ","
+            raise ComponentError(f"{self.label} has shape {array.shape}; shape ({text}) is needed")
+        return array
+
+    def _converted(self, value: object) -> Array:
         try:
             array = np.asarray(value)
         except (ValueError, TypeError) as error:
@@ -100,25 +112,8 @@ class Column:
             raise ComponentError(f"{self.label} has dtype {array.dtype}; whole numbers are allowed")
         else:
             array = array.astype(np.int64, copy=False)
-        self._check_shape(array)
         # Not ascontiguousarray, which turns a single number, shape (), into shape (1,).
         return np.asarray(array, order="C")
-
-    def _check_shape(self, array: Array) -> None:
-        per_row = self.per_row
-        trailing = array.shape[1:] if per_row else array.shape
-        if trailing == self.shape and (array.ndim > 0 or not per_row):
-            return
-        fits = len(trailing) == len(self.shape) and (array.ndim > 0 or not per_row)
-        if fits:
-            for want, got in zip(self.shape, trailing, strict=True):
-                fits = fits and (want is None or want == got)
-        if not fits:
-            wanted = ("n", *self.shape) if per_row else self.shape
-            text = ", ".join("any" if part is None else str(part) for part in wanted)
-            if len(wanted) == 1:
-                text += ","
-            raise ComponentError(f"{self.label} has shape {array.shape}; shape ({text}) is needed")
 
     def check_values(self, array: Array, place: str = "") -> None:
         """Refuse values that are not finite or out of range, naming the first bad row."""

@@ -30,7 +30,7 @@ def finite(array: Array) -> bool:
 def _first_row(world: World, entity: str, array: Array) -> int:
     """The first row, of those on all processes, that is not finite."""
     bad = ~np.isfinite(np.atleast_1d(array))
-    return world.processes.placed(world[entity])[0] + int(np.argwhere(bad)[0, 0])
+    return world.processes.placed(world[entity], len(bad))[0] + int(np.argwhere(bad)[0, 0])
 
 
 class Guard:

@@ -111,14 +111,13 @@ class OneProcess:
         """Rows of an entity on all processes, or this one's for a system that runs on its own rows."""
         return entity.rows_here
 
-    def placed(self, entity: Entity) -> tuple[int, int, int]:
-        """First and behind the last of the rows that this process holds, and rows on all processes."""
-        rows = entity.rows_here
+    def placed(self, entity: Entity, rows: int) -> tuple[int, int, int]:
+        """First and behind the last of the `rows` that this process holds, and rows on all processes."""
         return 0, rows, rows
 
-    def total(self, entity: Entity) -> int:
-        """Rows of a population on all processes."""
-        return entity.rows_here
+    def total(self, entities: Sequence[Entity], rows: int) -> int:
+        """Rows of populations on all processes, of which this one holds `rows`."""
+        return rows
 
     def seen(self, name: str) -> slice:
         """The rows of this process among those that the running system sees."""
@@ -267,7 +266,7 @@ class OneProcess:
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         for entity, velocity, gradient in populations:
-            start, stop, total = self.placed(entity)
+            start, stop, total = self.placed(entity, len(velocity))
             rows = place[first + start : first + stop]
             np.take(vortons.u, rows, axis=0, out=velocity)
             if vortons.du is not None:

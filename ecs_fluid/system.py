@@ -27,6 +27,7 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -40,6 +41,7 @@ from typing import (
 )
 
 import esper
+import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -55,7 +57,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from ecs_fluid.attribute_docs import attribute_docstrings
-from ecs_fluid.component import Component, RowId
+from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import RecipeError, ScheduleError
 from ecs_fluid.plugins import import_path
 from ecs_fluid.validation_errors import sentence, validated
@@ -334,8 +336,7 @@ class System(esper.Processor):
 
     def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
         """Tables of every entity that has all the `types`, in entity order; only declared types."""
-        for _, tables in self.entities(*types):
-            yield tables
+        return map(itemgetter(1), self.entities(*types))
 
     @overload
     def entities(self, a: type[A], /) -> Iterator[tuple[Entity, tuple[A]]]: ...
@@ -356,9 +357,19 @@ class System(esper.Processor):
             self.check_declared(wanted)
         return self.world.entities_with(*types)
 
-    def placed(self, entity: Entity) -> tuple[int, int, int]:
-        """First and behind the last of the rows that this process holds, and rows on all processes."""
-        return self.world.processes.placed(entity)
+    def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:
+        """Entities that have all the `types`, and the first column of each type with their rows end to end.
+
+        Those of a single entity are its own arrays, no copies.
+        """
+        found, columns = list(self.entities(*types)), []
+        for place, kind in enumerate(types):
+            name = next(iter(kind.columns))
+            parts = [vars(tables[place])[name] for _, tables in found]
+            if not parts:
+                parts = [vars(kind.blank(0, self.world.dtype))[name]]
+            columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        return [entity for entity, _ in found], columns
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""
@@ -376,8 +387,9 @@ class System(esper.Processor):
 
     def field(self, wanted: type[A]) -> A:
         """The component of that type on the world's `fluid` entity."""
-        self.check_declared(wanted)
-        return self.world.fluid[wanted]
+        fluid = self.world.fluid  # the first of all entities
+        entity, tables = next(self.entities(wanted), (None, None))
+        return tables[0] if tables is not None and entity is fluid else fluid[wanted]
 
     def __repr__(self) -> str:
         chosen = self.parameters.model_dump(exclude_defaults=True)

@@ -13,7 +13,8 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import esper
@@ -40,28 +41,6 @@ if TYPE_CHECKING:
 _LOCK = threading.RLock()
 
 S = TypeVar("S", bound=System)
-
-
-class Active:
-    """Context in which esper works on one world and no other thread uses esper."""
-
-    __slots__ = ("_context", "_former")
-
-    def __init__(self, context: str) -> None:
-        self._context = context
-
-    def __enter__(self) -> None:
-        _LOCK.acquire()
-        self._former = esper.current_world
-        if self._former != self._context:
-            esper.switch_world(self._context)
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            if self._former != self._context:
-                esper.switch_world(self._former)
-        finally:
-            _LOCK.release()
 
 
 def _quotient(value: Any) -> Any:
@@ -189,9 +168,18 @@ class World:
         weights, times = self._ticker.instants
         return np.asarray(np.array(weights) @ value_at(parameter, (self.tick + np.array(times)) * self.dt))
 
-    def active(self) -> Active:
+    @contextmanager
+    def active(self) -> Iterator[None]:
         """Hold the process lock with esper switched to this world; the former world comes back after."""
-        return Active(self._context)
+        with _LOCK:
+            former = esper.current_world
+            if former != self._context:
+                esper.switch_world(self._context)
+            try:
+                yield
+            finally:
+                if former != self._context:
+                    esper.switch_world(former)
 
     def _create(self, name: str, tables: Tables) -> Entity:
         with self.active():
@@ -369,8 +357,7 @@ class World:
 
     def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
         """Tables of every entity that has all the `types`, in the order of creation."""
-        for _, tables in self.entities_with(*types):
-            yield tables
+        return map(itemgetter(1), self.entities_with(*types))
 
     # ------------------------------------------------------------------ systems
 

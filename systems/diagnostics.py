@@ -22,7 +22,6 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.populations import joined
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -99,11 +98,7 @@ class DiagnosticsSystem(System):
         """The record of the present state; pair sums up to `pair_limit` vortons (default: always)."""
         from ecs_fluid.kernels.compiled.reduce import vortex_invariants
 
-        tables = list(self.query(Position, Strength, CoreRadius))
-        number = self.world.dtype
-        x = joined([position.x for position, *_ in tables], (3,), number)
-        alpha = joined([strength.alpha for _, strength, _ in tables], (3,), number)
-        sigma = joined([core.sigma for *_, core in tables], (), number)
+        _, (x, alpha, sigma) = self.joined(Position, Strength, CoreRadius)
         record: dict[str, Any] = {"vortons": len(x)}
         totals = vortex_invariants(x, alpha)
         record.update((name, value.tolist()) for name, value in zip(INVARIANTS, totals, strict=True))

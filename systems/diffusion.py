@@ -14,7 +14,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.shared.populations import add_spread, joined
+from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.world import World
 
 
@@ -85,7 +85,7 @@ class DiffusionSystem(System):
         if self.method == "core_spreading":
             growth = self.world.dtype(2.0 * nu)
             for (rate,) in self.query(CoreRadiusRate):
-                rate.dsigma2 += growth
+                rate.dsigma2[:] += growth
         elif self.method == "pse":
             self._exchange(dt, nu)
         else:
@@ -94,22 +94,17 @@ class DiffusionSystem(System):
     def _exchange(self, dt: float, nu: float) -> None:
         from ecs_fluid.kernels.vorticity.exchange import stable_step
 
-        found = list(self.entities(Position, Strength, CoreRadius, Volume, StrengthRate))
-        tables = [tables for _, tables in found]
-        number = self.world.dtype
-        x = joined([position.x for position, *_ in tables], (3,), number)
-        alpha = joined([strength.alpha for _, strength, *_ in tables], (3,), number)
-        sigma = joined([core.sigma for _, _, core, *_ in tables], (), number)
-        volume = joined([table.volume for *_, table, _ in tables], (), number)
-        eps = sigma if self.radius == 1.0 else sigma * number(self.radius)
-        entities, how = [entity for entity, _ in found], (nu, self.order, self.dimension)
+        wanted = Position, Strength, CoreRadius, Volume
+        entities, (x, alpha, sigma, volume) = self.joined(*wanted)
+        eps = sigma if self.radius == 1.0 else sigma * self.world.dtype(self.radius)
+        how = nu, self.order, self.dimension
         rate, loss = self.world.processes.exchanged(entities, x, alpha, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(
                 f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {nu:g} m^2/s; "
                 f"use dt <= {limit:.3g} s, a larger radius, or method = 'core_spreading'"
             )
-        add_spread(rate, [table.dalpha for *_, table in tables])
+        add_spread(rate, [table.dalpha for *_, table in self.query(*wanted, StrengthRate)])
 
     def _exchange_in_index_space(self, dt: float) -> None:
         from ecs_fluid.kernels.vorticity.exchange import index_exchange
@@ -136,7 +131,7 @@ class DiffusionSystem(System):
         rows[sources.order] = rate.T
         first = 0
         for entity, (*_, table) in self.entities(Position, Strength, CoreRadius, StrengthRate):
-            start, stop, total = self.placed(entity)
+            start, stop, total = self.world.processes.placed(entity, len(table.dalpha))
             table.dalpha += rows[first + start : first + stop]
             first += total
 
@@ -155,7 +150,7 @@ class DiffusionSystem(System):
             for entity in world.entities
             if Strength in entity and Volume not in entity and BoundVorticity not in entity
         ]
-        x = joined([position.x for position, *_ in self.query(Position, Strength, Volume)], (3,), float)
+        _, (x, *_) = self.joined(Position, Strength, Volume)
         if len(x) > 3 and _thinness(x, self.dimension) < 0.1:
             found.append(
                 "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "

@@ -14,7 +14,6 @@ from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.populations import joined
 
 MAX_CELLS = 2**27
 PER_CORE = 2.0
@@ -87,7 +86,7 @@ class PartitionSystem(System):
 
     def process(self, dt: float) -> None:
         """Refill Grid and Sources."""
-        self._fill(self.world.fluid[Sources], self.world.fluid[Grid], "sources", divisible=self._divisible)
+        self._fill(self.field(Sources), self.field(Grid), "sources", divisible=self._divisible)
 
     def _divisible(self) -> bool:
         """Whether every system that reads the Sources can do with the part of them that a machine needs."""
@@ -134,10 +133,10 @@ class PartitionSystem(System):
 
     def unsorted(self, most: int) -> Sequence[Array] | None:
         """x (3, n), alpha (3, n) and sigma (n,) of the vortons as they are now; None if n is above `most`."""
-        processes = self.world.processes
-        if sum(processes.total(entity) for entity, _ in self.entities(*VORTONS)) > most:
+        processes, (entities, own) = self.world.processes, self.joined(*VORTONS)
+        if processes.total(entities, len(own[0])) > most:
             return None
-        x, alpha, sigma = processes.gathered(*self._vortons())
+        x, alpha, sigma = processes.gathered(entities, own)
 
         def columns() -> list[Array]:
             return [np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T), sigma]
@@ -153,32 +152,18 @@ class PartitionSystem(System):
         divisible: Callable[[], bool] | None = None,
     ) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
-
-        processes, (entities, columns) = self.world.processes, self._vortons()
-        count = sum(map(processes.total, entities))
-        box = processes.enclosing(*bounds(columns[0]))
-        mesh = self._mesh(*box, count)
-        found = processes.sorted_vortons(name, entities, columns, mesh, divisible)
-        (origin, spacing, cells), (start, order, x, alpha, sigma) = mesh, found
-        sources.put(origin=origin, spacing=spacing, cells=cells, start=start, order=order)
-        sources.put(x=x, alpha=alpha, sigma=sigma)
-        self._enclose(grid, needs or self._needs(), self._cloud(*box, *columns[1:], count))
-
-    def _vortons(self) -> tuple[list[Entity], tuple[Array, Array, Array]]:
-        """Populations of vortons; their positions, strengths and core radii, one after the other."""
-        found, number = list(self.entities(*VORTONS)), self.world.dtype
-        return [entity for entity, _ in found], (
-            joined([position.x for _, (position, _, _) in found], (3,), number),
-            joined([strength.alpha for _, (_, strength, _) in found], (3,), number),
-            joined([core.sigma for _, (_, _, core) in found], (), number),
-        )
-
-    def _mesh(self, lo: Array, hi: Array, vortons: int) -> tuple[Array, Array, Array]:
-        """The grid by whose cells that many vortons in a box are sorted."""
         from ecs_fluid.kernels.grids.grid import uniform_grid
 
-        wanted = max(1, round(vortons / self.vortons_per_cell))
-        return uniform_grid(lo, hi, min(wanted, MAX_CELLS))
+        processes, (entities, (x, alpha, sigma)) = self.world.processes, self.joined(*VORTONS)
+        count = processes.total(entities, len(x))
+        box = processes.enclosing(*bounds(x))
+        wanted = max(1, round(count / self.vortons_per_cell))
+        mesh = uniform_grid(*box, min(wanted, MAX_CELLS))
+        found = processes.sorted_vortons(name, entities, (x, alpha, sigma), mesh, divisible)
+        names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
+        sources.put(**dict(zip(names, (*mesh, *found), strict=True)))
+        cloud = self._cloud(*box, alpha, sigma, count)
+        self._enclose(grid, needs or self._needs(), cloud, entities)
 
     def _cloud(self, low: Array, high: Array, alpha: Array, sigma: Array, count: int) -> Cloud:
         """What is to be known of all vortons, `count` in a box, from the rows that this system sees."""
@@ -200,7 +185,7 @@ class PartitionSystem(System):
         padding, per_core = zip(*needs, strict=True)
         return GridNeeds(max(padding), max(per_core))
 
-    def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud) -> None:
+    def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud, vortons: list[Entity]) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 
@@ -210,10 +195,9 @@ class PartitionSystem(System):
         room = np.where(flat_axes(lo, hi) & cloud.across, 0.0, pad)
         lo, hi = lo - room, hi + room
         for entity, (position,) in self.entities(Position):
-            if Strength in entity and CoreRadius in entity:
-                continue  # they are inside already
-            low, high = bounds(position.x)
-            lo, hi = np.minimum(lo, low), np.maximum(hi, high)
+            if entity not in vortons:  # which are inside already
+                low, high = bounds(position.x)
+                lo, hi = np.minimum(lo, low), np.maximum(hi, high)
         lo, hi = self.world.processes.enclosing(lo, hi)
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo

@@ -72,23 +72,22 @@ class SharedWork(OneProcess):
         """Rows on every rank."""
         return [int(count) for count in np.diff(self.bounds[name])]
 
-    def total(self, entity: Entity) -> int:
-        """Rows on all ranks; of what every rank holds, those of this one."""
-        edges = self.bounds.get(entity.name)
-        return super().total(entity) if edges is None else int(edges[-1])
+    def total(self, entities: Sequence[Entity], rows: int) -> int:
+        """Rows on all ranks."""
+        return sum(int(self.bounds[entity.name][-1]) for entity in entities)
 
-    def placed(self, entity: Entity) -> tuple[int, int, int]:
+    def placed(self, entity: Entity, rows: int) -> tuple[int, int, int]:
         """First and behind the last of this rank's rows, and rows on all ranks."""
         if entity.name not in self.bounds:
-            return super().placed(entity)
+            return super().placed(entity, rows)
         own = self.own(entity.name)
-        return own.start, own.stop, self.total(entity)
+        return own.start, own.stop, int(self.bounds[entity.name][-1])
 
     def numbers(self, entities: Sequence[Entity]) -> Array:
         """This rank's rows of some populations, numbered through all rows of these, laid end to end."""
         first, found = 0, [np.empty(0, np.uint32)]
         for entity in entities:
-            start, stop, total = self.placed(entity)
+            start, stop, total = self.placed(entity, entity.rows_here)
             found.append(np.arange(first + start, first + stop, dtype=np.uint32))
             first += total
         return np.concatenate(found)
@@ -113,7 +112,7 @@ class SharedWork(OneProcess):
         """All rows on the first rank of each machine; its own on the others."""
         if not self.local or not entities:
             return columns
-        ends = np.cumsum([stop - start for start, stop, _ in map(self.placed, entities)])[:-1]
+        ends = np.cumsum([entity.rows_here for entity in entities])[:-1]
         whole = []
         for column in columns:
             parts = zip(entities, np.split(column, ends), strict=True)
@@ -218,7 +217,7 @@ class SharedWork(OneProcess):
         """
         if divisible is not None:
             self._divided = None
-            total = sum(map(self.total, entities))
+            total = self.total(entities, len(columns[0]))
             if self.machine.count > 1 and total and divisible():
                 rows = OwnVortons(*columns, self.numbers(entities))
                 parts = self._divided = DividedVortons(self.comm, self.machine, rows, total, grid)
@@ -263,7 +262,7 @@ class SharedWork(OneProcess):
         """Velocities and gradients of rows that this rank holds, numbered through all populations."""
         first = 0
         for entity, velocity, gradient in populations:
-            start, stop, total = self.placed(entity)
+            start, stop, total = self.placed(entity, len(velocity))
             chosen = (rows >= first + start) & (rows < first + stop)
             velocity[rows[chosen] - (first + start)] = u[chosen]
             if du is not None and gradient is not None:

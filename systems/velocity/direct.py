@@ -20,7 +20,7 @@ class DirectSolver(Solver):
         """Sum over all vortons at every target."""
         from ecs_fluid.kernels.biot_savart.direct import velocity, velocity_gradient
 
-        processes, vortons = self.world.processes, len(self._vortons[2])
+        processes, vortons = self._system.world.processes, len(self._vortons[2])
         part = processes.part("direct", targets, vortons)
         if part.du is None:
             velocity(self.code, part.x, *self._vortons, part.u)

@@ -54,8 +54,8 @@ class PoissonSolver(Solver):
         from ecs_fluid.kernels.grids.differences import curl
 
         self.sources, self.grid = sources, grid
-        self.grid_velocity = curl(self.potential(), grid.spacing, order=4)
         self._jacobian: Array | None = None
+        self.grid_velocity = curl(self.potential(), grid.spacing, order=4)
 
     def fill(self, targets: Targets) -> None:
         """Interpolate between grid points with third order."""

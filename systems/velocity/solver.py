@@ -33,8 +33,8 @@ class Solver:
     "Solver" (``FloorSolver``: "floor"), or its import path ``module:Class``. Its parameters are annotated
     class attributes, as those of a system are, and stand among those of the VelocitySystem, in Python and in
     a world file; one that the VelocitySystem has too (``tolerance``, ``angle``) is that one, and needs no
-    value. A VelocitySystem makes a solver anew whenever it asks for velocities, so it keeps nothing from
-    tick to tick.
+    value. A VelocitySystem makes its solver anew when a parameter changes, and calls `prepare` whenever it
+    asks for velocities, so nothing that counts is kept from tick to tick.
     """
 
     registry: ClassVar[dict[str, type[Solver]]] = {}

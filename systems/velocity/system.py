@@ -28,7 +28,7 @@ from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
 from ecs_fluid.system import Settings, System
-from ecs_fluid.systems.partition import GridNeeds, PartitionSystem
+from ecs_fluid.systems.partition import VORTONS, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
@@ -144,22 +144,24 @@ class VelocitySystem(System):
     def __setattr__(self, name: str, value: Any) -> None:
         """A solver set later on has its state with it, as if it had been there from the start."""
         super().__setattr__(name, value)
-        if name == "solver" and self.__dict__.get("_world") is not None:
-            self._made(self.solver).added(self.world)
+        if self.__dict__.get("_world") is not None and name in type(self.parameters).model_fields:
+            self.spawns(self.world)
+            if name == "solver":
+                self._solver.added(self.world)
+
+    def spawns(self, world: World) -> None:
+        """The solver is there before others ask what it needs."""
+        self._solver = solver_class(self.solver)(self)
+        self.grid_needs = self._solver.grid_needs()
 
     def added(self, world: World) -> None:
         """The sums run over sorted vortons, and records measure them."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
         world.require(PartitionSystem)
-        self._made(self.solver).added(world)
+        self._solver.added(world)
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
-
-    @property
-    def grid_needs(self) -> GridNeeds:
-        """What the solver needs of the field grid."""
-        return self._made(self.solver).grid_needs()
 
     @property
     def needs_all_sources(self) -> bool:
@@ -174,7 +176,7 @@ class VelocitySystem(System):
             raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
-        solver = self._fitting(self._made(self.solver), sources, grid)
+        solver = self._fitting(self._solver, sources, grid)
         if solver.on_grid:
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
         solver.prepare(sources, grid)
@@ -196,13 +198,17 @@ class VelocitySystem(System):
 
     def _populations(self) -> tuple[list[Table], list[tuple[Entity, Array, Array]]]:
         """Vortons, and what else has a velocity."""
-        vortons, others = [], []
-        for entity, (position, velocity) in self.entities(Position, Velocity):
-            if Strength in entity and CoreRadius in entity:
-                gradient = entity[VelocityGradient].du if self.gradient else None
-                vortons.append((entity, position.x, velocity.u, gradient))
-            elif self.placed(entity)[2]:
-                others.append((entity, position.x, velocity.u))
+        wanted = (*VORTONS, Velocity, VelocityGradient) if self.gradient else (*VORTONS, Velocity)
+        vortons = [
+            (entity, position.x, velocity.u, gradient[0].du if gradient else None)
+            for entity, (position, _, _, velocity, *gradient) in self.entities(*wanted)
+        ]
+        summed, total = [entity for entity, *_ in vortons], self.world.processes.total
+        others = [
+            (entity, position.x, velocity.u)
+            for entity, (position, velocity) in self.entities(Position, Velocity)
+            if entity not in summed and total([entity], len(position.x))
+        ]
         return vortons, others
 
     def _fill_grid(self, solver: Solver, sources: Sources, grid: Grid) -> None:
@@ -260,7 +266,7 @@ class VelocitySystem(System):
         both = jacobian_and_field(self.field(VelocityField).u, grid.spacing, order=4)
         for entity, x, u, du in tables:
             assert du is not None
-            start, stop, total = self.placed(entity)
+            start, stop, total = self.world.processes.placed(entity, len(x))
             rows = sources.order
             if len(x) < len(rows):
                 rows = rows[(rows >= first + start) & (rows < first + stop)] - (first + start)
@@ -268,10 +274,6 @@ class VelocitySystem(System):
             first += total
 
     # ------------------------------------------------------------------ sums
-
-    def _made(self, name: str) -> Solver:
-        """A solver of that name, with the parameters of this system."""
-        return solver_class(name)(self)
 
     def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
         """That solver, where it applies: without vortons it is the direct sum, of nothing.
@@ -287,8 +289,8 @@ class VelocitySystem(System):
 
         Another solver than the world's has a grid of its own, made as in a world of that solver.
         """
-        made = self._made(solver or self.solver)
-        needs = None if made.name == solver_class(self.solver).name else made.grid_needs()
+        made = self._solver if solver is None else solver_class(solver)(self)
+        needs = None if made.name == self._solver.name else made.grid_needs()
         sources, grid = self.world.require(PartitionSystem).present(needs)
         targets = Targets.at(self._in_range(points, sources.sigma), gradient=False)
         made = self._fitting(made, sources, grid)
@@ -345,7 +347,7 @@ class VelocitySystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Poor parameters, too coarse a field grid, and constants of the fluid that nothing feels."""
-        solver, found = self._made(self.solver), list[str]()
+        solver, found = self._solver, list[str]()
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])

@@ -184,7 +184,7 @@ def test_one_number_for_an_entity_keeps_its_shape() -> None:
     assert clock.t.shape == ()
     with refused(r"Clock.t has shape \(1,\); shape \(\) is needed"):
         Clock([3.0])
-    with refused("Clock.t row 0 is nan"):
+    with refused("Clock.t is nan"):
         Clock(np.nan)
 
 
