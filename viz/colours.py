@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib import colormaps
 from numpy.typing import NDArray
 
 from ecs_fluid.viz.columns import Array, Columns
+from ecs_fluid.viz.smoke import Puff, illumination
 from ecs_fluid.viz.style import Look, Tint
 
 Colours = NDArray[np.float64]
@@ -70,3 +72,29 @@ def _burning(look: Look, columns: Columns, plain: Paint, limits: tuple[float, fl
     part = (step - below)[:, None]
     glow = GLOW[below] * (1 - part) + GLOW[below + 1] * part
     return Paint(plain.lit, plain.shade, np.sqrt(np.clip(smoke / most_smoke, 0.0, 1.0)), glow)
+
+
+def shaded(
+    look: Look, puff: Puff, clouds: Sequence[tuple[Array, Paint]]
+) -> tuple[Colours, Colours, Colours | None]:
+    """Of all tracers of clouds at (n, 3) m: light (n,), colours (n, 3), shares of a puff's opacity (n,).
+
+    The light is that of one side, dimmed by the tracers on its way. The shares are None where all are full;
+    flame is not shaded, and hides what is behind it.
+    """
+    x = np.concatenate([np.asarray(points, np.float64) for points, _ in clouds])
+    lit, shade = (np.concatenate([getattr(paint, k) for _, paint in clouds]) for k in ("lit", "shade"))
+    cover = None
+    if any(paint.cover is not None for _, paint in clouds):
+        full = [np.ones(len(paint.lit)) if paint.cover is None else paint.cover for _, paint in clouds]
+        cover = np.concatenate(full)
+    # Half the cross-section: smoke scatters most light onwards, so its shadow is softer than its cover.
+    light = illumination(x, np.array(look.light), puff.spacing, 0.5 * puff.cross_section, cover)
+    colour = shade + light[:, None] * (lit - shade)
+    if cover is not None:
+        dark = [np.zeros_like(paint.lit) if paint.glow is None else paint.glow for _, paint in clouds]
+        glow = np.concatenate(dark)
+        flame = glow.max(axis=1)
+        colour = colour * (1.0 - flame[:, None]) + glow * flame[:, None]
+        cover = np.maximum(cover, 0.8 * flame)
+    return light, colour, cover

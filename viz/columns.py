@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.exports.names import unit
 
 Array = NDArray[Any]
 Columns = Mapping[str, Array]
@@ -103,27 +104,9 @@ def _resolve(columns: Columns, name: str) -> str | None:
     return of_class[0] if len(of_class) == 1 else None
 
 
-def unit(name: str) -> str:
-    """Unit of a colour, as its component declares it; empty for pure numbers and unknown names."""
-    if name in DERIVED:
-        return DERIVED[name][0]
-    import ecs_fluid.components.particles  # noqa: F401  (its classes are found below)
-    from ecs_fluid.component import Component
-
-    parts = name.split(".")
-    todo: list[type] = [Component]
-    while todo:
-        kind = todo.pop()
-        todo += kind.__subclasses__()
-        if kind.__name__ == parts[0]:
-            column = vars(kind).get(parts[1]) if len(parts) > 1 else None
-            declared = str(getattr(column, "unit", ""))
-            return "" if declared == "1" else declared
-    return ""
-
-
 def title(name: str) -> str:
     """What the scalar bar says: the name and, in brackets, the unit."""
-    text = {"vorticity_normal": "vorticity through the plane"}.get(name, name)
-    declared = {"vorticity_normal": "1/s"}.get(name) or unit(name)
-    return f"{text} [{declared}]" if declared else text
+    if name == "vorticity_normal":
+        return "vorticity through the plane [1/s]"
+    declared = DERIVED[name][0] if name in DERIVED else unit(".".join(name.split(".")[:2]))
+    return f"{name} [{declared}]" if declared not in ("", "1") else name

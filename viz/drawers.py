@@ -11,9 +11,9 @@ import os
 import pickle
 import subprocess
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,50 @@ Picture = NDArray[np.uint8]
 MOST = 256
 
 
-class Drawn(ABC):
+class Drawn(Protocol):
     """Pictures that can be drawn from any row on; those drawn by several processes must be picklable."""
 
-    @abstractmethod
     def __len__(self) -> int: ...
 
-    @abstractmethod
     def pictures(self, rows: range | None = None) -> Iterator[Picture]:
         """The pictures (height, width, 3) of these rows, all of them by default."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The frames of a movie as pictures.
+
+    `scene` makes a scene, whose `show_timed` is given frame after frame and the seconds of the movie before
+    it; with `led` its colours are those of the first frame.
+    """
+
+    frames: Iterable[Any]
+    scene: Callable[[], Any]
+    fps: float
+    led: bool = False
+
+    def __len__(self) -> int:
+        if not isinstance(self.frames, Sequence):
+            raise FluidError("several jobs need the frames as a sequence, not as an iterator")
+        return len(self.frames)
+
+    def pictures(self, rows: range | None = None) -> Iterator[Picture]:
+        """See Drawn."""
+        from ecs_fluid.viz.scene import pixels
+
+        scene = self.scene()
+        try:
+            if isinstance(self.frames, Sequence) and rows is not None:
+                if self.led and rows[0]:
+                    scene.show_timed(self.frames[0], 0.0)
+                chosen: Iterable[tuple[int, Any]] = ((row, self.frames[row]) for row in rows)
+            else:
+                chosen = enumerate(self.frames)
+            for row, timed in chosen:
+                scene.show_timed(timed, row / self.fps)
+                yield pixels(scene.plotter)
+        finally:
+            scene.close()
 
 
 def drawn(drawing: Drawn, jobs: int) -> Iterator[Picture]:
@@ -60,9 +95,7 @@ def _side_by_side(parcel: bytes, rows: int, count: int) -> Iterator[Picture]:
     children: list[subprocess.Popen[bytes]] = []
     try:
         for first in range(count):
-            child = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
-            )
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             children.append(child)
             assert child.stdin is not None
             with child.stdin as stream:
@@ -83,28 +116,16 @@ def _side_by_side(parcel: bytes, rows: int, count: int) -> Iterator[Picture]:
 
 def _received(child: subprocess.Popen[bytes]) -> Picture:
     assert child.stdout is not None
-    head = _bytes(child.stdout, 12)
-    kind, first, second = np.frombuffer(head, np.int32) if len(head) == 12 else (0, 0, 0)
-    if kind == 1:
-        body = _bytes(child.stdout, 3 * int(first) * int(second))
-        if len(body) == 3 * int(first) * int(second):
-            return np.frombuffer(body, np.uint8).reshape(int(first), int(second), 3)
-    if kind == 2:
-        raise FluidError(_bytes(child.stdout, int(first)).decode())
-    raise FluidError(
-        f"a process that draws has ended with status {child.wait()}; fewer of them (--jobs) need less memory"
-    )
-
-
-def _bytes(stream: IO[bytes], count: int) -> bytes:
-    parts: list[bytes] = []
-    while count:
-        part = stream.read(count)
-        if not part:
-            break
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+    try:
+        found: Picture | str = pickle.load(child.stdout)
+    except (EOFError, pickle.UnpicklingError):
+        raise FluidError(
+            f"a process that draws has ended with status {child.wait()}; fewer of them (--jobs) need "
+            "less memory"
+        ) from None
+    if isinstance(found, str):
+        raise FluidError(found)
+    return found
 
 
 def _draw(source: IO[bytes], sink: IO[bytes]) -> None:
@@ -113,13 +134,10 @@ def _draw(source: IO[bytes], sink: IO[bytes]) -> None:
     drawing: Drawn = pickle.load(source)
     try:
         for picture in drawing.pictures(rows):
-            height, width, _ = picture.shape
-            sink.write(np.array([1, height, width], np.int32).tobytes())
-            sink.write(np.ascontiguousarray(picture).tobytes())
+            pickle.dump(picture, sink)
             sink.flush()
     except FluidError as error:
-        text = str(error).encode()
-        sink.write(np.array([2, len(text), 0], np.int32).tobytes() + text)
+        pickle.dump(str(error), sink)
         sink.flush()
 
 

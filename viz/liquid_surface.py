@@ -5,48 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pyvista as pv
 from numpy.typing import NDArray
-from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
 
+from ecs_fluid.exports.volumes import shared_out
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.viz.columns import Array
 from ecs_fluid.viz.style import Colour
 
-COLOURS = "colours"
 MAX_CELLS = 3_000_000  # of the grid on which particles are counted: 24 MB
 BLUR = 0.75  # of the particles, in spacings
 LONELY = 0.25
 """Fullness of drops; of one particle alone it is 0.15, at the edge of a block 0.125 to 0.5."""
 FOAM = (0.93, 0.96, 0.98)
-
-
-class Skin:
-    """A glossy mesh of one colour, or with colours (n, 3) of its points."""
-
-    def __init__(self, colour: Colour, opacity: float = 1.0) -> None:
-        self._data = pv.PolyData()
-        self._mapper = vtkPolyDataMapper()
-        self._mapper.SetInputData(self._data)
-        self._mapper.ScalarVisibilityOff()
-        self._mapper.SetScalarModeToUsePointFieldData()
-        self._mapper.SelectColorArray(COLOURS)
-        self.actor = vtkActor()
-        self.actor.SetMapper(self._mapper)
-        material = self.actor.GetProperty()
-        material.SetInterpolationToPhong()
-        material.SetColor(*colour)
-        material.SetOpacity(opacity)
-        material.SetAmbient(0.25)
-        material.SetDiffuse(0.8)
-        material.SetSpecular(0.45)
-        material.SetSpecularPower(40.0)
-
-    def update(self, mesh: pv.PolyData, colours: Array | None = None) -> None:
-        """Draw `mesh`, whose normals are used if it has any."""
-        fresh = mesh.copy(deep=False)
-        if colours is not None:
-            fresh.point_data[COLOURS] = np.rint(255.0 * np.clip(colours, 0.0, 1.0)).astype(np.uint8)
-            self._mapper.ScalarVisibilityOn()
-        self._data.copy_from(fresh, deep=False)
 
 
 def liquid_skin(x: Array, spacing: float) -> pv.PolyData:
@@ -95,14 +64,7 @@ def _fullness(x: Array, spacing: float) -> tuple[NDArray[np.float32], NDArray[np
     cell = max(0.5 * spacing, float(np.prod(hi - lo) / MAX_CELLS) ** (1.0 / 3.0))
     shape = tuple(int(n) for n in np.ceil((hi - lo) / cell).astype(np.int64) + 2)
     inside = ((x >= lo) & (x <= hi)).all(axis=1)
-    where = (x[inside] - lo) / cell
-    base = np.floor(where).astype(np.int64)
-    part = where - base
-    total = np.zeros(int(np.prod(shape)))
-    for corner in np.ndindex(2, 2, 2):
-        weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
-        index = np.ravel_multi_index(tuple((base + np.array(corner)).T), shape)
-        total += np.bincount(index, weights=weight, minlength=len(total))
+    total = shared_out((x[inside] - lo) / cell, np.ones((int(inside.sum()), 1)), shape)
     smoothed = ndimage.gaussian_filter(total.reshape(shape), BLUR * spacing / cell, mode="constant")
     return (smoothed * (spacing / cell) ** 3).astype(np.float32), lo, cell
 

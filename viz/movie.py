@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
-from ecs_fluid.viz.drawers import Drawn, drawn
+from ecs_fluid.viz.drawers import Drawing, drawn
 from ecs_fluid.viz.film import check_target, is_sequence, require_encoder, write_film
 from ecs_fluid.viz.shared_limits import TimedFrame, View, survey
 from ecs_fluid.viz.style import LOOKS, Options
@@ -54,7 +55,10 @@ def movie(
         view, frames = _view(frames, chosen)
     if chosen.smooth is None:  # smoke has no edges to smooth, and is what takes long to draw
         chosen = replace(chosen, smooth=view.puff is None or LOOKS[chosen.look].paint == "liquid")
-    drawing = Drawing(frames, view, chosen, velocity_of, fps)
+    from ecs_fluid.viz.scene import Scene
+
+    scene = partial(Scene, view, chosen, velocity_of=velocity_of)
+    drawing = Drawing(frames, scene, fps, led=chosen.needs_velocity)
     pictures = zip_numbers(drawn(drawing, jobs), numbers)
     return write_film(target, pictures, chosen.size, fps, quality, progress)
 
@@ -83,54 +87,6 @@ def zip_numbers(pictures: Iterable[Any], numbers: Sequence[int] | None) -> Itera
     """Pictures with the numbers of their frames, those of their places by default."""
     for place, picture in enumerate(pictures):
         yield (place if numbers is None else numbers[place]), picture
-
-
-@dataclass(frozen=True)
-class Drawing(Drawn):
-    """All that is needed to draw any frame of a movie, in this process or in another."""
-
-    frames: Iterable[TimedFrame]
-    view: View
-    options: Options
-    velocity_of: Callable[[Frame], Velocity] | None
-    fps: float
-
-    def __len__(self) -> int:
-        if not isinstance(self.frames, Sequence):
-            raise FluidError("several jobs need the frames as a sequence, not as an iterator")
-        return len(self.frames)
-
-    def pictures(self, rows: range | None = None) -> Iterator[Any]:
-        """Draw the frames at `rows`, all by default."""
-        from ecs_fluid.viz.scene import Scene, pixels
-
-        scene = Scene(self.view, self.options)
-        try:
-            if rows and rows[0] and self.options.needs_velocity:
-                self._show(scene, 0, self._timed(0))  # whose colours are those of all
-            for row, timed in self._chosen(rows):
-                self._show(scene, row, timed)
-                yield pixels(scene.plotter)
-        finally:
-            scene.close()
-
-    def _timed(self, row: int) -> TimedFrame:
-        assert isinstance(self.frames, Sequence)
-        timed: TimedFrame = self.frames[row]
-        return timed
-
-    def _chosen(self, rows: range | None) -> Iterator[tuple[int, TimedFrame]]:
-        if rows is None:
-            yield from enumerate(self.frames)
-            return
-        for row in rows:
-            yield row, self._timed(row)
-
-    def _show(self, scene: Any, row: int, timed: TimedFrame) -> None:
-        time, frame = timed
-        flow = self.velocity_of
-        velocity = flow(frame) if flow is not None and self.options.needs_velocity else None
-        scene.show(frame, velocity, time, row / self.fps)
 
 
 def _view(frames: Iterable[TimedFrame], options: Options) -> tuple[View, Iterable[TimedFrame]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.bodies import SOLID, Mesh, bodies_in, surface, wires
+from ecs_fluid.viz.bodies import SOLID, bodies_in, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
@@ -24,10 +25,19 @@ from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_sc
 from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
-from ecs_fluid.viz.layers import Flame, Smoke, Spheres, Surface
-from ecs_fluid.viz.liquid_surface import FOAM, Skin, foaming, liquid_skin, spray
+from ecs_fluid.viz.layers import Flame, Mesh, Skin, Smoke, Spheres, Surface
+from ecs_fluid.viz.liquid_surface import FOAM, foaming, liquid_skin, spray
 from ecs_fluid.viz.points import glyphs
-from ecs_fluid.viz.shared_limits import View, is_cloud, is_signed, is_vortons, kept, limits, survey
+from ecs_fluid.viz.shared_limits import (
+    TimedFrame,
+    View,
+    is_cloud,
+    is_signed,
+    is_vortons,
+    kept,
+    limits,
+    survey,
+)
 from ecs_fluid.viz.style import Options
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
@@ -83,7 +93,10 @@ def pixels(plotter: pv.Plotter) -> NDArray[np.uint8]:
 class Scene(Canvas):
     """One plotter for any number of frames that share a `View`."""
 
-    def __init__(self, view: View, options: Options) -> None:
+    def __init__(
+        self, view: View, options: Options, velocity_of: Callable[[Frame], Velocity] | None = None
+    ) -> None:
+        self._velocity_of = velocity_of
         factor = 2 if options.smooth is not False and options.off_screen else 1
         super().__init__(options, factor)
         self.view = view
@@ -177,6 +190,12 @@ class Scene(Canvas):
             bar.SetVisibility(name == min(self._coloured, default=""))
         self.plotter.renderer.ResetCameraClippingRange()
 
+    def show_timed(self, timed: TimedFrame, played: float) -> None:
+        """Show a frame (time [s], columns), with its own velocity function if the picture needs one."""
+        time, frame = timed
+        flow = self._velocity_of if self.options.needs_velocity else None
+        self.show(frame, None if flow is None else flow(frame), time, played)
+
     def adopt(self, view: View) -> None:
         """Go on with another view from the next frame on: its colours, its sizes, and its camera, unless that
         was moved by hand."""
@@ -212,11 +231,11 @@ class Scene(Canvas):
 
     def _bodies(self, frame: Frame) -> None:
         """Balls, polytopes and the edges of containers."""
-        found = [bodies for _, bodies in bodies_in(kept(frame, self.options), self.options.hulls or {})]
-        for number, balls in enumerate(b for b in found if b.radius is not None):
-            assert balls.radius is not None
-            layer = self._layer(f"balls {number}", lambda: Spheres(1.0, None, SOLID))
-            layer.update(balls.x, None, balls.radius)
+        populations = bodies_in(kept(frame, self.options), self.options.hulls or {})
+        found = [body for _, bodies in populations for body in bodies]
+        if balls := [body for body in found if body.ball]:
+            layer = self._layer("balls", lambda: Spheres(1.0, None, SOLID))
+            layer.update(np.array([ball.x for ball in balls]), None, np.array([ball.scale for ball in balls]))
         solid, edges = surface(found), wires(found)
         if solid is not None:
             self._layer("bodies", lambda: Mesh(SOLID)).update(solid)

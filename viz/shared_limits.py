@@ -5,9 +5,9 @@ Found by looking through the frames once before drawing, so that nothing jumps w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, overload
+from typing import Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
-from ecs_fluid.viz.smoke import Puff, mean_spacing, puff
+from ecs_fluid.viz.smoke import Puff, puff, spacing_of
 from ecs_fluid.viz.style import LOOKS, Options
 
+F = TypeVar("F")
 TimedFrame = tuple[float, Frame]
 SAMPLES = 48  # frames that a survey of a long run looks at
 OUTLINE = 2000  # rows of a population and frame that the camera is fitted to
@@ -98,18 +99,17 @@ def survey(frames: Iterable[TimedFrame], options: Options) -> View:
     shrink the picture to a dot; colours likewise end at the 99.5 percentile. Raises FluidError if no frame
     has a particle, or none has the colour asked for.
     """
-    if isinstance(frames, Sequence) and len(frames) > SAMPLES:
-        rows = np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))
-        frames = _picked(frames, rows.tolist())
     seen = _Seen(options)
-    for _, frame in frames:
+    for _, frame in evenly(frames, SAMPLES):
         seen.add(frame)
     return seen.view()
 
 
-def _picked(frames: Sequence[TimedFrame], rows: list[int]) -> Iterator[TimedFrame]:
-    for row in rows:
-        yield frames[row]
+def evenly(frames: Iterable[F], count: int) -> Iterable[F]:
+    """At most `count` of the frames, evenly, if they are a sequence; all of them if they come one by one."""
+    if not isinstance(frames, Sequence) or len(frames) <= count:
+        return frames
+    return (frames[row] for row in np.unique(np.linspace(0, len(frames) - 1, count).round().astype(int)))
 
 
 class _Seen:
@@ -230,4 +230,4 @@ def _radius(columns: Columns) -> float:
         return 0.34 * float(np.cbrt(np.median(columns["Volume.volume"])))
     if "CoreRadius.sigma" in columns:
         return 0.25 * float(np.median(columns["CoreRadius.sigma"]))
-    return 0.22 * mean_spacing(np.asarray(columns["Position.x"]))
+    return 0.22 * spacing_of(columns["Position.x"])

@@ -7,12 +7,12 @@ the light on its way to a puff, which makes the cloud look solid instead of like
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.exports.volumes import distinct, mean_spacing, shared_out
 from ecs_fluid.viz.columns import Array
 
 Vector = NDArray[np.float64]
@@ -39,10 +39,10 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
     kappa = depth * A / n, where A is the area of the cloud's shadow, averaged over the three axes; the radius
     is `softness` times the mean spacing between tracers.
     """
-    spacing = mean_spacing(x)
+    spacing = spacing_of(x)
     cell = 2.0 * spacing
     index = np.floor(x / cell).astype(np.int64)
-    shadows = [len(_unique(np.delete(index, axis, axis=1))) for axis in range(3)]
+    shadows = [distinct(np.delete(index, axis, axis=1)) for axis in range(3)]
     # Seen on edge, a flat cloud has next to no shadow: the largest one is what a camera is pointed at.
     area = float(np.mean([s for s in shadows if s >= 0.3 * max(shadows)])) * cell**2
     radius = softness * spacing
@@ -50,22 +50,9 @@ def puff(x: Array, depth: float, softness: float) -> Puff:
     return Puff(spacing, radius, float(min(opacity, 0.9)))
 
 
-def mean_spacing(x: Array) -> float:
-    """Typical distance between neighbours, h = (volume that has tracers in it / n)^(1/3) [m].
-
-    The volume is counted in cells of 2 h (8 tracers on average), found by iteration from the bounding box; in
-    flat or line-shaped clouds it is an area or a length.
-    """
-    lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
-    extent = (hi - lo).astype(np.float64)
-    axes = np.flatnonzero(extent > 1e-3 * extent.max())
-    if not len(axes) or len(x) < 2:
-        return 0.1
-    h = float((np.prod(extent[axes]) / len(x)) ** (1.0 / len(axes)))
-    for _ in range(4):
-        occupied = len(_unique(np.floor((x[:, axes] - lo[axes]) / (2.0 * h)).astype(np.int64)))
-        h = float(2.0 * h * (occupied / len(x)) ** (1.0 / len(axes)))
-    return h
+def spacing_of(x: Array) -> float:
+    """Typical distance between neighbours [m], but for strays, of whom a large cloud has some."""
+    return mean_spacing(np.asarray(x), 0.5 if len(x) > 200 else 0.0)
 
 
 def illumination(
@@ -88,41 +75,16 @@ def illumination(
     lo, hi = q.min(axis=0), q.max(axis=0)
     cell = max(2.0 * spacing, float(np.prod(hi - lo + 4.0 * spacing) / MAX_CELLS) ** (1.0 / 3.0))
     where = (q - lo) / cell + 1.0
-    density = ndimage.gaussian_filter(_deposit(where, cover), 0.7)
+    shape = tuple(int(n) for n in np.floor(where).max(axis=0) + 3)
+    # Counting tracers by cell would show a beat between the grid and tracers that stand on a lattice.
+    counts = shared_out(where, np.ones((len(x), 1)) if cover is None else cover[:, None], shape)
+    density = ndimage.gaussian_filter(counts.reshape(shape), 0.7)
     before = np.cumsum(density[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * density
     column = ndimage.map_coordinates(before, where.T, order=1, mode="nearest")
     reached: Vector = np.exp(-cross_section / cell**2 * column)
     return reached
 
 
-def _deposit(where: Vector, cover: Array | None = None) -> Vector:
-    """Tracers (times their `cover`) per grid point: each is shared by its cell's corners, trilinearly.
-
-    (Counting them by cell would show a beat between the grid and tracers that stand on a lattice.)
-    """
-    base = np.floor(where).astype(np.int64)
-    part = where - base
-    shape = tuple(int(n) for n in base.max(axis=0) + 3)
-    total = np.zeros(int(np.prod(shape)))
-    for corner in itertools.product((0, 1), repeat=3):
-        weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
-        if cover is not None:
-            weight = weight * cover
-        index = np.ravel_multi_index(tuple((base + corner).T), shape)
-        total += np.bincount(index, weights=weight, minlength=len(total))
-    return total.reshape(shape)
-
-
 def back_to_front(x: Array, camera: Vector, focal: Vector) -> NDArray[np.int64]:
     """Rows (n,) from the farthest to the nearest: the order in which translucent puffs must be blended."""
     return np.argsort(-((x - camera) @ (np.asarray(focal) - camera)), kind="stable")
-
-
-def _unique(index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Distinct rows of small integers (n, d), as one number each (np.unique of rows is ten times slower)."""
-    low = index.min(axis=0)
-    span = index.max(axis=0) - low + 1
-    key = np.zeros(len(index), dtype=np.int64)
-    for axis in range(index.shape[1]):
-        key = key * span[axis] + (index[:, axis] - low[axis])
-    return np.unique(key)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.exports.bodies import Polytopes
 from ecs_fluid.viz.camera import Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, choose
@@ -146,7 +146,7 @@ class Options:
     resolution: int = 240
     seeds: int = 60
     smooth: bool | None = None
-    hulls: Mapping[str, Any] | None = None
+    hulls: Polytopes | None = None
     off_screen: bool = True
 
     @property

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.drawers import drawn
+from ecs_fluid.viz.drawers import Drawing, drawn
 from ecs_fluid.viz.film import write_film
 from ecs_fluid.viz.movie import check_film, even, zip_numbers
 from ecs_fluid.viz.style import Options
-from ecs_fluid.viz.surface_scene import SurfaceDrawing, SurfaceOptions, TimedDistances, survey_surfaces
+from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
 
 
 def surface_movie(
@@ -43,7 +44,8 @@ def surface_movie(
     drawn_as = even(replace(Options.of(options), off_screen=True), target)
     if not len(frames):
         raise FluidError("there are no frames to make a movie of")
-    drawing = SurfaceDrawing(frames, survey_surfaces(frames, chosen), chosen, drawn_as, fps)
+    scene = partial(SurfaceScene, survey_surfaces(frames, chosen), chosen, drawn_as)
+    drawing = Drawing(frames, scene, fps)
     return write_film(
         target, zip_numbers(drawn(drawing, jobs), numbers), drawn_as.size, fps, quality, progress
     )

@@ -4,7 +4,7 @@ changes."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,16 +13,13 @@ import pyvista as pv
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.bodies import Mesh
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.columns import AXES, choose
-from ecs_fluid.viz.drawers import Drawn
 from ecs_fluid.viz.labels import scalar_bar
-from ecs_fluid.viz.layers import Surface
-from ecs_fluid.viz.liquid_surface import Skin
-from ecs_fluid.viz.shared_limits import is_signed
+from ecs_fluid.viz.layers import Mesh, Skin, Surface
+from ecs_fluid.viz.shared_limits import evenly, is_signed
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surfaces import COLOURS, LINES, TITLES, Distances, distance_slice, surface_mesh
 
@@ -78,13 +75,11 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
     Colours end at the 2nd and the 98th percentile, taken over the frames, and signed ones are symmetric.
     Raises FluidError if none of the frames has a surface at the level, or the colour asked for.
     """
-    if isinstance(frames, Sequence) and len(frames) > SAMPLES:
-        frames = _picked(frames)
     points: list[Array] = []
     values: list[Array] = []
     most, flat = 0.0, None
     reached = (np.inf, -np.inf)
-    for _, field, velocity, exact in frames:
+    for _, field, velocity, exact in evenly(frames, SAMPLES):
         if field is None:
             continue
         least, largest = float(field.phi.min()), float(field.phi.max())
@@ -110,11 +105,6 @@ def survey_surfaces(frames: Iterable[TimedDistances], chosen: SurfaceOptions) ->
     every = np.concatenate(points)
     limits = _limits(chosen.color_by, values)
     return SurfaceView(every.min(axis=0), every.max(axis=0), every, limits, most, flat)
-
-
-def _picked(frames: Sequence[TimedDistances]) -> Iterator[TimedDistances]:
-    for row in np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int)).tolist():
-        yield frames[row]
 
 
 def flat_axis(field: Distances) -> str | None:
@@ -165,7 +155,7 @@ class SurfaceScene(Canvas):
         if colour != "plain" and not self._sliced:
             self._tables[colour] = self._table(colour, bar=True)
 
-    def show(self, timed: TimedDistances, played: float = 0.0) -> None:
+    def show_timed(self, timed: TimedDistances, played: float = 0.0) -> None:
         """Make the scene show these distances; an empty scene with its clock where there are none."""
         time, field, velocity, exact = timed
         for layer in self._layers.values():
@@ -245,29 +235,3 @@ class SurfaceScene(Canvas):
             if camera == "auto":
                 camera = FACING[self._normal]
         return Aim(camera, options.orbit, lo, hi, options.size[0] / options.size[1], points)
-
-
-@dataclass(frozen=True)
-class SurfaceDrawing(Drawn):
-    """All that is needed to draw any frame of a movie of distances, in this process or in another."""
-
-    frames: Sequence[TimedDistances]
-    view: SurfaceView
-    chosen: SurfaceOptions
-    options: Options
-    fps: float
-
-    def __len__(self) -> int:
-        return len(self.frames)
-
-    def pictures(self, rows: range | None = None) -> Iterator[Any]:
-        """Draw the frames at `rows`, all by default."""
-        from ecs_fluid.viz.scene import pixels
-
-        scene = SurfaceScene(self.view, self.chosen, self.options)
-        try:
-            for row in range(len(self)) if rows is None else rows:
-                scene.show(self.frames[row], row / self.fps)
-                yield pixels(scene.plotter)
-        finally:
-            scene.close()

@@ -117,7 +117,7 @@ def render_surface(
     options = Options(camera=camera, size=(width, height), look=look, normal=normal, off_screen=off_screen)
     scene = SurfaceScene(survey_surfaces([timed], chosen), chosen, options)
     try:
-        scene.show(timed)
+        scene.show_timed(timed)
     except FluidError:
         scene.close()
         raise

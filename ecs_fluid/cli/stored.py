@@ -13,6 +13,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, StorageError
 
 if TYPE_CHECKING:
+    from ecs_fluid.exports.bodies import Polytopes
     from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.viz.shared_limits import Recording
     from ecs_fluid.viz.surface_scene import TimedDistances
@@ -21,14 +22,14 @@ Frame = dict[str, dict[str, Array]]
 Velocity = Callable[[Any], Any]
 
 
-def hulls_of_run(folder: Path) -> dict[str, dict[str, Array]]:
+def hulls_of_run(folder: Path) -> Polytopes:
     """Polytopes of a run: they stay as they are, so any checkpoint holds them."""
+    from ecs_fluid.exports.bodies import polytopes
     from ecs_fluid.io.checkpoint import load_checkpoint
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.viz.bodies import hulls_of
 
     try:
-        return hulls_of(load_checkpoint(RunFolder.open(folder).newest_checkpoint().path)[1])
+        return polytopes(load_checkpoint(RunFolder.open(folder).newest_checkpoint().path)[1])
     except StorageError:
         return {}  # a trajectory can be looked at without its checkpoints
 

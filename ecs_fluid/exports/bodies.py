@@ -1,15 +1,14 @@
-"""Bodies of a frame as placed meshes: polytopes from the run's checkpoint, balls from an octahedron."""
+"""Bodies as placed meshes: polytopes from the tables of a checkpoint, balls from an octahedron."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.frames import Frame, Frames
 
 _TABLE = ("vertices", "loops", "loop_start", "plane_start", "vertex_start")
 
@@ -33,17 +32,23 @@ class Mesh:
     @property
     def triangles(self) -> np.ndarray:
         """(t, 3): every face as a fan from its first corner."""
-        fans = [
-            np.column_stack(
-                [
-                    np.full(last - first - 2, self.corners[first]),
-                    self.corners[first + 1 : last - 1],
-                    self.corners[first + 2 : last],
-                ]
-            )
-            for first, last in zip(self.starts[:-1], self.starts[1:], strict=True)
-        ]
-        return np.concatenate(fans).astype(np.int64)
+        fans = self.sizes - 2
+        first = np.repeat(self.starts[:-1], fans)
+        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(fans) - fans, fans)
+        corners: np.ndarray = self.corners[np.column_stack([first, second, second + 1])]
+        return corners.astype(np.int64)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(e, 2): edges of a closed mesh, as pairs of its vertices."""
+        following = np.arange(1, len(self.corners) + 1)
+        following[self.starts[1:] - 1] = self.starts[:-1]
+        pairs = np.column_stack([self.corners, self.corners[following]])
+        return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+Polytopes = Mapping[str, Sequence[Mesh]]
+"""Shapes of bodies that are no balls, by population."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,11 @@ class Placed:
     container: bool
 
     @property
+    def label(self) -> str:
+        """What the body is called among others."""
+        return f"{self.population}_{self.row_id}"
+
+    @property
     def vertices(self) -> np.ndarray:
         """Vertices (v, 3) in the world, m."""
         placed: np.ndarray = self.x + self.scale * self.mesh.vertices @ matrix(self.q).T
@@ -73,59 +83,41 @@ class Placed:
         return self.velocity + np.cross(self.angular_velocity, self.vertices - self.x)
 
 
-class BodyShapes:
-    """The polytopes of a run's bodies, which checkpoints hold and frames refer to."""
+def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh]) -> Iterator[Placed]:
+    """Every body of a population, whose polytopes have these meshes."""
+    x = columns["Pose.x" if "Pose.x" in columns else "Position.x"].astype(np.float64)
+    rows = len(x)
+    still, zero = np.zeros((rows, 3)), np.zeros(rows, dtype=np.int64)
+    radius = columns.get("BallShape.radius")
+    hulls = columns.get("HullShape.hull", zero)
+    if radius is None and rows and not 0 <= hulls.min() <= hulls.max() < len(meshes):
+        raise StorageError(f"the bodies {name!r} have a shape {hulls.max()}, and {len(meshes)} are stored")
+    velocity = columns.get("RigidMotion.v", still).astype(np.float64)
+    angular_velocity = columns.get("RigidMotion.angular_velocity", still).astype(np.float64)
+    for row in range(rows):
+        yield Placed(
+            name,
+            int(columns.get("RowId.id", zero)[row]),
+            unit_ball() if radius is not None else meshes[int(hulls[row])],
+            x[row],
+            columns["Pose.q"][row].astype(np.float64),
+            1.0 if radius is None else float(radius[row]),
+            velocity[row],
+            angular_velocity[row],
+            radius is not None,
+            bool(columns.get("HullShape.container", zero)[row]),
+        )
 
-    def __init__(self, frames: Frames) -> None:
-        self._frames = frames
-        self._meshes: dict[str, list[Mesh]] = {}
-        polytopes = [name for name in frames.bodies if "HullShape.hull" in frames.columns(name)]
-        if not polytopes:
-            return
+
+def polytopes(arrays: Mapping[str, np.ndarray]) -> dict[str, list[Mesh]]:
+    """Meshes of the HullTables among ``entity/Component.column`` arrays, such as those of a checkpoint."""
+    found = {}
+    for name in {label.partition("/")[0]: None for label in arrays if "/HullTable." in label}:
         try:
-            arrays = frames.run.newest_checkpoint().arrays
-        except StorageError as error:
-            raise StorageError(
-                f"the shapes of {', '.join(polytopes)} are in a checkpoint, but {error}"
-            ) from None
-        for name in polytopes:
-            try:
-                self._meshes[name] = _meshes(*(arrays[f"{name}/HullTable.{part}"] for part in _TABLE))
-            except (KeyError, IndexError, ValueError):
-                raise StorageError(
-                    f"the newest checkpoint of {frames.run.path} has no shape of {name!r}"
-                ) from None
-
-    def placed(self, frame: Frame) -> Iterator[Placed]:
-        """Every body of a frame."""
-        for name, columns in frame.bodies.items():
-            rows = len(columns["Position.x"])
-            angular_velocity = columns.get("RigidMotion.angular_velocity", np.zeros((rows, 3)))
-            velocity = columns.get("RigidMotion.v", np.zeros((rows, 3)))
-            balls = columns.get("BallShape.radius")
-            hulls = columns.get("HullShape.hull")
-            inside_out = columns.get("HullShape.container", np.zeros(rows, dtype=np.int64))
-            if balls is None and (hulls is None or name not in self._meshes):
-                raise StorageError(f"the bodies {name!r} of {self._frames.run.path} have no stored shape")
-            for row in range(rows):
-                yield Placed(
-                    name,
-                    int(columns["RowId.id"][row]),
-                    unit_ball() if hulls is None else self._mesh(name, int(hulls[row])),
-                    columns["Position.x"][row].astype(np.float64),
-                    columns["Pose.q"][row].astype(np.float64),
-                    1.0 if balls is None else float(balls[row]),
-                    velocity[row].astype(np.float64),
-                    angular_velocity[row].astype(np.float64),
-                    balls is not None,
-                    bool(inside_out[row]),
-                )
-
-    def _mesh(self, name: str, hull: int) -> Mesh:
-        meshes = self._meshes[name]
-        if not 0 <= hull < len(meshes):
-            raise StorageError(f"body {name!r} of {self._frames.run.path} has shape {hull} of {len(meshes)}")
-        return meshes[hull]
+            found[name] = _meshes(*(arrays[f"{name}/HullTable.{part}"] for part in _TABLE))
+        except (KeyError, IndexError, ValueError):
+            raise StorageError(f"the checkpoint has no whole shape of {name!r}") from None
+    return found
 
 
 def _meshes(

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.exports.bodies import BodyShapes, Mesh, Placed
+from ecs_fluid.exports.bodies import Mesh, Placed
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.exports.target import frame_file
 
 _FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
@@ -28,18 +28,18 @@ _Y_UP = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 
 def write(job: Job) -> dict[str, Any]:
     """Write ``NAME.NUMBER.glb``."""
-    shapes, surfaces, files = BodyShapes(job.frames), Surfaces(job.frames), []
+    surfaces, files = Surfaces(job.frames), []
     for frame in job.frames:
         file = frame_file(job.frames.name, frame.number, "glb")
         scene = _Scene(frame)
         for name, columns in frame.particles.items():
             if len(columns["Position.x"]):
                 scene.add_points(name, columns)
-        for body in shapes.placed(frame):
+        for body in surfaces.bodies(frame):
             scene.add_body(body)
-        surface = surfaces.of(frame)
-        if surface is not None and len(surface.triangles):
-            scene.add_surface(surface)
+        liquid = surfaces.liquid(frame)
+        if liquid is not None and len(liquid.mesh.corners):
+            scene.add_mesh(liquid.label, liquid.mesh)
         (job.folder / file).write_bytes(scene.packed())
         files.append(file)
     return {"files": files, "up_axis": "y"}
@@ -74,7 +74,7 @@ class _Scene:
         w, x, y, z = (body.q / np.linalg.norm(body.q)).tolist()
         self._add_node(
             {
-                "name": f"{body.population}_{body.row_id}",
+                "name": body.label,
                 "mesh": self._mesh(body.mesh, body.ball, body.container),
                 "translation": body.x.tolist(),
                 "rotation": [x, y, z, w],
@@ -86,9 +86,8 @@ class _Scene:
             }
         )
 
-    def add_surface(self, surface: Surface) -> None:
-        mesh = self._mesh(surface.mesh, ball=False, container=False)
-        self._add_node({"name": surface.name, "mesh": mesh})
+    def add_mesh(self, name: str, mesh: Mesh) -> None:
+        self._add_node({"name": name, "mesh": self._mesh(mesh, ball=False, container=False)})
 
     def _mesh(self, mesh: Mesh, ball: bool, container: bool) -> int:
         """Number of a mesh; bodies of one shape share it."""

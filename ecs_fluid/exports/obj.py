@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.bodies import BodyShapes, Mesh
+from ecs_fluid.exports.bodies import Mesh
 from ecs_fluid.exports.frames import Job
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.exports.target import frame_file
@@ -25,18 +25,14 @@ def write(job: Job) -> dict[str, Any]:
             f"{frames.run.path} stores no surfaces, and OBJ holds nothing else; "
             "particles go to ply, usd, vtp or gltf"
         )
-    shapes, surfaces, files = BodyShapes(frames), Surfaces(frames), []
+    surfaces, files = Surfaces(frames), []
     for frame in frames:
         file = frame_file(frames.name, frame.number, "obj")
         lines = [f"# ecs_fluid {frames.name}, frame {frame.number}, t = {frame.time!r} s, metres, z up"]
         first = 1  # OBJ counts vertices from 1 through the whole file
-        for body in shapes.placed(frame):
-            name = f"{body.population}_{body.row_id}"
-            lines += _lines(name, body.vertices, body.mesh, first)
-            first += len(body.mesh.vertices)
-        surface = surfaces.of(frame)
-        if surface is not None:
-            lines += _lines(surface.name, surface.vertices, surface.mesh, first)
+        for surface in surfaces.of(frame):
+            lines += _lines(surface.label, surface.vertices, surface.mesh, first)
+            first += len(surface.mesh.vertices)
         (job.folder / file).write_text("\n".join(lines) + "\n", encoding="ascii")
         files.append(file)
     return {"files": files}

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.exports.bodies import BodyShapes
 from ecs_fluid.exports.frames import Columns, Job, flat
 from ecs_fluid.exports.names import plain_names
-from ecs_fluid.exports.surfaces import Surface, Surfaces, meshes
+from ecs_fluid.exports.surfaces import Surface, Surfaces
 from ecs_fluid.exports.target import frame_file
 
 _TYPES = {"f4": "float", "f8": "double", "i4": "int"}
@@ -23,15 +22,15 @@ _TYPES = {"f4": "float", "f8": "double", "i4": "int"}
 def write(job: Job) -> dict[str, Any]:
     """Write ``POPULATION.NUMBER.ply``: vertices in m, of surfaces with faces too."""
     frames, files = job.frames, []
-    shapes, surfaces = BodyShapes(frames), Surfaces(frames)
+    surfaces = Surfaces(frames)
     for frame in frames:
         for name, columns in frame.particles.items():
             files.append(frame_file(name, frame.number, "ply"))
             _save(job.folder / files[-1], frame.time, _table(columns))
-        made = list(meshes(frame, shapes, surfaces))
+        made = list(surfaces.of(frame))
         for name in (*frame.bodies, *([frames.surface] if frames.surface else [])):
             files.append(frame_file(name, frame.number, "ply"))
-            chosen = [mesh for mesh in made if mesh.name == name]
+            chosen = [surface for surface in made if surface.population == name]
             _save(job.folder / files[-1], frame.time, _surface_table(chosen), chosen)
     return {"files": files}
 
@@ -54,8 +53,8 @@ def _table(columns: Columns) -> np.ndarray:
 def _surface_table(surfaces: list[Surface]) -> np.ndarray:
     empty = np.empty((0, 3))
     places = np.concatenate([empty, *(surface.vertices for surface in surfaces)])
-    velocity = np.concatenate([empty, *(surface.velocity for surface in surfaces)])
-    counts = [len(surface.vertices) for surface in surfaces]
+    velocity = np.concatenate([empty, *(surface.vertex_velocity for surface in surfaces)])
+    counts = [len(surface.mesh.vertices) for surface in surfaces]
     ids = np.repeat(np.array([surface.row_id for surface in surfaces], dtype=np.int64), counts)
     return _packed(
         dict(zip(("x", "y", "z", "vx", "vy", "vz"), [*places.T, *velocity.T], strict=True)) | {"id": ids}
@@ -81,8 +80,8 @@ def _save(path: Path, time: float, table: np.ndarray, surfaces: list[Surface] | 
         header.append(f"property {_TYPES[table.dtype[name].str[1:]]} {name}")
     triangles, first = [np.empty((0, 3), dtype=np.int64)], 0
     for surface in surfaces or []:
-        triangles.append(surface.triangles + first)
-        first += len(surface.vertices)
+        triangles.append(surface.mesh.triangles + first)
+        first += len(surface.mesh.vertices)
     faces = np.zeros(sum(map(len, triangles)), dtype=[("count", "u1"), ("corners", "<i4", (3,))])
     faces["count"], faces["corners"] = 3, np.concatenate(triangles)
     if surfaces is not None:

@@ -1,4 +1,4 @@
-"""The surface of a liquid in a frame, contoured from the signed distances that the run stored."""
+"""The surfaces in a frame: of bodies, and of a liquid, contoured from the distances that the run stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ecs_fluid.exports.bodies import BodyShapes, Mesh
+from ecs_fluid.errors import StorageError
+from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.exports.frames import Frame, Frames
 
 NEIGHBOURS = 4
@@ -15,50 +16,70 @@ NEIGHBOURS = 4
 
 
 @dataclass(frozen=True)
-class Surface:
-    """A triangle mesh in one frame: vertices (v, 3) m, triangles (t, 3) seen counter-clockwise from outside.
+class Liquid:
+    """The surface of a liquid in one frame: triangles in the world, and the velocity (v, 3) m/s of vertices.
 
-    ``velocity`` (v, 3) m/s is that of the nearest particles, 0 where a frame has none. The name is that of
-    the export's objects and files; ``row_id`` is -1 for what is no body.
+    That is the velocity of the nearest particles, 0 where a frame has none. ``row_id`` is that of no body.
     """
 
-    name: str
-    row_id: int
-    vertices: np.ndarray
-    triangles: np.ndarray
-    velocity: np.ndarray
+    population: str
+    mesh: Mesh
+    vertex_velocity: np.ndarray
+    row_id: int = -1
 
     @property
-    def mesh(self) -> Mesh:
-        """Faces as bodies have them."""
-        starts = np.arange(0, 3 * len(self.triangles) + 1, 3)
-        return Mesh(self.vertices, self.triangles.ravel(), starts)
+    def label(self) -> str:
+        """What the surface is called among others."""
+        return self.population
+
+    @property
+    def vertices(self) -> np.ndarray:
+        """Vertices (v, 3) in the world, m."""
+        return self.mesh.vertices
+
+
+Surface = Placed | Liquid
 
 
 class Surfaces:
-    """The surfaces of an export's frames; ``name`` is None if the run stored none."""
+    """The surfaces of an export's frames; ``polytopes`` are those of the run's newest checkpoint."""
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self.name = frames.surface
+        self.polytopes: Polytopes = {}
+        names = [name for name in frames.bodies if "HullShape.hull" in frames.columns(name)]
+        if names:
+            try:
+                self.polytopes = polytopes(frames.run.newest_checkpoint().arrays)
+            except StorageError as error:
+                raise StorageError(
+                    f"the shapes of {', '.join(names)} are in a checkpoint, but {error}"
+                ) from None
 
-    def of(self, frame: Frame) -> Surface | None:
-        """The surface of a frame, None if the run stored none then."""
+    def of(self, frame: Frame) -> Iterator[Surface]:
+        """All surfaces of a frame: bodies by population, then the liquid."""
+        yield from self.bodies(frame)
+        liquid = self.liquid(frame)
+        if liquid is not None:
+            yield liquid
+
+    def bodies(self, frame: Frame) -> Iterator[Placed]:
+        """Every body of a frame."""
+        for name, columns in frame.bodies.items():
+            if "BallShape.radius" not in columns and name not in self.polytopes:
+                raise StorageError(f"the bodies {name!r} of {self._frames.run.path} have no stored shape")
+            yield from placed(name, columns, self.polytopes.get(name, ()))
+
+    def liquid(self, frame: Frame) -> Liquid | None:
+        """The surface of the liquid in a frame, None if the run stored none then."""
         from ecs_fluid.runs.surface_meshes import stored_mesh
 
-        if self.name is None or frame.tick not in self._frames.surface_ticks:
+        if self._frames.surface is None or frame.tick not in self._frames.surface_ticks:
             return None
         vertices, triangles = stored_mesh(self._frames.run.fields, frame.tick)
-        return Surface(self.name, -1, vertices, triangles, _velocity(frame, vertices))
-
-
-def meshes(frame: Frame, shapes: BodyShapes, surfaces: Surfaces) -> Iterator[Surface]:
-    """Bodies and surface of a frame alike, as meshes in the world, by population."""
-    for body in shapes.placed(frame):
-        yield Surface(body.population, body.row_id, body.vertices, body.mesh.triangles, body.vertex_velocity)
-    surface = surfaces.of(frame)
-    if surface is not None:
-        yield surface
+        starts = np.arange(0, 3 * len(triangles) + 1, 3)
+        mesh = Mesh(vertices, triangles.ravel(), starts)
+        return Liquid(self._frames.surface, mesh, _velocity(frame, vertices))
 
 
 def _velocity(frame: Frame, vertices: np.ndarray) -> np.ndarray:

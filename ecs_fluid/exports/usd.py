@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.bodies import BodyShapes, Placed
+from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names, unit
-from ecs_fluid.exports.surfaces import Surface, Surfaces
+from ecs_fluid.exports.surfaces import Liquid, Surfaces
 from ecs_fluid.exports.target import frame_file
 from ecs_fluid.exports.vdb import write_vdb
 from ecs_fluid.exports.volumes import Volumes, mean_spacing
@@ -61,7 +61,7 @@ class _Stage:
         from pxr import Usd, UsdGeom
 
         frames = job.frames
-        self.frames, self.shapes, self.surfaces = frames, BodyShapes(frames), Surfaces(frames)
+        self.frames, self.surfaces = frames, Surfaces(frames)
         self.stage = stage = Usd.Stage.CreateNew(path)
         UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
         UsdGeom.SetStageMetersPerUnit(stage, 1.0)
@@ -88,7 +88,7 @@ class _Stage:
                 pending += sum(array.nbytes for array in columns.values())
             pending += self._add_bodies(frame)
             if self.surface:
-                pending += self.surface.add(frame.code, self.surfaces.of(frame))
+                pending += self.surface.add(frame.code, self.surfaces.liquid(frame))
             if self.volume:
                 self.volume.add(frame)
             if pending > _PENDING:
@@ -110,7 +110,7 @@ class _Stage:
                 one_by_one[name] = columns
         seen = set()
         small = Frame(frame.number, frame.tick, frame.time, frame.code, {}, one_by_one)
-        for body in self.shapes.placed(small):
+        for body in self.surfaces.bodies(small):
             key = (body.population, body.row_id)
             seen.add(key)
             if key not in self.bodies:
@@ -243,13 +243,13 @@ class _SurfaceMesh:
         self.mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
         self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
 
-    def add(self, code: float, surface: Surface | None) -> int:
+    def add(self, code: float, surface: Liquid | None) -> int:
         """Set the mesh at a time code, empty without a surface; returns how many bytes that keeps."""
         from pxr import Vt
 
-        triangles = np.empty((0, 3), np.int64) if surface is None else surface.triangles
+        triangles = np.empty((0, 3), np.int64) if surface is None else surface.mesh.triangles
         vertices = np.empty((0, 3)) if surface is None else surface.vertices
-        velocity = vertices if surface is None else surface.velocity
+        velocity = vertices if surface is None else surface.vertex_velocity
         self.mesh.CreatePointsAttr().Set(_vectors(vertices), code)
         self.mesh.CreateVelocitiesAttr().Set(_vectors(velocity), code)
         counts = np.full(len(triangles), 3, dtype=np.int32)
@@ -269,7 +269,7 @@ class _Body:
         from pxr import Gf, UsdGeom, Vt
 
         parent = UsdGeom.Xform.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(body.population)))
-        path = parent.GetPath().AppendChild(_prim(f"{body.population}_{body.row_id}"))
+        path = parent.GetPath().AppendChild(_prim(body.label))
         self.gprim: Any
         if body.ball:
             self.gprim = UsdGeom.Sphere.Define(stage.stage, path)

@@ -137,31 +137,45 @@ class _Sharing:
 
     def _shared(self, columns: Columns, values: np.ndarray) -> np.ndarray:
         place = positions(columns).astype(np.float64) / self.voxel - self.first
-        cell = np.floor(place).astype(np.int64)
-        part = place - cell
-        rows = flat(values).astype(np.float64)
-        out = np.zeros((math.prod(self.shape), rows.shape[1]))
-        for corner in np.ndindex(2, 2, 2):
-            weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
-            at = np.ravel_multi_index(tuple((cell + corner).T), self.shape)
-            for k in range(out.shape[1]):
-                out[:, k] += np.bincount(at, weight * rows[:, k], len(out))
+        out = shared_out(place, flat(values).astype(np.float64), self.shape)
         return out.reshape(*self.shape, *values.shape[1:])
 
 
-def mean_spacing(x: np.ndarray) -> float:
+def shared_out(place: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Values (n, k) at places (n, 3), in cells, shared trilinearly among the 8 points around: (points, k)."""
+    cell = np.floor(place).astype(np.int64)
+    part = place - cell
+    out = np.zeros((math.prod(shape), values.shape[1]))
+    for corner in np.ndindex(2, 2, 2):
+        weight = np.prod(np.where(corner, part, 1.0 - part), axis=1)
+        at = np.ravel_multi_index(tuple((cell + corner).T), shape)
+        for k in range(out.shape[1]):
+            out[:, k] += np.bincount(at, weight * values[:, k], len(out))
+    return out
+
+
+def mean_spacing(x: np.ndarray, stray: float = 0.0) -> float:
     """Typical distance of neighbours [m]: cube root of the occupied volume per particle.
 
-    The volume is counted in cells of two spacings, found by iteration from the bounding box; in flat clouds
-    it is an area, in lines a length. 0.1 for a single point.
+    The volume is counted in cells of two spacings, found by iteration from the box that holds `x` (n, 3) m
+    but for the outermost `stray` % on each side; in flat clouds it is an area, in lines a length. 0.1 for a
+    single point.
     """
-    lo, hi = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
+    lo, hi = np.percentile(x, [stray, 100.0 - stray], axis=0).astype(np.float64)
     axes = np.flatnonzero(hi - lo > 1e-3 * (hi - lo).max())
     if not len(axes) or len(x) < 2:
         return 0.1
     spacing = float(np.prod((hi - lo)[axes]) / len(x)) ** (1.0 / len(axes))
     for _ in range(4):
-        cells = np.floor((x[:, axes] - lo[axes]) / (2.0 * spacing)).astype(np.int64)
-        occupied = len(np.unique(np.ravel_multi_index(tuple(cells.T), tuple(cells.max(axis=0) + 1))))
+        occupied = distinct(np.floor((x[:, axes] - lo[axes]) / (2.0 * spacing)).astype(np.int64))
         spacing = 2.0 * spacing * (occupied / len(x)) ** (1.0 / len(axes))
     return float(spacing)
+
+
+def distinct(cells: np.ndarray) -> int:
+    """How many rows of whole numbers (n, d) differ; each as one number (np.unique of rows is slow)."""
+    low = cells.min(axis=0)
+    key = np.zeros(len(cells), dtype=np.int64)
+    for column, span in zip((cells - low).T, cells.max(axis=0) - low + 1, strict=True):
+        key = key * span + column
+    return len(np.unique(key))

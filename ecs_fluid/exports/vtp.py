@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.exports.bodies import BodyShapes, Placed
 from ecs_fluid.exports.frames import Columns, Job
 from ecs_fluid.exports.names import plain_names
 from ecs_fluid.exports.surfaces import Surface, Surfaces
@@ -21,15 +20,16 @@ from ecs_fluid.exports.vtk_files import add_array, save, write_pvd
 
 def write(job: Job) -> dict[str, Any]:
     """Write ``POPULATION.NUMBER.vtp`` and ``POPULATION.pvd``."""
-    frames, shapes, surfaces = job.frames, BodyShapes(job.frames), Surfaces(job.frames)
+    frames, surfaces = job.frames, Surfaces(job.frames)
     parts: dict[str, list[tuple[float, str, str]]] = {}
     for frame in frames:
         made = {name: _points(columns) for name, columns in frame.particles.items()}
-        bodies = list(shapes.placed(frame))
-        for name in frame.bodies:
-            made[name] = _surfaces([body for body in bodies if body.population == name])
-        if frames.surface:
-            made[frames.surface] = _surface(surfaces.of(frame))
+        found = list(surfaces.of(frame))
+        for name in (*frame.bodies, *([frames.surface] if frames.surface else [])):
+            made[name] = _surfaces([surface for surface in found if surface.population == name])
+            if name in frame.bodies:
+                ids = [np.full(len(s.mesh.vertices), s.row_id) for s in found if s.population == name]
+                add_array(made[name].GetPointData(), "id", np.concatenate([np.empty(0, np.int64), *ids]))
         for name, data in made.items():
             file = frame_file(name, frame.number, "vtp")
             save(data, job.folder / file, frame.time)
@@ -72,24 +72,14 @@ def _points(columns: Columns) -> Any:
     return data
 
 
-def _surfaces(bodies: list[Placed]) -> Any:
-    counts = [len(body.mesh.vertices) for body in bodies]
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    corners = [body.mesh.corners + start for body, start in zip(bodies, first[:-1], strict=True)]
-    sizes = [body.mesh.sizes for body in bodies]
-    data = _polydata(np.concatenate([np.empty((0, 3)), *(body.vertices for body in bodies)]))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))])
-    data.SetPolys(_cells(np.concatenate([np.empty(0, np.int64), *corners]), starts))
-    velocity = np.concatenate([np.empty((0, 3)), *(body.vertex_velocity for body in bodies)])
-    add_array(data.GetPointData(), "velocity", velocity)
-    add_array(data.GetPointData(), "id", np.repeat([body.row_id for body in bodies], counts).astype(np.int64))
-    return data
-
-
-def _surface(surface: Surface | None) -> Any:
-    if surface is None:
+def _surfaces(surfaces: list[Surface]) -> Any:
+    if not surfaces:
         return _polydata(np.empty((0, 3)))
-    data = _polydata(surface.vertices)
-    data.SetPolys(_cells(surface.mesh.corners, surface.mesh.starts))
-    add_array(data.GetPointData(), "velocity", surface.velocity)
+    first = np.cumsum([0, *(len(surface.mesh.vertices) for surface in surfaces)])
+    corners = [surface.mesh.corners + start for surface, start in zip(surfaces, first, strict=False)]
+    sizes = np.concatenate([surface.mesh.sizes for surface in surfaces])
+    data = _polydata(np.concatenate([surface.vertices for surface in surfaces]))
+    data.SetPolys(_cells(np.concatenate(corners), np.cumsum([0, *sizes])))
+    velocity = np.concatenate([surface.vertex_velocity for surface in surfaces])
+    add_array(data.GetPointData(), "velocity", velocity)
     return data

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.exports.bodies import matrix, polytopes
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.runs.runner import stored_columns
-from ecs_fluid.viz.bodies import bodies_in, extent, hulls_in, hulls_of, matrices, surface, wires
+from ecs_fluid.viz.bodies import bodies_in, extent, hulls_in, surface, wires
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import Options
 from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
@@ -38,20 +39,20 @@ def test_a_turned_box_is_where_it_is() -> None:
     """Turned by 90 degrees about z the 2 m lie along y: x in 2.5 to 3.5, y in -1 to 1. Six faces of four."""
     frame, hulls = drawn(world_of_bodies())
     found = dict(bodies_in(frame, hulls))
-    mesh = surface([found["block"]])
+    mesh = surface(found["block"])
     assert mesh is not None and mesh.n_cells == 6 and mesh.n_points == 24
     assert np.allclose(mesh.bounds, [2.5, 3.5, -1, 1, -0.5, 0.5], atol=1e-6)
-    assert wires([found["block"]]) is None
+    assert wires(found["block"]) is None
 
 
 def test_a_container_is_its_edges() -> None:
     """A box has 12 edges, whose box it is."""
     frame, hulls = drawn(world_of_bodies())
     room = dict(bodies_in(frame, hulls))["room"]
-    mesh = wires([room])
+    mesh = wires(room)
     assert mesh is not None and mesh.n_lines == 12
     assert np.allclose(mesh.bounds, [-4, 4] * 3, atol=1e-6)
-    assert surface([room]) is None
+    assert surface(room) is None
 
 
 def test_balls_have_their_extent() -> None:
@@ -63,9 +64,9 @@ def test_balls_have_their_extent() -> None:
     assert np.allclose([points[:, 2].min(), points[:, 2].max()], [-2.125, 2.25])
 
 
-def test_matrices_turn_as_quaternions_do() -> None:
+def test_a_matrix_turns_as_quaternions_do() -> None:
     """By 120 degrees about (1, 1, 1) x goes to y, y to z, z to x."""
-    turn = matrices(np.array([[0.5, 0.5, 0.5, 0.5]]))[0]
+    turn = matrix(np.array([0.5, 0.5, 0.5, 0.5]))
     assert np.allclose(turn @ np.eye(3), [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
 
 
@@ -88,11 +89,11 @@ def test_a_stored_run_draws_the_same(tmp_path: Path) -> None:
     from ecs_fluid.io.trajectory import Trajectory
 
     world.save(tmp_path / "state.npz")
-    hulls = hulls_of(load_checkpoint(tmp_path / "state.npz")[1])
+    hulls = polytopes(load_checkpoint(tmp_path / "state.npz")[1])
     stored = Trajectory(tmp_path / "trajectory").frame(0)
     there, here = (dict(bodies_in(f, h)) for f, h in ((stored, hulls), drawn(world)))
     assert set(there) == set(here) == {"block", "room", "balls"}
-    mesh, wanted = surface([there["block"]]), surface([here["block"]])
+    mesh, wanted = surface(there["block"]), surface(here["block"])
     assert mesh is not None and wanted is not None and np.array_equal(mesh.points, wanted.points)
     assert np.array_equal(extent(there["balls"]), extent(here["balls"]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
-from ecs_fluid.viz.drawers import Drawn, drawn
-from ecs_fluid.viz.movie import Drawing, movie
+from ecs_fluid.viz.drawers import Drawing, Drawn, drawn
+from ecs_fluid.viz.movie import movie
+from ecs_fluid.viz.scene import Scene
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import Options
 
@@ -76,7 +78,7 @@ def test_pixels_are_those_of_one_process(frame: Frame, tmp_path: Path) -> None:
         for k in range(4)
     ]
     options = Options(size=(64, 48), smooth=False, orbit=90.0)
-    drawing = Drawing(frames, survey(frames, options), options, None, 10.0)
+    drawing = Drawing(frames, partial(Scene, survey(frames, options), options), 10.0)
     alone, together = list(drawn(drawing, 1)), list(drawn(drawing, 2))
     assert len(alone) == len(together) == 4
     for one, other in zip(alone, together, strict=True):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecs_fluid.viz.colours import Paint, paint
-from ecs_fluid.viz.columns import Array, Columns, positions
+from ecs_fluid.viz.colours import Paint, paint, shaded
+from ecs_fluid.viz.columns import Columns, positions
 from ecs_fluid.viz.shared_limits import View, is_cloud
-from ecs_fluid.viz.smoke import Puff, illumination
+from ecs_fluid.viz.smoke import Puff
 from ecs_fluid.viz.style import Colour, Look
 
 SOLID: Colour = (0.72, 0.7, 0.66)
@@ -51,39 +50,15 @@ class Smoke:
         ]
         if not painted:
             return {}
-        x = np.concatenate([np.asarray(places, np.float64) for _, places, _ in painted])
-        cover = _cover([part for _, _, part in painted])
-        # Half the cross-section, as in viz.layers.Smoke, of which this is the colour.
-        light = illumination(
-            x, np.array(self._look.light), self._puff.spacing, 0.5 * self._puff.cross_section, cover
-        )
-        done, made = 0, {}
-        for name, places, part in painted:
-            rows = slice(done, done + len(places))
-            done += len(places)
-            made[name] = self._bytes(light[rows], part)
-        return made
+        clouds_of = [(places, part) for _, places, part in painted]
+        light, colour, cover = shaded(self._look, self._puff, clouds_of)
+        planes = light[None]
+        if self.planes > 1:
+            planes = np.column_stack((colour, np.ones(len(light)) if cover is None else cover)).T
+        shown = np.rint(255.0 * np.clip(planes, 0.0, 1.0)).astype(np.uint8)
+        ends = np.cumsum([len(places) for _, places, _ in painted])[:-1]
+        parts = np.split(shown, ends, axis=1)
+        return {name: part.tobytes() for (name, _, _), part in zip(painted, parts, strict=True)}
 
     def _paint(self, name: str, columns: Columns) -> Paint:
         return paint(self._look, columns, self._look.tint(name, self._view.clouds), self._view.painted)
-
-    def _bytes(self, light: Array, part: Paint) -> bytes:
-        if self.planes == 1:
-            return _byte(light).tobytes()
-        colour = part.shade + light[:, None] * (part.lit - part.shade)
-        cover = np.ones(len(light)) if part.cover is None else part.cover
-        if part.glow is not None:
-            flame = part.glow.max(axis=1)
-            colour = colour * (1.0 - flame[:, None]) + part.glow * flame[:, None]
-            cover = np.maximum(cover, 0.8 * flame)
-        return _byte(np.column_stack((colour, cover)).T).tobytes()
-
-
-def _cover(paints: Sequence[Paint]) -> Array | None:
-    if all(part.cover is None for part in paints):
-        return None
-    return np.concatenate([np.ones(len(part.lit)) if part.cover is None else part.cover for part in paints])
-
-
-def _byte(shares: Array) -> NDArray[np.uint8]:
-    return np.rint(255.0 * np.clip(shares, 0.0, 1.0)).astype(np.uint8)

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ecs_fluid.exports.bodies import BodyShapes, Mesh
+from ecs_fluid.exports.bodies import Mesh
 from ecs_fluid.exports.frames import Frame
+from ecs_fluid.exports.surfaces import Surfaces
 
 
 class Solids:
     """Shapes met so far, and the rows of frames that refer to them."""
 
-    def __init__(self, shapes: BodyShapes, names: Sequence[str]) -> None:
-        self._shapes, self._names = shapes, names
+    def __init__(self, surfaces: Surfaces, names: Sequence[str]) -> None:
+        self._surfaces, self._names = surfaces, names
         self._known: dict[int, int] = {}
         self.shapes: list[dict[str, Any]] = []
 
@@ -25,7 +26,7 @@ class Solids:
         Shape 0 is the ball of radius 1, k and -k are polytope k as a solid and as a container.
         """
         rows: dict[str, list[list[float]]] = {name: [] for name in self._names}
-        for body in self._shapes.placed(frame):
+        for body in self._surfaces.bodies(frame):
             shape = 0 if body.ball else self._number(body.mesh) * (-1 if body.container else 1)
             rows[body.population].append([*body.x, *body.q, body.scale, shape])
         flat = [number for name in self._names for row in rows[name] for number in row]
@@ -37,16 +38,8 @@ class Solids:
                 {
                     "vertices": mesh.vertices.ravel().tolist(),
                     "triangles": mesh.triangles.ravel().tolist(),
-                    "edges": edges(mesh).ravel().tolist(),
+                    "edges": mesh.edges.ravel().tolist(),
                 }
             )
             self._known[id(mesh)] = len(self.shapes)
         return self._known[id(mesh)]
-
-
-def edges(mesh: Mesh) -> np.ndarray:
-    """Edges (e, 2) of a closed mesh, as pairs of its vertices."""
-    following = np.arange(1, len(mesh.corners) + 1)
-    following[mesh.starts[1:] - 1] = mesh.starts[:-1]
-    pairs = np.column_stack([mesh.corners, mesh.corners[following]])
-    return np.unique(np.sort(pairs, axis=1), axis=0)

@@ -12,7 +12,6 @@ import numpy as np
 from matplotlib import colormaps
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.exports.bodies import BodyShapes
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.runs.surface_meshes import stored_mesh
@@ -22,7 +21,7 @@ from ecs_fluid.viz.columns import scalar, title
 from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, samples
 from ecs_fluid.viz.page.solids import Solids
-from ecs_fluid.viz.shared_limits import Recording, View, is_vortons, survey
+from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, survey
 from ecs_fluid.viz.style import LOOKS, Look, Options
 
 GROUP_BYTES = 1_500_000
@@ -58,9 +57,8 @@ class _Writer:
         self.folder, self.frames, self.fields = folder, frames, offered
         self.look_name, self.look = look, LOOKS[look]
         self.tables = samples(frames)
-        shapes = BodyShapes(frames)
         self.surfaces = Surfaces(frames)
-        self.solids = Solids(shapes, frames.bodies)
+        self.solids = Solids(self.surfaces, frames.bodies)
         self.view = _view(frames, self.surfaces, look)
         self.clouds = [name for name, table in self.tables.items() if default_colours.is_smoke(table)]
         puff = self.view.puff if self.clouds else None
@@ -85,7 +83,7 @@ class _Writer:
         self._add_places(frame)
         for field, stream in zip(self.fields, self.values, strict=True):
             self._add_values(frame, field, stream)
-        if self.surfaces.name is not None:
+        if self.frames.surface is not None:
             self._add_surface(frame)
         self.done += 1
         self.held += 1
@@ -93,7 +91,7 @@ class _Writer:
             self._flush()
 
     def _flush(self) -> None:
-        for stream in (self.places, *self.values, *([self.surface] if self.surfaces.name else [])):
+        for stream in (self.places, *self.values, *([self.surface] if self.frames.surface else [])):
             stream.flush(len(self.groups) - 1)
         self.held = 0
 
@@ -121,17 +119,17 @@ class _Writer:
 
     def _add_surface(self, frame: Frame) -> None:
         """Mesh of the liquid's surface: vertices, triangles, speeds."""
-        surface = self.surfaces.of(frame)
+        surface = self.surfaces.liquid(frame)
         if surface is None:
             self.surface.add(None, b"")
             return
         # The finest step of which two bytes hold enough; a coarser one shows in the light on thin triangles.
         fine = 2e-5 * float(np.linalg.norm(self.view.hi - self.view.lo))
         vertices, blob = codec.places(surface.vertices, fine)
-        told: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.triangles)}
-        blob += codec.planes(surface.triangles.ravel().astype(np.uint32))
+        told: dict[str, Any] = {"vertices": vertices, "triangles": len(surface.mesh.starts) - 1}
+        blob += codec.planes(surface.mesh.corners.astype(np.uint32))
         if self.moving:
-            told["speed"], more = codec.values(np.linalg.norm(surface.velocity, axis=1))
+            told["speed"], more = codec.values(np.linalg.norm(surface.vertex_velocity, axis=1))
             blob += more
         self.surface.add(told, blob)
 
@@ -198,9 +196,9 @@ class _Writer:
         return {"title": title(column), "range": self.view.painted, "signed": False}
 
     def _surface(self) -> dict[str, Any] | None:
-        if self.surfaces.name is None:
+        if self.frames.surface is None:
             return None
-        return {"name": self.surfaces.name, "shown": True, "field": self.speed if self.moving else -1}
+        return {"name": self.frames.surface, "shown": True, "field": self.speed if self.moving else -1}
 
     def _camera(self) -> dict[str, Any]:
         """What the viewer fits its camera to; z stays up, so that turning is turning about z."""
@@ -228,13 +226,13 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
     """What `show` would find out about these frames in a look; of a surface alone, its box."""
     names = [*frames.particles, *frames.bodies]
     if names:
-        options = Options(populations=names, hulls=_hulls(frames), look=look)
+        options = Options(populations=names, hulls=surfaces.polytopes, look=look)
         view = survey(Recording(cast("Any", frames.stored), frames.numbers), options)
         clouds = [name for name in view.clouds if "Liquid.mass" not in frames.columns(name)]
         view = dataclasses.replace(view, clouds=tuple(clouds))
     else:
         view = View(np.full(3, np.inf), np.full(3, -np.inf), None, (0.0, 1.0), points=np.empty((0, 3)))
-    x = _surface_points(frames, surfaces)
+    x = _surface_points(frames)
     if not len(x):
         return view
     known = view.points if view.points is not None else x
@@ -246,13 +244,13 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
     )
 
 
-def _surface_points(frames: Frames, surfaces: Surfaces) -> np.ndarray:
+def _surface_points(frames: Frames) -> np.ndarray:
     """The outermost vertices (n, 3) m of up to 24 surfaces; FluidError if there is nothing else either."""
     ticks = [tick for tick in frames.ticks.tolist() if tick in frames.surface_ticks]
     points = [np.empty((0, 3))]
-    if surfaces.name is not None:
-        for row in np.unique(np.linspace(0, len(ticks) - 1, min(24, len(ticks))).round().astype(int)):
-            vertices, _ = stored_mesh(frames.run.fields, ticks[row])
+    if frames.surface is not None:
+        for tick in evenly(ticks, 24):
+            vertices, _ = stored_mesh(frames.run.fields, tick)
             points.append(outermost(vertices) if len(vertices) else vertices)
     x = np.concatenate(points)
     if not len(x) and not (frames.particles or frames.bodies):
@@ -269,15 +267,6 @@ def outermost(points: np.ndarray) -> np.ndarray:
     best = [int((points @ direction).argmax()) for direction in directions.T]
     kept: np.ndarray = points[np.unique(best)]
     return kept
-
-
-def _hulls(frames: Frames) -> dict[str, dict[str, np.ndarray]]:
-    """Polytopes of the run, for the box of its bodies."""
-    if not any("HullShape.hull" in frames.columns(name) for name in frames.bodies):
-        return {}
-    from ecs_fluid.viz.bodies import hulls_of
-
-    return hulls_of(frames.run.newest_checkpoint().arrays)
 
 
 def _colours(look: Look) -> dict[str, Any]:
