@@ -81,7 +81,7 @@ class Shown(Mapping[int, "Tables"]):
     def __init__(self, every: Mapping[int, Tables], system: System) -> None:
         self.every, self._system = every, system
 
-    def __getitem__(self, number: int) -> Tables:
+    def __getitem__(self, number: int) -> Any:
         return DeclaredTables(self.every[number], self._system)
 
     def __iter__(self) -> Iterator[int]:
@@ -91,14 +91,13 @@ class Shown(Mapping[int, "Tables"]):
         return len(self.every)
 
 
-class DeclaredTables(dict[type[Component], Component]):
+class DeclaredTables(Mapping[type[Component], Component]):
     """Tables of an entity for a system that must have declared what it looks at, or whether it is there.
 
     Which components there are it may list.
     """
 
     def __init__(self, tables: Tables, system: System) -> None:
-        super().__init__(tables)
         self._tables, self._system = tables, system
 
     @property  # type: ignore[misc]
@@ -118,20 +117,21 @@ class DeclaredTables(dict[type[Component], Component]):
         self._check(kind)
         return kind in self._tables
 
-    def get(self, kind: Any, default: Any = None) -> Any:
-        """Like that of a dict."""
-        self._check(kind)
-        return self._tables.get(kind, default)
+    def __iter__(self) -> Iterator[type[Component]]:
+        return iter(self._tables)
 
-    def items(self) -> Any:
-        """All of them, for a system that declares `Component`."""
-        self._check(Component)
-        return self._tables.items()
+    def __len__(self) -> int:
+        return len(self._tables)
 
-    def values(self) -> Any:
-        """All of them, for a system that declares `Component`."""
-        self._check(Component)
-        return self._tables.values()
+    def copy(self) -> Tables:
+        """All of them, as a dict."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {**other, **self}
 
 
 class Asked:

@@ -70,13 +70,13 @@ class FluidOptions(Settings):
     (which prints the expansion coefficient without its sign).
     """
 
-    density: float = Field(default=1.2, **Fluid.columns["density"].limits)
+    density: Annotated[float, Field(**Fluid.columns["density"].limits)] = 1.2
     """density, kg/m^3"""
-    viscosity: float = Field(default=0.0, **Fluid.columns["viscosity"].limits)
+    viscosity: Annotated[float, Field(**Fluid.columns["viscosity"].limits)] = 0.0
     """kinematic viscosity, m^2/s"""
-    temperature: float = Field(default=300.0, **Fluid.columns["temperature"].limits)
+    temperature: Annotated[float, Field(**Fluid.columns["temperature"].limits)] = 300.0
     """temperature, K"""
-    heat_capacity: float = Field(default=1005.0, **Fluid.columns["heat_capacity"].limits)
+    heat_capacity: Annotated[float, Field(**Fluid.columns["heat_capacity"].limits)] = 1005.0
     """heat capacity c_p, J/(kg K)"""
     conductivity: float = Field(default=0.0, **Fluid.columns["conductivity"].limits)
     """thermal conductivity, W/(m K); 0.026 for air, 0.6 for water"""
@@ -84,7 +84,7 @@ class FluidOptions(Settings):
     """gravity, m/s^2; may be keyed in time"""
     law: Law = "none"
     """equation of state"""
-    expansion: float = Field(default=2.1e-4, **Fluid.columns["expansion"].limits)
+    expansion: Annotated[float, Field(**Fluid.columns["expansion"].limits)] = 2.1e-4
     """expansion coefficient of a liquid, 1/K"""
     density_profile: Profile | None = None
     """density over height, [[m, kg/m^3], ...]"""

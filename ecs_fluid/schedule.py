@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.system import PHASES, System, Types
+from ecs_fluid.validation_errors import closest
 
 REPEATED = ("prepare", "rates")
 """Phases that run once for every stage of the integrator."""
@@ -93,6 +94,24 @@ def named(system: System, other: type[System] | str) -> bool:
     if isinstance(other, str):
         return other == "*" or any(base.__name__ == other for base in type(system).__mro__)
     return isinstance(system, other)
+
+
+def misnamed(systems: Iterable[System]) -> Iterator[str]:
+    """Sentences on names in `before`, `after` and `asks` that no system has."""
+    import ecs_fluid
+
+    bases = (base.__name__ for kind in System.registry.values() for base in kind.__mro__)
+    known = {*dir(ecs_fluid), *bases, "*"}
+    for system in systems:
+        for listed in ("before", "after", "asks"):
+            for name in getattr(system, listed):
+                if isinstance(name, str) and name not in known:
+                    meant = closest(name, known)
+                    hint = "give its name, or leave it out" if meant is None else f"did you mean {meant!r}?"
+                    yield (
+                        f"{type(system).__name__}.{listed} names {name!r}, but no system that is loaded is "
+                        f"called so; {hint}"
+                    )
 
 
 def _order(phase: str, members: list[System], everyone: list[System], looks: Looks) -> list[System]:

@@ -60,7 +60,7 @@ from ecs_fluid.attribute_docs import attribute_docstrings
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import RecipeError, ScheduleError
 from ecs_fluid.plugins import import_path
-from ecs_fluid.validation_errors import sentence, validated
+from ecs_fluid.validation_errors import closest, sentence, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -222,6 +222,11 @@ class System(esper.Processor):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        for name, value in vars(cls).items():
+            meant = closest(name, DECLARATIONS, 0.8)
+            declares = isinstance(value, tuple | type) or value in PHASES
+            if meant not in (None, name) and declares and not hasattr(System, name):
+                raise ScheduleError(f"{cls.__name__}.{name} declares nothing; did you mean {meant!r}?")
         if cls.phase not in PHASES:
             raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")
         for listed in ("reads", "may_read", "writes", "adds"):
@@ -264,7 +269,10 @@ class System(esper.Processor):
     def __setattr__(self, name: str, value: Any) -> None:
         """A parameter stays checked, and goes into checkpoints, when it is changed later on."""
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
-            values = {**dict(self.parameters), name: value}
+            if self._world is not None:
+                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}")
+            told = self.parameters.model_fields_set
+            values = {key: old for key, old in self.parameters if key in told} | {name: value}
             known = self.parameters_for(values, type(self).__name__).model_fields
             self._take({key: values[key] for key in values if key in known})
         else:

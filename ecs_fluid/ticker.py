@@ -48,7 +48,7 @@ class Ticker:
     def between_ticks(self, what: str) -> None:
         """Raise FluidError when called from within a tick."""
         if self.busy:
-            raise FluidError(f"{what} was called during a tick of the same world; call it between two ticks")
+            raise FluidError(f"{what} is refused during a tick of the same world; do it between two ticks")
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """In which the rates are evaluated in a tick: those of the integrator, a single one without."""

@@ -16,14 +16,19 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 _PATTERNS = {NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint ``; did you mean 'x'?`` when `name` is close to a known name, else the list of names."""
+def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known name that `name` may be a slip for: of the same letters, or as much alike (0 to 1)."""
     known = sorted(known)
     # Two swapped letters of a short word share little in order, so the same letters count as close too.
     swapped = [word for word in known if sorted(word) == sorted(name)]
-    close = swapped or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    return next(iter(swapped or difflib.get_close_matches(name, known, n=1, cutoff=likeness)), None)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint ``did you mean 'x'?`` when `name` is close to a known name, else the list of names."""
+    known = sorted(known)
+    if (close := closest(name, known)) is not None:
+        return f"did you mean {close!r}?"
     return f"known: {', '.join(known)}" if known else "nothing is known here"
 
 

@@ -25,11 +25,11 @@ from ecs_fluid.access import as_asked
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.entity import Entity, Snapshot, frozen
 from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
-from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of
+from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_of
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
-from ecs_fluid.schedule import Schedule, build
+from ecs_fluid.schedule import Schedule, build, misnamed
 from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
@@ -85,7 +85,7 @@ class WorldOptions(Settings):
 class WorldKeywords(TypedDict, total=False):
     """The fields of WorldOptions as keywords of World, for editors and type checkers."""
 
-    dt: float
+    dt: float | str
     integrator: Integrator
     precision: Precision
     seed: int
@@ -149,7 +149,12 @@ class World:
         Raises:
             RecipeError: a constant is unknown, out of range, or contradicts another one.
         """
-        self._put(self.fluid, changed(self.fluid[Fluid], constants, "set_fluid"))
+        fluid = changed(self.fluid[Fluid], constants, "set_fluid")
+        self._put(self.fluid, fluid)
+        if self.recipe is not None:
+            told = options_of(fluid).model_dump(mode="json", include=set(constants))
+            table = {**self.recipe.get("fluid", {}), **told}
+            self.recipe["fluid"] = {key: value for key, value in table.items() if value is not None}
         self._ticker.warned = False
 
     @property
@@ -229,8 +234,7 @@ class World:
             ComponentError: lengths differ, a component comes twice or is derived, the name is taken.
         """
         with self.active():
-            if self._ticker.busy:
-                raise FluidError(f"entity {name!r} cannot be made during a tick; make it between two ticks")
+            self._ticker.between_ticks(f"spawn of an entity {name!r}")
             if not (isinstance(name, str) and name[:1].isascii() and name[:1].isalpha() and _plain(name)):
                 raise ComponentError(
                     f"entity name {name!r}: letters, digits, '-' and '_' are allowed, starting with a letter"
@@ -250,7 +254,7 @@ class World:
     @property
     def tables(self) -> list[tuple[str, Tables]]:
         """Name and tables by type of every entity, with the rows that this process holds."""
-        return [(name, self._tables_of[entity.number]) for name, entity in self._entities.items()]
+        return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
 
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
@@ -261,8 +265,7 @@ class World:
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self.active():
-            if self._ticker.busy == "tick":
-                raise FluidError(f"entity {name!r}: nothing can be attached during a tick; do it between two")
+            self._ticker.between_ticks(f"attach to entity {name!r}")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
             tables = self._tables_of[entity.number]
@@ -374,6 +377,7 @@ class World:
     @before_sharing
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; what they need of one another is taken from the list first."""
+        self._ticker.between_ticks("add_systems")
         for number, system in enumerate(systems):
             if not isinstance(system, System):
                 raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
@@ -480,7 +484,7 @@ class World:
         systems = self.schedule.systems
         with self.processes.all_rows(self):
             said = [text for system in systems for text in system.lint(self)]
-        return [*self._unmatched(systems), *said]
+        return [*misnamed(systems), *self._unmatched(systems), *said]
 
     def _unmatched(self, systems: list[System]) -> Iterator[str]:
         """Sentences on systems that were asked for and find nothing of what they need."""

@@ -30,8 +30,23 @@ ef.DiffusionSystem(method="psee")  # line 12
 for position, velocity in ef.World().query(ef.Position, ef.Velocity):
     position.x += velocity.u
     position.u += velocity.u  # line 15
+
+
+class FloorSolver(ef.Solver):
+    height: float = 0.0
+
+    def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None: ...
+
+    def fill(self, targets: ef.Targets) -> None: ...
+
+
+ef.VelocitySystem(solver="tree", angle=0.3)
+ef.VelocitySystem(solver="tree", angel=0.3)  # line 27
+ef.VelocitySystem.with_solver(FloorSolver, height=0.3, at="grid")
+ef.World(dt="1/60")
+ef.World(dt=None)  # line 30
 """
-MISTAKES = {6, 8, 9, 11, 12, 15}
+MISTAKES = {6, 8, 9, 11, 12, 15, 27, 30}
 
 
 @pytest.fixture(scope="module")
@@ -89,4 +104,4 @@ def test_wrong_names_are_errors(programs: Path, checker: str) -> None:
 def test_keywords_of_a_world_are_its_options() -> None:
     """One is for type checkers, the other is checked at run time."""
     options = {name: field.annotation for name, field in WorldOptions.model_fields.items()}
-    assert get_type_hints(WorldKeywords) == options
+    assert get_type_hints(WorldKeywords) == {**options, "dt": float | str}

@@ -31,7 +31,8 @@ def joined(fluid: Iterable[Asked], needed: Iterable[Asked], chosen: Iterable[Ask
     """Systems of [fluid], those that entities need, and those of [[system]], in this order.
 
     A needed system makes one with another of its class, or of a class derived from it: its lists hold the
-    items of all, a parameter that one leaves open is the other's.
+    items of all, a parameter that one leaves open is the other's. Of two [[system]] of that class it joins
+    the first.
 
     Raises:
         RecipeError: two of them set a parameter that is no list to different values.
@@ -60,11 +61,12 @@ def _one(group: list[Asked]) -> System:
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for place, system in group:
-        for name in type(system).Parameters.model_fields:
-            if name not in system.parameters.model_fields_set:
+        for name, value in system.parameters:
+            field = type(system.parameters).model_fields[name]
+            # None in place of None is no more than left open.
+            if name not in system.parameters.model_fields_set or value is None is field.default:
                 continue
-            value = getattr(system.parameters, name)
-            if name in values and _is_list(type(system).Parameters.model_fields[name].annotation):
+            if name in values and _is_list(field.annotation):
                 value = [*values[name], *(item for item in value if item not in values[name])]
             elif values.setdefault(name, value) != value:
                 raise RecipeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -27,6 +27,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
+from ecs_fluid.plugins import import_path
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
@@ -127,6 +128,11 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
+
+    @classmethod
+    def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
+        """A system with a solver of your own; `parameters` are those of the solver and of the system."""
+        return cls(solver=import_path(solver), **parameters)
 
     @classmethod
     def parameters_for(cls, values: Any, place: str) -> type[Settings]:

@@ -196,15 +196,26 @@ def test_declared_in_any_list_it_may_look(listed: str) -> None:
 
 
 def test_all_tables_at_once_are_every_component() -> None:
-    for way in ("items", "values"):
-        with refused(
-            "Looks asks for every component of an entity but does not declare it; add Component to its "
-            "may_read"
-        ):
-            look(lambda self, way=way: list(getattr(self.world["dust"].tables, way)())).step()
-    seen: list[int] = []
-    look(lambda self: seen.append(len(self.world["dust"].tables.items())), may_read=(Component,)).step()
-    assert seen == [3]  # with the names of the rows
+    ways: list[Any] = [
+        lambda tables: list(tables.items()),
+        lambda tables: list(tables.values()),
+        dict,
+        lambda tables: tables.copy(),
+        lambda tables: tables | {},
+        lambda tables: {} | tables,
+        lambda tables: {**tables},
+    ]
+    for way in ways:
+        with refused(UNDECLARED):
+            look(lambda self, way=way: way(self.world["dust"].tables)).step()
+        seen: list[Any] = []
+        look(
+            lambda self, way=way, seen=seen: seen.append(len(way(self.world["dust"].tables))),
+            may_read=(Component,),
+        ).step()
+        assert seen == [3]  # with the names of the rows
+    with refused(UNDECLARED):
+        look(lambda self: dict(self.world.tables)["dust"][ef.Age]).step()
 
 
 def test_names_of_rows_and_of_components_are_free() -> None:
@@ -291,6 +302,47 @@ def test_who_asks_another_system_says_so() -> None:
         # Clock's reading of Age is its own.
         ask(body, asks=asks).step()
         assert seen[1] == 2.0
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_what_a_world_is_made_of_stays_during_a_tick(debug: bool) -> None:
+    changes: dict[str, Any] = {
+        "a change of Clock.slow": lambda self: setattr(self.world.system(Clock), "slow", 3.0),
+        "attach to entity 'dust'": lambda self: self.world.attach("dust", ef.CoreRadius),
+        "add_systems": lambda self: self.world.add_system(ef.AdvectionSystem()),
+        "spawn of an entity 'smoke'": lambda self: self.world.spawn("smoke", ef.Age),
+    }
+    for what, change in changes.items():
+        for phase in ("rates", "observe"):
+            world = ask(change, phase=phase, debug=debug)
+            with pytest.raises(
+                ef.FluidError,
+                match=f"^{what} is refused during a tick of the same world; do it between two ticks$",
+            ):
+                world.step()
+            assert (len(world.systems), world.system(Clock).slow) == (2, 2.0)  # type: ignore[union-attr]
+    world.system(Clock).slow = 3.0  # type: ignore[union-attr]
+
+
+def test_a_slip_in_a_declaration_is_told() -> None:
+    for slip, right in (("raeds", "reads"), ("write", "writes"), ("befor", "before")):
+        with refused(f"Slip.{slip} declares nothing; did you mean {right!r}?"):
+            make("Slip", **{slip: (ef.Position,)})
+    with refused("Slip.phse declares nothing; did you mean 'phase'?"):
+        make("Slip", phse="rates")
+    make("Slip", writer=None, spread=(1.0, 2.0))  # what is no declaration
+
+
+@pytest.mark.parametrize("listed", ["before", "after", "asks"])
+def test_a_name_that_no_system_has_is_told(listed: str) -> None:
+    """Once, before the first tick: a system that is known but not there is no mistake."""
+    names = ("AdvectionSytem", "DiffusionSystem", "*", "Wobbly")
+    world = look(lambda self: None, **{listed: names})
+    said = f"Looks.{listed} names {{!r}}, but no system that is loaded is called so; "
+    assert world.lint() == [
+        said.format("AdvectionSytem") + "did you mean 'AdvectionSystem'?",
+        said.format("Wobbly") + "give its name, or leave it out",
+    ]
 
 
 def test_who_is_asked_runs_under_its_own_declarations() -> None:

@@ -383,7 +383,7 @@ def test_a_tick_within_a_tick_is_refused(what: str, phase: str, tmp_path: object
     Recursive.phase = phase
     world = orbiting(1)
     world.add_system(Recursive())
-    with pytest.raises(FluidError, match=f"{what} was called during a tick of the same world"):
+    with pytest.raises(FluidError, match=f"{what} is refused during a tick of the same world; do it"):
         world.step()
 
 

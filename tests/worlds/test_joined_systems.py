@@ -116,3 +116,29 @@ def test_a_derived_system_takes_what_is_told_to_its_base() -> None:
     assert (system.substeps, system.sweeps, system.least_bounce) == (4, 7, 0.5)
     (system,) = joined([], [("a", Heavier())], [("c", ef.BodySystem(substeps=4))])
     assert type(system) is Heavier and system.substeps == 4
+
+
+def test_a_parameter_set_later_on_is_told_and_no_other() -> None:
+    bodies = ef.BodySystem()
+    bodies.substeps = 4
+    (system,) = joined([], [("a", bodies)], [("b", ef.BodySystem(sweeps=7))])
+    assert (system.substeps, system.sweeps) == (4, 7)
+    with pytest.raises(RecipeError, match="BodySystem: substeps = 5 by b, but 4 by a; one value is allowed"):
+        joined([], [("a", bodies)], [("b", ef.BodySystem(substeps=5))])
+
+
+def test_none_where_none_is_the_default_leaves_a_parameter_open() -> None:
+    for speeds in ((None, 20.0), (20.0, None)):
+        needed, chosen = (ef.SphSystem(sound_speed=speed) for speed in speeds)
+        (system,) = joined([], [("a", needed)], [("b", chosen)])
+        assert isinstance(system, ef.SphSystem) and system.sound_speed == 20.0
+
+
+def test_two_systems_of_one_class_in_a_file() -> None:
+    """Two winds blow; what an entity asks for is the first's. Two that move bodies are one too many."""
+    winds = tuple({"kind": "wind", "velocity": [0, speed, 0]} for speed in (1, 2))
+    world = ef.WorldRecipe(entity=(breeze("a", (0, 1, 0), ("a",)),), system=winds).build()
+    found = [system for system in world.systems if isinstance(system, ef.WindSystem)]
+    assert [(wind.velocity[1], wind.on) for wind in found] == [(1.0, ("a",)), (2.0, ())]
+    with pytest.raises(ef.ScheduleError, match=r"^two BodySystem both touch .*; keep one of them$"):
+        built(TANK, system=({"kind": "body"}, {"kind": "body"})).step()
