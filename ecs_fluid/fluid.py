@@ -78,7 +78,7 @@ class FluidOptions(Settings):
     """temperature, K"""
     heat_capacity: Annotated[float, Field(**Fluid.columns["heat_capacity"].limits)] = 1005.0
     """heat capacity c_p, J/(kg K)"""
-    conductivity: float = Field(default=0.0, **Fluid.columns["conductivity"].limits)
+    conductivity: Annotated[float, Field(**Fluid.columns["conductivity"].limits)] = 0.0
     """thermal conductivity, W/(m K); 0.026 for air, 0.6 for water"""
     gravity: KeyedVector = (0.0, 0.0, -9.81)
     """gravity, m/s^2; may be keyed in time"""

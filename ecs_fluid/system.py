@@ -270,7 +270,7 @@ class System(esper.Processor):
         """A parameter stays checked, and goes into checkpoints, when it is changed later on."""
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
             if self._world is not None:
-                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}")
+                self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
             told = self.parameters.model_fields_set
             values = {key: old for key, old in self.parameters if key in told} | {name: value}
             known = self.parameters_for(values, type(self).__name__).model_fields

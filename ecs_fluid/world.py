@@ -265,7 +265,7 @@ class World:
     def attach(self, name: str, component: Component | type[Component]) -> None:
         """Add a component to an existing entity; a class stands for a table of its default values."""
         with self.active():
-            self._ticker.between_ticks(f"attach to entity {name!r}")
+            self._ticker.between_ticks(f"attach to entity {name!r}", "observers")
             entity = self[name]
             kind = component if isinstance(component, type) else type(component)
             tables = self._tables_of[entity.number]
@@ -377,7 +377,7 @@ class World:
     @before_sharing
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; what they need of one another is taken from the list first."""
-        self._ticker.between_ticks("add_systems")
+        self._ticker.between_ticks("add_systems", "observers")
         for number, system in enumerate(systems):
             if not isinstance(system, System):
                 raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")

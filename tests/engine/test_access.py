@@ -313,15 +313,16 @@ def test_what_a_world_is_made_of_stays_during_a_tick(debug: bool) -> None:
         "spawn of an entity 'smoke'": lambda self: self.world.spawn("smoke", ef.Age),
     }
     for what, change in changes.items():
-        for phase in ("rates", "observe"):
-            world = ask(change, phase=phase, debug=debug)
-            with pytest.raises(
-                ef.FluidError,
-                match=f"^{what} is refused during a tick of the same world; do it between two ticks$",
-            ):
-                world.step()
-            assert (len(world.systems), world.system(Clock).slow) == (2, 2.0)  # type: ignore[union-attr]
-    world.system(Clock).slow = 3.0  # type: ignore[union-attr]
+        world = ask(change, phase="rates", debug=debug)
+        with pytest.raises(
+            ef.FluidError,
+            match=f"^{what} is refused during a tick of the same world; do it between two ticks$",
+        ):
+            world.step()
+        assert (len(world.systems), world.system(Clock).slow) == (2, 2.0)  # type: ignore[union-attr]
+    world = ask(changes["a change of Clock.slow"], debug=debug)  # of an observer, for the next tick
+    world.step()
+    assert world.system(Clock).slow == 3.0  # type: ignore[union-attr]
 
 
 def test_a_slip_in_a_declaration_is_told() -> None:

@@ -375,7 +375,7 @@ def test_a_fluid_that_cannot_be(given: dict[str, Any], sentence: str) -> None:
 def test_the_recipe_of_a_world_says_what_its_fluid_is() -> None:
     """What `set_fluid` changes after `load`: a run folder stores the recipe, which makes the same world."""
     entity = {"kind": "vortex_ring", "name": "ring"}
-    tables = {"fluid": {"viscosity": 1e-3, "density_profile": [[0.0, 1.0]]}, "entity": [entity]}
+    tables = {"fluid": {"viscosity": 1e-3, "density_profile": [[0.0, 1.2]]}, "entity": [entity]}
     world = ef.WorldRecipe.from_tables(tables).build()
     keyed = ef.Keyed(keys=[[0.0, [0, 0, -9.81]], [1.0, [0, 0, -1.62]]])
     world.set_fluid(density=998.0, gravity=keyed, density_profile=None)
