@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import FluidError, RecipeError
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 """What entities may be called: names become names of files."""
@@ -146,9 +146,9 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             return f"{place}: {key} = {shown(value)}; {reason} is needed"
 
 
-def validated(model: type[BaseModel], values: Any, place: str) -> Any:
-    """Validate `values` with `model`, or raise RecipeError with one sentence."""
+def validated(model: type[BaseModel], values: Any, place: str, kind: type[FluidError] = RecipeError) -> Any:
+    """Validate `values` with `model`, or raise an error of that kind with one sentence."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise RecipeError(sentence(error, place, model)) from None
+        raise kind(sentence(error, place, model)) from None

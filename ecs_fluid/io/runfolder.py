@@ -25,6 +25,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field
+
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
@@ -32,13 +34,43 @@ from ecs_fluid.io.fields import drop_fields_after, field_names
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
-from ecs_fluid.io.untrusted import MOST_TEXT, check_entries, read_bytes, refuse_linked
+from ecs_fluid.io.untrusted import MOST_TEXT, read_bytes, refuse_linked
+from ecs_fluid.validation_errors import validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 1
 _OURS = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
 _UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
 _PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
+
+
+class _Plan(BaseModel, strict=True, allow_inf_nan=False):
+    last_tick: int = Field(ge=1)
+    every: int = Field(ge=1)
+    checkpoint_seconds: float
+
+
+class _Timing(BaseModel, strict=True, allow_inf_nan=False):
+    seconds: float
+    calls: int
+
+
+class _Info(BaseModel, strict=True, allow_inf_nan=False):
+    """What this program writes into ``run.json`` and reads again; there may be more."""
+
+    world: str | None = None
+    source: str | None = None
+    command: str | list[Any] | None = None
+    status: str | None = None
+    state_hash: str | None = None
+    error: str | None = None
+    ticks: int = 0
+    time: float = 0.0
+    wall_seconds: float = 0.0
+    ticks_per_second: float = 0.0
+    plan: _Plan = _Plan(last_tick=1, every=1, checkpoint_seconds=0.0)
+    particles: dict[str, int] = {}
+    systems: dict[str, _Timing] = {}
 
 
 class RunFolder:
@@ -155,7 +187,7 @@ class RunFolder:
                 f"run {self.path} has format version {info.get('version')}, but this ecs_fluid reads only "
                 f"version {VERSION}; open it with the ecs_fluid that wrote it."
             )
-        _check_info(info, where)
+        validated(_Info, info, f"run information {where} is damaged", StorageError)
         return info
 
     def update(self, **changes: Any) -> None:
@@ -223,39 +255,6 @@ class RunFolder:
     def _check_writable(self) -> None:
         if self._lock is None:
             raise StorageError(f"run {self.path} was opened to read only; resume it to write.")
-
-
-_ENTRIES: dict[str, type | tuple[type, ...]] = {
-    "world": str, "source": str, "command": (str, list), "status": str, "state_hash": str, "error": str,
-    "ticks": int, "time": (int, float), "wall_seconds": (int, float), "ticks_per_second": (int, float),
-    "plan": dict, "particles": dict, "systems": dict,
-}  # fmt: skip
-_PLAN: dict[str, type | tuple[type, ...]] = {
-    "last_tick": int,
-    "every": int,
-    "checkpoint_seconds": (int, float),
-}
-
-
-def _check_info(info: dict[str, Any], where: Path) -> None:
-    """Raise StorageError naming an entry of ``run.json`` that is not what this program writes there."""
-    place = f"run information {where} is damaged"
-    for key in ("plan", "particles", "systems", "ticks", "time", "wall_seconds", "ticks_per_second"):
-        if key in info and info[key] is None:
-            raise StorageError(f"{place}: {key!r} is empty.")
-    check_entries(info, _ENTRIES, place)
-    plan = info.get("plan")
-    if plan is not None:
-        check_entries(plan, _PLAN, f"{place}: 'plan'")
-        if any(plan.get(key) is None for key in _PLAN) or plan["last_tick"] < 1 or plan["every"] < 1:
-            raise StorageError(f"{place}: 'plan' needs {', '.join(_PLAN)}, ticks of at least 1.")
-    check_entries(info.get("particles", {}), dict.fromkeys(info.get("particles", {}), int), place)
-    systems = info.get("systems", {})
-    check_entries(systems, dict.fromkeys(systems, dict), place)
-    for name, entry in systems.items():
-        if entry is None or entry.get("seconds") is None or entry.get("calls") is None:
-            raise StorageError(f"{place}: the times of {name!r} are missing.")
-        check_entries(entry, {"seconds": (int, float), "calls": int}, f"{place}: {name!r}")
 
 
 def versions() -> dict[str, str]:

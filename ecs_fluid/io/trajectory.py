@@ -229,7 +229,7 @@ class TrajectoryWriter:
             if file.index.first_frame >= keep:
                 unborn.append(name)
             elif len(file.index.ticks) > keep:
-                vtkhdf.cut(file.hdf, keep)
+                vtkhdf.cut(file.hdf, file.index, keep)
                 file.hdf.flush()
         self._commit()
         self._ticks, self._times = self._ticks[:keep], self._times[:keep]

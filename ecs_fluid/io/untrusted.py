@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
@@ -81,21 +79,3 @@ def refuse_linked(folder: Path) -> None:
         raise StorageError(
             f"{folder} is a symbolic link; a run is written in its own folder only, so move the files there."
         )
-
-
-def check_entries(
-    values: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]], where: str
-) -> None:
-    """Raise StorageError naming the first of the entries, if there, that is not of its kind.
-
-    A truth value is not taken as a number, and numbers must be finite.
-    """
-    for key, kind in kinds.items():
-        value = values.get(key)
-        allowed = kind if isinstance(kind, tuple) else (kind,)
-        fits = isinstance(value, allowed) and (not isinstance(value, bool) or bool in allowed)
-        if isinstance(value, float | int) and not abs(value) < 1e300:
-            fits = False
-        if value is not None and not fits:
-            names = " or ".join(part.__name__ for part in allowed)
-            raise StorageError(f"{where}: {key!r} is {str(value)[:60]!r}, but {names} is needed there.")

@@ -167,24 +167,39 @@ def _chunk(rows: int) -> int:
     return 1 << min(max(rows // 4, 1024).bit_length() - 1, 14)
 
 
+_STEPS = ("PointOffsets", "PartOffsets", "Values", "CellOffsets", "NumberOfParts")
+_PER_FRAME = (
+    "ecs_fluid/ticks",
+    "VTKHDF/NumberOfPoints",
+    "VTKHDF/Lines/NumberOfCells",
+    *(f"VTKHDF/Steps/{name}" for name in _STEPS),
+)
+
+
+def _place(column: str) -> str:
+    """Where a column lies in the file."""
+    return "VTKHDF/Points" if column == POINTS else f"VTKHDF/PointData/{column}"
+
+
+def _lengths(index: Index, frames: int) -> dict[str, int]:
+    """Rows of all datasets that grow, where the file holds its first `frames` frames."""
+    counts = index.counts[:frames]
+    most = int(counts.max(initial=0))
+    lengths = dict.fromkeys(_PER_FRAME, frames)
+    lengths |= {"VTKHDF/Vertices/Connectivity": most, "VTKHDF/Vertices/Offsets": most + 1}
+    return lengths | dict.fromkeys(map(_place, index.columns), int(counts.sum()))
+
+
 def check_extents(file: h5py.File, index: Index) -> None:
     """Raise ValueError unless all that appending and cutting change is stored here and as long as it must be.
 
     HDF5 visits every chunk when it shortens a dataset, so one that claims a million million rows stops it.
     """
-    frames, rows, most = len(index.ticks), int(index.counts.sum()), int(index.counts.max(initial=0))
-    lengths = {"ecs_fluid/ticks": frames, "VTKHDF/NumberOfPoints": frames}
-    steps = ("PointOffsets", "PartOffsets", "Values", "CellOffsets", "NumberOfParts")
-    lengths |= {f"VTKHDF/Steps/{name}": frames for name in steps}
-    lengths |= {"VTKHDF/Lines/NumberOfCells": frames}
-    lengths |= {"VTKHDF/Vertices/Connectivity": most, "VTKHDF/Vertices/Offsets": most + 1}
     for name, column in index.columns.items():
-        where = "VTKHDF/Points" if name == POINTS else f"VTKHDF/PointData/{name}"
-        lengths[where] = rows
-        dataset = stored_member(file, where, h5py.Dataset)
+        dataset = stored_member(file, _place(name), h5py.Dataset)
         if dataset.dtype.name != column.dtype or math.prod(dataset.shape[1:]) != column.width:
             raise ValueError(f"column {name} does not have the type its description says")
-    for name, length in lengths.items():
+    for name, length in _lengths(index, len(index.ticks)).items():
         dataset = stored_member(file, name, h5py.Dataset)
         if dataset.ndim < 1 or len(dataset) != length or dataset.maxshape[0] is not None:
             raise ValueError(f"{name} has shape {dataset.shape} where {length} rows are needed")
@@ -194,44 +209,35 @@ class FrameAppender:
     """Adds frames to an open file; keeps the handles, because looking them up costs more than writing."""
 
     def __init__(self, file: h5py.File, index: Index) -> None:
-        vtk, steps = file["VTKHDF"], file["VTKHDF/Steps"]
-        self._columns = {
-            name: (vtk["Points"] if name == POINTS else vtk["PointData"][name]).id for name in index.columns
-        }
         self._frames = len(index.ticks)
-        self._rows = int(index.counts.sum())
-        self._counts = vtk["NumberOfPoints"].id
-        self._starts, self._parts, self._times = (
-            steps[name].id for name in ("PointOffsets", "PartOffsets", "Values")
-        )
-        self._ticks = file["ecs_fluid/ticks"].id
-        self._constants = [
-            dataset.id
-            for dataset in (vtk["Lines/NumberOfCells"], steps["CellOffsets"], steps["NumberOfParts"])
-        ]
-        self._connectivity, self._offsets = vtk["Vertices/Connectivity"].id, vtk["Vertices/Offsets"].id
-        self._vertices = int(self._connectivity.shape[0])
-        self._counter = h5py.h5a.open(steps.id, b"NSteps")
+        lengths = _lengths(index, self._frames)
+        self._rows, self._vertices = lengths["VTKHDF/Points"], lengths["VTKHDF/Vertices/Connectivity"]
+        self._handles = {name: file[name].id for name in lengths}
+        self._counter = h5py.h5a.open(file["VTKHDF/Steps"].id, b"NSteps")
 
     def append(self, tick: int, time: float, rows: int, data: Mapping[str, np.ndarray]) -> None:
         """Add a frame; ``data`` may be empty if it has no rows. The frame counter is set last."""
+        handles, frame, known = self._handles, self._frames, self._vertices
         if rows:
             for name, values in data.items():
-                column = self._columns[name]
+                column = handles[_place(name)]
                 flat = np.ascontiguousarray(values).reshape(rows, *column.shape[1:])
                 _extend(column, self._rows, flat)
-        frame = self._frames
-        _extend(self._counts, frame, np.array([rows], dtype=np.int64))
-        _extend(self._starts, frame, np.array([self._rows], dtype=np.int64))
-        _extend(self._parts, frame, np.array([frame], dtype=np.int64))
-        _extend(self._times, frame, np.array([time], dtype=np.float64))
-        _extend(self._ticks, frame, np.array([tick], dtype=np.int64))
-        for constant in self._constants:
-            constant.set_extent((frame + 1, *constant.shape[1:]))
-        known = self._vertices
+        numbers = {
+            "VTKHDF/NumberOfPoints": rows,
+            "VTKHDF/Steps/PointOffsets": self._rows,
+            "VTKHDF/Steps/PartOffsets": frame,
+            "VTKHDF/Steps/Values": float(time),
+            "ecs_fluid/ticks": tick,
+        }
+        for name in _PER_FRAME:
+            if name in numbers:
+                _extend(handles[name], frame, np.array([numbers[name]]))
+            else:  # of a constant, which is the fill value
+                handles[name].set_extent((frame + 1, *handles[name].shape[1:]))
         if rows > known:
-            _extend(self._connectivity, known, np.arange(known, rows, dtype=np.int64))
-            _extend(self._offsets, known + 1, np.arange(known + 1, rows + 1, dtype=np.int64))
+            _extend(handles["VTKHDF/Vertices/Connectivity"], known, np.arange(known, rows))
+            _extend(handles["VTKHDF/Vertices/Offsets"], known + 1, np.arange(known + 1, rows + 1))
             self._vertices = rows
         self._rows += rows
         self._frames += 1
@@ -246,22 +252,11 @@ def _extend(dataset: Any, start: int, values: np.ndarray) -> None:
     dataset.write(h5py.h5s.create_simple(values.shape), selection, values)
 
 
-def cut(file: h5py.File, frames: int) -> None:
+def cut(file: h5py.File, index: Index, frames: int) -> None:
     """Keep the first ``frames`` frames."""
-    index = read_index(file)
-    vtk, steps = file["VTKHDF"], file["VTKHDF/Steps"]
-    steps.attrs.modify("NSteps", np.int64(frames))
-    rows = int(index.counts[:frames].sum())
-    most = int(index.counts[:frames].max(initial=0))
-    for name in index.columns:
-        (vtk["Points"] if name == POINTS else vtk["PointData"][name]).resize(rows, axis=0)
-    for name in ("PointOffsets", "PartOffsets", "Values", "CellOffsets", "NumberOfParts"):
-        steps[name].resize(frames, axis=0)
-    for name in ("NumberOfPoints", "Lines/NumberOfCells"):
-        vtk[name].resize(frames, axis=0)
-    file["ecs_fluid/ticks"].resize(frames, axis=0)
-    vtk["Vertices/Connectivity"].resize(most, axis=0)
-    vtk["Vertices/Offsets"].resize(most + 1, axis=0)
+    file["VTKHDF/Steps"].attrs.modify("NSteps", np.int64(frames))
+    for name, length in _lengths(index, frames).items():
+        file[name].resize(length, axis=0)
 
 
 def read_index(file: h5py.File) -> Index:
@@ -294,8 +289,7 @@ def read_frame(file: h5py.File, index: Index, frame: int) -> dict[str, np.ndarra
     start, rows = int(index.starts[frame]), int(index.counts[frame])
     columns = {}
     for name, column in index.columns.items():
-        where = "VTKHDF/Points" if name == POINTS else f"VTKHDF/PointData/{name}"
-        values = _rows(file, where, start, rows)
+        values = _rows(file, _place(name), start, rows)
         if values.dtype.name != column.dtype or values.size != rows * column.width:
             raise ValueError(f"column {name} does not have the type its description says")
         columns[name] = values.reshape(rows, *column.shape)

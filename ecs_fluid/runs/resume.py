@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 import ecs_fluid.components
 import ecs_fluid.systems  # noqa: F401  (registers what ships)
@@ -17,43 +18,33 @@ from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
+from ecs_fluid.validation_errors import validated
 from ecs_fluid.world import World
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
 
 
-def _check_meta(meta: dict[str, Any], path: Any) -> None:
-    """Raise StorageError when the description in a checkpoint is not built as `packed` builds it."""
+class _System(BaseModel, strict=True):
+    path: str = Field(alias="class")
+    parameters: dict[str, Any]
 
-    def needs(holds: bool, what: str) -> None:
-        if not holds:
-            raise StorageError(f"{path} cannot be understood: {what}")
 
-    def whole(value: Any) -> bool:
-        return type(value) is int and 0 <= value < 2**63
+class _Entity(BaseModel, strict=True):
+    name: str
+    components: list[str]
 
-    needs(isinstance(meta.get("options"), dict), "the options of the world are missing")
-    needs(whole(meta.get("tick")), f"tick {str(meta.get('tick'))[:40]} is not a whole number from 0")
-    needs(whole(meta.get("next_row_id")), "the row counter is not a whole number from 0")
-    for key, kinds in (
-        ("systems", {"class": str, "parameters": dict}),
-        ("entities", {"name": str, "components": list}),
-    ):
-        items = meta.get(key)
-        needs(isinstance(items, list), f"the list of {key} is missing")
-        for item in items or ():
-            fits = isinstance(item, dict) and all(isinstance(item.get(k), v) for k, v in kinds.items())
-            needs(fits, f"one of its {key} lacks {' or '.join(kinds)}")
-    for item in meta["entities"]:
-        plain = all(isinstance(name, str) for name in item["components"])
-        needs(plain, f"a component of entity {item['name'][:60]!r} is not named by text")
-    classes = meta.get("classes", {})
-    needs(isinstance(classes, dict), "the list of component classes is no table")
-    needs(all(isinstance(item, str) for item in classes.values()), "a class is not named by text")
-    history = meta.get("history")
-    needs(isinstance(history, list), "the list of records is missing")
-    needs(all(isinstance(record, dict) for record in history or ()), "one of its records is not a table")
-    needs(meta.get("recipe") is None or isinstance(meta["recipe"], dict), "its recipe is not a table")
+
+class _Meta(BaseModel, strict=True):
+    """The description in a checkpoint, as `packed` builds it."""
+
+    options: dict[str, Any]
+    tick: int = Field(ge=0, lt=2**63)
+    next_row_id: int = Field(ge=0, lt=2**63)
+    systems: list[_System]
+    entities: list[_Entity]
+    classes: dict[str, str] = {}
+    history: list[dict[str, Any]]
+    recipe: dict[str, Any] | None
 
 
 def resume(path: Any, allow_code: bool = False) -> World:
@@ -71,7 +62,7 @@ def resume(path: Any, allow_code: bool = False) -> World:
             f"{path} was made by another version of ecs_fluid: its state has version {meta.get('version')}, "
             f"and version {VERSION} is read; continue it with the ecs_fluid that made it"
         )
-    _check_meta(meta, path)
+    validated(_Meta, meta, f"{path} cannot be understood", StorageError)
     return world_of(meta, arrays, path, allow_code)
 
 
