@@ -163,7 +163,10 @@ class PartitionSystem(System):
         names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
         sources.put(**dict(zip(names, (*mesh, *found), strict=True)))
         cloud = self._cloud(*box, alpha, sigma, count)
-        self._enclose(grid, needs or self._needs(), cloud, entities)
+        if needs is None:  # the most that a system needs; parameters may have changed since the last tick
+            every = [getattr(system, "grid_needs", GridNeeds()) for system in self.world.systems]
+            needs = GridNeeds(*map(max, zip(*every, strict=True)))
+        self._enclose(grid, needs, cloud, entities)
 
     def _cloud(self, low: Array, high: Array, alpha: Array, sigma: Array, count: int) -> Cloud:
         """What is to be known of all vortons, `count` in a box, from the rows that this system sees."""
@@ -178,12 +181,6 @@ class PartitionSystem(System):
             units = sum(int(np.rint(part / widest * 2.0**32).sum(dtype=np.int64)) for part in some)
             mean *= int(processes.summed(np.array(units))) / 2.0**32 / count
         return Cloud(low, high, across, widest, mean, count)
-
-    def _needs(self) -> GridNeeds:
-        """The most that the systems need; asked each time, for parameters may change between two ticks."""
-        needs = [getattr(system, "grid_needs", GridNeeds()) for system in self.world.systems]
-        padding, per_core = zip(*needs, strict=True)
-        return GridNeeds(max(padding), max(per_core))
 
     def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud, vortons: list[Entity]) -> None:
         from ecs_fluid.kernels.compiled.reduce import bounds

@@ -56,7 +56,8 @@ def _share(world: World, comm: Comm) -> Ranks:
     """Keep rank 0's rows of the world, and send the others theirs."""
     from ecs_fluid.state import packed
 
-    world._ticker.warn(world, 4)
+    if not world._ticker.warned:
+        world._ticker.warn(world, 4)
     world.schedule  # noqa: B018  (derived tables must exist)
     meta, arrays = packed(world)
     # From here on the others take part: what refuses the world must have done so before.
