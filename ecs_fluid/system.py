@@ -200,6 +200,8 @@ class System(esper.Processor):
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
+        on: a parameter of this name, a tuple of names, says which entities the system works on (`chosen`);
+            the world refuses names that it does not have.
         distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
             "whole" (the default) all, "rows" those of this process, each worked on by itself, "ranks" the
             same, with questions to the other processes by `World.processes`.
@@ -378,6 +380,11 @@ class System(esper.Processor):
                 parts = [vars(kind.blank(0, self.world.dtype))[name]]
             columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
         return [entity for entity, _ in found], columns
+
+    def chosen(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
+        """Like `entities`, but only those that the parameter `on` names; all where it names none."""
+        on = getattr(self, "on", ())
+        return (found for found in self.entities(*types) if not on or found[0].name in on)
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""

@@ -396,6 +396,9 @@ class World:
             for system in systems:
                 system.spawns(self)
             for system in systems:
+                on = getattr(system, "on", ())
+                for name in on if isinstance(on, tuple) else ():
+                    self[name]
                 system.added(self)
         except BaseException:
             # A refused system must not run after all.

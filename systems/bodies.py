@@ -25,6 +25,7 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, row_ids, rows_of, write_back
+from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -135,10 +136,7 @@ class BodySystem(System):
         push = np.where(free[:, None], self.world.gravity, 0.0)
         torque, kick = np.zeros((n, 3)), np.zeros((n, 3))
         heavier = bodies.mass.copy()
-        first = 0
-        for entity in entities:
-            rows = slice(first, first + len(entity))
-            first = rows.stop
+        for entity, rows in rows_of_each(entities):
             if BodyLoad not in entity or not free[rows].any():
                 continue
             load, own = entity[BodyLoad], bodies.mass[rows, None]

@@ -23,7 +23,7 @@ from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest
-from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.shared.populations import add_spread, rows_of_each
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -191,13 +191,11 @@ def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:
 
     out = np.zeros((len(bodies.x), 3, 3))
     out[bodies.shape == BALL] = 0.5 * np.eye(3)
-    first = 0
-    for entity in entities:
+    for entity, rows in rows_of_each(entities):
         if AddedMass in entity:
-            for k, tensor in enumerate(entity[AddedMass].coefficient.astype(np.float64)):
-                turn = matrix_of(bodies.q[first + k])
-                out[first + k] = turn @ tensor @ turn.T
-        first += len(entity)
+            for k, tensor in enumerate(entity[AddedMass].coefficient.astype(np.float64), rows.start):
+                turn = matrix_of(bodies.q[k])
+                out[k] = turn @ tensor @ turn.T
     return out
 
 

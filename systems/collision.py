@@ -101,12 +101,8 @@ class CollisionSystem(System):
         obstacles, hulls = self._obstacles(entities, moving=True)
         counts = np.zeros((CHUNKS, 3), np.int64)
         rounding = float(np.finfo(self.world.dtype).eps)
-        for entity, (position, former) in self.entities(Position, FormerPosition):
-            if (
-                (self.on and entity.name not in self.on)
-                or BoundVorticity in entity
-                or BoundaryLayer in entity
-            ):
+        for entity, (position, former) in self.chosen(Position, FormerPosition):
+            if BoundVorticity in entity or BoundaryLayer in entity:
                 continue
             if InertialVelocity in entity:
                 own, bounce = entity[InertialVelocity].v, self.restitution
@@ -172,9 +168,7 @@ class CollisionSystem(System):
         cleared = 0
         if not body_entities(world):
             return cleared
-        for entity, (position,) in world.entities_with(Position):
-            if self.on and entity.name not in self.on:
-                continue
+        for entity, (position,) in self.chosen(Position):
             lost = self.overlap(position.x) > 0.0
             if lost.any():
                 entity.kill(lost)

@@ -19,7 +19,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
-from ecs_fluid.systems.shared.populations import joined, spread
+from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
@@ -93,13 +93,11 @@ class ConductionSystem(System):
             temperature_at(fluid, bodies.x[:, 2]), self.open_air, dt, lost,
         )  # fmt: skip
         spread(T, [table.T for *_, table in tables])
-        first = 0
-        for entity in entities:
+        for entity, rows in rows_of_each(entities):
             if BodyHeat in entity:
-                table, now = entity[BodyHeat], warm[first : first + len(entity)]
+                table, now = entity[BodyHeat], warm[rows]
                 table.T = now
                 table.rest = now - table.T.astype(np.float64)
-            first += len(entity)
 
     def _layers(self, bodies: Bodies, area: Array) -> Array:
         """Volume (n,) m^3 of the fluid within reach of each surface."""

@@ -52,11 +52,8 @@ class AgeLimitSystem(System):
         """Queue the removal of everything too old."""
         # Ages are sums of dt in the world's precision: half a tick of slack keeps the count of ticks exact.
         limit = self.seconds - 0.5 * dt
-        for entity, (age,) in self.entities(Age):
-            if not self.on or entity.name in self.on:
-                old = age.t >= limit
-                if old.any():
-                    entity.kill(old)
+        for entity, (age,) in self.chosen(Age):
+            entity.kill(age.t >= limit)
 
 
 class KillBoxSystem(System):
@@ -76,23 +73,18 @@ class KillBoxSystem(System):
     """entities it works on; default all"""
 
     def added(self, world: World) -> None:
-        """Refuse a box turned inside out and names of entities that do not exist."""
+        """Refuse a box turned inside out."""
         if any(a >= b for a, b in zip(self.low, self.high, strict=True)):
             raise RecipeError(
                 f"KillBoxSystem: low = {self.low} must be below high = {self.high} on every axis"
             )
-        for name in self.on:
-            world[name]
 
     def process(self, dt: float) -> None:
         """Queue the removal of everything on the wrong side."""
         low, high = np.array(self.low), np.array(self.high)
-        for entity, (position,) in self.entities(Position):
-            if not self.on or entity.name in self.on:
-                inside = ((position.x >= low) & (position.x <= high)).all(axis=1)
-                lost = ~inside if self.keep == "inside" else inside
-                if lost.any():
-                    entity.kill(lost)
+        for entity, (position,) in self.chosen(Position):
+            inside = ((position.x >= low) & (position.x <= high)).all(axis=1)
+            entity.kill(~inside if self.keep == "inside" else inside)
 
 
 class SpeciesLimitSystem(System):
@@ -115,18 +107,12 @@ class SpeciesLimitSystem(System):
     """entities it works on; default all that have species"""
 
     def added(self, world: World) -> None:
-        """Refuse limits that remove nothing or everything, and names of entities that do not exist."""
+        """Refuse limits that remove nothing or everything."""
         if (self.below is None) == (self.above is None):
             raise RecipeError("SpeciesLimitSystem: exactly one of below and above is needed")
-        for name in self.on:
-            world[name]
 
     def process(self, dt: float) -> None:
         """Queue the removal of everything past the limit."""
-        for entity, (species,) in self.entities(Species):
-            if (self.on and entity.name not in self.on) or not len(entity):
-                continue
+        for entity, (species,) in self.chosen(Species):
             total = sum(getattr(species, name) for name in dict.fromkeys(self.species))
-            lost = total < self.below if self.below is not None else total > self.above
-            if lost.any():
-                entity.kill(lost)
+            entity.kill(total < self.below if self.below is not None else total > self.above)

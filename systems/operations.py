@@ -31,19 +31,13 @@ class WindSystem(System):
     on: tuple[Name, ...] = ()
     """entities blown by it; default all"""
 
-    def added(self, world: World) -> None:
-        """Refuse names of entities that do not exist."""
-        for name in self.on:
-            world[name]
-
     def process(self, dt: float) -> None:
         """Add the wind to the velocities."""
         from ecs_fluid.kernels.compiled.integrate import shift
 
         wind = self.world.value_now(self.velocity).astype(self.world.dtype)
-        for entity, (velocity,) in self.entities(Velocity):
-            if not self.on or entity.name in self.on:
-                shift(velocity.u, wind)
+        for _, (velocity,) in self.chosen(Velocity):
+            shift(velocity.u, wind)
 
 
 def winds(world: World, name: str | None = None) -> list[Any]:
@@ -103,8 +97,6 @@ class AccelerateSystem(System):
 
     def added(self, world: World) -> None:
         """An own velocity needs the InertiaSystem to move anything."""
-        for name in self.on:
-            world[name]
         world.require(InertiaSystem)
 
     def lint(self, world: World) -> list[str]:
@@ -124,7 +116,6 @@ class AccelerateSystem(System):
 
         own = self.acceleration
         push = (self.world.gravity if own is None else self.world.value_now(own)).astype(self.world.dtype)
-        for entity, (acceleration,) in self.entities(Acceleration):
-            pulled = self.acceleration is None and Liquid in entity
-            if not pulled and (not self.on or entity.name in self.on):
+        for entity, (acceleration,) in self.chosen(Acceleration):
+            if self.acceleration is not None or Liquid not in entity:
                 shift(acceleration.a, push)

@@ -28,7 +28,7 @@ from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.drag import volumes
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
-from ecs_fluid.systems.shared.populations import spread
+from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -186,16 +186,12 @@ class ReactionSystem(System):
 
     def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
         tables = [entity[FluidReaction] for entity in entities]
-        spread(by_tracers[:, :3], [table.tracers for table in tables])
-        spread(by_tracers[:, 3:], [table.tracers_angular for table in tables])
-        spread(by_vortons[:, :3], [table.vortons for table in tables])
-        spread(by_vortons[:, 3:], [table.vortons_angular for table in tables])
+        for way, impulses in (("tracers", by_tracers), ("vortons", by_vortons)):
+            spread(impulses[:, :3], [getattr(table, way) for table in tables])
+            spread(impulses[:, 3:], [getattr(table, f"{way}_angular") for table in tables])
 
     def _move(self, entities: list[Entity], bodies: Bodies, change: Array) -> None:
-        first = 0
-        for entity in entities:
-            rows = slice(first, first + len(entity))
-            first = rows.stop
+        for entity, rows in rows_of_each(entities):
             if change[rows].any():
                 motion = entity[RigidMotion]
                 motion.v = bodies.v[rows] + change[rows, :3]

@@ -15,7 +15,6 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.carried_quantities import Cargo
-from ecs_fluid.world import World
 
 ROUNDING = 1e-13
 """Part of sum |alpha| that is rounding of the weights; points that hold no more together are empty."""
@@ -76,18 +75,13 @@ class RemeshSystem(System):
     def __post_init__(self) -> None:
         self.report: dict[str, dict[str, float]] = {}
 
-    def added(self, world: World) -> None:
-        """Refuse names of entities that do not exist."""
-        for name in self.on:
-            world[name]
-
     def process(self, dt: float) -> None:
         """Queue the exchange of old rows for new ones, when due."""
         if self.world.tick % self.every:
             return
-        for entity, _ in self.entities(Position, Strength, CoreRadius):
+        for entity, _ in self.chosen(Position, Strength, CoreRadius):
             of_bodies = BoundVorticity in entity or BoundaryLayer in entity
-            if len(entity) and (entity.name in self.on if self.on else not of_bodies):
+            if len(entity) and (self.on or not of_bodies):
                 self._remesh(entity)
 
     def _remesh(self, entity: Entity) -> None:

@@ -22,7 +22,7 @@ from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities, gathered
-from ecs_fluid.systems.shared.populations import joined, spread
+from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -362,10 +362,7 @@ class SphSystem(System):
         books.walls += step * walls
         books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
         books.steps += steps
-        first = 0
-        for entity in entities:
-            rows = slice(first, first + len(entity))
-            first = rows.stop
+        for entity, rows in rows_of_each(entities):
             entity[BodyLoad].force += loads[rows, :3]
             entity[BodyLoad].torque += loads[rows, 3:]
         return found

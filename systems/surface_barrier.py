@@ -45,9 +45,7 @@ class SurfaceBarrierSystem(System):
     """entities it works on; default all particles"""
 
     def added(self, world: World) -> None:
-        """Refuse names of entities that do not exist, and bring a distance to fill."""
-        for name in self.on:
-            world[name]
+        """Bring a distance to fill."""
         if SignedDistance not in world.fluid:
             world.attach("fluid", SignedDistance)
 
@@ -56,8 +54,8 @@ class SurfaceBarrierSystem(System):
         table = self.field(SignedDistance)
         if not table.phi.size or not ((table.phi < 0).any() and (table.phi >= 0).any()):
             return
-        for entity, (position,) in self.entities(Position):
-            if len(entity) and (not self.on or entity.name in self.on):
+        for entity, (position,) in self.chosen(Position):
+            if len(entity):
                 self._put_back(
                     position.x, entity[InertialVelocity].v if InertialVelocity in entity else None, table
                 )

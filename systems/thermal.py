@@ -235,8 +235,6 @@ class HeaterSystem(System):
         for value in key_values(self.temperature):
             if not value > 0:
                 raise RecipeError(f"HeaterSystem: temperature {value} K; numbers above 0 are needed")
-        for name in self.on:
-            world[name]
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:
@@ -246,9 +244,7 @@ class HeaterSystem(System):
         goal = number(value_at(self.temperature, self.world.time))
         keep = number(np.exp(-dt / self.time))
         half = np.array(self.size, number) / 2
-        for entity, (position, temperature, _) in self.entities(Position, Temperature, Volume):
-            if self.on and entity.name not in self.on:
-                continue
+        for _, (position, temperature, _) in self.chosen(Position, Temperature, Volume):
             away = np.abs(position.x - middle)
             if self.shape == "box":
                 inside = (away <= half).all(axis=1)

@@ -11,7 +11,6 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Velocity
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
-from ecs_fluid.world import World
 
 
 class TurbulenceSystem(System):
@@ -39,19 +38,14 @@ class TurbulenceSystem(System):
     on: tuple[Name, ...] = ()
     """entities it blows on; default all"""
 
-    def added(self, world: World) -> None:
-        """Refuse names of entities that do not exist."""
-        for name in self.on:
-            world[name]
-
     def process(self, dt: float) -> None:
         """Add the wind of this moment."""
         waves, amplitude, phase = self._waves()
         number = self.world.dtype
         frequency = 0.5 * self.speed * np.linalg.norm(waves, axis=1)
         shift = (phase + frequency * self.world.time) % (2 * np.pi)
-        for entity, (position, velocity) in self.entities(Position, Velocity):
-            if (not self.on or entity.name in self.on) and len(entity):
+        for entity, (position, velocity) in self.chosen(Position, Velocity):
+            if len(entity):
                 angle = position.x @ waves.T.astype(number) + shift.astype(number)
                 velocity.u += (np.cos(angle)[:, :, None] * amplitude.astype(number)).sum(axis=1)
 

@@ -12,7 +12,7 @@ from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotio
 from ecs_fluid.systems.operations import wind_at
 from ecs_fluid.systems.shared.body_tables import gathered
 from ecs_fluid.systems.shared.fluid_at_rest import own_or_fluids
-from ecs_fluid.systems.shared.populations import joined, spread
+from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
@@ -172,10 +172,8 @@ def _tensor(q: Array, inertia: Array) -> Array:
 def _take_spin(entities: list[Entity], bodies: Bodies, who: Array, gained: Array) -> None:
     """Free bodies lose the angular momentum (c, 3) N m s that their vortons gained."""
     lost = _summed(gained, who, len(bodies.x))
-    first = 0
-    for entity in entities:
+    for entity, rows in rows_of_each(entities):
         motion, free = entity[RigidMotion], entity[Body].motion == FREE
-        for row in np.flatnonzero(free & lost[first : first + len(entity)].any(axis=1)):
-            i = first + row
+        for row in np.flatnonzero(free & lost[rows].any(axis=1)):
+            i = rows.start + row
             motion.angular_velocity[row] -= np.linalg.solve(_tensor(bodies.q[i], bodies.inertia[i]), lost[i])
-        first += len(entity)

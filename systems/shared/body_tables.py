@@ -12,6 +12,7 @@ from ecs_fluid.component import Array, RowId
 from ecs_fluid.components.bodies import FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
     from ecs_fluid.integrator import Tables
@@ -128,9 +129,8 @@ def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
     inertia, motion = np.empty((n, 3, 3)), np.empty(n, np.int64)
     shape, hull = np.empty(n, np.int64), np.empty(n, np.int64)
     hulls = _joined([entity[HullTable] for entity in entities if HullShape in entity])
-    first, known = 0, 0
-    for entity, body in zip(entities, bodies, strict=True):
-        rows = slice(first, first + len(body.mass))
+    known = 0
+    for (entity, rows), body in zip(rows_of_each(entities), bodies, strict=True):
         mass[rows], inertia[rows], motion[rows] = body.mass, body.inertia, body.motion
         restitution[rows], friction[rows] = body.restitution, body.friction
         if BallShape in entity:
@@ -146,7 +146,6 @@ def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
             hull[rows] = own.hull + known
             radius[rows] = hulls.radius[hull[rows]]
             known += polytopes
-        first = rows.stop
     columns = mass, inertia, motion, restitution, friction, shape, radius, hull
     return _Lasting(said, columns, hulls, (motion != 0)[:, None].astype(np.float64))
 
@@ -198,12 +197,9 @@ def _moved_and_free(motion: bytes) -> tuple[Any, Any]:
 
 def write_back(entities: list[Entity], bodies: Bodies) -> None:
     """Write poses and velocities of moving bodies into their tables; free bodies get theirs from impulses."""
-    first = 0
-    for entity in entities:
+    for entity, rows in rows_of_each(entities):
         tables = entity.tables
         kinds = tables[Body].__dict__["motion"]
-        rows = slice(first, first + len(kinds))
-        first = rows.stop
         moved, free = _moved_and_free(kinds.tobytes())
         if moved is not None:
             pose = tables[Pose].__dict__

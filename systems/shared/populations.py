@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.entity import Entity
 
 
 def joined(arrays: Sequence[Array], trailing: tuple[int, ...], dtype: type) -> Array:
@@ -20,15 +21,20 @@ def joined(arrays: Sequence[Array], trailing: tuple[int, ...], dtype: type) -> A
 
 def spread(rows: Array, targets: Iterable[Array]) -> None:
     """Inverse of `joined`: write consecutive rows into the target arrays."""
-    first = 0
     for target in targets:
-        target[...] = rows[first : first + len(target)]
-        first += len(target)
+        target[...], rows = rows[: len(target)], rows[len(target) :]
+
+
+def rows_of_each(entities: Iterable[Entity]) -> Iterator[tuple[Entity, slice]]:
+    """Every entity, and where its rows are in arrays of all of them laid end to end."""
+    first = 0
+    for entity in entities:
+        yield entity, slice(first, first + len(entity))
+        first += len(entity)
 
 
 def add_spread(rows: Array, targets: Iterable[Array]) -> None:
     """Like `spread`, but add instead of overwrite."""
-    first = 0
     for target in targets:
-        target += rows[first : first + len(target)]
-        first += len(target)
+        target += rows[: len(target)]
+        rows = rows[len(target) :]
