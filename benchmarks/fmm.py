@@ -97,9 +97,9 @@ class Case:
             rms(self.du[self.rows] - self.exact_du) / rms(self.exact_du),
         )
 
-    def fmm(self) -> fast_multipole.Work:
-        return fast_multipole.velocity_gradient(
-            CODE, self.x, self.sx, self.sa, self.sigma, TOLERANCE, self.u, self.du
+    def fmm(self) -> fast_multipole.SumReport:
+        return fast_multipole.velocity(
+            fast_multipole.plan(CODE, self.sx, self.sa, self.sigma, TOLERANCE), self.x, self.u, self.du
         )
 
     def again(self, how: Any) -> Callable[[], Any]:
@@ -108,7 +108,7 @@ class Case:
 
         def run() -> None:
             plan = fast_multipole.plan(CODE, *rest, how, check=True)
-            fast_multipole.velocity_gradient(CODE, self.x, *rest, self.u, self.du, prepared=plan)
+            fast_multipole.velocity(plan, self.x, self.u, self.du)
 
         return run
 
@@ -151,7 +151,7 @@ class Case:
         start, order = partition(self.x, *grid)
         columns = [np.ascontiguousarray(a[:, order]) for a in (self.sx, self.sa)]
         nodes = tree_build.build(*grid, start, *columns, self.sigma[order])
-        tree.velocity_gradient(
+        tree.velocity(
             CODE,
             self.x,
             nodes,

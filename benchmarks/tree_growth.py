@@ -44,7 +44,7 @@ class Cloud:
         columns = [np.ascontiguousarray(a[:, order]) for a in (self.sx, self.sa)]
         nodes = tree_build.build(*grid, start, *columns, self.sigma[order])
         built, how = time.perf_counter(), {"criterion": criterion, "opening": opening, "originals": True}
-        pairs = tree.velocity_gradient(CODE, self.x, nodes, self.u, self.du, **how)
+        pairs = tree.velocity(CODE, self.x, nodes, self.u, self.du, **how)
         end = time.perf_counter()
         return end - begin, end - built, pairs
 

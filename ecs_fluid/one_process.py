@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
     from ecs_fluid.kernels.biot_savart.blocks import Blocks
     from ecs_fluid.kernels.biot_savart.tree_build import Tree
-    from ecs_fluid.kernels.fmm.fast_multipole import Split
+    from ecs_fluid.kernels.fmm.fast_multipole import SharedLeaves
     from ecs_fluid.kernels.vorticity.exchange import Sorting
     from ecs_fluid.system import System
     from ecs_fluid.world import World
@@ -195,7 +195,7 @@ class OneProcess:
     def join(self, targets: Targets, part: Targets, pairs: int) -> None:
         """Bring the parts together, of which this process summed that many pairs of target and vorton."""
 
-    def split(self, work: str, targets: Targets, sources: int) -> Split | None:
+    def split(self, work: str, targets: Targets, sources: int) -> SharedLeaves | None:
         """What shares out the pieces of a fast multipole sum, see `part`; None: all are this process's."""
         return None
 

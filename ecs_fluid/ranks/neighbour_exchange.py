@@ -9,7 +9,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.grids.neighbours import packed
 from ecs_fluid.kernels.grids.partition import cell_index
-from ecs_fluid.kernels.vorticity.exchange import Part, exchange, exchange_grid, reach_of
+from ecs_fluid.kernels.vorticity.exchange import RatedRows, exchange, exchange_grid, reach_of
 from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
 
@@ -49,7 +49,7 @@ def exchanged(
         comm, columns[by_cell], np.diff(start), edges, _margin(grid, reach_of(most, order, dimension)), cells
     )
     behind = begin + len(by_cell)
-    part = Part(begin, behind, widest, bool(least * least == most * most))
+    part = RatedRows(begin, behind, widest, bool(least * least == most * most))
     rate, loss = np.empty((len(near), near.shape[1] - 5), x.dtype), np.zeros(len(near), x.dtype)
     exchange(near, count, grid, viscosity, rate, loss, order, dimension, part)
     found = np.empty((len(by_cell), rate.shape[1]), x.dtype)

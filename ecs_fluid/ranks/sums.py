@@ -109,7 +109,7 @@ def _send_home(comm: Comm, holders: RowHolders, rows: Array, velocity: Array, gr
 
 
 class SharedPieces:
-    """Shares out the pieces of the fast multipole method's target tree, see `kernels.fmm.Split`."""
+    """Shares out the leaves of the fast multipole method's target tree, a `SharedLeaves` of its."""
 
     def __init__(self, comm: Comm, balance: Balance) -> None:
         self._comm, self._balance = comm, balance

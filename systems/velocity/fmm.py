@@ -65,11 +65,8 @@ class FmmSolver(Solver):
 
         if self._plan is None:
             self._plan = fast_multipole.plan(self.code, *self._vortons, self.tolerance)
-        what = self.code, targets.x, *self._vortons, self.tolerance, targets.u
-        split = self.world.processes.split("fmm", targets, len(self._vortons[2]))
-        if targets.du is None:
-            return fast_multipole.velocity(*what, prepared=self._plan, split=split).error
-        return fast_multipole.velocity_gradient(*what, targets.du, prepared=self._plan, split=split).error
+        shared = self.world.processes.split("fmm", targets, len(self._vortons[2]))
+        return fast_multipole.velocity(self._plan, targets.x, targets.u, targets.du, shared).error
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""

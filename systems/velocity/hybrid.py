@@ -107,5 +107,5 @@ class HybridSolver(PoissonSolver):
         else:
             chosen = settings(self.code, FACE_TOLERANCE)._replace(order=FACE_ORDER)
             plan = fast_multipole.plan(self.code, x, alpha, sigma, FACE_TOLERANCE, chosen)
-            fast_multipole.potential(self.code, points, x, alpha, sigma, FACE_TOLERANCE, psi, prepared=plan)
+            fast_multipole.potential(plan, points, psi)
         return psi

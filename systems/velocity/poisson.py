@@ -91,7 +91,7 @@ class PoissonSolver(Solver):
         if self.boundary == "walls":
             return dirichlet(self.spread(self.scattered()), self.grid.spacing)
         # One convolution for every core radius.
-        parts = (hockney(omega, self.grid.spacing, "blob", self.code, r) for r, omega in self.scattered())
+        parts = (hockney(omega, self.grid.spacing, self.code, r) for r, omega in self.scattered())
         return reduce(np.add, parts)
 
     def scattered(self) -> list[tuple[float, Array]]:

@@ -34,7 +34,7 @@ class TreeSolver(Solver):
 
     def fill(self, targets: Targets) -> None:
         """Walk the tree once for each block of targets, and sum over what it takes."""
-        from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity, velocity_gradient
+        from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity
 
         processes, vortons = self.world.processes, len(self._sources.sigma)
         if self._tree is None:
@@ -48,12 +48,7 @@ class TreeSolver(Solver):
             "originals": at_leaves(self._tree, self.leaf == "vortons"),
         }
         part = processes.part("tree", targets, vortons, self._tree, **walk)
-        if part.du is None:
-            pairs = velocity(self.code, part.x, self._tree, part.u, blocks=part.blocks, **walk)
-        else:
-            pairs = velocity_gradient(
-                self.code, part.x, self._tree, part.u, part.du, blocks=part.blocks, **walk
-            )
+        pairs = velocity(self.code, part.x, self._tree, part.u, part.du, blocks=part.blocks, **walk)
         processes.join(targets, part, pairs)
 
     def lint(self) -> list[str]:

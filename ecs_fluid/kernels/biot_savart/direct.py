@@ -38,43 +38,41 @@ from ecs_fluid.kernels.compiled import FAST
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 
 
-@njit(**_OPTIONS)
-def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
-    """Velocity ``u (m, 3)`` [m/s] at the targets."""
+@njit(**_OPTIONS, inline="always")
+def _sum(
+    add: Any, rows: int, scale: float, code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, first: Any,
+    second: Any,
+) -> None:  # fmt: skip
+    """Sums of the pair loop ``add``, scaled: three to ``first (m, 3)``, the next k to ``second (m, k)``."""
     check(code)
     m, n = targets.shape[0], ssigma.size
     order = np.empty(0, np.int64)
     for b in prange((m + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        count = min(BLOCK, m - first)
-        pack, points, sums = block_arrays(ssigma, VELOCITY_SUMS)
-        load_block(targets, order, first, count, points)
+        row = b * BLOCK
+        count = min(BLOCK, m - row)
+        pack, points, sums = block_arrays(ssigma, rows)
+        load_block(targets, order, row, count, points)
         sums[:] = 0.0
         for j in range(0, n, pack.shape[1]):
             groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
-            add_velocity(code, pack, groups, points, count, sums)
-        store_block(sums, 0, PAIR_SCALE, order, first, count, u)
+            add(code, pack, groups, points, count, sums)
+        if rows == GRADIENT_SUMS:
+            join_gradient(count, sums)
+        store_block(sums, 0, scale, order, row, count, first)
+        store_block(sums, 3, scale, order, row, count, second)
+
+
+@njit(**_OPTIONS)
+def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
+    """Velocity ``u (m, 3)`` [m/s] at the targets."""
+    _sum(add_velocity, VELOCITY_SUMS, PAIR_SCALE, code, targets, sx, sa, ssigma, u, u[:, :0])
 
 
 @njit(**_OPTIONS)
 def velocity_gradient(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] and its gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
-    check(code)
-    m, n = targets.shape[0], ssigma.size
-    order = np.empty(0, np.int64)
-    rows = du.reshape(m, 9)
-    for b in prange((m + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        count = min(BLOCK, m - first)
-        pack, points, sums = block_arrays(ssigma, GRADIENT_SUMS)
-        load_block(targets, order, first, count, points)
-        sums[:] = 0.0
-        for j in range(0, n, pack.shape[1]):
-            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
-            add_gradient(code, pack, groups, points, count, sums)
-        join_gradient(count, sums)
-        store_block(sums, 0, PAIR_SCALE, order, first, count, u)
-        store_block(sums, 3, PAIR_SCALE, order, first, count, rows)
+    rows = du.reshape(targets.shape[0], 9)
+    _sum(add_gradient, GRADIENT_SUMS, PAIR_SCALE, code, targets, sx, sa, ssigma, u, rows)
 
 
 @njit(**_OPTIONS)
@@ -84,17 +82,4 @@ def potential_vorticity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, 
     Kinetic energy per density is 1/2 sum alpha . psi, enstrophy 1/2 sum alpha . omega, both with the
     self-terms included.
     """
-    check(code)
-    m, n = targets.shape[0], ssigma.size
-    order = np.empty(0, np.int64)
-    for b in prange((m + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        count = min(BLOCK, m - first)
-        pack, points, sums = block_arrays(ssigma, POTENTIAL_SUMS)
-        load_block(targets, order, first, count, points)
-        sums[:] = 0.0
-        for j in range(0, n, pack.shape[1]):
-            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], n))
-            add_potential(code, pack, groups, points, count, sums)
-        store_block(sums, 0, SCALE, order, first, count, psi)
-        store_block(sums, 3, SCALE, order, first, count, omega)
+    _sum(add_potential, POTENTIAL_SUMS, SCALE, code, targets, sx, sa, ssigma, psi, omega)

@@ -63,15 +63,9 @@ def _open_layer(
 
 
 def opened_nodes(
-    tree: Any,
-    ranges: NDArray[np.int64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    *,
-    criterion: int,
-    opening: float,
-    originals: bool,
-) -> list[NDArray[np.int64]]:
+    tree: Any, ranges: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64], *,
+    criterion: int, opening: float, originals: bool,
+) -> list[NDArray[np.int64]]:  # fmt: skip
     """Places within their layers, by layer, of nodes that walks for targets in the boxes may open.
 
     ``tree`` is a Tree of which at least the nodes ``ranges`` (layers, 2) of each layer are there; only those

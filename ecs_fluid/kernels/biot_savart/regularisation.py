@@ -28,7 +28,7 @@ once per source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,6 +209,22 @@ def _inverse(s2: Any) -> Any:
     return type(s2)(1.0) / s2
 
 
+def _polynomial(name: str, coefficients: Iterable[float]) -> Any:
+    """(x): the polynomial of these coefficients, that of the highest power first, in the precision of x.
+
+    Its ``name`` has to be that of no other compiled function.
+    """
+    first, *others = (f"real({number!r})" for number in coefficients)
+    # Horner's rule written out: a loop would keep the one around it from vectors.
+    steps = "".join(f"    y = y * x + {number}\n" for number in others)
+    space: dict[str, Any] = {"__name__": __name__}
+    exec(f"def {name}(x):\n    real = type(x)\n    y = {first}\n{steps}    return y\n", space)
+    return njit(**INLINE)(space[name])
+
+
+_exponential_series = _polynomial("exponential_series", (1.0 / math.factorial(k) for k in range(12, -1, -1)))
+
+
 @njit(**INLINE)
 def _exp_minus_half(t: Any) -> Any:
     """exp(-t/2) for t >= 0, 1e-38 where it is smaller than that (nothing here can tell the difference)."""
@@ -217,65 +233,25 @@ def _exp_minus_half(t: Any) -> Any:
     n = np.floor(x * real(1.4426950408889634) + real(0.5))
     # ln 2 in two parts, the first with zeros at its end in both precisions, so that n times it is exact.
     x = (x - n * real(0.693359375)) + n * real(2.1219444005469058e-4)
-    y = real(1.0 / 479001600.0)
-    y = y * x + real(1.0 / 39916800.0)
-    y = y * x + real(1.0 / 3628800.0)
-    y = y * x + real(1.0 / 362880.0)
-    y = y * x + real(1.0 / 40320.0)
-    y = y * x + real(1.0 / 5040.0)
-    y = y * x + real(1.0 / 720.0)
-    y = y * x + real(1.0 / 120.0)
-    y = y * x + real(1.0 / 24.0)
-    y = y * x + real(1.0 / 6.0)
-    y = y * x + real(1.0 / 2.0)
-    y = y * x + real(1.0)
-    y = y * x + real(1.0)
-    return y * two_to_the(n)
+    return _exponential_series(x) * two_to_the(n)
 
 
-@njit(**INLINE)
-def _near_integral(t: Any) -> Any:
-    """exp(t/2) int_0^1 v^4 exp(-t v^2/2) dv = sum_k 3 t^k / (2 k + 5)!! on 0 <= t <= 4.
+_near_integral = _polynomial("near_integral", (
+    1.1534501029424536e-15, 5.0955182103416264e-15, 4.4464156793292994e-13, 9.188642911855373e-12,
+    2.191017344574564e-10, 4.58015448579271e-09, 8.706160727240608e-08, 1.4799988995255142e-06,
+    2.2200023796383562e-05, 0.0002886002880042911, 0.003174603174722068, 0.028571428571418526,
+    0.20000000000000032,
+))  # fmt: skip
+"""exp(t/2) int_0^1 v^4 exp(-t v^2/2) dv = sum_k 3 t^k / (2 k + 5)!! on 0 <= t <= 4. Chebyshev fit of degree
+12, relative error 9e-16; no term is negative, so nothing cancels."""
 
-    Chebyshev fit of degree 12, relative error 9e-16; no term is negative, so nothing cancels.
-    """
-    real = type(t)
-    y = real(1.1534501029424536e-15)
-    y = y * t + real(5.0955182103416264e-15)
-    y = y * t + real(4.4464156793292994e-13)
-    y = y * t + real(9.188642911855373e-12)
-    y = y * t + real(2.191017344574564e-10)
-    y = y * t + real(4.58015448579271e-09)
-    y = y * t + real(8.706160727240608e-08)
-    y = y * t + real(1.4799988995255142e-06)
-    y = y * t + real(2.2200023796383562e-05)
-    y = y * t + real(0.0002886002880042911)
-    y = y * t + real(0.003174603174722068)
-    y = y * t + real(0.028571428571418526)
-    y = y * t + real(0.20000000000000032)
-    return y
-
-
-@njit(**INLINE)
-def _far_erfcx(w: Any) -> Any:
-    """exp(rho^2/2) erfc(rho/sqrt 2) by w = 1/rho <= 1/2; error times exp(-rho^2/2) below 2e-16.
-
-    Weighted least squares of degree 11; beyond rho = 9 it is multiplied by less than 3e-18.
-    """
-    real = type(w)
-    y = real(2.0946062849500766)
-    y = y * w + real(-10.843050405558976)
-    y = y * w + real(25.767584011249873)
-    y = y * w + real(-36.965881463954254)
-    y = y * w + real(35.17316477970321)
-    y = y * w + real(-22.59064058220918)
-    y = y * w + real(9.058119742921576)
-    y = y * w + real(-1.3368359730667299)
-    y = y * w + real(-0.6129208663801412)
-    y = y * w + real(-0.01704502541912256)
-    y = y * w + real(0.7988313179842292)
-    y = y * w + real(-2.4054904311732184e-05)
-    return y
+_far_erfcx = _polynomial("far_erfcx", (
+    2.0946062849500766, -10.843050405558976, 25.767584011249873, -36.965881463954254, 35.17316477970321,
+    -22.59064058220918, 9.058119742921576, -1.3368359730667299, -0.6129208663801412, -0.01704502541912256,
+    0.7988313179842292, -2.4054904311732184e-05,
+))  # fmt: skip
+"""exp(rho^2/2) erfc(rho/sqrt 2) by w = 1/rho <= 1/2; error times exp(-rho^2/2) below 2e-16. Weighted least
+squares of degree 11; beyond rho = 9 it is multiplied by less than 3e-18."""
 
 
 @njit(**INLINE)

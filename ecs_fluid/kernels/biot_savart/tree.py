@@ -46,9 +46,8 @@ BOX, ANGLE = 0, 1
 
 _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
 _PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
-_STACK = (
-    512  # a walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count
-)
+_STACK = 512
+"""A walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count."""
 
 
 # What is called for each node gets numbers: a tuple of arrays that is passed on costs two counts of
@@ -156,9 +155,8 @@ def _walk(
                     elif criterion == BOX:
                         whole = not touches(below, (ci, cj, ck), origin, spacing, *box, opening)
                     else:
-                        whole = is_far(
-                            count, x[0, node], x[1, node], x[2, node], radius[node], *box, opening
-                        )  # fmt: skip
+                        place = x[0, node], x[1, node], x[2, node]
+                        whole = is_far(count, *place, radius[node], *box, opening)
                     if whole:
                         _append(code, pack, filled, x, alpha, sigma, node)
                         filled += 1
@@ -179,22 +177,16 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
             high[a] = max(high[a], np.float64(points[a, t]))
 
 
-@njit(**_OPTIONS)
-def _velocity(
-    code: int,
-    targets: Any,
-    order: Any,
-    starts: Any,
-    tree: Any,
-    criterion: int,
-    opening: float,
-    originals: bool,
-    u: Any,
-) -> int:
+@njit(**_OPTIONS, inline="always")
+def _sum(
+    add: Any, rows: int, code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
+    opening: float, originals: bool, u: Any, du: Any,
+) -> int:  # fmt: skip
+    """Velocity by the pair loop ``add``, and its gradient where ``du`` has columns; returns the pairs."""
     blocks, pairs = starts.size - 1, 0
     chunks = min(blocks, 4 * CHUNKS)
     for chunk in prange(chunks):
-        pack, points, sums = block_arrays(tree.ssigma, VELOCITY_SUMS)
+        pack, points, sums = block_arrays(tree.ssigma, rows)
         stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
         for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
             first, count = starts[b], starts[b + 1] - starts[b]
@@ -207,42 +199,35 @@ def _velocity(
                 filled, depth, resume = _walk(
                     code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
                 )
-                add_velocity(code, pack, pad_pack(pack, filled), points, count, sums)
+                add(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs += filled * count
                 filled = 0
+            if rows == GRADIENT_SUMS:
+                join_gradient(count, sums)
             store_block(sums, 0, PAIR_SCALE, order, first, count, u)
+            store_block(sums, 3, PAIR_SCALE, order, first, count, du)
     return pairs
+
+
+@njit(**_OPTIONS)
+def _velocity(
+    code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
+    originals: bool, u: Any,
+) -> Any:  # fmt: skip
+    return _sum(
+        add_velocity, VELOCITY_SUMS, code, targets, order, starts, tree, criterion, opening, originals, u,
+        u[:, :0],
+    )  # fmt: skip
 
 
 @njit(**_OPTIONS)
 def _velocity_gradient(
-    code: int, targets: Any, order: Any, starts: Any, tree: Any,
-    criterion: int, opening: float, originals: bool,
-    u: Any, du: Any,
-) -> int:  # fmt: skip
-    blocks, pairs = starts.size - 1, 0
-    chunks = min(blocks, 4 * CHUNKS)
-    for chunk in prange(chunks):
-        pack, points, sums = block_arrays(tree.ssigma, GRADIENT_SUMS)
-        stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
-        for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
-            first, count = starts[b], starts[b + 1] - starts[b]
-            load_block(targets, order, first, count, points)
-            _bounds(points, count, low, high)
-            sums[:] = 0.0
-            depth, filled = _begin(code, tree, criterion, opening, originals, low, high, stack, pack)
-            resume = 0
-            while depth + filled > 0:
-                filled, depth, resume = _walk(
-                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
-                )
-                add_gradient(code, pack, pad_pack(pack, filled), points, count, sums)
-                pairs += filled * count
-                filled = 0
-            join_gradient(count, sums)
-            store_block(sums, 0, PAIR_SCALE, order, first, count, u)
-            store_block(sums, 3, PAIR_SCALE, order, first, count, du)
-    return pairs
+    code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
+    originals: bool, u: Any, du: Any,
+) -> Any:  # fmt: skip
+    return _sum(
+        add_gradient, GRADIENT_SUMS, code, targets, order, starts, tree, criterion, opening, originals, u, du
+    )  # fmt: skip
 
 
 def at_leaves(tree: Tree, originals: bool) -> bool:
@@ -252,44 +237,18 @@ def at_leaves(tree: Tree, originals: bool) -> bool:
 
 
 def velocity(
-    code: int,
-    targets: NDArray[Any],
-    tree: Tree,
-    u: NDArray[Any],
-    *,
-    blocks: Blocks | None = None,
-    criterion: int = BOX,
-    opening: float,
-    originals: bool = False,
-) -> int:
+    code: int, targets: NDArray[Any], tree: Tree, u: NDArray[Any], du: NDArray[Any] | None = None, *,
+    blocks: Blocks | None = None, criterion: int = BOX, opening: float, originals: bool = False,
+) -> int:  # fmt: skip
     """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m] with regularisation ``code``; overwrites ``u``.
 
-    ``blocks`` groups the targets (``grid_blocks`` for grid points); without it they are sorted here.
-    All arrays have the dtype of the tree. ``opening``: see the top of this file. Returns the number of pairs
-    of a target and a vorton or supervorton.
+    With ``du (m, 3, 3)`` also its gradient, du[:, i, j] = du_i/dx_j [1/s]. ``blocks`` groups the targets
+    (``grid_blocks`` for grid points); without it they are sorted here. All arrays have the dtype of the tree.
+    ``opening``: see the top of this file. Returns the number of pairs of a target and a (super)vorton.
     """
     record(code)
     order, starts = point_blocks(targets) if blocks is None else blocks
-    leaves = at_leaves(tree, originals)
-    return int(_velocity(code, targets, order, starts, tree, criterion, float(opening), leaves, u))
-
-
-def velocity_gradient(
-    code: int,
-    targets: NDArray[Any],
-    tree: Tree,
-    u: NDArray[Any],
-    du: NDArray[Any],
-    *,
-    blocks: Blocks | None = None,
-    criterion: int = BOX,
-    opening: float,
-    originals: bool = False,
-) -> int:
-    """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
-    record(code)
-    order, starts = point_blocks(targets) if blocks is None else blocks
-    rows = du.reshape(targets.shape[0], 9)
-    leaves = at_leaves(tree, originals)
-    how = criterion, float(opening), leaves
-    return int(_velocity_gradient(code, targets, order, starts, tree, *how, u, rows))
+    how = order, starts, tree, criterion, float(opening), at_leaves(tree, originals)
+    if du is None:
+        return int(_velocity(code, targets, *how, u))
+    return int(_velocity_gradient(code, targets, *how, u, du.reshape(len(targets), 9)))

@@ -207,14 +207,9 @@ def layers_of(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def build(
-    origin: NDArray[np.float64],
-    spacing: NDArray[np.float64],
-    cells: NDArray[np.int64],
-    start: NDArray[np.int64],
-    sx: NDArray[Any],
-    sa: NDArray[Any],
-    ssigma: NDArray[Any],
-) -> Tree:
+    origin: NDArray[np.float64], spacing: NDArray[np.float64], cells: NDArray[np.int64],
+    start: NDArray[np.int64], sx: NDArray[Any], sa: NDArray[Any], ssigma: NDArray[Any],
+) -> Tree:  # fmt: skip
     """Tree over sources ``sx, sa (3, n)``, ``ssigma (n,)`` sorted by the cells of a uniform grid.
 
     ``origin, spacing (3,)`` [m] and ``cells (3,)`` are the grid; its cell c holds the sources

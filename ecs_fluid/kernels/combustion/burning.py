@@ -27,16 +27,9 @@ def flame_decay(flame: np.ndarray, T: np.ndarray, rate: float, scale: float, dt:
 
 
 def burn(
-    fuel: np.ndarray,
-    air: np.ndarray | None,
-    T: np.ndarray,
-    rate: float,
-    activation: float,
-    ignition: float,
-    rise: float,
-    need: float,
-    dt: float,
-) -> np.ndarray:
+    fuel: np.ndarray, air: np.ndarray | None, T: np.ndarray, rate: float, activation: float, ignition: float,
+    rise: float, need: float, dt: float,
+) -> np.ndarray:  # fmt: skip
     """Mass fraction of fuel (n,) that burns in dt [s].
 
     ``fuel`` (n,), ``T`` (n,) K; ``rate`` A in 1/s, ``activation`` T_a in K; nothing burns below

@@ -28,7 +28,7 @@ from ecs_fluid.kernels.fmm.accuracy import GOAL, highest_order, terms_for
 from ecs_fluid.kernels.fmm.point_tree import PointTree
 from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm.traversal import Sources
-from ecs_fluid.kernels.fmm.upward_downward import Pieces, add_up, some, whole, with_order
+from ecs_fluid.kernels.fmm.upward_downward import LeafRuns, add_up, some, whole, with_order
 
 Results = list[NDArray[Any]]
 """``u (m, 3)``, and ``du (m, 9)`` where gradients are asked for."""
@@ -86,10 +86,10 @@ class Search:
         return None
 
 
-def add_up_results(mode: int, s: Sources, target: PointTree, pieces: Pieces, results: Results) -> Any:
+def add_up_results(mode: int, s: Sources, target: PointTree, runs: LeafRuns, results: Results) -> Any:
     """``add_up`` for a list of results."""
     u = results[0]
-    return add_up(mode, s, target, pieces, u, results[1] if len(results) > 1 else u[:0, :0])
+    return add_up(mode, s, target, runs, u, results[1] if len(results) > 1 else u[:0, :0])
 
 
 def squares(a: NDArray[Any]) -> NDArray[np.float64]:
@@ -116,10 +116,10 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
     within = (np.arange(1, _LEAVES * _EACH + 1) * _GOLDEN % 1.0).reshape(_LEAVES, _EACH)
     first, end = (picked * m) >> target.depth, ((picked + 1) * m) >> target.depth
     rows = (first[:, None] + within * (end - first)[:, None]).astype(np.int64).ravel()
-    exact, given, pieces = _exact(mode, s, target, rows, results), target.order[rows], some(target, picked)
+    exact, given, runs = _exact(mode, s, target, rows, results), target.order[rows], some(target, picked)
     search = Search(s, tolerance)
     while True:
-        add_up_results(mode, s, target, pieces, results)
+        add_up_results(mode, s, target, runs, results)
         error = 0.0
         for result, reference in zip(results, exact, strict=True):
             error = max(error, _ratio(squares(result[given] - reference).sum(), squares(reference).sum()))
@@ -132,13 +132,9 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
 def measured_error(mode: int, s: Sources, target: PointTree, results: Results) -> float:
     """Relative RMS error of the results, the larger one of u and du, by a weighted sample of the targets."""
     about = np.array([*s.tree.centre[0], s.tree.radius[0]])
-    sums = _leaf_sums(s.settings.order, target, about, results)
-    totals = sums.sum(axis=1)
-    if not np.isfinite(totals[2:]).all():
-        return float("nan")
-    rows, probability = _drawn(s.settings.order, target, about, results, sums, totals)
-    exact = _exact(mode, s, target, rows, results)
-    return _weighted_error(results, target.order[rows], exact, probability, totals[2:])
+    return _sampled_error(
+        s.settings.order, target, about, results, lambda rows: _exact(mode, s, target, rows, results)
+    )
 
 
 def drawn_error(
@@ -151,23 +147,25 @@ def drawn_error(
     low, high = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
     about = np.array([*(0.5 * (low + high)), 0.5 * np.linalg.norm(high - low)])
     target = point_tree.build(np.ascontiguousarray(targets.T), _LEAF)
-    sums = _leaf_sums(0, target, about, results)
+    return _sampled_error(
+        0, target, about, results, lambda rows: exact(np.ascontiguousarray(targets[target.order[rows]]))
+    )
+
+
+def _sampled_error(
+    order: int, target: PointTree, about: NDArray[np.float64], results: Results,
+    exact: Callable[[NDArray[np.int64]], Results],
+) -> float:  # fmt: skip
+    """The same, where ``exact`` gives what the results should be at some rows of the target tree."""
+    sums = _leaf_sums(order, target, about, results)
     totals = sums.sum(axis=1)
     if not np.isfinite(totals[2:]).all():
         return float("nan")
-    rows, probability = _drawn(0, target, about, results, sums, totals)
+    rows, probability = _drawn(order, target, about, results, sums, totals)
     given = target.order[rows]
-    found = exact(np.ascontiguousarray(targets[given]))
-    return _weighted_error(results, given, found, probability, totals[2:])
-
-
-def _weighted_error(
-    results: Results, given: NDArray[np.int64], exact: Results, probability: Any, totals: Any
-) -> float:
-    """Relative RMS error of the results, of which those at the rows ``given`` should be ``exact``."""
     # A target that is worth several steps is in the sample for sure.
     weight, error = 1.0 / np.minimum(1.0, probability), 0.0
-    for result, reference, total in zip(results, exact, totals, strict=True):
+    for result, reference, total in zip(results, exact(rows), totals[2:], strict=True):
         parts = weight * squares(result[given] - reference)
         # Targets that are in for sure do not scatter, and a sample of all is exact.
         scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))

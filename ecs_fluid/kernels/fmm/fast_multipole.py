@@ -1,11 +1,11 @@
 """Fast multipole method for regularised vortons: velocity, its gradient and the vector potential in O(N + M).
 
-Sources and targets each get a balanced tree (``fmm_tree``); the moments of the source nodes
-(``fmm_expansions``) act on the target nodes on the way down (``fmm_walk``), and what is near is summed in
-pairs (``fmm_near``). Order, opening and leaf size follow from the tolerance (``fmm_accuracy``). The
+Sources and targets each get a balanced tree (``point_tree``); the moments of the source nodes
+(``expansions``) act on the target nodes on the way down (``traversal``), and what is near is summed in
+pairs (``near``). Order, opening and leaf size follow from the tolerance (``accuracy``). The
 expansions are those of the *regularised* kernel, so overlapping cores and the long tails of the algebraic
-blobs need no far-field guard; the clearances of ``fmm_accuracy`` guard the rest. Because no table of orders
-fits every flow, the error of every sum is measured on a sample of its targets (``fmm_sample``), and the order
+blobs need no far-field guard; the clearances of ``accuracy`` guard the rest. Because no table of orders
+fits every flow, the error of every sum is measured on a sample of its targets (``error_estimate``), and the order
 is raised until the tolerance is kept.
 
 Source: Greengard and Rokhlin 1987; Dehnen 2002 for the mutual criterion of two nodes; Warren and Salmon 1995
@@ -29,13 +29,15 @@ from ecs_fluid.kernels.fmm.traversal import GRADIENT, POTENTIAL, VELOCITY, Sourc
 from ecs_fluid.kernels.fmm.upward_downward import whole, with_order
 from ecs_fluid.kernels.grids.partition import view_as
 
+Array = NDArray[Any]
+
 _WIDE, _WIDE_LEAF = 4.0, 2
 """Targets over so many radii of the sources have leaves of at most so many: larger ones would be so wide that
 no expansion reaches them."""
 
 
 class Plan(NamedTuple):
-    """Prepared sources and the tolerance they are for; ``plan`` makes it, any number of sums may use it."""
+    """Prepared sources and the tolerance they are for; any number of sums may use it."""
 
     sources: Sources
     tolerance: float
@@ -43,7 +45,7 @@ class Plan(NamedTuple):
     """whether the settings keep the tolerance for sure, so that no sample is compared"""
 
 
-class Work(NamedTuple):
+class SumReport(NamedTuple):
     """What a sum did."""
 
     settings: Settings
@@ -57,21 +59,15 @@ class Work(NamedTuple):
 
 
 def plan(
-    code: int,
-    sx: NDArray[Any],
-    sa: NDArray[Any],
-    ssigma: NDArray[Any],
-    tolerance: float,
-    how: Settings | None = None,
-    *,
+    code: int, sx: Array, sa: Array, ssigma: Array, tolerance: float, how: Settings | None = None, *,
     check: bool = False,
-) -> Plan:
+) -> Plan:  # fmt: skip
     """Prepare sources ``sx, sa (3, n)`` [m, m^3/s] and ``ssigma (n,)`` [m] for sums over them.
 
     They may come in any sequence. ``code`` names the regularisation, ``tolerance`` is the relative RMS error
     of every result (1e-1 to 1e-9 in float64; float32 ends near 1e-6 by its own rounding). ``how``
-    (``Work.settings`` of an earlier sum over similar sources) saves the search for an order: these settings
-    are trusted, or with ``check`` are where the search begins.
+    (``SumReport.settings`` of an earlier sum over similar sources) saves the search for an order: these
+    settings are trusted, or with ``check`` are where the search begins.
     """
     if ssigma.size == 0:  # as good as one without strength
         sx, sa, ssigma = np.zeros((3, 1), sx.dtype), np.zeros((3, 1), sx.dtype), np.ones(1, sx.dtype)
@@ -87,42 +83,42 @@ def plan(
     return Plan(with_order(sources, chosen.order), tolerance, few or (how is not None and not check))
 
 
-class Split(Protocol):
-    """Processes that share out the pieces of a target tree, and have the same sources and targets."""
+class SharedLeaves(Protocol):
+    """Processes that share out the leaves of a target tree, and have the same sources and targets."""
 
     def part(self, count: int) -> tuple[int, int]:
-        """First and behind the last of this process's pieces of `count`."""
+        """First and behind the last of this process's runs of leaves, of `count`."""
 
     def join(
-        self, order: NDArray[np.int64], rows: NDArray[np.int64], results: list[NDArray[Any]], pairs: int
+        self, order: NDArray[np.int64], rows: NDArray[np.int64], results: list[Array], pairs: int
     ) -> None:
-        """Fill in the rows ``order[rows[k]:rows[k + 1]]`` of every other process's pieces k.
+        """Fill in the rows ``order[rows[k]:rows[k + 1]]`` of every other process's runs k.
 
         `pairs` is the number of pairs that this process summed.
         """
 
 
 def _run(
-    mode: int, targets: NDArray[Any], p: Plan, results: list[NDArray[Any]], split: Split | None = None
-) -> Work:
+    mode: int, targets: Array, p: Plan, results: list[Array], shared: SharedLeaves | None = None
+) -> SumReport:
     s, error = p.sources, float("nan")
     if targets.shape[0] == 0:
-        return Work(s.settings, 0, 0, error)
+        return SumReport(s.settings, 0, 0, error)
     target = _tree_over(targets, s)
     if not p.trusted:
         s = look_ahead(mode, s, target, p.tolerance, results)
     search = Search(s, p.tolerance)
     expansions = pairs = 0
-    pieces = whole(target)
-    count = len(pieces.spans)
+    runs = whole(target)
+    count = len(runs.spans)
     while True:
-        if split is not None:
-            first, last = split.part(count)
-            pieces = pieces._replace(spans=whole(target).spans[first:last])
-        met, summed = add_up_results(mode, s, target, pieces, results)
-        if split is not None:
-            rows = (np.arange(count + 1) * targets.shape[0]) >> pieces.top
-            split.join(target.order, rows, results, summed)
+        if shared is not None:
+            first, last = shared.part(count)
+            runs = runs._replace(spans=whole(target).spans[first:last])
+        met, summed = add_up_results(mode, s, target, runs, results)
+        if shared is not None:
+            rows = (np.arange(count + 1) * targets.shape[0]) >> runs.top
+            shared.join(target.order, rows, results, summed)
         expansions, pairs = expansions + met, pairs + summed
         if p.trusted:
             break
@@ -131,10 +127,10 @@ def _run(
         if following is None:
             break
         s = following
-    return Work(s.settings, expansions, pairs, error)
+    return SumReport(s.settings, expansions, pairs, error)
 
 
-def _tree_over(targets: NDArray[Any], s: Sources) -> point_tree.PointTree:
+def _tree_over(targets: Array, s: Sources) -> point_tree.PointTree:
     """A tree over the targets: that of the sources if they are just these, row by row."""
     if targets.shape[0] == s.ssigma.size and targets.dtype == s.ssigma.dtype and s.tree.holds(targets):
         return s.tree
@@ -144,59 +140,19 @@ def _tree_over(targets: NDArray[Any], s: Sources) -> point_tree.PointTree:
 
 
 def velocity(
-    code: int,
-    targets: NDArray[Any],
-    sx: NDArray[Any],
-    sa: NDArray[Any],
-    ssigma: NDArray[Any],
-    tolerance: float,
-    u: NDArray[Any],
-    *,
-    prepared: Plan | None = None,
-    split: Split | None = None,
-) -> Work:
+    prepared: Plan, targets: Array, u: Array, du: Array | None = None, shared: SharedLeaves | None = None
+) -> SumReport:
     """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m]; overwrites ``u``.
 
-    The RMS error of u over the targets is below ``tolerance`` times the RMS of u. Sources as in ``plan``;
-    ``prepared`` is a plan of just these sources, code and tolerance. All arrays have one dtype. With
-    ``split`` several processes, all of which call this, do a part each; the bits are those of one.
+    With ``du (m, 3, 3)`` also its gradient, du[:, i, j] = du_i/dx_j [1/s]. The RMS errors of both over the
+    targets are below the plan's tolerance times the RMS of each. All arrays have one dtype. With ``shared``
+    several processes, all of which call this, do a part each; the bits are those of one.
     """
-    p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(VELOCITY, targets, p, [u], split)
+    if du is None:
+        return _run(VELOCITY, targets, prepared, [u], shared)
+    return _run(GRADIENT, targets, prepared, [u, view_as(du, targets.shape[0], 9)], shared)
 
 
-def velocity_gradient(
-    code: int,
-    targets: NDArray[Any],
-    sx: NDArray[Any],
-    sa: NDArray[Any],
-    ssigma: NDArray[Any],
-    tolerance: float,
-    u: NDArray[Any],
-    du: NDArray[Any],
-    *,
-    prepared: Plan | None = None,
-    split: Split | None = None,
-) -> Work:
-    """Like ``velocity``, with the gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s].
-
-    Both keep the tolerance, each by its own RMS.
-    """
-    p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(GRADIENT, targets, p, [u, view_as(du, targets.shape[0], 9)], split)
-
-
-def potential(
-    code: int,
-    targets: NDArray[Any],
-    sx: NDArray[Any],
-    sa: NDArray[Any],
-    ssigma: NDArray[Any],
-    tolerance: float,
-    psi: NDArray[Any],
-    *,
-    prepared: Plan | None = None,
-) -> Work:
+def potential(prepared: Plan, targets: Array, psi: Array) -> SumReport:
     """Vector potential ``psi (m, 3)`` [m^2/s], sum alpha G(r), own core included; else as ``velocity``."""
-    p = plan(code, sx, sa, ssigma, tolerance) if prepared is None else prepared
-    return _run(POTENTIAL, targets, p, [psi])
+    return _run(POTENTIAL, targets, prepared, [psi])

@@ -113,18 +113,18 @@ def _next_pack(s: Any, near: Any, at: Any, done: Any, last: Any, pack: Any) -> A
 
 @njit(**PART, inline="always")
 def _sum(
-    loop: Any, rows: int, scale: float, s: Any, target: Any, top: int, spans: Any, first_span: int,
-    last_span: int, near: Any, start: Any, blocks: Any, u: Any, du: Any,
+    loop: Any, rows: int, scale: float, s: Any, target: Any, top: int, spans: Any, first: int, last: int,
+    near: Any, start: Any, blocks: Any, u: Any, du: Any,
 ) -> int:  # fmt: skip
     """Add the near part by the given pair loop; returns the number of pairs."""
     pack, points, sums = blocks
     factor, m, depth, met, pairs = u.dtype.type(scale), target.order.size, target.depth, 0, 0
-    for piece in range(first_span, last_span):
+    for piece in range(first, last):
         for leaf in range(spans[piece, 1], spans[piece, 2]):
             k = (spans[piece, 0] << (depth - top)) + leaf
-            last = ((k + 1) * m) >> depth
-            for low in range((k * m) >> depth, last, BLOCK):
-                count = BLOCK if last - low > BLOCK else last - low
+            end = ((k + 1) * m) >> depth
+            for low in range((k * m) >> depth, end, BLOCK):
+                count = BLOCK if end - low > BLOCK else end - low
                 for i in range(4 * ((count + 3) // 4)):
                     at = low + i if i < count else low + count - 1
                     for a in range(3):
@@ -152,13 +152,11 @@ def _sum(
 def near_velocity(
     s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
     u: Any, du: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """Add to ``u (m, 3)`` what ``walk`` left over (same arguments, its lists, scratch); returns the pairs."""
-    return int(
-        _sum(
-            add_velocity, VELOCITY_SUMS, PAIR_SCALE,
-            s, target, top, spans, first, last, near, start, blocks, u, du,
-        )
+    return _sum(
+        add_velocity, VELOCITY_SUMS, PAIR_SCALE, s, target, top, spans, first, last, near, start, blocks, u,
+        du,
     )  # fmt: skip
 
 
@@ -166,13 +164,11 @@ def near_velocity(
 def near_gradient(
     s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
     u: Any, du: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """The same for ``u (m, 3)`` and ``du (m, 9)``."""
-    return int(
-        _sum(
-            add_gradient, GRADIENT_SUMS, PAIR_SCALE,
-            s, target, top, spans, first, last, near, start, blocks, u, du,
-        )
+    return _sum(
+        add_gradient, GRADIENT_SUMS, PAIR_SCALE, s, target, top, spans, first, last, near, start, blocks, u,
+        du,
     )  # fmt: skip
 
 
@@ -180,11 +176,8 @@ def near_gradient(
 def near_potential(
     s: Any, target: Any, top: int, spans: Any, first: int, last: int, near: Any, start: Any, blocks: Any,
     u: Any, du: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """The same for the vector potential in ``u (m, 3)``."""
-    return int(
-        _sum(
-            add_potential, POTENTIAL_SUMS, SCALE,
-            s, target, top, spans, first, last, near, start, blocks, u, du,
-        )
+    return _sum(
+        add_potential, POTENTIAL_SUMS, SCALE, s, target, top, spans, first, last, near, start, blocks, u, du
     )  # fmt: skip

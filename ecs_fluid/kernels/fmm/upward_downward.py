@@ -16,11 +16,11 @@ from ecs_fluid.kernels.fmm.threads import share
 from ecs_fluid.kernels.fmm.traversal import Sources, scratch, walk
 
 _TASK_LEVEL = 7
-"""Target nodes of this level are the pieces that threads share out."""
+"""Target nodes of this level have the runs of leaves that threads share out."""
 
 
-class Pieces(NamedTuple):
-    """Parts of a target tree."""
+class LeafRuns(NamedTuple):
+    """Runs of leaves of a target tree."""
 
     top: int
     """level of the nodes"""
@@ -28,20 +28,20 @@ class Pieces(NamedTuple):
     """(k, 3) node of that level, its first leaf, end of its leaves"""
 
 
-def whole(target: PointTree) -> Pieces:
+def whole(target: PointTree) -> LeafRuns:
     """All of the tree."""
     top = min(_TASK_LEVEL, target.depth)
     spans = np.zeros((1 << top, 3), np.int64)
     spans[:, 0], spans[:, 2] = np.arange(1 << top), 1 << (target.depth - top)
-    return Pieces(top, spans)
+    return LeafRuns(top, spans)
 
 
-def some(target: PointTree, leaves: NDArray[np.int64]) -> Pieces:
+def some(target: PointTree, leaves: NDArray[np.int64]) -> LeafRuns:
     """Single leaves of the tree."""
     top = min(_TASK_LEVEL, target.depth)
     below = target.depth - top
     leaf = leaves & ((1 << below) - 1)
-    return Pieces(top, np.stack([leaves >> below, leaf, leaf + 1], axis=1))
+    return LeafRuns(top, np.stack([leaves >> below, leaf, leaf + 1], axis=1))
 
 
 def with_order(s: Sources, order: int) -> Sources:
@@ -63,17 +63,17 @@ def with_order(s: Sources, order: int) -> Sources:
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 
-def add_up(mode: int, s: Sources, target: PointTree, pieces: Pieces, u: Any, du: Any) -> tuple[int, int]:
-    """Results at the targets of the pieces: ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)``; else (0, 0).
+def add_up(mode: int, s: Sources, target: PointTree, runs: LeafRuns, u: Any, du: Any) -> tuple[int, int]:
+    """Results at the targets of the leaves: ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)``; else (0, 0).
 
     Returns the number of node pairs that met by expansion and of point pairs.
     """
     add_near = (near_potential, near_velocity, near_gradient)[mode]
 
-    def batch(first: int, last: int) -> tuple[int, int]:
-        w = scratch(s.orders, target.depth - pieces.top, u.dtype)
-        near, start, met = walk(mode, s, target, *pieces, first, last, w, u, du)
-        return met, add_near(s, target, *pieces, first, last, near, start, near_scratch(u.dtype), u, du)
+    def some_runs(first: int, last: int) -> tuple[int, int]:
+        w = scratch(s.orders, target.depth - runs.top, u.dtype)
+        near, start, met = walk(mode, s, target, *runs, first, last, w, u, du)
+        return met, add_near(s, target, *runs, first, last, near, start, near_scratch(u.dtype), u, du)
 
-    work = share(batch, len(pieces.spans))
+    work = share(some_runs, len(runs.spans))
     return sum(met for met, _ in work), sum(pairs for _, pairs in work)

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.grids.interpolation import axis_weight
+from ecs_fluid.kernels.grids.interpolation import axis_weight, scattering
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
 TAPS = 4
@@ -41,6 +41,13 @@ def axis_weights(f: float, cell: int, cells: int, weights: np.ndarray) -> int:
     return first
 
 
+@njit(fastmath=FAST, forceinline=True)
+def weights_at(x: float, origin: float, inverse: float, cells: int, weights: np.ndarray) -> int:
+    """``axis_weights`` of a coordinate ``x`` [m] on an axis of that many ``cells``."""
+    cell = axis_cell(x, origin, inverse, cells)
+    return int(axis_weights(axis_weight(x, origin, inverse, cell), cell, cells, weights))
+
+
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _interpolate(
     x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
@@ -58,12 +65,9 @@ def _interpolate(
         wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
         line = np.empty(TAPS * m, field.dtype)
         for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            i = axis_cell(x[p, 0], origin[0], inv0, nx)
-            j = axis_cell(x[p, 1], origin[1], inv1, ny)
-            k = axis_cell(x[p, 2], origin[2], inv2, nz)
-            i = axis_weights(axis_weight(x[p, 0], origin[0], inv0, i), i, nx, wx)
-            j = axis_weights(axis_weight(x[p, 1], origin[1], inv1, j), j, ny, wy)
-            k = axis_weights(axis_weight(x[p, 2], origin[2], inv2, k), k, nz, wz)
+            i = weights_at(x[p, 0], origin[0], inv0, nx, wx)
+            j = weights_at(x[p, 1], origin[1], inv1, ny, wy)
+            k = weights_at(x[p, 2], origin[2], inv2, nz, wz)
             corner = i * plane_length + j * row_length + k * m
             if m == 3 and taps_z == TAPS:
                 a, b, c, d = kind(wz[0]), kind(wz[1]), kind(wz[2]), kind(wz[3])
@@ -110,13 +114,9 @@ def interpolate(
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _scatter(
-    sx: np.ndarray,
-    values: np.ndarray,
-    start: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
+    sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     out: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     """Add ``values`` (m, n) of sorted rows ``sx`` (3, n) to ``out`` (nx+1, ny+1, nz+1, m).
 
     A row of cells (i, j) writes to four points from i - 1 and from j - 1 on. Rows whose i and j agree modulo
@@ -167,25 +167,8 @@ def _scatter(
                                     flat[at + e] += w * line[e]
 
 
-def scatter(
-    sx: np.ndarray,
-    values: np.ndarray,
-    start: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
-    cells: np.ndarray,
-    out: np.ndarray | None = None,
-) -> np.ndarray:
-    """Transpose of ``interpolate``: share each row's value among the 64 points around it.
-
-    Arguments and result as of ``interpolation.scatter``; ``values`` (m, n). Weights may be negative.
-    """
-    shape = (int(cells[0]) + 1, int(cells[1]) + 1, int(cells[2]) + 1, len(values))
-    if out is None:
-        out = np.empty(shape, values.dtype)
-    out[...] = 0
-    _scatter(sx, values, start, origin, spacing, out)
-    return out
+scatter = scattering(_scatter)
+"""Among the 64 points around, by the weights of ``interpolate``, which may be negative."""
 
 
 @lru_cache(maxsize=32)

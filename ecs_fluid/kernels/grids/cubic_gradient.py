@@ -14,9 +14,8 @@ from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.grids.cubic import TAPS, axis_weights
-from ecs_fluid.kernels.grids.interpolation import axis_weight
-from ecs_fluid.kernels.grids.partition import axis_cell, view_as
+from ecs_fluid.kernels.grids.cubic import TAPS, weights_at
+from ecs_fluid.kernels.grids.partition import view_as
 
 _EACH = 12
 """Numbers at a point: each component's three derivatives and itself."""
@@ -40,12 +39,9 @@ def _read(
     line, mean = np.zeros(TAPS * _EACH, flat.dtype), np.empty(_EACH, flat.dtype)
     for q in range(begin, end):
         p = order[q]
-        i = axis_cell(x[p, 0], origin[0], inverse[0], nx)
-        j = axis_cell(x[p, 1], origin[1], inverse[1], ny)
-        k = axis_cell(x[p, 2], origin[2], inverse[2], nz)
-        i = axis_weights(axis_weight(x[p, 0], origin[0], inverse[0], i), i, nx, wx)
-        j = axis_weights(axis_weight(x[p, 1], origin[1], inverse[1], j), j, ny, wy)
-        k = axis_weights(axis_weight(x[p, 2], origin[2], inverse[2], k), k, nz, wz)
+        i = weights_at(x[p, 0], origin[0], inverse[0], nx, wx)
+        j = weights_at(x[p, 1], origin[1], inverse[1], ny, wy)
+        k = weights_at(x[p, 2], origin[2], inverse[2], nz, wz)
         corner = i * plane_length + j * row_length + k * _EACH
         for e in range(TAPS * _EACH):
             line[e] = 0.0
@@ -83,14 +79,9 @@ def _interpolate(
 
 
 def interpolate(
-    x: np.ndarray,
-    order: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
-    field: np.ndarray,
-    u: np.ndarray,
-    du: np.ndarray,
-) -> None:
+    x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,
+    u: np.ndarray, du: np.ndarray,
+) -> None:  # fmt: skip
     """Fill rows ``order`` of u (n, 3) and du (n, 3, 3) at x (n, 3) m from a ``field`` (px, py, pz, 3, 4).
 
     That is ``differences.jacobian_and_field`` of the velocity at the grid points, and the values are those of

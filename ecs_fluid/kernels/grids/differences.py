@@ -1,4 +1,4 @@
-"""First derivatives of point fields: Jacobian, gradient, curl and divergence by finite differences.
+"""First derivatives of point fields: Jacobian, gradient and curl by finite differences.
 
 Central differences inside, of second or fourth order; one point from a face always of second, on the six
 faces one-sided of first order, so all are exact for linear fields. The derivative along an axis is one matrix
@@ -16,7 +16,6 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import FAST
-from ecs_fluid.kernels.grids.partition import view_as
 
 Order = Literal[2, 4]
 
@@ -65,15 +64,12 @@ def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarra
                     here[k, c, 3] = z[k, c]
 
 
-def jacobian(
-    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
-) -> np.ndarray:
-    """J[..., i, j] = du_i / dx_j of a vector field (px, py, pz, 3): (px, py, pz, 3, 3), unit of field per m.
+def jacobian(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
+    """J[..., i, j] = du_i / dx_j of a field (px, py, pz, m): (px, py, pz, m, 3), unit of field per m.
 
-    ``spacing`` (3,) m, 0 for a flat axis; fills ``out`` if given. Any number of components m works.
+    ``spacing`` (3,) m, 0 for a flat axis.
     """
-    if out is None:
-        out = np.empty((*field.shape, 3), field.dtype)
+    out = np.empty((*field.shape, 3), field.dtype)
     _jacobian(field, spacing, order, out)
     return out
 
@@ -85,25 +81,16 @@ def jacobian_and_field(field: np.ndarray, spacing: np.ndarray, order: Order = 2)
     return out
 
 
-def gradient(
-    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
-) -> np.ndarray:
+def gradient(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
     """Gradient of a scalar field (px, py, pz): (px, py, pz, 3), unit of field per m; ``spacing`` (3,) m."""
-    if out is None:
-        out = np.empty((*field.shape, 3), field.dtype)
-    _jacobian(field[..., None], spacing, order, view_as(out, *field.shape, 1, 3))
-    return out
+    return jacobian(field[..., None], spacing, order)[..., 0, :]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _curl_divergence(
-    field: np.ndarray, spacing: np.ndarray, order: int, rotation: np.ndarray, divergence: np.ndarray
-) -> None:
-    """Either output may have no points (size 0); it is then left out."""
+def _curl(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     px, py, pz, _ = field.shape
     kind = field.dtype.type
     inv0, inv1, inv2 = _inverse(spacing, (px, py, pz))
-    with_curl, with_divergence = rotation.size > 0, divergence.size > 0
     for row in prange(px * py):
         i, j = row // py, row % py
         i0, i1, i2, i3, vx, wx = _stencil(i, px, inv0, order)
@@ -111,45 +98,24 @@ def _curl_divergence(
         ax, bx, ay, by = kind(vx), kind(wx), kind(vy), kind(wy)
         x0, x1, x2, x3 = field[i0, j], field[i1, j], field[i2, j], field[i3, j]
         y0, y1, y2, y3 = field[i, j0], field[i, j1], field[i, j2], field[i, j3]
-        z = field[i, j]
+        z, here = field[i, j], out[i, j]
         for k in range(pz):
             k0, k1, k2, k3, vz, wz = _stencil(k, pz, inv2, order)
             az, bz = kind(vz), kind(wz)
-            if with_curl:
-                xy = (x2[k, 1] - x1[k, 1]) * ax + (x3[k, 1] - x0[k, 1]) * bx
-                xz = (x2[k, 2] - x1[k, 2]) * ax + (x3[k, 2] - x0[k, 2]) * bx
-                yx = (y2[k, 0] - y1[k, 0]) * ay + (y3[k, 0] - y0[k, 0]) * by
-                yz = (y2[k, 2] - y1[k, 2]) * ay + (y3[k, 2] - y0[k, 2]) * by
-                zx = (z[k2, 0] - z[k1, 0]) * az + (z[k3, 0] - z[k0, 0]) * bz
-                zy = (z[k2, 1] - z[k1, 1]) * az + (z[k3, 1] - z[k0, 1]) * bz
-                rotation[i, j, k, 0] = yz - zy
-                rotation[i, j, k, 1] = zx - xz
-                rotation[i, j, k, 2] = xy - yx
-            if with_divergence:
-                xx = (x2[k, 0] - x1[k, 0]) * ax + (x3[k, 0] - x0[k, 0]) * bx
-                yy = (y2[k, 1] - y1[k, 1]) * ay + (y3[k, 1] - y0[k, 1]) * by
-                zz = (z[k2, 2] - z[k1, 2]) * az + (z[k3, 2] - z[k0, 2]) * bz
-                divergence[i, j, k] = xx + yy + zz
+            xy = (x2[k, 1] - x1[k, 1]) * ax + (x3[k, 1] - x0[k, 1]) * bx
+            xz = (x2[k, 2] - x1[k, 2]) * ax + (x3[k, 2] - x0[k, 2]) * bx
+            yx = (y2[k, 0] - y1[k, 0]) * ay + (y3[k, 0] - y0[k, 0]) * by
+            yz = (y2[k, 2] - y1[k, 2]) * ay + (y3[k, 2] - y0[k, 2]) * by
+            zx = (z[k2, 0] - z[k1, 0]) * az + (z[k3, 0] - z[k0, 0]) * bz
+            zy = (z[k2, 1] - z[k1, 1]) * az + (z[k3, 1] - z[k0, 1]) * bz
+            here[k, 0], here[k, 1], here[k, 2] = yz - zy, zx - xz, xy - yx
 
 
-def curl(
-    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
-) -> np.ndarray:
+def curl(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
     """Curl of a vector field (px, py, pz, 3): same shape, unit of field per m; ``spacing`` (3,) m.
 
     (d_y u_z - d_z u_y, d_z u_x - d_x u_z, d_x u_y - d_y u_x).
     """
-    if out is None:
-        out = np.empty_like(field)
-    _curl_divergence(field, spacing, order, out, np.empty((0, 0, 0), field.dtype))
-    return out
-
-
-def divergence(
-    field: np.ndarray, spacing: np.ndarray, out: np.ndarray | None = None, order: Order = 2
-) -> np.ndarray:
-    """Divergence d_i u_i of a vector field (px, py, pz, 3): (px, py, pz), unit of field per m."""
-    if out is None:
-        out = np.empty(field.shape[:3], field.dtype)
-    _curl_divergence(field, spacing, order, np.empty((0, 0, 0, 3), field.dtype), out)
+    out = np.empty_like(field)
+    _curl(field, spacing, order, out)
     return out

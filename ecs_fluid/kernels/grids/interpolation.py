@@ -9,6 +9,7 @@ parts 3 and 8. Point fields have the shape (nx+1, ny+1, nz+1) or (nx+1, ny+1, nz
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -169,13 +170,9 @@ def interpolate(
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _scatter(
-    sx: np.ndarray,
-    values: np.ndarray,
-    start: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
+    sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     out: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     """Add ``values`` (m, n) of sorted rows ``sx`` (3, n) to ``out`` (nx+1, ny+1, nz+1, m).
 
     A row of cells (i, j) writes to the points i, i+1 and j, j+1 only. Rows of cells whose i and j have the
@@ -216,28 +213,33 @@ def _scatter(
                         r3[k + 1, c] += w3 * upper
 
 
-def scatter(
-    sx: np.ndarray,
-    values: np.ndarray,
-    start: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
-    cells: np.ndarray,
-    out: np.ndarray | None = None,
-) -> np.ndarray:
-    """Transpose of ``interpolate``: share each row's value among the eight points around it.
+def scattering(kernel: Callable[..., None]) -> Callable[..., np.ndarray]:
+    """The function that shares values among the points of a new grid by that kernel."""
 
-    out[point] = sum_p w_p(point) values_p, so the sum over all points is the sum over all rows. For a density
-    per volume multiply ``values`` by 1 / (cell volume), for an average scatter a channel of ones and divide.
+    def scatter(
+        sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+        cells: np.ndarray, out: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Transpose of ``interpolate``: share each row's value among the grid points around it.
 
-    ``sx`` (3, n) m and ``values`` (m, n) or (n,), sorted by cell with ``start`` (ncells + 1,) as
-    ``partition`` made it for this same grid. Returns (nx+1, ny+1, nz+1, m), without the last axis for
-    ``values`` (n,), in the dtype and unit of ``values``; ``out``, if given, is overwritten.
-    """
-    shape = (int(cells[0]) + 1, int(cells[1]) + 1, int(cells[2]) + 1)
-    m = 1 if values.ndim == 1 else len(values)
-    if out is None:
-        out = np.empty(shape if values.ndim == 1 else (*shape, m), values.dtype)
-    out[...] = 0
-    _scatter(sx, values.reshape(m, sx.shape[1]), start, origin, spacing, view_as(out, *shape, m))
-    return out
+        out[point] = sum_p w_p(point) values_p, so the sum over all points is the sum over all rows. For a
+        density per volume multiply ``values`` by 1 / (cell volume), for an average scatter a channel of ones
+        and divide.
+
+        ``sx`` (3, n) m and ``values`` (m, n) or (n,), sorted by cell with ``start`` (ncells + 1,) as
+        ``partition`` made it for this same grid. Returns (nx+1, ny+1, nz+1, m), without the last axis for
+        ``values`` (n,), in the dtype and unit of ``values``; ``out``, if given, is overwritten.
+        """
+        shape = *(int(n) + 1 for n in cells), *values.shape[:-1]
+        if out is None:
+            out = np.empty(shape, values.dtype)
+        out[...] = 0
+        rows = values.reshape(-1, sx.shape[1])
+        kernel(sx, rows, start, origin, spacing, view_as(out, *shape[:3], len(rows)))
+        return out
+
+    return scatter
+
+
+scatter = scattering(_scatter)
+"""Among the eight points of the cell, by the weights of ``interpolate``."""

@@ -197,18 +197,3 @@ def scatter_sorted(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> n
     width = math.prod(out.shape[1:])
     _scatter_rows(columns.reshape(width, n), order, view_as(out, len(out), width))
     return out
-
-
-@njit(forceinline=True)
-def gap(x: float, origin: float, spacing: float, cell: int, cells: int) -> float:
-    """Distance [m] along one axis from ``x`` to a cell; the outermost cells reach to infinity.
-
-    They do because rows outside the grid are kept in them.
-    """
-    below = origin + cell * spacing - x
-    if cell > 0 and below > 0.0:
-        return below
-    above = x - (origin + (cell + 1) * spacing)
-    if cell < cells - 1 and above > 0.0:
-        return above
-    return 0.0

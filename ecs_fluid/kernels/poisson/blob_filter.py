@@ -20,18 +20,16 @@ from ecs_fluid.kernels.biot_savart.regularisation import record
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
+from ecs_fluid.kernels.poisson.smoothers import PARALLEL, ROWS
 
 Array = NDArray[Any]
 
-# Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
-# are compiled, on its own and into its caller, then have the same bits.
-_ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
 TRILINEAR, M4_PRIME = 1.0 / 6.0, 0.0
 """Variance that a scatter adds along an axis, in squares of the spacing."""
 _LARGEST_WEIGHT = 0.25
 
 
-@njit(**_ROWS)
+@njit(**ROWS)
 def _smooth_rows(field: Array, weight: Array, m: int, out: Array, first: int, last: int) -> None:
     """One pass over rows first:last of (px, py, pz m). Beyond a face lies the face's own value: no flux."""
     wide_vectors()
@@ -58,7 +56,7 @@ def _smooth_rows(field: Array, weight: Array, m: int, out: Array, first: int, la
             row[k] = c * (below[k] + above[k]) + (one - two * c) * middle[k]
 
 
-@njit(parallel=True, **_ROWS)
+@njit(**PARALLEL)
 def _smooth(field: Array, weight: Array, m: int, out: Array) -> None:
     rows = field.shape[0] * field.shape[1]
     for chunk in prange(CHUNKS):

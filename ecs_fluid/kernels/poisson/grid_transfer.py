@@ -21,15 +21,11 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.poisson.smoothers import SERIAL
+from ecs_fluid.kernels.poisson.smoothers import PARALLEL, ROWS, SERIAL
 
 Array = NDArray[Any]
 Axes = tuple[Array, Array, Array]
 
-# Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
-# are compiled, on its own and into its caller, then have the same bits.
-_ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
-_OPTIONS: dict[str, Any] = {**_ROWS, "parallel": True}
 _TAPS = 4
 
 
@@ -110,19 +106,11 @@ def restriction(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> R
     return Restriction((a, b, _in_row(c, m)), shares, _reach(fine, coarse, m))
 
 
-@njit(**_ROWS)
-def _prolong_rows(
-    source: Array,
-    target: Array,
-    lower: Any,
-    fraction: Any,
-    reach: Array,
-    span: Array,
-    begin: int,
-    end: int,
-) -> None:
+@njit(**ROWS)
+def _prolong_rows(source: Array, target: Array, tables: Any, span: Array, begin: int, end: int) -> None:
     """Add to the rows begin:end inside ``span``, components included."""
     wide_vectors()
+    lower, fraction, reach = tables
     across = span[1, 1] - span[1, 0]
     size, reach_z = source.shape[2], reach[2]
     line = np.empty(size, source.dtype)
@@ -142,19 +130,11 @@ def _prolong_rows(
             row[k] += below + upper_z[k] * (line[index[k] + reach_z] - below)
 
 
-@njit(**_OPTIONS)
-def _prolong_parallel(
-    source: Array,
-    target: Array,
-    lower: Any,
-    fraction: Any,
-    reach: Array,
-    span: Array,
-    rows: int,
-) -> None:
+@njit(**PARALLEL)
+def _prolong_parallel(source: Array, target: Array, tables: Any, span: Array, rows: int) -> None:
     for chunk in prange(CHUNKS):
         begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
+        _prolong_rows(source, target, tables, span, begin, end)
 
 
 def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]:
@@ -165,23 +145,22 @@ def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]
     return inside, int(sizes[0] * sizes[1]) if sizes[2] else 0
 
 
-def prolong(source: Array, target: Array, points: int, how: Prolongation, span: Array) -> None:
+def prolong(source: Array, target: Array, points: int, tables: Prolongation, span: Array) -> None:
     """Interpolate ``source`` to the points of ``target`` inside ``span`` and add it to them.
 
     Both as rows; ``points`` is the number of points of ``target`` along z.
     """
     inside, rows = _values(span, target.shape[2], points)
     if target.size < SERIAL:
-        _prolong_rows(source, target, *how, inside, 0, rows)
+        _prolong_rows(source, target, tables, inside, 0, rows)
     else:
-        _prolong_parallel(source, target, *how, inside, rows)
+        _prolong_parallel(source, target, tables, inside, rows)
 
 
-@njit(**_ROWS)
-def _restrict_rows(
-    fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, begin: int, end: int
-) -> None:
+@njit(**ROWS)
+def _restrict_rows(fine: Array, coarse: Array, tables: Any, span: Array, begin: int, end: int) -> None:
     wide_vectors()
+    first, share, reach = tables
     across = span[1, 1] - span[1, 0]
     size, reach_z = fine.shape[2], reach[2]
     line = np.empty(size, fine.dtype)
@@ -207,22 +186,20 @@ def _restrict_rows(
             )
 
 
-@njit(**_OPTIONS)
-def _restrict_parallel(
-    fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, rows: int
-) -> None:
+@njit(**PARALLEL)
+def _restrict_parallel(fine: Array, coarse: Array, tables: Any, span: Array, rows: int) -> None:
     for chunk in prange(CHUNKS):
         begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
+        _restrict_rows(fine, coarse, tables, span, begin, end)
 
 
-def restrict(fine: Array, coarse: Array, points: int, how: Restriction, span: Array) -> None:
+def restrict(fine: Array, coarse: Array, points: int, tables: Restriction, span: Array) -> None:
     """Weighted averages of ``fine`` at the points of ``coarse`` inside ``span``, both as rows.
 
     ``points`` is the number of points of ``coarse`` along z.
     """
     inside, rows = _values(span, coarse.shape[2], points)
     if fine.size < SERIAL:
-        _restrict_rows(fine, coarse, *how, inside, 0, rows)
+        _restrict_rows(fine, coarse, tables, inside, 0, rows)
     else:
-        _restrict_parallel(fine, coarse, *how, inside, rows)
+        _restrict_parallel(fine, coarse, tables, inside, rows)

@@ -72,16 +72,8 @@ def levels(field: Array, rhs: Array, spacing: Any) -> list[Level]:
     """All grids, finest first. ``field`` and ``rhs`` are those of the finest level, not copies."""
     dtype, shape = field.dtype, field.shape
     h = np.where(np.array(shape[:3]) > 1, np.asarray(spacing, np.float64), 0.0)
-    fine = Level(
-        shape[2],
-        stencil(shape, h, dtype),
-        None,
-        None,
-        as_rows(field),
-        as_rows(rhs),
-        np.zeros_like(as_rows(field)),
-    )
-    found = [fine]
+    rows = as_rows(field)
+    found = [Level(shape[2], stencil(shape, h, dtype), None, None, rows, as_rows(rhs), np.zeros_like(rows))]
     while (small := coarser(shape, h)) is not None:
         h = h * [(a - 1) / max(b - 1, 1) for a, b in zip(shape[:3], small[:3], strict=True)]
         zeros = [np.zeros((small[0], small[1], math.prod(small[2:])), dtype) for _ in range(3)]
@@ -132,12 +124,7 @@ def _start_from_coarsest(grids: list[Level]) -> None:
 
 
 def solve(
-    field: Array,
-    rhs: Array,
-    spacing: Any,
-    tolerance: float = 1e-4,
-    cycles: int = 30,
-    full: bool = True,
+    field: Array, rhs: Array, spacing: Any, tolerance: float = 1e-4, cycles: int = 30, full: bool = True
 ) -> list[float]:
     """Solve lap A = rhs in place by V-cycles until the residual is ``tolerance`` times what it was.
 

@@ -3,12 +3,12 @@
 The steps are those of the articles, parts 6 and 20:
 
 1. ``vorticity_grid``: strengths of vortons to vorticity at grid points, total strength kept; then
-   ``smoothing.widen``, which gives them their core radius (left out by the articles: without it a vorton has
-   a core of about half a cell);
-2. boundary values: none (walls, part 6), or the potential integrated over all vortons at ``face_points``
+   ``blob_filter.widen``, which gives them their core radius (left out by the articles: without it a vorton
+   has a core of about half a cell);
+2. boundary values: zero (walls, part 6), or the potential integrated over all vortons at ``face_points``
    (the hybrid of part 20; the box then acts like unbounded space);
 3. ``dirichlet``: multigrid inside. ``freespace`` needs no boundary values instead;
-4. ``differences.curl`` of A is the velocity. Its discrete divergence (``differences.divergence``) is zero to
+4. ``differences.curl`` of A is the velocity. Its discrete divergence is zero to
    round-off at every point, whatever A is: each difference is a matrix along one axis, also where it is
    one-sided, and matrices along different axes commute.
 
@@ -38,7 +38,7 @@ def vorticity_grid(
 
     omega = sum_p w_p alpha_p / V_c with trilinear or M4' weights and the cell volume V_c, so that the sum of
     omega V_c over the points is sum alpha. ``sx (3, n)`` m, ``sa (3, n)`` m^3/s, ``start`` from ``partition``
-    on this same ``grid``. The shares know nothing of core radii: see ``smoothing.widen``.
+    on this same ``grid``. The shares know nothing of core radii: see ``blob_filter.widen``.
     """
     origin, spacing, cells = grid
     share = cubic.scatter if transfer == "m4_prime" else interpolation.scatter
@@ -66,27 +66,18 @@ def face_points(grid: Grid, dtype: Any = np.float64) -> Array:
     return np.stack([origin[a] + spacing[a] * index[a] for a in range(3)], axis=1).astype(dtype)
 
 
-def dirichlet(
-    omega: Array,
-    spacing: Any,
-    faces: Array | None = None,
-    tolerance: float = 1e-2,
-    guess: Array | None = None,
-) -> Array:
+def dirichlet(omega: Array, spacing: Any, faces: Array | None = None, tolerance: float = 1e-2) -> Array:
     """Vector potential A [m^2/s] with lap A = -omega inside and given values on the faces, by multigrid.
 
     ``omega`` (px, py, pz, 3) 1/s, ``spacing`` (3,) m. ``faces`` (m, 3) m^2/s are the values at
-    ``face_points``; None means zero, which is what part 6 of the articles comes to: the flow of a vortex in
-    a box, much slowed when the box is tight. ``guess`` (px, py, pz, 3) is the A of a moment ago: it saves
-    cycles; without it the solve starts from the faces, interpolated. ``tolerance`` is that of
-    ``multigrid.solve``: the default leaves 2e-4 of the speed on a ring of 64^3 cells, where the error of the
-    grid is 2e-3. The divergence does not depend on it.
+    ``face_points``, from which the solve starts, interpolated; None means zero, which is what part 6 of the
+    articles comes to: the flow of a vortex in a box, much slowed when the box is tight. ``tolerance`` is that
+    of ``multigrid.solve``: the default leaves 2e-4 of the speed on a ring of 64^3 cells, where the error of
+    the grid is 2e-3. The divergence does not depend on it.
     """
-    field = np.zeros_like(omega) if guess is None else guess.astype(omega.dtype)
-    at = face_indices(omega.shape, spacing)
-    rows = field.reshape(-1, omega.shape[-1])
-    rows[at] = 0 if faces is None else faces
-    if guess is None and faces is not None:
+    field = np.zeros_like(omega)
+    if faces is not None:
+        field.reshape(-1, omega.shape[-1])[face_indices(omega.shape, spacing)] = faces
         fill_from_faces(field, spacing)
-    solve(field, -omega, spacing, tolerance, full=guess is None)
+    solve(field, -omega, spacing, tolerance)
     return field

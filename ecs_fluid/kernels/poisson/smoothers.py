@@ -34,8 +34,8 @@ SERIAL = 16384
 
 # Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
 # are compiled, on its own and into its caller, then have the same bits.
-_ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
-_OPTIONS: dict[str, Any] = {**_ROWS, "parallel": True}
+ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
+PARALLEL: dict[str, Any] = {**ROWS, "parallel": True}
 
 
 class Stencil(NamedTuple):
@@ -80,21 +80,13 @@ def as_rows(field: Array) -> Array:
     return view_as(field, field.shape[0], field.shape[1], math.prod(field.shape[2:]))
 
 
-@njit(**_ROWS)
+@njit(**ROWS)
 def _relax_rows(
-    field: Array,
-    rhs: Array,
-    span: Array,
-    step: Array,
-    weight: Array,
-    even: Array,
-    omega: Any,
-    colour: int,
-    first: int,
-    last: int,
+    field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, first: int, last: int
 ) -> None:
     """Relax those of the inner rows first:last whose i + j has the parity ``colour``."""
     wide_vectors()
+    span, step, weight, even = laplacian
     one = field.dtype.type(1)
     scale = one / weight[3]
     wx, wy, wz = weight[0] * scale, weight[1] * scale, weight[2] * scale
@@ -127,21 +119,11 @@ def _relax_rows(
             values[here + k] = middle + omega * (one - even[k]) * change
 
 
-@njit(**_OPTIONS)
-def _relax_parallel(
-    field: Array,
-    rhs: Array,
-    span: Array,
-    step: Array,
-    weight: Array,
-    even: Array,
-    omega: Any,
-    colour: int,
-    rows: int,
-) -> None:
+@njit(**PARALLEL)
+def _relax_parallel(field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, rows: int) -> None:
     for chunk in prange(CHUNKS):
         first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _relax_rows(field, rhs, span, step, weight, even, omega, colour, first, last)
+        _relax_rows(field, rhs, laplacian, omega, colour, first, last)
 
 
 def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: int) -> None:
@@ -151,25 +133,18 @@ def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: in
     factor = field.dtype.type(omega)
     for half in range(2 * sweeps):
         if field.size < SERIAL:
-            _relax_rows(field, rhs, *laplacian, factor, half % 2, 0, laplacian.rows)
+            _relax_rows(field, rhs, laplacian, factor, half % 2, 0, laplacian.rows)
         else:
-            _relax_parallel(field, rhs, *laplacian, factor, half % 2, laplacian.rows)
+            _relax_parallel(field, rhs, laplacian, factor, half % 2, laplacian.rows)
 
 
-@njit(**_ROWS)
+@njit(**ROWS)
 def _residual_rows(
-    field: Array,
-    rhs: Array,
-    span: Array,
-    step: Array,
-    weight: Array,
-    even: Array,
-    out: Array,
-    first: int,
-    last: int,
+    field: Array, rhs: Array, laplacian: Any, out: Array, first: int, last: int
 ) -> tuple[float, float]:
     """rhs - lap A of the inner rows first:last into ``out``; returns the sums of its and of rhs's squares."""
     wide_vectors()
+    span, step, weight, even = laplacian
     wx, wy, wz, centre = weight[0], weight[1], weight[2], weight[3]
     _, py, width = field.shape
     values, given, result = field.reshape(field.size), rhs.reshape(rhs.size), out.reshape(out.size)
@@ -196,23 +171,13 @@ def _residual_rows(
     return total, source
 
 
-@njit(**_OPTIONS)
+@njit(**PARALLEL)
 def _residual_parallel(
-    field: Array,
-    rhs: Array,
-    span: Array,
-    step: Array,
-    weight: Array,
-    even: Array,
-    out: Array,
-    rows: int,
-    squares: Array,
+    field: Array, rhs: Array, laplacian: Any, out: Array, rows: int, squares: Array
 ) -> None:
     for chunk in prange(CHUNKS):
         first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        squares[0, chunk], squares[1, chunk] = _residual_rows(
-            field, rhs, span, step, weight, even, out, first, last
-        )
+        squares[0, chunk], squares[1, chunk] = _residual_rows(field, rhs, laplacian, out, first, last)
 
 
 def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> tuple[float, float]:
@@ -220,10 +185,10 @@ def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> t
     if laplacian.inner == 0:
         return 0.0, 0.0
     if field.size < SERIAL:
-        total, source = _residual_rows(field, rhs, *laplacian, out, 0, laplacian.rows)
+        total, source = _residual_rows(field, rhs, laplacian, out, 0, laplacian.rows)
     else:
         squares = np.empty((2, CHUNKS))
-        _residual_parallel(field, rhs, *laplacian, out, laplacian.rows, squares)
+        _residual_parallel(field, rhs, laplacian, out, laplacian.rows, squares)
         # cumsum adds strictly in order, np.sum does not promise to.
         total, source = (float(total) for total in squares.cumsum(axis=1)[:, -1])
     return math.sqrt(total / laplacian.inner), math.sqrt(source / laplacian.inner)

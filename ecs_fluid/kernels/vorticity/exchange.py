@@ -53,7 +53,7 @@ from ecs_fluid.kernels.compiled.lanes import (
 )
 from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.grids.grid import grid_for_radius
+from ecs_fluid.kernels.grids.grid import Grid, grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
     box_of,
     fill_lanes,
@@ -193,7 +193,7 @@ def _exchange(
 ) -> None:  # fmt: skip
     """Sum over all sources within ``reach`` [m] of the ``rows`` x, y, z, eps, volume and values.
 
-    The diffusivity is part of a and b; ``begin`` and ``behind`` are those of `Part`.
+    The diffusivity is part of a and b; ``begin`` and ``behind`` are those of `RatedRows`.
     """
     n, last_column, width = behind - begin, rows.shape[1], lanes_of(rows)
     for chunk in prange(CHUNKS):
@@ -239,7 +239,7 @@ def _check(order: int, dimension: int) -> None:
         raise ValueError(f"exchange: dimension must be 2 or 3, but it is {dimension}")
 
 
-class Part(NamedTuple):
+class RatedRows(NamedTuple):
     """Which of the cell-sorted rows at hand get a rate, where other processes have the rest."""
 
     begin: int
@@ -253,16 +253,9 @@ class Part(NamedTuple):
 
 
 def exchange(
-    rows: np.ndarray,
-    start: np.ndarray,
-    grid: tuple[np.ndarray, np.ndarray, np.ndarray],
-    viscosity: float,
-    rate: np.ndarray,
-    loss: np.ndarray,
-    order: int = 2,
-    dimension: int = 3,
-    part: Part | None = None,
-) -> None:
+    rows: np.ndarray, start: np.ndarray, grid: Grid, viscosity: float, rate: np.ndarray, loss: np.ndarray,
+    order: int = 2, dimension: int = 3, part: RatedRows | None = None,
+) -> None:  # fmt: skip
     """Rate of change of extensive quantities by diffusion between cell-sorted particles.
 
     ``rows`` (n, 5 + k): positions [m], exchange length eps [m], volume [m^3, or m^2 if ``dimension`` is 2]
@@ -283,7 +276,7 @@ def exchange(
     a, b = _factors(order, dimension)
     if part is None:
         e2 = rows[:, 3] * rows[:, 3]
-        part = Part(0, len(rows), float(rows[:, 3].max()), bool(e2.min() == e2.max()))
+        part = RatedRows(0, len(rows), float(rows[:, 3].max()), bool(e2.min() == e2.max()))
     _exchange(
         rows, start, *grid, part.begin, part.behind, reach_of(kind(part.widest), order, dimension),
         kind(cutoff(order, dimension) ** (-2 if order == 2 else 2)), kind(a * viscosity),
@@ -311,7 +304,7 @@ class Sorting:
 
     def of(
         self, x: np.ndarray, eps: np.ndarray, order: int, dimension: int
-    ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> tuple[np.ndarray, np.ndarray, Grid]:
         """(start, place, grid) of particles at x (n, 3) of exchange lengths eps (n,)."""
         same = self._kind == (order, dimension) and all(map(np.array_equal, self._particles, (x, eps)))
         if not same:
@@ -322,15 +315,9 @@ class Sorting:
 
 
 def exchange_rows(
-    x: np.ndarray,
-    values: np.ndarray,
-    eps: np.ndarray,
-    volume: np.ndarray,
-    viscosity: float,
-    order: int = 2,
-    dimension: int = 3,
-    sorting: Sorting | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    x: np.ndarray, values: np.ndarray, eps: np.ndarray, volume: np.ndarray, viscosity: float, order: int = 2,
+    dimension: int = 3, sorting: Sorting | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """``exchange`` for rows in table order: (rate with the shape of values, loss (n,) 1/s).
 
     ``x`` (n, 3) m, ``values`` (n, k) or (n,), ``eps`` (n,) m, ``volume`` (n,) m^3 or m^2. Sorts the rows on a
@@ -405,16 +392,9 @@ def _index_exchange(
 
 
 def index_exchange(
-    sx: np.ndarray,
-    values: np.ndarray,
-    size: np.ndarray,
-    start: np.ndarray,
-    cells: np.ndarray,
-    viscosity: float,
-    rate: np.ndarray,
-    reach: float | None = 2.0,
-    dissipation: bool = False,
-) -> None:
+    sx: np.ndarray, values: np.ndarray, size: np.ndarray, start: np.ndarray, cells: np.ndarray,
+    viscosity: float, rate: np.ndarray, reach: float | None = 2.0, dissipation: bool = False,
+) -> None:  # fmt: skip
     """The articles' diffusion: exchange with all of the 27 cells around, no length scale in ``viscosity``.
 
     d alpha_p / dt = sum_q 2 nu f_pq (alpha_q - alpha_p)  [- nu alpha_p with ``dissipation``],

@@ -33,13 +33,9 @@ def cell_levels(edge: np.ndarray) -> np.ndarray:
 
 
 def merge(
-    x: np.ndarray,
-    alpha: np.ndarray,
-    sigma: np.ndarray,
-    volume: np.ndarray,
-    level: np.ndarray,
+    x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, volume: np.ndarray, level: np.ndarray,
     side: np.ndarray,
-) -> Merged:
+) -> Merged:  # fmt: skip
     """Join the vortons (n rows, float64) that share a cell of edge 2^level m (level (n,)), into one each.
 
     Those of different `side` (n,), a number from 0 to 15, stay apart: a thin body may lie between them.

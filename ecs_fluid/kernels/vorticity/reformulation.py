@@ -30,13 +30,9 @@ from ecs_fluid.kernels.compiled import CHUNKS, FAST
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def reshape_cores(
-    du: NDArray[Any],
-    alpha: NDArray[Any],
-    sigma: NDArray[Any],
-    g: float,
-    dalpha: NDArray[Any],
+    du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], g: float, dalpha: NDArray[Any],
     dsigma2: NDArray[Any],
-) -> None:
+) -> None:  # fmt: skip
     """dalpha -= 3 g s alpha and d(sigma^2)/dt -= 2 g s sigma^2, with s = alpha . J alpha / |alpha|^2.
 
     Args:

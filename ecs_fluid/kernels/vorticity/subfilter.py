@@ -44,7 +44,7 @@ from ecs_fluid.kernels.biot_savart.selection import (
     renamed,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.grids.partition import axis_cell, gap
+from ecs_fluid.kernels.grids.neighbours import box_of, runs_around
 
 Array = NDArray[Any]
 Grid = tuple[Array, Array, Array]
@@ -131,76 +131,42 @@ def _add_gradients(
 
 @njit(**_OPTIONS)
 def _near_sums(
-    code: int,
-    sx: Array,
-    s2: Array,
-    t2: Array,
-    alpha: Array,
-    values: Array,
-    reach: float,
-    cut: float,
-    start: Array,
-    origin: Array,
-    spacing: Array,
-    cells: Array,
-    width: int,
-    sums: Array,
-    gradient: Array,
-) -> None:
+    code: int, sx: Array, s2: Array, t2: Array, alpha: Array, values: Array, reach: float, cut: float,
+    start: Array, origin: Array, spacing: Array, cells: Array, width: int, sums: Array, gradient: Array,
+) -> None:  # fmt: skip
     """Over neighbours q: sums (m, n) of zeta_q values_q, and, where ``gradient`` (9, n) has rows, J' - J."""
     n, m = sx.shape[1], values.shape[0]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     for chunk in prange(CHUNKS):
         w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), sx.dtype)
         for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             px, py, pz = sx[0, p], sx[1, p], sx[2, p]
+            box_of(sx.T, p, p + 1, box)
             total[:] = 0
             for v in range(m):
                 sums[v, p] = 0
-            i1 = axis_cell(px + reach, origin[0], inv0, cells[0])
-            j1 = axis_cell(py + reach, origin[1], inv1, cells[1])
-            for i in range(axis_cell(px - reach, origin[0], inv0, cells[0]), i1 + 1):
-                gx = gap(px, origin[0], spacing[0], i, cells[0])
-                for j in range(axis_cell(py - reach, origin[1], inv1, cells[1]), j1 + 1):
-                    gy = gap(py, origin[1], spacing[1], j, cells[1])
-                    left = reach * reach - gx * gx - gy * gy
-                    if left < 0.0:
-                        continue
-                    half = math.sqrt(left)
-                    row = (i * cells[1] + j) * cells[2]
-                    first = start[row + axis_cell(pz - half, origin[2], inv2, cells[2])]
-                    last = start[row + axis_cell(pz + half, origin[2], inv2, cells[2]) + 1]
-                    if first == last:
-                        continue
-                    x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
-                    if m > 0:
-                        _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
-                        for v in range(m):
-                            source, gain = values[v, first:last], sx.dtype.type(0)
-                            for q in range(source.shape[0]):
-                                gain += w[q] * source[q]
-                            sums[v, p] += gain
-                    if gradient.shape[0] > 0:
-                        a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
-                        _factor_changes(
-                            code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h
-                        )  # fmt: skip
-                        _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
+            for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
+                first, last = runs[run, 0], runs[run, 1]
+                x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
+                if m > 0:
+                    _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
+                    for v in range(m):
+                        source, gain = values[v, first:last], sx.dtype.type(0)
+                        for q in range(source.shape[0]):
+                            gain += w[q] * source[q]
+                        sums[v, p] += gain
+                if gradient.shape[0] > 0:
+                    a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
+                    _factor_changes(code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h)
+                    _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
             for v in range(gradient.shape[0]):
                 gradient[v, p] = total[v]
 
 
 def _sums(
-    code: int,
-    sx: Array,
-    sigma: Array,
-    small: Array,
-    alpha: Array,
-    values: Array,
-    start: Array,
-    grid: Grid,
+    code: int, sx: Array, sigma: Array, small: Array, alpha: Array, values: Array, start: Array, grid: Grid,
     rows: int,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     n, blob_reach = sx.shape[1], record(code).reach
     sums, gradient = np.empty((len(values), n), sx.dtype), np.empty((rows, n), sx.dtype)
     if n:

@@ -104,9 +104,9 @@ def main() -> None:
     direct.velocity_gradient(code, x, *sources, u, du)
     told("direct")
     nodes = tree_build.build(*grid, start, *sources)
-    tree.velocity_gradient(code, x, nodes, u, du, criterion=tree.ANGLE, opening=0.1, originals=True)
+    tree.velocity(code, x, nodes, u, du, criterion=tree.ANGLE, opening=0.1, originals=True)
     told("tree")
-    work = fast_multipole.velocity_gradient(code, x, *sources, 1e-3, u, du)
+    work = fast_multipole.velocity(fast_multipole.plan(code, *sources, 1e-3), x, u, du)
     assert work.expansions > 100
     told("multipoles")
 

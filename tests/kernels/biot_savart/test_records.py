@@ -33,7 +33,7 @@ DOORS: dict[str, Callable[[int], object]] = {
         code, ROW, COLUMN, COLUMN, ONE, ROW.copy(), ROW.copy()
     ),
     "tree": lambda code: tree.velocity(code, ROW, None, ROW.copy(), opening=0.5),  # type: ignore[arg-type]
-    "tree gradient": lambda code: tree.velocity_gradient(
+    "tree gradient": lambda code: tree.velocity(
         code,
         ROW,
         None,

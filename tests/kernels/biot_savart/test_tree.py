@@ -141,12 +141,12 @@ def test_gradient_by_the_tree() -> None:
     u, v, w = (np.full_like(targets, np.nan) for _ in range(3))
     du, exact = np.full((2000, 3, 3), np.nan), np.empty((2000, 3, 3))
     direct.velocity_gradient(CODE, targets, t.sx, t.sa, t.ssigma, u, exact)
-    tree.velocity_gradient(CODE, targets, t, v, du, opening=np.inf, originals=True)
+    tree.velocity(CODE, targets, t, v, du, opening=np.inf, originals=True)
     scale = np.abs(exact).max()
     assert np.max(np.abs(du - exact)) < 1e-13 * scale
     previous = np.inf
     for margin in (0.5, 1.0, 2.0, 4.0):
-        tree.velocity_gradient(CODE, targets, t, v, du, opening=margin, originals=True)
+        tree.velocity(CODE, targets, t, v, du, opening=margin, originals=True)
         tree.velocity(CODE, targets, t, w, opening=margin, originals=True)
         assert np.max(np.abs(v - w)) < 1e-13 * np.abs(w).max()  # one walk, one list
         error = float(np.sqrt(np.mean((du - exact) ** 2)) / np.sqrt(np.mean(exact**2)))
@@ -349,7 +349,7 @@ def test_one_and_two_threads_agree_to_the_bit(real: type) -> None:
             t = sorted_tree(x, alpha, np.full(len(x), 0.05, real))
             u, v, du = np.empty_like(x), np.empty_like(x), np.empty((len(x), 3, 3), real)
             tree.velocity(CODE, x, t, u, opening=0.5)
-            tree.velocity_gradient(CODE, x, t, v, du, opening=0.7, criterion=tree.ANGLE, originals=True)
+            tree.velocity(CODE, x, t, v, du, opening=0.7, criterion=tree.ANGLE, originals=True)
             results.append([a.tobytes() for a in (t.x, t.alpha, t.sigma, t.radius, u, v, du)])
     finally:
         numba.set_num_threads(before)

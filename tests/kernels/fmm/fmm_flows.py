@@ -177,9 +177,8 @@ def gradient(code: int, cloud: Cloud, tolerance: float, real: Any = np.float64, 
     """u, du and the work of the method at the vortons themselves."""
     x, sx, sa, sigma = arrays(cloud, real)
     u, du = np.full_like(x, np.nan), np.full((len(x), 3, 3), np.nan, real)
-    if how:
-        how = {"prepared": fast_multipole.plan(code, sx, sa, sigma, tolerance, **how)}
-    work = fast_multipole.velocity_gradient(code, x, sx, sa, sigma, tolerance, u, du, **how)
+    plan = fast_multipole.plan(code, sx, sa, sigma, tolerance, **how)
+    work = fast_multipole.velocity(plan, x, u, du)
     return u, du, work
 
 

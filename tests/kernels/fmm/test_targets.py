@@ -39,11 +39,11 @@ def test_other_targets(name: str) -> None:
     targets = np.concatenate([3.0 * rng.random((2000, 3)) - 1.5, 50.0 * rng.standard_normal((50, 3))])
     u, exact, zeta = (np.empty_like(targets) for _ in range(3))
     for tolerance in (1e-3, 1e-6):
-        work = fast_multipole.velocity(CODES[name], targets, sx, sa, sigma, tolerance, u)
+        work = fast_multipole.velocity(fast_multipole.plan(CODES[name], sx, sa, sigma, tolerance), targets, u)
         direct.velocity(CODES[name], targets, sx, sa, sigma, exact)
         assert work.expansions > 0
         assert rms(u - exact) < tolerance * rms(exact)
-        fast_multipole.potential(CODES[name], targets, sx, sa, sigma, tolerance, u)
+        fast_multipole.potential(fast_multipole.plan(CODES[name], sx, sa, sigma, tolerance), targets, u)
         direct.potential_vorticity(CODES[name], targets, sx, sa, sigma, exact, zeta)
         assert rms(u - exact) < tolerance * rms(exact)
 
@@ -74,7 +74,7 @@ def test_velocity_and_gradient_anywhere(targets: Any, real: Any) -> None:
     x, sx, sa, sigma = arrays(thick_ring(4000), real)
     points = np.ascontiguousarray(targets(x).astype(real))
     u, du = np.full_like(points, np.nan), np.full((len(points), 3, 3), np.nan, real)
-    work = fast_multipole.velocity_gradient(WINCKELMANS, points, sx, sa, sigma, 1e-4, u, du)
+    work = fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-4), points, u, du)
     doubles = [a.astype(float) for a in (points, sx, sa, sigma)]
     exact_u, exact_du = np.empty((len(points), 3)), np.empty((len(points), 3, 3))
     direct.velocity_gradient(WINCKELMANS, *doubles, exact_u, exact_du)
@@ -102,7 +102,7 @@ def test_far_from_strengths_that_cancel(opposite: bool, tolerance: float) -> Non
     _, sx, sa, sigma = arrays(cloud, np.float64)
     for distance in (10.0, 50.0, 100.0, 500.0, 2000.0):
         x, u, exact = distance * np.array([[0.9, 0.3, 0.2]]), np.empty((1, 3)), np.empty((1, 3))
-        work = fast_multipole.velocity(WINCKELMANS, x, sx, sa, sigma, tolerance, u)
+        work = fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sa, sigma, tolerance), x, u)
         direct.velocity(WINCKELMANS, x, sx, sa, sigma, exact)
         assert rms(u - exact) < tolerance * rms(exact)
         assert not work.error > tolerance
@@ -112,8 +112,8 @@ def test_one_plan_serves_many_sums() -> None:
     x, sx, sa, sigma = arrays(thick_ring(3000), np.float64)
     plan = fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-4)
     u, v, du = np.empty_like(x), np.empty_like(x), np.empty((len(x), 3, 3))
-    fast_multipole.velocity(WINCKELMANS, x, sx, sa, sigma, 1e-4, u, prepared=plan)
-    fast_multipole.velocity_gradient(WINCKELMANS, x, sx, sa, sigma, 1e-4, v, du, prepared=plan)
+    fast_multipole.velocity(plan, x, u)
+    fast_multipole.velocity(plan, x, v, du)
     # Two loops, one expansion: they differ by the round-off of the pairs, unless the order was raised.
     assert rms(u - v) < 1e-12 * rms(u)
 
@@ -123,12 +123,12 @@ def test_gradient_is_the_derivative_of_velocity() -> None:
     _, sx, sa, sigma = arrays(thick_ring(3000), np.float64)
     targets = thick_ring(200)[0] * np.array([1.1, 0.9, 1.0])
     u, du, low, high = np.empty((200, 3)), np.empty((200, 3, 3)), np.empty((200, 3)), np.empty((200, 3))
-    fast_multipole.velocity_gradient(WINCKELMANS, targets, sx, sa, sigma, 1e-8, u, du)
+    fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-8), targets, u, du)
     h = 1e-3
     for j in range(3):
         step = h * np.eye(3)[j]
-        fast_multipole.velocity(WINCKELMANS, targets - step, sx, sa, sigma, 1e-8, low)
-        fast_multipole.velocity(WINCKELMANS, targets + step, sx, sa, sigma, 1e-8, high)
+        fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-8), targets - step, low)
+        fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-8), targets + step, high)
         assert rms((high - low) / (2.0 * h) - du[:, :, j]) < 1e-3 * rms(du)
 
 
@@ -152,7 +152,7 @@ def test_few_vortons_are_the_direct_sum(n: int, real: Any) -> None:
 def test_no_vortons_no_velocity(real: Any) -> None:
     sx, sigma, points = np.empty((3, 0), real), np.empty(0, real), np.ones((5, 3), real)
     u, du = np.full((5, 3), np.nan, real), np.full((5, 3, 3), np.nan, real)
-    fast_multipole.velocity_gradient(WINCKELMANS, points, sx, sx, sigma, 1e-3, u, du)
+    fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sx, sigma, 1e-3), points, u, du)
     assert np.all(u == 0.0) and np.all(du == 0.0)
 
 
@@ -180,11 +180,13 @@ def test_vortons_in_one_point_do_not_move(name: str, core: float, real: Any) -> 
 def test_no_targets_and_no_strength() -> None:
     x, sx, sa, sigma = arrays(cube(1000), np.float64)
     assert (
-        fast_multipole.velocity(WINCKELMANS, np.empty((0, 3)), sx, sa, sigma, 1e-3, np.empty((0, 3))).pairs
+        fast_multipole.velocity(
+            fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-3), np.empty((0, 3)), np.empty((0, 3))
+        ).pairs
         == 0
     )
     u = np.full_like(x, np.nan)
-    fast_multipole.velocity(WINCKELMANS, x, sx, 0.0 * sa, sigma, 1e-3, u)
+    fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, 0.0 * sa, sigma, 1e-3), x, u)
     assert np.all(u == 0.0)
 
 
@@ -259,7 +261,7 @@ def test_work_grows_linearly(flow: Any) -> None:
         _, sx, sa, sigma = arrays(flow(n), np.float32)
         x, u = np.ascontiguousarray(sx.T), np.empty((n, 3), np.float32)
         plan = fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-3, how)
-        work = fast_multipole.velocity(WINCKELMANS, x, sx, sa, sigma, 1e-3, u, prepared=plan)
+        work = fast_multipole.velocity(plan, x, u)
         cost.append(work.pairs + 400 * work.expansions)
     assert np.log(cost[1] / cost[0]) / np.log(8.0) < 1.1
 
@@ -273,11 +275,14 @@ def test_two_million() -> None:
     n = 2_000_000
     x, sx, sa, sigma = arrays(thick_ring(n), np.float32)
     u, du = np.empty_like(x), np.empty((n, 3, 3), np.float32)
-    fast_multipole.velocity_gradient(
-        WINCKELMANS, x[:1000], sx[:, :1000], sa[:, :1000], sigma[:1000], 1e-3, u[:1000], du[:1000]
+    fast_multipole.velocity(
+        fast_multipole.plan(WINCKELMANS, sx[:, :1000], sa[:, :1000], sigma[:1000], 1e-3),
+        x[:1000],
+        u[:1000],
+        du[:1000],
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    fast_multipole.velocity_gradient(WINCKELMANS, x, sx, sa, sigma, 1e-3, u, du)
+    fast_multipole.velocity(fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-3), x, u, du)
     used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert used < 1.5e9
     rows = np.random.default_rng(1).integers(0, n, 300)
