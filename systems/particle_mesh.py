@@ -51,10 +51,6 @@ STEFAN_BOLTZMANN = 5.670374419e-8
 FIELDS = frozenset({TransferGrid, DensityField, TemperatureField, SpeciesField, FireField})
 
 
-SHARED, MIXED = 4, 3
-"""Amounts that do not belong to a species, and species that a call of `kernels.grids.mixture` mixes."""
-
-
 class CarriedAmounts(NamedTuple):
     """What the particles bring to the grid."""
 
@@ -63,7 +59,7 @@ class CarriedAmounts(NamedTuple):
     volume: Array
     """(n,) m^3"""
     amounts: Array
-    """(SHARED + k MIXED, n) what they share: four as in `kernels.grids.mixture`, then those of the species"""
+    """(4 + species, n) what they share: volume, mass, excess mass, m T and m Y of each species"""
 
 
 class TransferSystem(System):
@@ -131,7 +127,7 @@ class TransferSystem(System):
         number = self.world.dtype
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
-        amounts = np.zeros((SHARED + MIXED * -(-len(Species.columns) // MIXED), len(x)), number)
+        amounts = np.zeros((4 + len(Species.columns), len(x)), number)
         if len(x):
             mass = joined([particle_density(tables, fluid) for tables in clouds], (), number) * volume
             amounts[0], amounts[1] = volume, mass
@@ -142,7 +138,7 @@ class TransferSystem(System):
                 first = own.stop
                 np.multiply(mass[own], particle_temperature(tables, fluid), out=amounts[3, own])
                 for k, name in enumerate(Species.columns if Species in tables else ()):
-                    np.multiply(mass[own], column(tables, Species, name), out=amounts[SHARED + k, own])
+                    np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
         return CarriedAmounts(x, volume, amounts)
 
     def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> None:
@@ -176,7 +172,7 @@ class TransferSystem(System):
 
     def _fill(self, fluid: FluidAtRest, load: CarriedAmounts, clouds: list[Tables]) -> None:
         """Fill the fields from what the particles bring, and the ambient that fills the rest."""
-        from ecs_fluid.kernels.grids.mixture import FIELDS, mix, share
+        from ecs_fluid.kernels.grids.mixture import MEANS, mix, share
         from ecs_fluid.kernels.grids.partition import partition
 
         grid, number = self.field(TransferGrid), self.world.dtype
@@ -187,26 +183,22 @@ class TransferSystem(System):
         start, order = partition(load.x, *mesh)
         inverse = 1.0 / float(np.prod(grid.spacing[grid.flat == 0]))
         around = rest, warm, *self._limits(warm, clouds)
-        looks = number(4 * self.absorption * STEFAN_BOLTZMANN), number(self.extinction)
-        density, species, fire = self.field(DensityField), self.field(SpeciesField), self.field(FireField)
         names = list(Species.columns)
-        for first in reversed(range(0, len(names), MIXED)):  # the first of them make light and smoke
-            fields = self._memory.array(f"fields {first}", (FIELDS, *shape), number)
-            out = fields.reshape(FIELDS, -1, shape[2])
-            amounts = load.amounts
-            if len(names) > MIXED:
-                amounts = np.concatenate([amounts[:SHARED], amounts[SHARED + first :][:MIXED]])
-            if self.kernel == "linear":
-                share(load.x, amounts, start, order, *mesh, inverse, *around, *looks, out)
-            else:
-                mix(self._smoothly(load.x, amounts, start, order, inverse), *around, *looks, True, out)
-            for name, values in zip(names[first : first + MIXED], fields[3:], strict=False):
-                species.__dict__[name] = values
-        density.rho, density.excess, self.field(TemperatureField).T = fields[:3]
-        fire.luminosity, fire.opacity = fields[3 + MIXED :]
+        light = tuple(number(4 * self.absorption * STEFAN_BOLTZMANN * (name == "flame")) for name in names)
+        dark = tuple(number(self.extinction * (name == "smoke")) for name in names)
+        fields = self._memory.array("fields", (MEANS + len(names) + 2, *shape), number)
+        out = fields.reshape(len(fields), -1, shape[2])
+        if self.kernel == "linear":
+            share(load.x, load.amounts, start, order, *mesh, inverse, *around, light, dark, out)
+        else:
+            mix(self._smoothly(load.x, load.amounts, start, order, inverse), *around, light, dark, True, out)
+        density, fire = self.field(DensityField), self.field(FireField)
+        density.rho, density.excess, self.field(TemperatureField).T = fields[:MEANS]
+        self.field(SpeciesField).__dict__.update(zip(names, fields[MEANS:], strict=False))
+        fire.luminosity, fire.opacity = fields[-2:]
 
     def _smoothly(self, x: Array, amounts: Array, start: Array, order: Array, inverse: float) -> Array:
-        """Amounts per cell volume by M4', (rows of points, nz+1, AMOUNTS)."""
+        """Amounts per cell volume by M4', (rows of points, nz+1, amounts)."""
         from ecs_fluid.kernels.grids import cubic
         from ecs_fluid.kernels.grids.partition import gather_sorted
 

@@ -20,7 +20,7 @@ TOLD = {
 MEANT = {
     "systems/combustion.py",  # which of them burns, and to what
     "ecs_fluid/kernels/combustion/burning.py",
-    "ecs_fluid/kernels/grids/mixture.py",  # which of them is bright, and which dark
+    "systems/particle_mesh.py",  # which of them is bright, and which dark
     "viz/colours.py",
     "viz/scene.py",  # layers of a picture of fire
 }

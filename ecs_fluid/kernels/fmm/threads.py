@@ -7,9 +7,8 @@ loops, give up the interpreter lock, and are called from as many Python threads 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numba
@@ -56,28 +55,17 @@ def share(run: Callable[[int, int], Result], pieces: int) -> list[Result]:
         return [run(0, pieces)]
     ends = batch_ends(pieces, workers)
     results: list[Any] = [None] * (len(ends) - 1)
-    waiting, errors = deque(range(len(results))), deque[BaseException]()
+    waiting = iter(range(len(results)))
 
     def work() -> None:
-        try:
-            while True:
-                try:
-                    i = waiting.popleft()
-                except IndexError:
-                    return
-                results[i] = run(ends[i], ends[i + 1])
-        except BaseException as error:
-            waiting.clear()
-            errors.append(error)
+        for i in waiting:
+            results[i] = run(ends[i], ends[i + 1])
 
-    others = [Thread(target=work, daemon=True) for _ in range(workers - 1)]
-    for other in others:
-        other.start()
-    work()
-    for other in others:
-        other.join()
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = [pool.submit(work) for _ in range(workers - 1)]
+        work()
+        for other in others:
+            other.result()
     return results
 
 

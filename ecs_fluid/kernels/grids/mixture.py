@@ -1,17 +1,17 @@
 """What fills the cells of a grid: means of density, temperature and species, and how fire looks, in one pass.
 
 With sums over particles per cell volume, each point holds filled = sum w V, mass = sum w rho V, heat =
-sum w T rho V and sum w Y rho V; the rest of its cell, max(1 - filled, 0), is ambient fluid of the density
-rho_a(z) and the temperature T_a(z). Then
+sum w T rho V and sum w Y rho V of each species; the rest of its cell, max(1 - filled, 0), is ambient fluid of
+the density rho_a(z) and the temperature T_a(z). Then
 
     total = mass + max(1 - filled, 0) rho_a,  rho = total / max(filled, 1),
     T = (heat + (total - mass) T_a) / total,  Y = sum w Y rho V / total,
-    luminosity = c (T^4 - T_a^4) flame,  opacity = e rho smoke,
+    luminosity = sum_s c_s Y_s (T^4 - T_a^4),  opacity = sum_s e_s rho Y_s,
 
-with T held to given limits and Y to [0, 1], which rounding may pass by a little. ``mix`` takes the sums of
-any kernel; ``share`` makes those of the linear one, w = w_x w_y w_z of ``interpolation``, line by line of
-points along z, and mixes each while it is in the cache: most lines have no particle near, and sums of their
-own would be the most that is written.
+with T held to given limits and Y to [0, 1], which rounding may pass by a little. There are as many species as
+coefficients c_s. ``mix`` takes the sums of any kernel; ``share`` makes those of the linear one, w = w_x w_y
+w_z of ``interpolation``, line by line of points along z, and mixes each while it is in the cache: most lines
+have no particle near, and sums of their own would be the most that is written.
 """
 
 from __future__ import annotations
@@ -27,39 +27,44 @@ from ecs_fluid.kernels.compiled.vectors import INLINE
 from ecs_fluid.kernels.grids.interpolation import axis_weight
 from ecs_fluid.kernels.grids.partition import axis_cell
 
-AMOUNTS = 7
-"""Columns that particles share: volume, mass, excess mass, m T, and m Y of fuel, flame and smoke."""
+SHARED = 4
+"""What particles share before their species: volume, mass, excess mass and m T."""
 
-WIDTH = 8
-"""Numbers per point while particles are summed: whole vectors."""
+MEANS = 3
+"""Fields before those of the species: density, excess, temperature; behind them luminosity and opacity."""
 
 TINY = 1e-37
 """Least mass per volume that is divided by, kg/m^3."""
 
-FIELDS = 8
-"""Fields that come of it: density, excess, temperature, fuel, flame, smoke, luminosity, opacity."""
-
 PLAIN: Any = {"parallel": True, "cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
+_PART: Any = {**INLINE, "fastmath": {"contract"}}
 
 
-@njit(**{**INLINE, "fastmath": {"contract"}})
+@njit(**_PART)
+def _width(species: Any) -> int:
+    """Numbers per point while particles are summed: whole vectors of four."""
+    return (SHARED + len(species) + 3) // 4 * 4
+
+
+@njit(**_PART)
 def _rest(rest: Any, warm: Any, row: int, out: Any) -> None:
     """The ambient alone, which is what most points around a flame have."""
     zero = out.dtype.type(0)
-    for c in range(FIELDS):
+    for c in range(out.shape[0]):
         line = out[c, row]
         for k in range(rest.size):
             line[k] = rest[k] if c == 0 else (warm[k] if c == 2 else zero)
 
 
-@njit(**{**INLINE, "fastmath": {"contract"}})
+@njit(**_PART)
 def _mix_line(
     shared: Any, rest: Any, warm: Any, limits: Any, row: int, first: int, last: int, out: Any
 ) -> None:
-    """Points first:last of a line, of which ``shared`` (nz+1, AMOUNTS or more) are the amounts."""
+    """Points first:last of a line, of which ``shared`` (nz+1, 4 + species or more) are the amounts."""
     low, high, light, dark, held = limits
     kind = out.dtype.type
     zero, one, least = kind(0), kind(1), kind(TINY)
+    species = len(light)
     for k in range(first, last):
         filled, mass, heat = shared[k, 0], shared[k, 1], shared[k, 3]
         if filled == zero and mass == zero:
@@ -71,30 +76,31 @@ def _mix_line(
         inverse = one / max(total, least)
         rho = total / max(filled, one)
         T = min(max((heat + air * warm[k]) * inverse, low), high)
-        flame = min(max(shared[k, 5] * inverse, zero), one)
-        smoke = min(max(shared[k, 6] * inverse, zero), one)
         hot, cold = T * T, warm[k] * warm[k]
         out[0, row, k] = rho
         out[1, row, k] = shared[k, 2]
         out[2, row, k] = T
-        out[3, row, k] = min(max(shared[k, 4] * inverse, zero), one)
-        out[4, row, k] = flame
-        out[5, row, k] = smoke
-        out[6, row, k] = light * flame * max(hot * hot - cold * cold, zero)
-        out[7, row, k] = dark * rho * smoke
+        glow = veil = zero
+        for s in range(species):
+            part = min(max(shared[k, SHARED + s] * inverse, zero), one)
+            out[MEANS + s, row, k] = part
+            glow += light[s] * part
+            veil += dark[s] * rho * part
+        out[MEANS + species, row, k] = glow * max(hot * hot - cold * cold, zero)
+        out[MEANS + species + 1, row, k] = veil
 
 
 @njit(**PLAIN)
 def mix(
-    shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float, light: float,
-    dark: float, held: bool, out: np.ndarray,
+    shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float,
+    light: tuple[float, ...], dark: tuple[float, ...], held: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fields ``out`` (FIELDS, rows, nz+1) from the amounts ``shared`` (rows, nz+1, AMOUNTS) per cell volume.
+    """Fields ``out`` (5 + species, rows, nz+1) from ``shared`` (rows, nz+1, 4 + species) per cell volume.
 
     ``rest``, ``warm`` (nz+1,) are the ambient density [kg/m^3] and temperature [K] of each height; ``low``
-    and ``high`` [K] hold the temperature; ``light`` is 4 a sigma_SB [W/(m^3 K^4)] and ``dark`` the extinction
-    per mass [m^2/kg]. ``held``: amounts below zero, which kernels with negative weights leave, count as zero.
-    All of one dtype.
+    and ``high`` [K] hold the temperature; ``light`` is 4 a sigma_SB [W/(m^3 K^4)] of each species and
+    ``dark`` its extinction per mass [m^2/kg]. ``held``: amounts below zero, which kernels with negative weights
+    leave, count as zero. All of one dtype.
     """
     rows, points = shared.shape[0], shared.shape[1]
     for chunk in prange(CHUNKS):
@@ -103,31 +109,30 @@ def mix(
             _mix_line(shared[row], rest, warm, (low, high, light, dark, held), row, 0, points, out)
 
 
-@njit(**{**INLINE, "fastmath": {"contract"}})
+@njit(**_PART)
 def _place(
-    x: Any, amounts: Any, row: int, p: int, origin: Any, spacing: Any, cells: Any, places: Any
+    x: Any, amounts: Any, row: int, first: int, width: int, origin: Any, spacing: Any, cells: Any, places: Any
 ) -> None:
     """Weights of the upper points along x, y, z, the cell along z, and the amounts of a particle."""
-    first = p * (4 + WIDTH)
     for a in range(3):
         inverse = 1.0 / spacing[a]
         cell = axis_cell(x[row, a], origin[a], inverse, cells[a])
         places[first + a] = axis_weight(x[row, a], origin[a], inverse, cell)
         places[first + 3] = cell
-    for c in range(AMOUNTS):
+    for c in range(amounts.shape[0]):
         places[first + 4 + c] = amounts[c, row]
-    for c in range(AMOUNTS, WIDTH):
+    for c in range(amounts.shape[0], width):
         places[first + 4 + c] = 0.0
 
 
-@njit(**{**INLINE, "fastmath": {"contract"}})
-def _add(places: Any, first: Any, lower: Any, upper: Any, sums: Any, to: Any) -> None:
+@njit(**_PART)
+def _add(places: Any, first: Any, width: Any, lower: Any, upper: Any, sums: Any, to: Any) -> None:
     """Add the amounts from ``places[first]`` on to those of a point and of the one above it."""
     w, v = spread_four(lower), spread_four(upper)
-    for c in range(0, WIDTH, 4):
+    for c in range(0, width, 4):
         amounts = load_four(places, first + c)
         store_four(sums, to + c, load_four(sums, to + c) + w * amounts)
-        above = to + WIDTH + c
+        above = to + width + c
         store_four(sums, above, load_four(sums, above) + v * amounts)
 
 
@@ -135,24 +140,25 @@ def _add(places: Any, first: Any, lower: Any, upper: Any, sums: Any, to: Any) ->
 def share(
     x: np.ndarray, amounts: np.ndarray, start: np.ndarray, order: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray, inverse: float, rest: np.ndarray, warm: np.ndarray, low: float,
-    high: float, light: float, dark: float, out: np.ndarray,
+    high: float, light: tuple[float, ...], dark: tuple[float, ...], out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fields ``out`` (FIELDS, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
+    """Fields ``out`` (5 + species, (nx+1) (ny+1), nz+1) of particles that share their amounts linearly.
 
-    ``x`` (n, 3) m and ``amounts`` (AMOUNTS, n), with ``start`` and ``order`` as ``partition`` made them for
-    this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
+    ``x`` (n, 3) m and ``amounts`` (4 + species, n), with ``start`` and ``order`` as ``partition`` made them
+    for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
     """
     nx, ny, nz = cells[0], cells[1], cells[2]
     kind = out.dtype.type
     one, zero, scale = kind(1), kind(0), kind(inverse)
     n, rows = order.shape[0], (nx + 1) * (ny + 1)
-    places = np.empty(n * (4 + WIDTH), out.dtype)
+    width = _width(light)
+    places = np.empty(n * (4 + width), out.dtype)
     for chunk in prange(CHUNKS):
         for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            _place(x, amounts, order[p], p, origin, spacing, cells, places)
+            _place(x, amounts, order[p], p * (4 + width), width, origin, spacing, cells, places)
     for chunk in prange(CHUNKS):
-        flat = np.zeros((nz + 1) * WIDTH, out.dtype)
-        sums = flat.reshape((nz + 1, WIDTH))
+        flat = np.zeros((nz + 1) * width, out.dtype)
+        sums = flat.reshape((nz + 1, width))
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
             _rest(rest, warm, row, out)
             i, j = row // (ny + 1), row % (ny + 1)
@@ -164,12 +170,12 @@ def share(
                     continue
                 cell = (ci * ny + cj) * nz
                 for p in range(start[cell], start[cell + nz]):
-                    at = p * (4 + WIDTH)
+                    at = p * (4 + width)
                     fx, fy, fz, k = places[at], places[at + 1], places[at + 2], np.int64(places[at + 3])
                     w = (fx if ci < i else one - fx) * (fy if cj < j else one - fy) * scale
-                    _add(places, at + 4, w * (one - fz), w * fz, flat, k * WIDTH)
+                    _add(places, at + 4, width, w * (one - fz), w * fz, flat, k * width)
                     first, last = min(first, k), max(last, np.int64(k + 2))
             _mix_line(sums, rest, warm, (low, high, light, dark, False), row, first, last, out)
             for point in range(first, last):
-                for c in range(WIDTH):
+                for c in range(width):
                     sums[point, c] = zero

@@ -107,10 +107,11 @@ def restriction(coarse: tuple[int, ...], fine: tuple[int, ...], dtype: Any) -> R
 
 
 @njit(**ROWS)
-def _prolong_rows(source: Array, target: Array, tables: Any, span: Array, begin: int, end: int) -> None:
+def _prolong_rows(
+    source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, begin: int, end: int
+) -> None:
     """Add to the rows begin:end inside ``span``, components included."""
     wide_vectors()
-    lower, fraction, reach = tables
     across = span[1, 1] - span[1, 0]
     size, reach_z = source.shape[2], reach[2]
     line = np.empty(size, source.dtype)
@@ -131,10 +132,12 @@ def _prolong_rows(source: Array, target: Array, tables: Any, span: Array, begin:
 
 
 @njit(**PARALLEL)
-def _prolong_parallel(source: Array, target: Array, tables: Any, span: Array, rows: int) -> None:
+def _prolong_parallel(
+    source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, rows: int
+) -> None:
     for chunk in prange(CHUNKS):
         begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _prolong_rows(source, target, tables, span, begin, end)
+        _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
 
 
 def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]:
@@ -152,15 +155,16 @@ def prolong(source: Array, target: Array, points: int, tables: Prolongation, spa
     """
     inside, rows = _values(span, target.shape[2], points)
     if target.size < SERIAL:
-        _prolong_rows(source, target, tables, inside, 0, rows)
+        _prolong_rows(source, target, *tables, inside, 0, rows)
     else:
-        _prolong_parallel(source, target, tables, inside, rows)
+        _prolong_parallel(source, target, *tables, inside, rows)
 
 
 @njit(**ROWS)
-def _restrict_rows(fine: Array, coarse: Array, tables: Any, span: Array, begin: int, end: int) -> None:
+def _restrict_rows(
+    fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, begin: int, end: int
+) -> None:
     wide_vectors()
-    first, share, reach = tables
     across = span[1, 1] - span[1, 0]
     size, reach_z = fine.shape[2], reach[2]
     line = np.empty(size, fine.dtype)
@@ -187,10 +191,12 @@ def _restrict_rows(fine: Array, coarse: Array, tables: Any, span: Array, begin: 
 
 
 @njit(**PARALLEL)
-def _restrict_parallel(fine: Array, coarse: Array, tables: Any, span: Array, rows: int) -> None:
+def _restrict_parallel(
+    fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, rows: int
+) -> None:
     for chunk in prange(CHUNKS):
         begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _restrict_rows(fine, coarse, tables, span, begin, end)
+        _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
 
 
 def restrict(fine: Array, coarse: Array, points: int, tables: Restriction, span: Array) -> None:
@@ -200,6 +206,6 @@ def restrict(fine: Array, coarse: Array, points: int, tables: Restriction, span:
     """
     inside, rows = _values(span, coarse.shape[2], points)
     if fine.size < SERIAL:
-        _restrict_rows(fine, coarse, tables, inside, 0, rows)
+        _restrict_rows(fine, coarse, *tables, inside, 0, rows)
     else:
-        _restrict_parallel(fine, coarse, tables, inside, rows)
+        _restrict_parallel(fine, coarse, *tables, inside, rows)

@@ -118,15 +118,8 @@ def _add_gradients(
         zx += cz * dx - gb
         zy += cz * dy + ga
         zz += cz * dz
-    out[0] += xx
-    out[1] += xy
-    out[2] += xz
-    out[3] += yx
-    out[4] += yy
-    out[5] += yz
-    out[6] += zx
-    out[7] += zy
-    out[8] += zz
+    for row, value in enumerate((xx, xy, xz, yx, yy, yz, zx, zy, zz)):
+        out[row] += value
 
 
 @njit(**_OPTIONS)

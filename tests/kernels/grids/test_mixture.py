@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.grids.interpolation import scatter
-from ecs_fluid.kernels.grids.mixture import AMOUNTS, FIELDS, mix, share
+from ecs_fluid.kernels.grids.mixture import mix, share
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
+
+AMOUNTS = 7
+"""Volume, mass, excess mass, m T, and those of fuel, flame and smoke."""
+
+
+def looks(kind: type) -> tuple[tuple, tuple]:
+    """Coefficients of light and of darkness: the second species is bright and the third dark."""
+    return (kind(0), kind(2e-7), kind(0)), (kind(0), kind(0), kind(10))
 
 
 def fields(shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, held: bool = False) -> np.ndarray:
     """Fields (8, rows, points), temperatures held to 250 and 900 K."""
     kind = shared.dtype.type
-    out = np.full((FIELDS, *shared.shape[:2]), np.nan, shared.dtype)
-    mix(shared, rest, warm, kind(250), kind(900), kind(2e-7), kind(10), held, out)
+    out = np.full((8, *shared.shape[:2]), np.nan, shared.dtype)
+    mix(shared, rest, warm, kind(250), kind(900), *looks(kind), held, out)
     return out
 
 
@@ -70,7 +78,7 @@ def test_sharing_and_mixing_at_once_is_sharing_then_mixing(kind: type, cells: tu
     expected = fields(sums.reshape(-1, points[2], AMOUNTS), rest, warm)
     out = np.full_like(expected, np.nan)
     columns = np.ascontiguousarray(amounts.T)
-    fluid = rest, warm, kind(250), kind(900), kind(2e-7), kind(10)
+    fluid = rest, warm, kind(250), kind(900), *looks(kind)
     share(x, columns, start, order, *mesh, inverse, *fluid, out)
     # Sums of at most 200 terms, all positive; the light of the mixtures cancels up to 4 digits.
     for found, wanted in zip(out, expected, strict=True):
