@@ -26,7 +26,7 @@ class ReformulationSystem(System):
     The circulation of a stretched tube, |alpha| over length, is not kept: it falls as its length to the power
     -3/5, and comes back when the tube shortens. So rings that stay whole follow the classic method better;
     this one is for flows that break down below the cores. Derivation:
-    `ecs_fluid.kernels.vorticity.reformulation`. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv
+    docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv
     2206.03658, with their f = 0.
     """
 

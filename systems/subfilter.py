@@ -43,7 +43,7 @@ class SubfilterSystem(System):
 
     Sums run over neighbours within the `reach` of the regularisation, so its cost is that of a viscous
     exchange.
-    Derivation: `ecs_fluid.kernels.vorticity.subfilter`. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
+    Derivation: docs/notes/vorticity.md. Source: Alvarez and Ning, Phys. Fluids 35 (2023),
     arXiv 2206.03658; Alvarez, dissertation, Brigham Young University (2022), chapter 3.
     """
 

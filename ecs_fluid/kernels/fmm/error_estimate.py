@@ -1,14 +1,11 @@
 """How good is a sum by expansions? Some of its targets are summed without expansions, too.
 
-Two samples serve two ends. Before the sum, a few leaves spread over the tree tell which order it will need;
-they cost some percent of it, but a small place with strong vortons may lie between them. After the sum, a
-weighted sample measures the error, and every error found counts by the inverse of its probability. This is
-the mean of four shares: an even one, half of which goes to targets close to the sources; of sum |u|^2; of
-sum |du|^2, so that no place that matters to the RMS is passed over; and of (distance to the centre of the
-leaf / its radius)^order, where expansions are worst: of high orders, one point in a thousand may have most
-of the error. Of targets spread far and wide, the close ones have most of the velocity, and must be seen even
-if it is just what the expansions have lost. What is reported is the mean and twice its standard error. No
-random numbers are drawn: the targets stand at even distances on the sum of the probabilities along the tree.
+Before the sum, a few leaves spread over the tree tell which order it will need. After it, a sample weighted
+by closeness to the sources, |u|^2, |du|^2 and (distance to the leaf's centre / its radius)^order measures the
+error, as the mean and twice its standard error; every error found counts by the inverse of its
+probability. No random numbers are drawn: the targets stand at even distances on the sum of the probabilities
+along the tree.
+Why these shares: docs/notes/fmm.md.
 
 Source: Horvitz and Thompson 1952 for the weights; Madow 1949 for even distances.
 """
@@ -28,10 +25,7 @@ from ecs_fluid.kernels.fmm.accuracy import GOAL, highest_order, terms_for
 from ecs_fluid.kernels.fmm.point_tree import PointTree
 from ecs_fluid.kernels.fmm.threads import KERNEL, PART, share
 from ecs_fluid.kernels.fmm.traversal import Sources
-from ecs_fluid.kernels.fmm.upward_downward import LeafRuns, add_up, some, whole, with_order
-
-Results = list[NDArray[Any]]
-"""``u (m, 3)``, and ``du (m, 9)`` where gradients are asked for."""
+from ecs_fluid.kernels.fmm.upward_downward import Results, add_up, both_of, some, whole, with_order
 
 _MANY_LEAVES = 512
 """With fewer leaves the sum itself is not much dearer than a look at some of them."""
@@ -86,12 +80,6 @@ class Search:
         return None
 
 
-def add_up_results(mode: int, s: Sources, target: PointTree, runs: LeafRuns, results: Results) -> Any:
-    """``add_up`` for a list of results."""
-    u = results[0]
-    return add_up(mode, s, target, runs, u, results[1] if len(results) > 1 else u[:0, :0])
-
-
 def squares(a: NDArray[Any]) -> NDArray[np.float64]:
     """|a|^2 of every row, in float64: squares of float32 numbers may overflow."""
     return np.asarray(np.einsum("ij,ij->i", a, a, dtype=np.float64))
@@ -102,7 +90,7 @@ def _exact(mode: int, s: Sources, target: PointTree, rows: NDArray[np.int64], re
     exact = [np.empty((rows.size, result.shape[1]), result.dtype) for result in results]
     sample = point_tree.build(np.ascontiguousarray(target.x[:, rows]), 32)
     direct = s._replace(settings=s.settings._replace(opening=0.0))
-    add_up_results(mode, direct, sample, whole(sample), exact)
+    add_up(mode, direct, sample, whole(sample), exact)
     return exact
 
 
@@ -119,7 +107,7 @@ def look_ahead(mode: int, s: Sources, target: PointTree, tolerance: float, resul
     exact, given, runs = _exact(mode, s, target, rows, results), target.order[rows], some(target, picked)
     search = Search(s, tolerance)
     while True:
-        add_up_results(mode, s, target, runs, results)
+        add_up(mode, s, target, runs, results)
         error = 0.0
         for result, reference in zip(results, exact, strict=True):
             error = max(error, _ratio(squares(result[given] - reference).sum(), squares(reference).sum()))
@@ -157,7 +145,8 @@ def _sampled_error(
     exact: Callable[[NDArray[np.int64]], Results],
 ) -> float:  # fmt: skip
     """The same, where ``exact`` gives what the results should be at some rows of the target tree."""
-    sums = _leaf_sums(order, target, about, results)
+    sums, leaves, both = np.empty((2 + len(results), 1 << target.depth)), 1 << target.depth, both_of(results)
+    share(lambda first, last: _fill_sums(order, target, about, first, last, *both, sums), leaves)
     totals = sums.sum(axis=1)
     if not np.isfinite(totals[2:]).all():
         return float("nan")
@@ -171,16 +160,6 @@ def _sampled_error(
         scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
         error = max(error, _ratio(float(parts.sum() + 2.0 * scatter), float(total)))
     return error
-
-
-def _leaf_sums(
-    order: int, target: PointTree, about: NDArray[np.float64], results: Results
-) -> NDArray[np.float64]:
-    """Sums over every leaf of the numbers of ``_fill_sizes``, one row each."""
-    sums = np.empty((2 + len(results), 1 << target.depth))
-    u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
-    share(lambda first, last: _fill_sums(order, target, about, first, last, u, du, sums), 1 << target.depth)
-    return sums
 
 
 def _drawn(
@@ -198,8 +177,7 @@ def _drawn(
     picked = np.minimum(np.searchsorted(rungs, places), leaves - 1)
     rest = places - np.where(picked > 0, rungs[picked - 1], 0.0)
     rows, probability = np.empty(COMPARED, np.int64), np.empty(COMPARED)
-    u, du = results[0], results[1] if len(results) > 1 else results[0][:0, :0]
-    _draw(order, target, about, u, du, factors, picked, rest, rows, probability)
+    _draw(order, target, about, *both_of(results), factors, picked, rest, rows, probability)
     rows, first = np.unique(rows, return_index=True)
     return rows, probability[first] / step
 

@@ -5,8 +5,8 @@ Sources and targets each get a balanced tree (``point_tree``); the moments of th
 pairs (``near``). Order, opening and leaf size follow from the tolerance (``accuracy``). The expansions
 are those of the *regularised* kernel, so overlapping cores and the long tails of the algebraic blobs need no
 far-field guard; the clearances of ``accuracy`` guard the rest. Because no table of orders fits every flow,
-the error of every sum is measured on a sample of its targets (``error_estimate``), and the order is raised until
-the tolerance is kept.
+the error of every sum is measured on a sample of its targets (``error_estimate``), and the order is raised
+until the tolerance is kept.
 
 Source: Greengard and Rokhlin 1987; Dehnen 2002 for the mutual criterion of two nodes; Warren and Salmon 1995
 for interaction lists handed down the tree.
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import DIRECT_BELOW, Settings, settings
-from ecs_fluid.kernels.fmm.error_estimate import Search, add_up_results, look_ahead, measured_error
+from ecs_fluid.kernels.fmm.error_estimate import Search, look_ahead, measured_error
 from ecs_fluid.kernels.fmm.lane_rows import zero_rows
 from ecs_fluid.kernels.fmm.multi_indices import orders
 from ecs_fluid.kernels.fmm.near import sort_sources
 from ecs_fluid.kernels.fmm.traversal import GRADIENT, POTENTIAL, VELOCITY, Sources
-from ecs_fluid.kernels.fmm.upward_downward import whole, with_order
+from ecs_fluid.kernels.fmm.upward_downward import add_up, whole, with_order
 from ecs_fluid.kernels.grids.partition import view_as
 
 Array = NDArray[Any]
@@ -115,7 +115,7 @@ def _run(
         if shared is not None:
             first, last = shared.part(count)
             runs = runs._replace(spans=whole(target).spans[first:last])
-        met, summed = add_up_results(mode, s, target, runs, results)
+        met, summed = add_up(mode, s, target, runs, results)
         if shared is not None:
             rows = (np.arange(count + 1) * targets.shape[0]) >> runs.top
             shared.join(target.order, rows, results, summed)

@@ -19,6 +19,10 @@ _TASK_LEVEL = 7
 """Target nodes of this level have the runs of leaves that threads share out."""
 
 
+Results = list[NDArray[Any]]
+"""``u (m, 3)``, and ``du (m, 9)`` where gradients are asked for."""
+
+
 class LeafRuns(NamedTuple):
     """Runs of leaves of a target tree."""
 
@@ -63,17 +67,23 @@ def with_order(s: Sources, order: int) -> Sources:
     return s._replace(settings=s.settings._replace(order=order), orders=o, moments=moments)
 
 
-def add_up(mode: int, s: Sources, target: PointTree, runs: LeafRuns, u: Any, du: Any) -> tuple[int, int]:
-    """Results at the targets of the leaves: ``u (m, 3)`` and, with GRADIENT, ``du (m, 9)``; else (0, 0).
+def both_of(results: Results) -> tuple[NDArray[Any], NDArray[Any]]:
+    """u and du; (0, 0) numbers where there is no du."""
+    return results[0], results[1] if len(results) > 1 else results[0][:0, :0]
+
+
+def add_up(mode: int, s: Sources, target: PointTree, runs: LeafRuns, results: Results) -> tuple[int, int]:
+    """Fill the results at the targets of the leaves: velocity or potential and, with GRADIENT, its gradient.
 
     Returns the number of node pairs that met by expansion and of point pairs.
     """
-    add_near = (near_potential, near_velocity, near_gradient)[mode]
+    add_near, both = (near_potential, near_velocity, near_gradient)[mode], both_of(results)
+    dtype = results[0].dtype
 
     def some_runs(first: int, last: int) -> tuple[int, int]:
-        w = scratch(s.orders, target.depth - runs.top, u.dtype)
-        near, start, met = walk(mode, s, target, *runs, first, last, w, u, du)
-        return met, add_near(s, target, *runs, first, last, near, start, near_scratch(u.dtype), u, du)
+        w = scratch(s.orders, target.depth - runs.top, dtype)
+        near, start, met = walk(mode, s, target, *runs, first, last, w, *both)
+        return met, add_near(s, target, *runs, first, last, near, start, near_scratch(dtype), *both)
 
     work = share(some_runs, len(runs.spans))
     return sum(met for met, _ in work), sum(pairs for _, pairs in work)

@@ -99,8 +99,8 @@ def mix(
 
     ``rest``, ``warm`` (nz+1,) are the ambient density [kg/m^3] and temperature [K] of each height; ``low``
     and ``high`` [K] hold the temperature; ``light`` is 4 a sigma_SB [W/(m^3 K^4)] of each species and
-    ``dark`` its extinction per mass [m^2/kg]. ``held``: amounts below zero, which kernels with negative weights
-    leave, count as zero. All of one dtype.
+    ``dark`` its extinction per mass [m^2/kg]. ``held``: amounts below zero, which kernels with negative
+    weights leave, count as zero. All of one dtype.
     """
     rows, points = shared.shape[0], shared.shape[1]
     for chunk in prange(CHUNKS):

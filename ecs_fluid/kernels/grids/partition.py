@@ -32,18 +32,22 @@ def axis_cell(x: float, origin: float, inverse: float, cells: int) -> int:
     return min(max(cell, 0), cells - 1)
 
 
+@njit(forceinline=True)
+def _cell_of(x: np.ndarray, row: int, origin: np.ndarray, inverse: Any, cells: np.ndarray) -> int:
+    i = axis_cell(x[row, 0], origin[0], inverse[0], cells[0])
+    j = axis_cell(x[row, 1], origin[1], inverse[1], cells[1])
+    k = axis_cell(x[row, 2], origin[2], inverse[2], cells[2])
+    return int((i * cells[1] + j) * cells[2] + k)
+
+
 @njit(parallel=True, cache=True)
 def _cell_index(
     x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, out: np.ndarray
 ) -> None:
-    n = x.shape[0]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    n, inverse = x.shape[0], (1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2])
     for c in prange(CHUNKS):
         for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            i = axis_cell(x[row, 0], origin[0], inv0, cells[0])
-            j = axis_cell(x[row, 1], origin[1], inv1, cells[1])
-            k = axis_cell(x[row, 2], origin[2], inv2, cells[2])
-            out[row] = (i * cells[1] + j) * cells[2] + k
+            out[row] = _cell_of(x, row, origin, inverse, cells)
 
 
 def cell_index(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -117,16 +121,11 @@ def sort_by_cell(cell: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray
 def _partition_few(
     x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, start: Any, order: Any
 ) -> None:
-    n = x.shape[0]
-    nx, ny, nz = cells[0], cells[1], cells[2]
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    n, inverse = x.shape[0], (1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2])
     cell = np.empty(n, np.int64)
     start[:] = 0
     for row in range(n):
-        i = axis_cell(x[row, 0], origin[0], inv0, nx)
-        j = axis_cell(x[row, 1], origin[1], inv1, ny)
-        k = axis_cell(x[row, 2], origin[2], inv2, nz)
-        cell[row] = (i * ny + j) * nz + k
+        cell[row] = _cell_of(x, row, origin, inverse, cells)
         start[cell[row]] += 1
     total = 0
     for c in range(start.size):

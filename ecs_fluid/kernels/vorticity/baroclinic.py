@@ -5,20 +5,9 @@ V)(x_q),
 
     G_q = - sum_p m_p V_q w_pq B_p (x_q - x_p - c_p),   w_pq = (1 - |x_q - x_p|^2 / h_pq^2)^2,
 
-where c_p is the centroid of the neighbours of p, itself among them, weighted by V w, and B_p the inverse
-of their second moments about it. It is the transpose of a moving least-squares gradient, and hence for
-any arrangement
-
-    sum_q G_q = 0   and   sum_q x_q (G_q . e) = - (sum_p m_p) e   for every direction e:
-
-a cloud whose vorticity grows at the rate G x g / rho_0 keeps its total strength at zero, and its impulse
-1/2 sum x cross alpha grows by exactly its weight, as in the continuum, even where the cloud ends without
-particles around it. Where particles fill space evenly it is a second-order gradient. h_pq^2 is the mean
-of both reaches squared.
-
-A particle with too few neighbours, or with neighbours on a line or sheet only, cannot give its weight to
-them by small strengths: there the least second moment is lifted to `FLOOR` of that of filled space, and
-it gives less."""
+where c_p is the centroid of the neighbours of p, itself among them, weighted by V w, B_p the inverse of their
+second moments about it, and h_pq^2 the mean of both reaches squared. So sum_q G_q = 0, and a cloud's impulse
+grows by exactly its weight: docs/notes/vorticity.md."""
 
 from __future__ import annotations
 
@@ -144,25 +133,20 @@ def _neighbour_moments(
             p = end
 
 
+@njit(forceinline=True)
+def _of_lane(sums: np.ndarray, lane: int, row: int) -> float:
+    return np.float64(sums[row * lanes_of(sums) + lane])
+
+
 @njit(fastmath=FAST, error_model="numpy", forceinline=True)
 def _inverse_moments(
     sums: np.ndarray, lane: int, hp: float, filled: float, flat: int, out: np.ndarray
 ) -> None:
     """B c and B from a lane's sums about the particle itself, into out (9,); in float64: B may be large."""
-    width = lanes_of(sums)
-    xx: float
-    yy: float
-    zz: float
-    xy: float
-    xz: float
-    yz: float
-    s = np.float64(sums[lane])
-    cx = np.float64(sums[width + lane]) / s
-    cy = np.float64(sums[2 * width + lane]) / s
-    cz = np.float64(sums[3 * width + lane]) / s
-    xx, xy = np.float64(sums[4 * width + lane]), np.float64(sums[7 * width + lane])
-    yy, xz = np.float64(sums[5 * width + lane]), np.float64(sums[8 * width + lane])
-    zz, yz = np.float64(sums[6 * width + lane]), np.float64(sums[9 * width + lane])
+    s = _of_lane(sums, lane, 0)
+    cx, cy, cz = _of_lane(sums, lane, 1) / s, _of_lane(sums, lane, 2) / s, _of_lane(sums, lane, 3) / s
+    xx, yy, zz = _of_lane(sums, lane, 4), _of_lane(sums, lane, 5), _of_lane(sums, lane, 6)
+    xy, xz, yz = _of_lane(sums, lane, 7), _of_lane(sums, lane, 8), _of_lane(sums, lane, 9)
     xx, yy, zz = xx - s * cx * cx, yy - s * cy * cy, zz - s * cz * cz
     xy, xz, yz = xy - s * cx * cy, xz - s * cx * cz, yz - s * cy * cz
     full = filled * hp * hp * (1.0 if flat >= 0 else math.sqrt(hp))

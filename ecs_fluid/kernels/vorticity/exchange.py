@@ -1,35 +1,11 @@
 """Diffusion by particle strength exchange: in physical units, and the articles' version in index space.
 
-Physical exchange (Degond and Mas-Gallic 1989). The Laplacian becomes an integral over neighbours,
+    d alpha_p / dt = sum_q nu / eps_pq^2 (V_p alpha_q - V_q alpha_p) eta_eps(x_p - x_q),
 
-    lap f(x) ~ 1/eps^2 int (f(y) - f(x)) eta_eps(x - y) dy,     eta_eps(z) = eta(z / eps) / eps^d,
-
-and with f = alpha / V at particles of volume V (area if d = 2), times V_p,
-
-    d alpha_p / dt = sum_q nu / eps_pq^2 (V_p alpha_q - V_q alpha_p) eta_eps(x_p - x_q).
-
-Every pair's flux is antisymmetric since eps_pq^2 = (eps_p^2 + eps_q^2) / 2, so sum alpha is constant.
-
-Moment conditions. Expanding f(y) about x, the second moments must be int z_i z_j eta dz = 2 delta_ij; the
-odd ones vanish by symmetry, and the error is eps^2/24 f_ijkl int z_i z_j z_k z_l eta dz + ..., so order 4
-needs the fourth moments to vanish too.
-
-Order 2 has bounded support, eta = a (1 - rho^2 / R^2)^7: few operations and few neighbours. Over the unit
-ball <x^2> = 1 / (d + 16) and <rho^4> / <rho^2> = (d + 2) / (d + 18) under this weight. With R^2 = d/2 + 9 the
-second and the fourth moments, and hence the leading error, are those of the Gaussian 4 pi^(-d/2) exp(-rho^2)
-(Degond and Mas-Gallic's, which needs a reach of 4), and int eta = 2 (d + 16) / R^2 = 4 (d + 16) / (d + 18).
-On a lattice with eps = 1.5 h the sum differs from the integral by 6e-5 (2-D) and 4e-5 (3-D) of the
-diffusivity. The power 5 needs 27 % fewer neighbours, but differs by 1.2e-4, where case 26 allows 1e-4.
-
-Order 4: eta = pi^(-d/2) (a + b rho^2) exp(-rho^2), whose weight has the axis moments <x^2> = 1/2,
-<x^2 rho^2> = (d+2)/4, <x^4> = 3/4 and <x^4 rho^2> = 3(d+4)/8, so
-
-    a/2 + b(d+2)/4 = 2 and 3a/4 + 3b(d+4)/8 = 0        ->  a = 2(d+4),    b = -4,    int eta = 8
-
-Pairs beyond rho = 4.5 are dropped: -7.4e-8 of the kernel integral in 3-D, -1.5e-8 in 2-D; of its second
-moment, hence of nu, -2.1e-6 in 3-D, -6.2e-7 in 2-D (incomplete gamma functions; a test repeats them).
-
-Precondition: eps / h >= 1.5 for particles h apart. At eps = h the quadrature error stalls convergence.
+with eps_pq^2 = (eps_p^2 + eps_q^2) / 2, eta_eps(z) = eta(z / eps) / eps^d in d dimensions, and eta =
+a (1 - rho^2 / R^2)^7 (order 2) or (a + b rho^2) exp(-rho^2) (order 4). Sum alpha is constant. Particles h
+apart need eps / h >= 1.5: at eps = h the quadrature error stalls convergence. Source: Degond and Mas-Gallic
+1989; moment conditions, reach and errors of both kernels in docs/notes/vorticity.md.
 """
 
 from __future__ import annotations

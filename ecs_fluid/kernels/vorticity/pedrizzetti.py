@@ -52,11 +52,9 @@ def align(alpha: NDArray[Any], du: NDArray[Any], fraction: float, lag: float, co
                 continue
             size = np.sqrt(square)
             pull = fraction * (length / size)
-            ax, ay, az = (
-                ax - fraction * ax + pull * wx,
-                ay - fraction * ay + pull * wy,
-                az - fraction * az + pull * wz,
-            )
+            ax = ax - fraction * ax + pull * wx
+            ay = ay - fraction * ay + pull * wy
+            az = az - fraction * az + pull * wz
             if corrected:
                 after = np.sqrt(ax * ax + ay * ay + az * az)
                 if not after > 0:

@@ -1,21 +1,12 @@
 """What the reformulated vortex particle method adds to plain stretching: cores that shrink as they spin up.
 
-Derivation. A vorton's own blob has the vorticity omega = alpha zeta(0) / sigma^3 at its centre. There the
-vorticity equation d(omega)/dt = J omega must hold, and with S = J alpha it says
+With S = J alpha and s = alpha . S / |alpha|^2,
 
-    d(alpha)/dt = S + 3 alpha (dsigma/dt) / sigma                                                       (1)
+    d(alpha)/dt = S - 3 g s alpha,  dsigma/dt = -g s sigma,  g = 1/5,
 
-for any dsigma/dt. The classic method takes dsigma/dt = 0. But a sphere of fluid of radius sigma that spins
-with omega has the angular momentum (2/5) (4/3 pi rho sigma^3) sigma^2 omega/2 ~ sigma^5 omega, and stretching
-at the rate s = alpha . S / |alpha|^2 makes |omega| grow as exp(s t). So sigma^5 |omega| stays only if
-
-    dsigma/dt = -g s sigma,   g = 1/5,                                                                  (2)
-
-and (1) becomes d(alpha)/dt = S - 3 g s alpha: the part of S along alpha counts for 1 - 3 g = 2/5, turning in
-full. Then |alpha| sigma^2 is constant along the path of every vorton. Source: Alvarez and Ning, Phys. Fluids
-35 (2023), arXiv 2206.03658, whose family has a second constant f, zero in the method they name rVPM.
-
-J may be transposed: alpha . J alpha = alpha . J^T alpha, so (2) is the same for every form of stretching.
+so |alpha| sigma^2 is constant along the path of every vorton. J may be transposed: alpha . J alpha =
+alpha . J^T alpha. Source: Alvarez and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658 (rVPM); derivation in
+docs/notes/vorticity.md.
 """
 
 from __future__ import annotations

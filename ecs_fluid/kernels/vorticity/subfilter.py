@@ -1,29 +1,12 @@
 """Stretching below the cores of the vortons: an anisotropic model and its dynamic coefficient.
 
-The blobs are the filter. What filtering takes from the stretching of the true vorticity is modelled (Alvarez
-and Ning, Phys. Fluids 35 (2023), arXiv 2206.03658) by
-
     E(x) = sum_q zeta_sigma(x - x_q) (alpha_q . grad) (u(x) - u(x_q)),
-    d(alpha_p)/dt = -C E(x_p) / zeta_sigma(0),
+    d(alpha_p)/dt = -C E(x_p) / zeta_sigma(0),  C = (alpha . L) / (alpha . m),
+    L = 3/sigma (alpha . grad)(v - u) + (alpha . grad) du/dsigma,  m = sigma^3/zeta(0) dE/dsigma,
 
-with zeta_sigma(0) = zeta(0)/sigma^3. With the stretching rates S_q = J_q alpha_q of the vortons E needs two
-sums over neighbours only: E(x_p) = J_p omega_p - sum_q zeta_sigma S_q, omega_p = sum_q zeta_sigma alpha_q.
-
-Coefficient. Let v be the unfiltered velocity. That the model makes the enstrophy which the filter took
-says alpha . (alpha . grad)(v - u) = -C alpha . E sigma^3/zeta(0). With C and v independent of sigma its
-derivative is -alpha . (alpha . grad) du/dsigma = -C alpha . (3 sigma^2 E + sigma^3 dE/dsigma)/zeta(0). Both
-together:
-
-    C = (alpha . L) / (alpha . m),   m = sigma^3/zeta(0) dE/dsigma,
-    L = 3/sigma (alpha . grad)(v - u) + (alpha . grad) du/dsigma.
-
-Derivatives are differences to a test filter a sigma, 2/3 < a < 1, whose velocity also stands for v. The
-common factor 1/((a - 1) sigma) cancels: alpha . L ~ (3 a - 2) alpha . (S' - S) and alpha . m ~
-sigma^3/zeta(0) alpha . (E' - E), the primes at the test filter. Both are averaged along the vorton's path
-before the ratio is taken.
-
-The gradient at the test filter differs from J by blobs whose far fields cancel, so this sum is local as well.
-All sums end at the regularisation's ``reach``, in core radii of the source.
+where derivatives are differences to a test filter, whose velocity also stands for the unfiltered v. All sums
+end at the regularisation's ``reach``, in core radii of the source. Source: Alvarez and Ning, Phys. Fluids 35
+(2023), arXiv 2206.03658; derivation in docs/notes/vorticity.md.
 """
 
 from __future__ import annotations
