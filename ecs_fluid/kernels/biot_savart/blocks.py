@@ -35,10 +35,8 @@ def grid_blocks(points: Any) -> Blocks:
 def _grid_blocks(*shape: int) -> Blocks:
     pieces = [-(-n // _EDGE) for n in shape]
     brick_of = [np.arange(n) * p // n for n, p in zip(shape, pieces, strict=True)]
-    brick = (brick_of[0][:, None, None] * pieces[1] + brick_of[1][None, :, None]) * pieces[2] + brick_of[2][
-        None, None, :
-    ]
-    brick = brick.ravel()
+    i, j, k = np.ix_(*brick_of)
+    brick = ((i * pieces[1] + j) * pieces[2] + k).ravel()
     starts = np.zeros(pieces[0] * pieces[1] * pieces[2] + 1, np.int64)
     np.cumsum(np.bincount(brick, minlength=starts.size - 1), out=starts[1:])
     return np.argsort(brick, kind="stable").astype(np.int64), starts

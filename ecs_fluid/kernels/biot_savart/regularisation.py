@@ -486,9 +486,11 @@ CODES: dict[str, int] = {name: code for code, name in enumerate(NAMES)}
 """Codes by name."""
 
 
+KNOWN = "known are " + ", ".join(f"{code} ({name})" for code, name in enumerate(NAMES))
+
+
 def record(code: int) -> Regularisation:
     """The regularisation of this code."""
     if not 0 <= code < len(RECORDS):
-        known = ", ".join(f"{code} ({record.name})" for code, record in enumerate(RECORDS))
-        raise ValueError(f"regularisation: no blob has the code {code}; known are {known}")
+        raise ValueError(f"regularisation: no blob has the code {code}; {KNOWN}")
     return RECORDS[code]

@@ -11,13 +11,11 @@ from typing import Any
 
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.regularisation import RECORDS
+from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 _COUNT = len(RECORDS)
-_UNKNOWN = "regularisation: no blob has this code; known are " + ", ".join(
-    f"{code} ({record.name})" for code, record in enumerate(RECORDS)
-)
+_UNKNOWN = f"regularisation: no blob has this code; {KNOWN}"
 
 
 @njit(**INLINE)

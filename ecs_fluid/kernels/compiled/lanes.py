@@ -146,17 +146,6 @@ spread, spread_four = spreading(lanes_type), spreading(four)
 
 
 @intrinsic
-def positive(typingctx: Any, a: Any) -> Any:
-    """The numbers above zero, and zero for the others."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        zero = ir.Constant(args[0].type, [0.0] * a.count)
-        return builder.select(builder.fcmp_ordered(">", args[0], zero, flags=FLAGS), args[0], zero)
-
-    return a(a), codegen
-
-
-@intrinsic
 def up_to(typingctx: Any, a: Any, limit: Any, value: Any) -> Any:
     """``value`` where a <= limit, else zero."""
 

@@ -66,12 +66,9 @@ def settings(code: int, tolerance: float, sources: int = 0) -> Settings:
         order = max(3, math.ceil(2.0 + 2.0 * digits - 1e-9))
     blob = record(code)
     guards = blob.clearance(order), blob.mixed_clearance(digits)
-    return Settings(order, opening, leaf_for(order), 256, *guards, 20.0 * tolerance)
-
-
-def leaf_for(order: int) -> int:
-    """Leaf size that balances pairs against expansions of this order (measured)."""
-    return 64 if order <= 9 else (96 if order <= 13 else 160)
+    # Leaf sizes that balance pairs against expansions (measured).
+    leaf = 64 if order <= 9 else (96 if order <= 13 else 160)
+    return Settings(order, opening, leaf, 256, *guards, 20.0 * tolerance)
 
 
 def highest_order(dtype: Any) -> int:

@@ -152,14 +152,14 @@ def build(x: NDArray[Any], leaf: int) -> PointTree:
     arrays = (points, tree.order, tree.centre, tree.radius, tree.scale)
     # One level after the other while there are few nodes, then whole branches.
     top = branch_level(depth, n)
-    for level in range(top):
-        share(partial(_branches, depth, level, level, arrays), 1 << level)
-    share(partial(_branches, depth, top, depth, arrays), 1 << top)
+    for level in range(top + 1):
+        deepest = depth if level == top else level
+
+        def branches(first: int, last: int, level: int = level, deepest: int = deepest) -> None:
+            _grow(depth, level, deepest, first, last, *arrays)
+
+        share(branches, 1 << level)
     return tree
-
-
-def _branches(depth: int, level: int, deepest: int, arrays: Any, first: int, last: int) -> None:
-    _grow(depth, level, deepest, first, last, *arrays)
 
 
 def branch_level(depth: int, n: int) -> int:

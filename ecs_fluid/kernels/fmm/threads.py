@@ -17,21 +17,11 @@ from ecs_fluid.kernels.compiled import FAST
 
 Result = TypeVar("Result")
 
-KERNEL: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "fastmath": FAST,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
+_EVERY: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "no_cfunc_wrapper": True}
+KERNEL: dict[str, Any] = {**_EVERY, "cache": True, "nogil": True}
 """Options of kernels to be called from Python threads."""
 
-PART: dict[str, Any] = {
-    "fastmath": FAST,
-    "error_model": "numpy",
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
+PART: dict[str, Any] = {**_EVERY, "no_cpython_wrapper": True}
 """Options of functions that only kernels call: what would serve callers in Python is left out, which for
 arguments of many arrays is more code than the function itself."""
 

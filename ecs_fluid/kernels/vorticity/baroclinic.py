@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.lanes import lanes_of, load, positive, spread, store
+from ecs_fluid.kernels.compiled.lanes import lanes_of, load, most, spread, store
 from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
 from ecs_fluid.kernels.grids.grid import grid_for_radius
@@ -67,9 +67,9 @@ def _exceeds(a: float, b: float, c: float, d: float, e: float, f: float, floor: 
 
 
 @njit(**INLINE)
-def _closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any) -> Any:
+def _closeness(dx: Any, dy: Any, dz: Any, inverse: Any, one: Any, zero: Any) -> Any:
     """(1 - d^2 / h_pq^2)^2, 0 beyond; ``inverse`` is 1 / h_pq^2."""
-    t = positive(one - (dx * dx + dy * dy + dz * dz) * inverse)
+    t = most(one - (dx * dx + dy * dy + dz * dz) * inverse, zero)
     return t * t
 
 
@@ -93,7 +93,7 @@ def _add_moments(
             dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
             if not uniform:
                 inverse = two / (hp + spread(rows[q, 3]))
-            w = _closeness(dx, dy, dz, inverse, one) * spread(rows[q, 4])
+            w = _closeness(dx, dy, dz, inverse, one, zero) * spread(rows[q, 4])
             wx, wy, wz = w * dx, w * dy, w * dz
             s, cx, cy, cz = s + w, cx + wx, cy + wy, cz + wz
             xx, yy, zz = xx + wx * dx, yy + wy * dy, zz + wz * dz
@@ -177,17 +177,17 @@ def _add_gradient(
     """What the targets get from their neighbours, G / V, a target in every lane."""
     wide_vectors()
     kind, width = moments.dtype.type, lanes_of(moments)
-    one, two = spread(kind(1)), spread(kind(2))
+    zero, one, two = spread(kind(0)), spread(kind(1)), spread(kind(2))
     px, py, pz = load(targets, 0), load(targets, width), load(targets, 2 * width)
     hq = load(targets, 3 * width)
     inverse = one / hq
-    gx = gy = gz = spread(kind(0))
+    gx = gy = gz = zero
     for run in range(number):
         for p in range(runs[run, 0], runs[run, 1]):
             dx, dy, dz = px - spread(moments[p, 0]), py - spread(moments[p, 1]), pz - spread(moments[p, 2])
             if not uniform:
                 inverse = two / (hq + spread(moments[p, 3]))
-            w = _closeness(dx, dy, dz, inverse, one)
+            w = _closeness(dx, dy, dz, inverse, one, zero)
             xy, xz, yz = spread(moments[p, 10]), spread(moments[p, 11]), spread(moments[p, 12])
             gx += w * (spread(moments[p, 4]) - spread(moments[p, 7]) * dx - xy * dy - xz * dz)
             gy += w * (spread(moments[p, 5]) - xy * dx - spread(moments[p, 8]) * dy - yz * dz)

@@ -21,7 +21,7 @@ from ecs_fluid.kernels.compiled.lanes import (
     lanes_of,
     least,
     load,
-    positive,
+    most,
     spread,
     square_root,
     store,
@@ -133,7 +133,7 @@ def _meet(
                 t = r2 * inverse
                 w = up_to(t, end, (height + slope * t) * _exp_minus(least(t, end), e))
             else:
-                u = positive(one - r2 * fall)
+                u = most(one - r2 * fall, zero)
                 u2 = u * u
                 w = (u2 * u2) * (u2 * u)
             if not uniform:
@@ -208,13 +208,6 @@ def _longest_run(start: np.ndarray, cells: np.ndarray) -> int:
     return max(int(np.diff(ends).max(initial=0)), 1)
 
 
-def _check(order: int, dimension: int) -> None:
-    if order not in (2, 4):
-        raise ValueError(f"exchange: order must be 2 or 4, but it is {order}")
-    if dimension not in (2, 3):
-        raise ValueError(f"exchange: dimension must be 2 or 3, but it is {dimension}")
-
-
 class RatedRows(NamedTuple):
     """Which of the cell-sorted rows at hand get a rate, where other processes have the rest."""
 
@@ -245,7 +238,6 @@ def exchange(
     ``part`` the rows are those of a few cells, the others of ``start`` being empty, and only its rows get
     a rate, with the bits that it has among all: a sum goes through its sources in their order.
     """
-    _check(order, dimension)
     if len(rows) == 0:
         return
     kind = rows.dtype.type
@@ -299,7 +291,6 @@ def exchange_rows(
     ``x`` (n, 3) m, ``values`` (n, k) or (n,), ``eps`` (n,) m, ``volume`` (n,) m^3 or m^2. Sorts the rows on a
     grid of its own, with cells of half the cutoff, unless ``sorting`` remembers them.
     """
-    _check(order, dimension)
     rate, loss = np.empty_like(values), np.empty_like(eps)
     if len(x) == 0:
         return rate, loss
