@@ -96,7 +96,7 @@ world.step(2)
 after, seen = world["wet"][ef.Species].steam, world["seen"][ef.Species]
 try:
     ef.systems.emission.Emitter(name="a", into="b", rate=1, steam=0.6, smoke=0.6)
-except ValueError as error:
+except ef.errors.RecipeError as error:
     refused = str(error)
 print(json.dumps({
     "columns": list(ef.Species.columns),
