@@ -52,11 +52,21 @@ def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None
         RecipeError: the recipe made no such entity, or a list has another length.
         ComponentError: a value is of the wrong kind or out of range, or the entity has the component already.
     """
-    # Tables of a file have been checked when it was read; those of Python may import what they name.
-    kind = component_of(table, place, allow_code=True)
     if entity not in world:
         raise RecipeError(f"{place}: this kind makes no entity {entity!r} that could hold it")
-    rows, given = len(world[entity]), without_kind(table)
+    # Tables of a file have been checked when it was read; those of Python may import what they name.
+    kind = component_of(table, place, allow_code=True)
+    world.attach(entity, filled(kind, table, len(world[entity]), place, f"{entity!r} has"))
+
+
+def filled(
+    kind: type[Component], table: dict[str, Any], rows: int, place: str, whose: str
+) -> Component | type[Component]:
+    """The component of a table for that many rows; the class itself where all values are the default.
+
+    A value is that of all rows, or a list of one per row; `whose` are the rows, for messages.
+    """
+    given = without_kind(table)
     for name, value in given.items():
         try:
             array = np.asarray(value)
@@ -69,6 +79,6 @@ def attach(world: World, entity: str, table: dict[str, Any], place: str) -> None
         elif array.ndim and array.shape[1:] == kind.columns[name].shape and len(array) != rows:
             raise RecipeError(
                 f"{place} {shown(table['kind'])}: {name} has length {len(array)}, "
-                f"but {entity!r} has {rows} rows; one value for all rows or {rows} are needed"
+                f"but {whose} {rows} rows; one value for all rows or {rows} are needed"
             )
-    world.attach(entity, kind(**given) if given else kind)
+    return kind(**given) if given else kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -25,6 +25,7 @@ from ecs_fluid.components.bodies import Pose
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
+from ecs_fluid.further_components import component_of, filled
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
@@ -93,6 +94,8 @@ class Emitter(Settings):
     """time of the last particle, s; default never"""
     limit: int | None = Field(default=None, ge=0, le=50_000_000)
     """most particles given off in all; default no limit"""
+    component: tuple[dict[str, Any], ...] = ()
+    """further components of the particles, such as Age or your own: {kind = ..., columns}"""
 
     @property
     def fractions(self) -> dict[str, float]:
@@ -207,6 +210,10 @@ class EmissionSystem(System):
             if Species in has:
                 fractions = emitter.fractions.items()
                 made.append(Species.unchecked(**{name: np.full(most, y) for name, y in fractions}))
+            for kind, table in further(emitter):
+                if kind.per_row:
+                    whole = filled(kind, table, most, f"emitter {emitter.name!r}", "a tick makes")
+                    made.append(kind.blank(most, self.world.dtype) if isinstance(whole, type) else whole)
             made = list(checked_tables(emitter.into, tuple(made), self.world.dtype).values())
             self._same[emitter.name] = emitter, has, most, made
         return [
@@ -296,6 +303,13 @@ class EmissionSystem(System):
             offsets = 0.5 * direction * draw.random((count, 1)) ** power
         offsets *= emitter.spread
         return np.asarray(centers + offsets)
+
+
+def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
+    """Classes of the further components of an emitter's particles, and their tables."""
+    # Imported where the world file was read, if that was allowed.
+    place = f"emitter {emitter.name!r}"
+    return [(component_of(table, place), table) for table in emitter.component]
 
 
 def _carrier(entity: Entity) -> Array:

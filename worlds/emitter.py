@@ -19,9 +19,10 @@ from ecs_fluid.components import (
     Volume,
 )
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.further_components import filled
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
-from ecs_fluid.systems.emission import EmissionSystem, Emitter
+from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
 from ecs_fluid.systems.operations import InertiaSystem
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class EmitterRecipe(Recipe, Emitter):
         """The population that receives the particles."""
         return self.into
 
+    def build(self, world: World) -> None:
+        """Make the population; what its rows have is given to each particle as it is born."""
+        self.spawn(world)
+
     def spawn(self, world: World) -> None:
         """Make the population that receives the particles, unless it is there already."""
         kinds = POPULATIONS[self.population] + self._carried()
@@ -96,6 +101,15 @@ class EmitterRecipe(Recipe, Emitter):
             kinds.append(Temperature)
         if any(self.fractions.values()):
             kinds.append(Species)
+        for number, (kind, table) in enumerate(further(self), start=1):
+            place = f"[[entity.component]] {number}"
+            if kind in EmissionSystem.may_read:
+                raise RecipeError(
+                    f"{place}: an emitter sets {kind.__name__} by parameters of its own; use these"
+                )
+            # Of no rows: a list, one value per row, is refused before the first particle is born.
+            filled(kind, table, 0, place, f"{self.into!r} begins with")
+            kinds.append(kind)
         return tuple(kinds)
 
     def systems(self) -> list[System]:

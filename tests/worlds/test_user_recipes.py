@@ -235,3 +235,47 @@ def test_an_emitter_gives_them_to_its_population() -> None:
     world.step(3)
     assert len(world["smoke"]) == 3
     assert ef.Age in world["smoke"] and ef.Age not in world["tap"]
+
+
+def jet(*components: dict[str, object], name: str = "jet") -> dict[str, object]:
+    return {"kind": "emitter", "name": name, "into": "dye", "rate": 60.0, "component": list(components)}
+
+
+def test_what_an_emitter_gives_its_particles(tmp_path: Path) -> None:
+    """One particle a tick of 1/60 s, each of the age that the table says, also after a resume."""
+    tables = {"world": {"dt": "1/60"}, "entity": [jet({"kind": "Age", "t": 2.5})]}
+    world = ef.WorldRecipe.from_tables(tables).build()
+    world.step(3)
+    world.save(tmp_path / "half")
+    world.step(3)
+    np.testing.assert_array_equal(world["dye"][ef.Age].t, np.full(6, 2.5))
+    again = ef.resume(tmp_path / "half")
+    again.step(3)
+    assert again.state_hash() == world.state_hash()
+    plain = ef.WorldRecipe.from_tables({**tables, "entity": [jet({"kind": "Age"})]}).build()
+    plain.step(2)
+    np.testing.assert_array_equal(plain["dye"][ef.Age].t, np.zeros(2))
+
+
+def test_two_emitters_into_one_entity() -> None:
+    """Each particle has what its own emitter gives; one that gives nothing leaves the default, 0."""
+    jets = [jet({"kind": "Age", "t": 1.0}), jet({"kind": "Age", "t": 2.0}, name="other"), jet(name="plain")]
+    world = ef.WorldRecipe(entity=jets).build()
+    world.step()
+    np.testing.assert_array_equal(world["dye"][ef.Age].t, np.repeat([1.0, 2.0, 0.0], 2))
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ({"kind": "Age", "t": [1.0, 2.0]}, "t has length 2, but 'dye' begins with 0 rows; one value for all"),
+        (
+            {"kind": "Temperature", "T": 400.0},
+            "an emitter sets Temperature by parameters of its own; use",
+        ),
+    ],
+)
+def test_what_an_emitter_cannot_give(table: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ef.RecipeError, match=r"^\[\[entity\]\] 'jet': \[\[entity.component\]\] 1") as error:
+        ef.WorldRecipe(entity=[jet(table)]).build()
+    assert sentence in str(error.value)
