@@ -18,8 +18,7 @@ Placement = tuple[Triple, Triple, Triple]
 Camera = str | Sequence[Sequence[float]]
 
 VIEW_ANGLE = 28.0  # degrees, vertical: a mild perspective, far particles still look near their true size
-MARGIN = 1.12  # room left around the box, so that smoke splats and the scalar bar do not touch it
-ROOM = (1.12, 1.2)  # the same around particles, across and upwards: the clock and the scalar bar need some
+ROOM = (1.12, 1.2)  # left around what is seen, across and upwards: the clock and the scalar bar need some
 
 # name: (from the scene towards the camera, up); x, -x, ... are the sides on which the camera stands
 CAMERAS: dict[str, tuple[Triple, Triple]] = {
@@ -62,10 +61,8 @@ def check_camera(camera: Camera) -> None:
 def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector | None = None) -> Placement:
     """Position, focal point and up of the camera, for a box from `lo` to `hi` (3,) m.
 
-    A named camera stands at the smallest distance at which every corner of the box is inside the picture:
-    a corner at (a, b) across and d towards the camera, seen from the box's centre, needs
-    D >= d + max(|a| / tan(h/2), |b| / tan(v/2)), with the opening angles v and h of the picture.
-    With `points` (n, 3) m the picture is filled by these, not by the corners of their box.
+    A named camera stands at the smallest distance at which all `points` (n, 3) m, the box's corners
+    by default, are inside the picture, see `_fitted`.
     `auto` looks down a thin axis, if the box has one, and else from the right, in front and above.
     """
     check_camera(camera)
@@ -75,27 +72,14 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
     extent = hi - lo
     if camera == "auto" and extent.min() < 0.02 * extent.max():
         camera = FACING["xyz"[int(extent.argmin())]]
-    towards, up_hint = (np.array(vector) for vector in CAMERAS[camera])
-    towards = towards / np.linalg.norm(towards)
-    right = np.cross(up_hint, towards)
-    right /= np.linalg.norm(right)
-    up_true = np.cross(towards, right)
+    axes, up_hint = _axes(camera)
     centre = 0.5 * (lo + hi)
-    half = max(0.5 * MARGIN * float(extent.max()), 1e-6) * np.maximum(
-        extent / max(extent.max(), 1e-300), 0.05
-    )
+    if points is None or not len(points) or not extent.max() > 0.0:
+        half = max(0.5 * float(extent.max()), 1e-6) * np.maximum(extent / max(extent.max(), 1e-300), 0.05)
+        points = centre + half * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
-    tan_h = tan_v * aspect
-    if points is not None and len(points) and extent.max() > 0.0:
-        axes = np.stack((right, up_true, towards))
-        eye, target = _fitted((points - centre) @ axes.T, tan_h / ROOM[0], tan_v / ROOM[1])
-        return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
-    distance = 0.0
-    for signs in itertools.product((-1.0, 1.0), repeat=3):
-        corner = half * np.array(signs)
-        across = max(abs(corner @ right) / tan_h, abs(corner @ up_true) / tan_v)
-        distance = max(distance, float(corner @ towards + across))
-    return _triple(centre + distance * towards), _triple(centre), _triple(up_hint)
+    eye, target = _fitted((points - centre) @ axes.T, tan_v * aspect / ROOM[0], tan_v / ROOM[1])
+    return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
 
 
 def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) -> Placement:
@@ -105,11 +89,7 @@ def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) 
     the points the other way, so it must see them at 24 angles at once; their middle then stands still.
     """
     check_camera(camera)
-    towards, up_hint = (np.array(vector) for vector in CAMERAS[camera])
-    towards = towards / np.linalg.norm(towards)
-    right = np.cross(up_hint, towards)
-    right /= np.linalg.norm(right)
-    axes = np.stack((right, np.cross(towards, right), towards))
+    axes, up_hint = _axes(camera)
     centre = 0.5 * (lo + hi)
     some = points[:: -(-len(points) // 5000)] - centre
     reach = np.hypot(some[:, 0], some[:, 1])
@@ -122,6 +102,15 @@ def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) 
     eye[0] = target[0] = 0.0  # the axis stays in the middle
     eye[2] = max(eye[2], 1e-3)
     return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
+
+
+def _axes(camera: str) -> tuple[Vector, Vector]:
+    """Unit vectors (3, 3) to the right, upwards and towards a named camera, and its own up direction."""
+    towards, up_hint = (np.array(vector) for vector in CAMERAS[camera])
+    towards = towards / np.linalg.norm(towards)
+    right = np.cross(up_hint, towards)
+    right /= np.linalg.norm(right)
+    return np.stack((right, np.cross(towards, right), towards)), up_hint
 
 
 def _fitted(points: Vector, tan_h: float, tan_v: float) -> tuple[Vector, Vector]:

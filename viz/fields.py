@@ -16,19 +16,14 @@ from ecs_fluid.viz.columns import AXES, choose
 
 Points = NDArray[np.float64]
 Velocity = Callable[[NDArray], NDArray]
-Bounds = Sequence[float] | tuple[ArrayLike, ArrayLike]
+Bounds = tuple[ArrayLike, ArrayLike]
 
 
 def _box(bounds: Bounds) -> tuple[Points, Points]:
-    """(lo, hi) of (lo, hi) or of VTK's (x0, x1, y0, y1, z0, z1), in m."""
+    """The corners lo and hi (3,) m, checked."""
     values = np.asarray(bounds, dtype=np.float64)
-    if values.shape == (6,):
-        values = values.reshape(3, 2).T
     if values.shape != (2, 3) or not np.isfinite(values).all() or not (values[1] >= values[0]).all():
-        raise FluidError(
-            f"bounds {bounds!r} are not a box: give (lo, hi) of three numbers each, "
-            "or (x0, x1, y0, y1, z0, z1)"
-        )
+        raise FluidError(f"bounds {bounds!r} are not a box: give (lo, hi) of three numbers each")
     if values[0].tolist() == values[1].tolist():
         raise FluidError(f"bounds {bounds!r} are a point; a box with an extent is needed")
     return values[0], values[1]
@@ -47,19 +42,20 @@ def evaluate(velocity: Velocity, points: Points) -> Points:
 def velocity_slice(
     velocity: Velocity,
     bounds: Bounds,
-    normal: str | Sequence[float] = "y",
+    normal: str = "y",
     origin: Sequence[float] | None = None,
     resolution: int = 200,
 ) -> pv.StructuredGrid:
     """Velocity on the plane through `origin` (m; the box's centre if None) across `normal`, within the box.
 
-    `normal` is x, y, z or any direction; `resolution` points go along the longer side. Point data: `u` (m/s),
-    `speed` (m/s), `vorticity_normal` = n . curl u (1/s), by second-order differences within the plane: with
-    a, b, n right-handed it is du_b/da - du_a/db. Points of an oblique plane outside the box are kept: its
-    rectangle covers the box's section.
+    `normal` is x, y or z; `resolution` points go along the longer side. Point data: `u` (m/s), `speed` (m/s),
+    `vorticity_normal` = n . curl u (1/s), by second-order differences within the plane: with the axes a, b, n
+    right-handed it is du_b/da - du_a/db.
     """
     lo, hi = _box(bounds)
-    n, a, b = _basis(normal)
+    if normal not in AXES:
+        raise choose("slice normal", normal, AXES)
+    n, a, b = np.roll(np.eye(3), -AXES[normal], axis=0)
     centre = 0.5 * (lo + hi)
     middle = centre if origin is None else np.asarray(origin, dtype=np.float64)
     # The plane keeps the box's extent along a and b; only its height along n comes from the origin.
@@ -84,23 +80,6 @@ def velocity_slice(
     plane.point_data["vorticity_normal"] = (du_b - du_a).ravel()
     plane.set_active_scalars("speed")
     return plane
-
-
-def _basis(normal: str | Sequence[float]) -> tuple[Points, Points, Points]:
-    """Unit vectors (n, a, b), right-handed as a, b, n; a and b are axes if n is one."""
-    if isinstance(normal, str):
-        if normal not in AXES:
-            raise choose("slice normal", normal, AXES)
-        axis = AXES[normal]
-        eye = np.eye(3)
-        return eye[axis], eye[(axis + 1) % 3], eye[(axis + 2) % 3]
-    n = np.asarray(normal, dtype=np.float64)
-    if n.shape != (3,) or not np.isfinite(n).all() or not n.any():
-        raise FluidError(f"slice normal {normal!r} is neither x, y, z nor a direction of three numbers")
-    n = n / np.linalg.norm(n)
-    a = np.cross(np.eye(3)[np.argmin(np.abs(n))], n)
-    a /= np.linalg.norm(a)
-    return n, a, np.cross(n, a)
 
 
 def streamlines(

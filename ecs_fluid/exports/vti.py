@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyvista as pv
 
 from ecs_fluid.exports.frames import Job
 from ecs_fluid.exports.target import frame_file
@@ -25,12 +26,8 @@ def write(job: Job) -> dict[str, Any]:
 
 
 def _image(volume: Volume) -> Any:
-    from vtkmodules.vtkCommonDataModel import vtkImageData
-
-    data = vtkImageData()
-    data.SetDimensions(*volume.arrays["density"].shape)
-    data.SetSpacing(*[volume.voxel] * 3)
-    data.SetOrigin(*(volume.first * volume.voxel).tolist())
+    shape, origin = volume.arrays["density"].shape, tuple((volume.first * volume.voxel).tolist())
+    data = pv.ImageData(dimensions=shape, spacing=(volume.voxel,) * 3, origin=origin)
     for name, array in volume.arrays.items():
         # VTK runs through x fastest.
         rows = np.swapaxes(array, 0, 2).reshape(-1, *array.shape[3:])

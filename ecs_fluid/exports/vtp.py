@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyvista as pv
 
 from ecs_fluid.exports.frames import Columns, Job
 from ecs_fluid.exports.names import plain_names
@@ -39,34 +40,8 @@ def write(job: Job) -> dict[str, Any]:
     return {"files": [f"{name}.pvd" for name in parts]}
 
 
-def _polydata(points: np.ndarray) -> Any:
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-    from vtkmodules.vtkCommonCore import vtkPoints
-    from vtkmodules.vtkCommonDataModel import vtkPolyData
-
-    places = vtkPoints()
-    places.SetData(numpy_to_vtk(np.ascontiguousarray(points), deep=True))
-    data = vtkPolyData()
-    data.SetPoints(places)
-    return data
-
-
-def _cells(corners: np.ndarray, starts: np.ndarray) -> Any:
-    from vtkmodules.util.numpy_support import numpy_to_vtkIdTypeArray
-    from vtkmodules.vtkCommonDataModel import vtkCellArray
-
-    cells = vtkCellArray()
-    cells.SetData(
-        numpy_to_vtkIdTypeArray(np.ascontiguousarray(starts, np.int64), deep=True),
-        numpy_to_vtkIdTypeArray(np.ascontiguousarray(corners, np.int64), deep=True),
-    )
-    return cells
-
-
 def _points(columns: Columns) -> Any:
-    rows = len(columns["Position.x"])
-    data = _polydata(columns["Position.x"])
-    data.SetVerts(_cells(np.arange(rows), np.arange(rows + 1)))
+    data = pv.PolyData(columns["Position.x"])
     for label, name in plain_names(columns).items():
         add_array(data.GetPointData(), name, columns[label])
     return data
@@ -74,12 +49,12 @@ def _points(columns: Columns) -> Any:
 
 def _surfaces(surfaces: list[Surface]) -> Any:
     if not surfaces:
-        return _polydata(np.empty((0, 3)))
+        return pv.PolyData(np.empty((0, 3)))
     first = np.cumsum([0, *(len(surface.mesh.vertices) for surface in surfaces)])
     corners = [surface.mesh.corners + start for surface, start in zip(surfaces, first, strict=False)]
     sizes = np.concatenate([surface.mesh.sizes for surface in surfaces])
-    data = _polydata(np.concatenate([surface.vertices for surface in surfaces]))
-    data.SetPolys(_cells(np.concatenate(corners), np.cumsum([0, *sizes])))
+    cells = np.insert(np.concatenate(corners), np.cumsum(sizes) - sizes, sizes)
+    data = pv.PolyData(np.concatenate([surface.vertices for surface in surfaces]), cells)
     velocity = np.concatenate([surface.vertex_velocity for surface in surfaces])
     add_array(data.GetPointData(), "velocity", velocity)
     return data

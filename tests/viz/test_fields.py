@@ -23,15 +23,14 @@ def quadratic(points: NDArray) -> NDArray:
     return np.stack((y * y, z * x, x * y), axis=1)
 
 
-@pytest.mark.parametrize("normal", ["x", "y", "z", (1.0, 2.0, -0.5)])
-def test_slice_holds_the_velocity_at_its_points_on_its_plane(normal: str | tuple[float, ...]) -> None:
+@pytest.mark.parametrize("normal", "xyz")
+def test_slice_holds_the_velocity_at_its_points_on_its_plane(normal: str) -> None:
     origin = (0.1, -0.2, 0.3)
     plane = velocity_slice(quadratic, BOX, normal, origin, resolution=21)
     points = np.asarray(plane.points, dtype=np.float64)
     np.testing.assert_array_equal(plane["u"], quadratic(points))
     np.testing.assert_allclose(plane["speed"], np.linalg.norm(quadratic(points), axis=1), rtol=1e-15)
-    n = np.eye(3)["xyz".index(normal)] if isinstance(normal, str) else np.array(normal)
-    n = n / np.linalg.norm(n)
+    n = np.eye(3)["xyz".index(normal)]
     np.testing.assert_allclose((points - origin) @ n, 0.0, atol=1e-15 * 4)
     # Second-order differences are exact for quadratic fields: only round-off remains.
     curl = np.stack((0.0 * points[:, 0], -points[:, 1], points[:, 2] - 2.0 * points[:, 1]), axis=1)
@@ -86,7 +85,6 @@ def test_chosen_seeds_are_inside_and_the_same_every_time() -> None:
     ("call", "words"),
     [
         (lambda: velocity_slice(rotation, BOX, "w"), "slice normal 'w'"),
-        (lambda: velocity_slice(rotation, BOX, (0.0, 0.0, 0.0)), "direction"),
         (lambda: velocity_slice(rotation, ((0, 0, 0), (1, 0, 1)), "x"), "flat along a slice"),
         (lambda: velocity_slice(rotation, (0.0, 1.0)), "not a box"),
         (lambda: velocity_slice(rotation, ((0, 0, 0), (0, 0, 0))), "are a point"),
