@@ -6,7 +6,6 @@ import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,23 +47,10 @@ class Comm:
 
     def broadcast(self, value: Any, purpose: str = "control") -> Any:
         """The value that rank 0 gives, on every rank."""
-        started = time.perf_counter()
-        data = np.frombuffer(pickle.dumps(value), np.uint8) if self.rank == 0 else np.empty(0, np.uint8)
-        length = np.array([len(data)], np.int64)
-        self.handle.Bcast(length)
-        if self.rank:
-            data = np.empty(int(length[0]), np.uint8)
-        else:
-            data = data.copy()
-        self.handle.Bcast(data)
-        first = self.rank == 0
-        self.count(
-            purpose,
-            started,
-            (len(data) + 8) * (self.size - 1) if first else 0,
-            0 if first else len(data) + 8,
-        )
-        return value if first else pickle.loads(data.tobytes())
+        started, first = time.perf_counter(), self.rank == 0
+        data = self.handle.bcast(pickle.dumps(value) if first else None)
+        self.count(purpose, started, len(data) * (self.size - 1) * first, len(data) * (not first))
+        return value if first else pickle.loads(data)
 
     def gather_numbers(self, values: Any, purpose: str = "control") -> Array:
         """The same few numbers of every rank, (size, ...) in the order of the ranks."""
@@ -79,67 +65,52 @@ class Comm:
         """A small value of every rank, in the order of the ranks; quick where all are None."""
         if not self.gather_numbers(np.int8(value is not None), purpose).any():
             return [None] * self.size
-        data = np.frombuffer(pickle.dumps(value), np.uint8)
-        lengths = self.gather_numbers(np.int64(len(data)), purpose).tolist()
-        joined = self.gather_rows(data, lengths, purpose)
-        ends = np.cumsum([0, *lengths])
-        return [pickle.loads(joined[a:b].tobytes()) for a, b in pairwise(ends)]
+        started = time.perf_counter()
+        every = self.handle.allgather(pickle.dumps(value))
+        lengths = [len(data) for data in every]
+        mine = lengths[self.rank]
+        self.count(purpose, started, mine * (self.size - 1), sum(lengths) - mine)
+        return [pickle.loads(data) for data in every]
 
     def gather_rows(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array:
         """All rows (sum of counts, ...), the blocks of the ranks one after the other, on every rank."""
-        from mpi4py import MPI
-
-        started = time.perf_counter()
-        part = np.ascontiguousarray(part)
-        whole = np.empty((int(sum(counts)), *part.shape[1:]), part.dtype)
-        lengths = [int(count) * width(part) for count in counts]
-        self.handle.Allgatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, starts(lengths), MPI.BYTE])
+        started, whole = time.perf_counter(), room(part, counts)
+        self.handle.Allgatherv(message(part), message(whole, counts))
         self.count(purpose, started, part.nbytes * (self.size - 1), whole.nbytes - part.nbytes)
         return whole
 
     def rows_to_first(self, part: Array, counts: Sequence[int], purpose: str = "files") -> Array | None:
-        """Like `join`, on rank 0 alone."""
-        from mpi4py import MPI
-
-        started = time.perf_counter()
-        part = np.ascontiguousarray(part)
-        lengths = [int(count) * width(part) for count in counts]
-        if self.rank:
-            self.handle.Gatherv([part, part.nbytes, MPI.BYTE], None)
-            self.count(purpose, started, part.nbytes, 0)
-            return None
-        whole = np.empty((int(sum(counts)), *part.shape[1:]), part.dtype)
-        self.handle.Gatherv([part, part.nbytes, MPI.BYTE], [whole, lengths, starts(lengths), MPI.BYTE])
-        self.count(purpose, started, 0, whole.nbytes - part.nbytes)
+        """Like `gather_rows`, on rank 0 alone."""
+        started, whole = time.perf_counter(), None if self.rank else room(part, counts)
+        self.handle.Gatherv(message(part), None if whole is None else message(whole, counts))
+        self.count(
+            purpose,
+            started,
+            part.nbytes if whole is None else 0,
+            0 if whole is None else whole.nbytes - part.nbytes,
+        )
         return whole
 
     def rows_from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
         """This rank's block of rows of an array that rank 0 has; `like` (0, ...) tells shape and dtype."""
-        from mpi4py import MPI
-
-        started = time.perf_counter()
-        lengths = [int(count) * width(like) for count in counts]
-        part = np.empty((int(counts[self.rank]), *like.shape[1:]), like.dtype)
-        sent = None if whole is None else [whole, lengths, starts(lengths), MPI.BYTE]
-        self.handle.Scatterv(sent, [part, part.nbytes, MPI.BYTE])
-        first = self.rank == 0
-        self.count("start", started, sum(lengths[1:]) if first else 0, 0 if first else part.nbytes)
+        started, part = time.perf_counter(), room(like, [counts[self.rank]])
+        self.handle.Scatterv(None if whole is None else message(whole, counts), message(part))
+        self.count(
+            "start",
+            started,
+            0 if whole is None else whole.nbytes - part.nbytes,
+            part.nbytes * (whole is None),
+        )
         return part
 
     def exchange(self, parts: Sequence[Array], counts: Sequence[int], purpose: str = "rows") -> list[Array]:
         """Send ``parts[r]`` to each rank r; returns the rows that came from each, ``counts[r]`` of them."""
-        from mpi4py import MPI
-
-        started = time.perf_counter()
-        like = parts[0]
-        out = np.concatenate([np.ascontiguousarray(part) for part in parts])
-        sent = [part.nbytes for part in parts]
-        into = [int(count) * width(like) for count in counts]
-        came = np.empty((int(sum(counts)), *like.shape[1:]), like.dtype)
-        self.handle.Alltoallv([out, sent, starts(sent), MPI.BYTE], [came, into, starts(into), MPI.BYTE])
-        self.count(purpose, started, sum(sent) - sent[self.rank], sum(into) - into[self.rank])
-        ends = np.cumsum([0, *counts])
-        return [came[a:b] for a, b in pairwise(ends)]
+        started, whole, came = time.perf_counter(), np.concatenate(parts), room(parts[0], counts)
+        self.handle.Alltoallv(message(whole, [len(part) for part in parts]), message(came, counts))
+        found = np.split(came, np.cumsum(counts)[:-1])
+        kept = parts[self.rank].nbytes
+        self.count(purpose, started, whole.nbytes - kept, came.nbytes - found[self.rank].nbytes)
+        return found
 
     def exchange_counts(self, counts: Sequence[int], purpose: str = "rows") -> list[int]:
         """What every rank has for this one, from what this one has for each of them."""
@@ -208,9 +179,19 @@ def width(array: Array) -> int:
     return int(array.dtype.itemsize * np.prod(array.shape[1:], dtype=np.int64))
 
 
-def starts(lengths: Sequence[int]) -> list[int]:
-    """Where each of the lengths begins."""
-    return [0, *np.cumsum(lengths[:-1]).tolist()] if len(lengths) > 1 else [0]
+def room(like: Array, counts: Sequence[int]) -> Array:
+    """An array for so many rows like those of another."""
+    return np.empty((int(sum(counts)), *like.shape[1:]), like.dtype)
+
+
+def message(rows: Array, counts: Sequence[int] | None = None) -> list[Any]:
+    """Rows as MPI takes them, as bytes: all of them, or in blocks of so many rows for or from each rank."""
+    from mpi4py import MPI
+
+    if counts is None:
+        return [np.ascontiguousarray(rows), rows.nbytes, MPI.BYTE]
+    lengths = np.array(counts, np.int64) * width(rows)
+    return [rows, lengths.tolist(), (np.cumsum(lengths) - lengths).tolist(), MPI.BYTE]
 
 
 def as_bytes(columns: Sequence[Array]) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.ranks.comm import Comm, starts, width
+from ecs_fluid.ranks.comm import Comm, message, room
 
 PER_MACHINE = "ECS_FLUID_RANKS_PER_MACHINE"
 """Environment variable that makes so many ranks a machine of their own, to test what several machines do."""
@@ -110,28 +110,21 @@ class Machine:
 
     def gathered(self, part: Array, counts: Sequence[int], purpose: str = "rows") -> Array | None:
         """The rows of all ranks one after the other, for the leaders; None for the others."""
-        from mpi4py import MPI
-
         started = time.perf_counter()
-        part, row = np.ascontiguousarray(part), width(part)
         shapes = [[int(counts[int(rank)]) for rank in members] for members in self._members]
         if not self.leads:
-            self._comm.Gatherv([part, part.nbytes, MPI.BYTE], None)
+            self._comm.Gatherv(message(part), None)
             self._all.count(purpose, started, part.nbytes, 0)
             return None
-        here = np.empty((sum(shapes[self.here]), *part.shape[1:]), part.dtype)
-        lengths = [count * row for count in shapes[self.here]]
-        self._comm.Gatherv([part, part.nbytes, MPI.BYTE], [here, lengths, starts(lengths), MPI.BYTE])
+        here = room(part, shapes[self.here])
+        self._comm.Gatherv(message(part), message(here, shapes[self.here]))
         if len(self._members) == 1:
             self._all.count(purpose, started, 0, here.nbytes - part.nbytes)
             return here
         groups = [sum(group) for group in shapes]
-        lengths = [count * row for count in groups]
-        every = np.empty((sum(groups), *part.shape[1:]), part.dtype)
-        self.among_leaders.handle.Allgatherv(
-            [here, here.nbytes, MPI.BYTE], [every, lengths, starts(lengths), MPI.BYTE]
-        )
-        self._all.count(purpose, started, here.nbytes * (len(lengths) - 1), every.nbytes - part.nbytes)
+        every = room(part, groups)
+        self.among_leaders.handle.Allgatherv(message(here), message(every, groups))
+        self._all.count(purpose, started, here.nbytes * (len(groups) - 1), every.nbytes - part.nbytes)
         order = np.concatenate(self._members)
         if (np.diff(order) > 0).all():
             return every
