@@ -29,8 +29,9 @@ from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies, Memory
+    from ecs_fluid.kernels.bodies.contact_solver import ContactForces
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
 
 MOST_SUBSTEPS = 128
 
@@ -166,8 +167,8 @@ class BodySystem(System):
         least: float,
     ) -> None:
         """Advance the bodies that are not alone, the rows `rest`, and remember their contacts."""
-        from ecs_fluid.kernels.bodies.contact_solver import Bodies
         from ecs_fluid.kernels.bodies.impacts import advance
+        from ecs_fluid.kernels.bodies.table import Bodies
 
         table, (push, torque) = self.field(ContactMemory), loads
         if not len(rest):
@@ -244,15 +245,15 @@ def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
     return np.broadcast_to(value_at(rotation, np.append(fine, end)), (len(fine) + 1, 3))
 
 
-def _recalled(table: ContactMemory, ids: Array) -> Memory:
+def _recalled(table: ContactMemory, ids: Array) -> ContactForces:
     """The memory by rows; contacts of bodies that are gone are left out."""
-    from ecs_fluid.kernels.bodies.contact_solver import Memory
+    from ecs_fluid.kernels.bodies.contact_solver import ContactForces
 
     rows, found = rows_of(ids, table.ids)
     there = found.all(axis=1)
     who = rows[there]
     rising = np.argsort(who[:, 0] * max(len(ids), 1) + who[:, 1], kind="stable")
-    return Memory(
+    return ContactForces(
         np.ascontiguousarray(who[rising].astype(np.int64)),
         np.ascontiguousarray(table.place[there][rising].astype(np.float64)),
         np.ascontiguousarray(table.force[there][rising].astype(np.float64)),

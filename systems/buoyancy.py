@@ -28,8 +28,8 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
 
 GOLDEN = (1 + 5**0.5) / 2
 
@@ -139,8 +139,8 @@ def profile(fluid: FluidAtRest) -> tuple[Array, Array]:
 
 def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
     """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising."""
-    from ecs_fluid.kernels.bodies.contacts import BALL, SOLID
     from ecs_fluid.kernels.bodies.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.table import BALL, SOLID
 
     balls = np.flatnonzero(bodies.shape == BALL)
     spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions()
@@ -186,8 +186,8 @@ def _swelling(entities: list[Entity]) -> Array:
 
 def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:
     """Added over displaced mass (n, 3, 3) in world axes."""
-    from ecs_fluid.kernels.bodies.contacts import BALL
     from ecs_fluid.kernels.bodies.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.table import BALL
 
     out = np.zeros((len(bodies.x), 3, 3))
     out[bodies.shape == BALL] = 0.5 * np.eye(3)

@@ -108,7 +108,7 @@ class CollisionSystem(System):
                 own, bounce = entity[InertialVelocity].v, self.restitution
             else:
                 own, bounce = np.zeros((0, 3), self.world.dtype), 0.0
-            touched = np.zeros(0, np.int64)
+            touched = np.empty(len(entity), np.int64)
             if Contact in entity:
                 touch = entity[Contact]
                 touched, touch.before[...] = touch.body, touch.body

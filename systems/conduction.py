@@ -17,7 +17,7 @@ from ecs_fluid.components.bodies import (
 )
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, near_bodies
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
@@ -26,8 +26,8 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
 
 
 class ConductionSystem(System):
@@ -66,8 +66,7 @@ class ConductionSystem(System):
 
     def process(self, dt: float) -> None:
         """Exchange the heat of the tick."""
-        from ecs_fluid.kernels.collision.conduction import conduct, nearest_bodies
-        from ecs_fluid.kernels.collision.swept_bodies import obstacles
+        from ecs_fluid.kernels.collision.conduction import conduct
 
         entities = body_entities(self.world)
         if not any(BodyHeat in entity for entity in entities):
@@ -80,10 +79,11 @@ class ConductionSystem(System):
         x = joined([position.x for position, _, _ in tables], (3,), number)
         volume = joined([table.volume for _, table, _ in tables], (), number)
         T = np.concatenate([np.zeros(0, number), *(table.T for *_, table in tables)])
-        who = np.empty(len(x), np.int64)
-        pose, shapes = (bodies.x, bodies.q), (bodies.shape, bodies.radius, bodies.hull)
-        around = obstacles(pose, pose, (bodies.v, bodies.angular_velocity), *shapes, self.reach)
-        nearest_bodies(around, hulls, x, self.reach, heat["transfer"] > 0, who)
+        taking = np.flatnonzero(heat["transfer"] > 0)
+        some = bodies._make(column[taking] for column in bodies)
+        rows, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))
+        who = np.full(len(x), -1)
+        who[rows] = taking[of]
         area = areas(bodies, hulls)
         warm, lost = heat["T"].copy(), np.zeros(len(area))
         conduct(
@@ -101,7 +101,7 @@ class ConductionSystem(System):
 
     def _layers(self, bodies: Bodies, area: Array) -> Array:
         """Volume (n,) m^3 of the fluid within reach of each surface."""
-        from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
+        from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 
         r, size = self.reach, bodies.radius
         ball = 4 / 3 * np.pi * ((size + r) ** 3 - size**3)

@@ -29,7 +29,7 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.table import Bodies
 
 NEWTON = 0.44
 """Drag coefficient of a ball at Reynolds numbers from 1,000 up to the drag crisis."""
@@ -90,8 +90,8 @@ class DragSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the drag of every free body."""
-        from ecs_fluid.kernels.bodies.contacts import CONTAINER
         from ecs_fluid.kernels.bodies.decay import braked
+        from ecs_fluid.kernels.bodies.table import CONTAINER
 
         entities = body_entities(self.world)
         if not entities:

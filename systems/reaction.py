@@ -32,8 +32,8 @@ from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
 
 Source = Literal["tracers", "vortons", "none"]
 LEAST = 3.0

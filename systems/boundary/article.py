@@ -10,16 +10,15 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Velocity, Volume
 from ecs_fluid.components.bodies import FREE, Body, BoundaryExchange, RigidMotion
 from ecs_fluid.systems.operations import wind_at
-from ecs_fluid.systems.shared.body_tables import gathered
+from ecs_fluid.systems.shared.body_tables import gathered, standing
 from ecs_fluid.systems.shared.fluid_at_rest import own_or_fluids
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
-    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+    from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
 
@@ -86,27 +85,6 @@ def flow_at(world: World, points: Array) -> Array:
     """Velocity (m, 3) m/s of the fluid at points (m, 3) m at the end of the tick, with a wind on all."""
     flow = world.require(VelocitySystem).velocity_at_few(points).astype(np.float64)
     return flow + wind_at(world, world.time + world.dt)
-
-
-def standing(bodies: Bodies, clearance: float) -> Obstacles:
-    """The bodies where they are, as obstacles with a clearance, m."""
-    from ecs_fluid.kernels.collision.swept_bodies import obstacles
-
-    pose = (bodies.x, bodies.q)
-    return obstacles(
-        pose, pose, (bodies.v, bodies.angular_velocity), bodies.shape, bodies.radius, bodies.hull, clearance
-    )
-
-
-def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
-    """(row, body, distance m, normal) of the vortons within reach of a surface."""
-    from ecs_fluid.kernels.collision.closest_surface import near_surfaces
-
-    n = len(x)
-    who, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
-    near_surfaces(standing(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, who, gap, normal)
-    rows = np.flatnonzero(who >= 0)
-    return rows, who[rows], gap[rows], normal[rows]
 
 
 def astray(bodies: Bodies, hulls: Hulls, x: Array) -> Array:

@@ -10,14 +10,14 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import flow_at, near_bodies, record_exchange
+from ecs_fluid.systems.boundary.article import flow_at, record_exchange
 from ecs_fluid.systems.boundary.panels import KnownAngularVelocity, PanelBoundary, Sheet, Surface, rms, turned
-from ecs_fluid.systems.shared.body_tables import body_entities, gathered, rows_of
+from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.world import World
 
 FILLED = 4.0

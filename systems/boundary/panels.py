@@ -11,14 +11,14 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVelocity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import astray, flow_at, near_bodies, record_exchange
-from ecs_fluid.systems.shared.body_tables import gathered, row_ids, rows_of
+from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange
+from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
 from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
     from ecs_fluid.kernels.panels.panel_flow import Factors
     from ecs_fluid.kernels.panels.panels import Panels
     from ecs_fluid.systems.boundary.system import BoundarySystem
@@ -123,7 +123,7 @@ class PanelBoundary:
 
     def process(self, entities: list[Entity]) -> None:
         """Find the sheets and shed them."""
-        from ecs_fluid.kernels.bodies.contacts import CONTAINER
+        from ecs_fluid.kernels.bodies.table import CONTAINER
 
         known = self._known_spins(entities)
         left = self._left_behind(known)
@@ -151,8 +151,8 @@ class PanelBoundary:
             self._shed(bodies, hulls, sheet, strengths, left)
 
     def _surfaces(self, bodies: Bodies, hulls: Hulls) -> Iterator[Surface]:
-        from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
         from ecs_fluid.kernels.bodies.rotation import matrix_of
+        from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
         from ecs_fluid.kernels.panels.panel_flow import ring_factors
         from ecs_fluid.kernels.panels.panels import ball_panels, hull_panels
 
@@ -376,7 +376,7 @@ class PanelBoundary:
 
 def _of_solids(bodies: Bodies) -> Array:
     """Spin (n, 3) rad/s of bodies; 0 for containers, which slip along their fluid."""
-    from ecs_fluid.kernels.bodies.contacts import CONTAINER
+    from ecs_fluid.kernels.bodies.table import CONTAINER
 
     return np.asarray(np.where((bodies.shape != CONTAINER)[:, None], bodies.angular_velocity, 0.0))
 

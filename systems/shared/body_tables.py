@@ -16,8 +16,9 @@ from ecs_fluid.systems.shared.populations import rows_of_each
 
 if TYPE_CHECKING:
     from ecs_fluid.integrator import Tables
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
     from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
+    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
     from ecs_fluid.world import World
 
 SHAPES = (BallShape, HullShape, HullTable)
@@ -77,7 +78,7 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     Places, quaternions, velocities and spins are copies; all else, and the polytopes, are shared by all who
     ask and only read.
     """
-    from ecs_fluid.kernels.bodies.contact_solver import Bodies
+    from ecs_fluid.kernels.bodies.table import Bodies
 
     tables = [entity.tables for entity in entities]
     said = [_said(table) for table in tables]
@@ -121,7 +122,7 @@ def _said(tables: Tables) -> tuple[Any, ...]:
 
 def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
     """The columns of `Bodies` from mass on that these tables give."""
-    from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, SOLID
+    from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 
     bodies = [entity[Body] for entity in entities]
     n = sum(len(body.mass) for body in bodies)
@@ -210,3 +211,24 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
                 bodies.v[rows][free],
                 bodies.angular_velocity[rows][free],
             )
+
+
+def standing(bodies: Bodies, clearance: float) -> Obstacles:
+    """The bodies where they are, as obstacles with a clearance, m."""
+    from ecs_fluid.kernels.collision.swept_bodies import obstacles
+
+    pose = (bodies.x, bodies.q)
+    return obstacles(
+        pose, pose, (bodies.v, bodies.angular_velocity), bodies.shape, bodies.radius, bodies.hull, clearance
+    )
+
+
+def near_bodies(bodies: Bodies, hulls: Hulls, x: Array, reach: Array) -> tuple[Array, Array, Array, Array]:
+    """(row, body, distance m, normal) of the places within reach (n,) m of a surface."""
+    from ecs_fluid.kernels.collision.closest_surface import near_surfaces
+
+    n = len(x)
+    who, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
+    near_surfaces(standing(bodies, float(reach.max()) if n else 0.0), hulls, x, reach, who, gap, normal)
+    rows = np.flatnonzero(who >= 0)
+    return rows, who[rows], gap[rows], normal[rows]

@@ -21,8 +21,8 @@ def containers(world: World) -> list[tuple[Array, Array]]:
     """(normals (k, 3) out of it, offsets (k,) m) of the walls of every container: inside, n . x <= d."""
     if not any(HullShape in entity and Pose in entity for entity in world.entities):
         return []
-    from ecs_fluid.kernels.bodies.contacts import CONTAINER
     from ecs_fluid.kernels.bodies.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.table import CONTAINER
 
     bodies, hulls = gathered(body_entities(world))
     found = []

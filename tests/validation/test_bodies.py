@@ -260,9 +260,7 @@ def test_pile_of_shapes_comes_to_rest() -> None:
     out, still = np.empty((64, 7)), np.zeros_like(table.x)
     touching = 0
     for a, b in itertools.combinations(range(len(table.x)), 2):
-        count = contacts_of_pair(
-            hulls, table.shape, table.radius, table.hull, table.x, table.q, still, a, b, 1e-3, out
-        )
+        count = contacts_of_pair(table, hulls, still, a, b, 1e-3, out)
         touching += count > 0
         assert not count or out[:count, 6].min() > -1.5e-3
     assert touching >= 9

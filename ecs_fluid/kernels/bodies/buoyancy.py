@@ -15,16 +15,17 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import BALL
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of
+from ecs_fluid.kernels.bodies.table import BALL
+from ecs_fluid.kernels.compiled import Array
 
 _NODES = np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)])
 _WEIGHTS = np.array([5 / 9, 8 / 9, 5 / 9])
 
 
 @njit(cache=True, error_model="numpy")
-def _density(z: float, heights: np.ndarray, values: np.ndarray) -> float:
+def _density(z: float, heights: Array, values: Array) -> float:
     """Linear between the heights, constant beyond."""
     last = len(heights) - 1
     if z <= heights[0]:
@@ -37,7 +38,7 @@ def _density(z: float, heights: np.ndarray, values: np.ndarray) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _slice(corners: np.ndarray, edges: np.ndarray, z: float, ring: np.ndarray) -> tuple[float, float, float]:
+def _slice(corners: Array, edges: Array, z: float, ring: Array) -> tuple[float, float, float]:
     """(area, x and y of the area's centroid) of a convex polytope's slice at the height z."""
     count = 0
     mx, my = 0.0, 0.0
@@ -72,7 +73,7 @@ def _slice(corners: np.ndarray, edges: np.ndarray, z: float, ring: np.ndarray) -
 
 
 @njit(cache=True, error_model="numpy")
-def _cuts(low: float, high: float, corners: np.ndarray, heights: np.ndarray) -> np.ndarray:
+def _cuts(low: float, high: float, corners: Array, heights: Array) -> Array:
     """Heights from `low` to `high` between which slices and densities are polynomials, rising."""
     cuts = np.empty(2 + len(corners) + len(heights))
     cuts[0], cuts[1] = low, high
@@ -90,17 +91,17 @@ def _cuts(low: float, high: float, corners: np.ndarray, heights: np.ndarray) -> 
 
 @njit(cache=True, error_model="numpy")
 def displaced(
-    shape: np.ndarray,
-    radius: np.ndarray,
-    hull: np.ndarray,
+    shape: Array,
+    radius: Array,
+    hull: Array,
     hulls: Hulls,
-    x: np.ndarray,
-    q: np.ndarray,
-    heights: np.ndarray,
-    values: np.ndarray,
-    mass: np.ndarray,
-    moment: np.ndarray,
-    volume: np.ndarray,
+    x: Array,
+    q: Array,
+    heights: Array,
+    values: Array,
+    mass: Array,
+    moment: Array,
+    volume: Array,
 ) -> None:
     """Displaced mass, its moment about the centres, and volumes of bodies.
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import CONTAINER
+from ecs_fluid.kernels.bodies.table import CONTAINER
+from ecs_fluid.kernels.compiled import Array
 
 
 @njit(cache=True)
-def _longer(pairs: np.ndarray) -> np.ndarray:
-    more = np.empty((2 * len(pairs), 2), np.int64)
-    more[: len(pairs)] = pairs
+def longer(rows: Array) -> Array:
+    """Rows (n, k) at the beginning of an array of twice the length."""
+    more = np.empty((2 * len(rows), rows.shape[1]), rows.dtype)
+    more[: len(rows)] = rows
     return more
 
 
 @njit(cache=True)
-def _in_order_of_rows(pairs: np.ndarray, n: int) -> np.ndarray:
+def _in_order_of_rows(pairs: Array, n: int) -> Array:
     """The pairs (m, 2) by their first row, then by their second: counted by the first, inserted within it."""
     start = np.zeros(n + 1, np.int64)
     for p in range(len(pairs)):
@@ -38,7 +40,7 @@ def _in_order_of_rows(pairs: np.ndarray, n: int) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def close_pairs(x: np.ndarray, reach: np.ndarray, shape: np.ndarray, motion: np.ndarray) -> np.ndarray:
+def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
     """Pairs (m, 2) of bodies whose balls of radius `reach` meet, one of them free.
 
     Containers pair with every free body. The order depends on the rows and positions only.
@@ -62,7 +64,7 @@ def close_pairs(x: np.ndarray, reach: np.ndarray, shape: np.ndarray, motion: np.
             if d > total * total or not solid[m] or not (free[k] or free[m]):
                 continue
             if count == len(pairs):
-                pairs = _longer(pairs)
+                pairs = longer(pairs)
             a, b = order[k], order[m]
             pairs[count, 0], pairs[count, 1] = min(a, b), max(a, b)
             count += 1
@@ -73,7 +75,7 @@ def close_pairs(x: np.ndarray, reach: np.ndarray, shape: np.ndarray, motion: np.
             if b == a or shape[b] == CONTAINER or (motion[a] != 2 and motion[b] != 2):
                 continue
             if count == len(pairs):
-                pairs = _longer(pairs)
+                pairs = longer(pairs)
             pairs[count, 0], pairs[count, 1] = a, b
             count += 1
     # In the order of the rows: the sweep's own order would change with every body that overtakes another.

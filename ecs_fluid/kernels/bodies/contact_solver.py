@@ -18,8 +18,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import BALL
 from ecs_fluid.kernels.bodies.rotation import matrix_of
+from ecs_fluid.kernels.bodies.table import BALL, Bodies
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import (
+    Vector,
+    cross_of,
+    dot,
+    length,
+    minus,
+    parted,
+    row_of,
+    scaled,
+)
 
 SETTLED = 1e-13
 """Change of a contact's velocity, m/s, below which the impulse solver stops."""
@@ -34,40 +45,53 @@ SAME_PLACE = 0.2
 """Part of the smaller body's radius by which a contact may have moved and still be the same."""
 
 
-class Memory(NamedTuple):
+class ContactForces(NamedTuple):
     """Forces of the last contacts, from which the next solution starts.
 
     who (c, 2): rows of the two bodies, in rising order; place (c, 3) m; force (c, 3): on the second body, N.
     """
 
-    who: np.ndarray
-    place: np.ndarray
-    force: np.ndarray
+    who: Array
+    place: Array
+    force: Array
 
 
-class Bodies(NamedTuple):
-    """Bodies of a world in one table: arrays of n rows, float64 and int64.
+class Contacts(NamedTuple):
+    """Contacts to be solved: bodies `who` (c, 2), `points` (c, 7), coefficients of `friction` (c,), and
 
-    shape: 0 ball, 1 polytope, 2 container. radius: of the ball, or of the ball round the polytope, m.
-    hull: number in `Hulls`. motion: 2 for bodies that impulses move. inertia (n, 3, 3): body axes, kg m^2.
+    rows J (3, c, 12), which take both bodies' velocities to the contact's, `weighted`: M^-1 J (3, c, 12), and
+    the impulses `gained` (c, 3) so far, kg m/s. Directions 0, 1, 2 are the normal and two tangents; contacts
+    without friction have the normal only. Columns 0 to 5 belong to the first body (v, angular velocity), 6 to
+    11 to the second.
     """
 
-    x: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    angular_velocity: np.ndarray
-    mass: np.ndarray
-    inertia: np.ndarray
-    motion: np.ndarray
-    restitution: np.ndarray
-    friction: np.ndarray
-    shape: np.ndarray
-    radius: np.ndarray
-    hull: np.ndarray
+    who: Array
+    points: Array
+    friction: Array
+    rows: Array
+    weighted: Array
+    gained: Array
+
+
+class Visits(NamedTuple):
+    """What a sweep reads at its n visits, side by side in their order.
+
+    contact (n,): its number; pair (n, 2): its bodies; central (n,): whether its normal goes through both
+    centres. line (n, 12): normal, its effect on both bodies' velocities, target, ease and friction. ease
+    (c, 3): of all contacts, the impulse per speed along each direction, kg. load (n,): along the normal so
+    far, kg m/s.
+    """
+
+    contact: Array
+    pair: Array
+    central: Array
+    line: Array
+    ease: Array
+    load: Array
 
 
 @njit(cache=True)
-def alike(inertia: np.ndarray) -> bool:
+def alike(inertia: Array) -> bool:
     """Whether a tensor (3, 3) is a number times the unit tensor, to LIKE_A_BALL of that number."""
     mean = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / 3.0
     uneven = 0.0
@@ -78,7 +102,7 @@ def alike(inertia: np.ndarray) -> bool:
 
 
 @njit(cache=True)
-def _inverse_inertia(bodies: Bodies, who: np.ndarray) -> np.ndarray:
+def _inverse_inertia(bodies: Bodies, who: Array) -> Array:
     """Inverse tensors in world axes (n, 3, 3) of the bodies in `who` that impulses move, zero else."""
     n = len(bodies.x)
     out, wanted = np.zeros((n, 3, 3)), np.zeros(n, np.bool_)
@@ -96,102 +120,62 @@ def _inverse_inertia(bodies: Bodies, who: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
-def dot(a: np.ndarray, b: np.ndarray) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+@njit(cache=True, error_model="numpy")
+def _across(a: Vector) -> Vector:
+    """A unit vector across a unit vector."""
+    other = (1.0, 0.0, 0.0)
+    if abs(a[1]) < abs(a[0]):
+        other = (0.0, 1.0, 0.0)
+    if abs(a[2]) < min(abs(a[0]), abs(a[1])):
+        other = (0.0, 0.0, 1.0)
+    found = cross_of(a, other)
+    return parted(found, length(found))
 
 
 @njit(cache=True, error_model="numpy")
-def _across(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A unit vector across the unit vector (x, y, z)."""
-    ox, oy, oz = 1.0, 0.0, 0.0
-    if abs(y) < abs(x):
-        ox, oy = 0.0, 1.0
-    if abs(z) < min(abs(x), abs(y)):
-        ox, oy, oz = 0.0, 0.0, 1.0
-    fx, fy, fz = y * oz - z * oy, z * ox - x * oz, x * oy - y * ox
-    size = math.sqrt(fx * fx + fy * fy + fz * fz)
-    return fx / size, fy / size, fz / size
+def contacts_at(bodies: Bodies, who: Array, points: Array, gained: Array) -> Contacts:
+    """Contacts with their rows, and Coulomb's friction by the geometric mean of both bodies' coefficients.
 
-
-@njit(cache=True)
-def contact_friction(bodies: Bodies, who: np.ndarray) -> np.ndarray:
-    """Coefficients (c,) of Coulomb's friction of contacts: the geometric mean of both bodies'."""
-    out = np.empty(len(who))
-    for c in range(len(who)):
-        out[c] = math.sqrt(bodies.friction[who[c, 0]] * bodies.friction[who[c, 1]])
-    return out
-
-
-@njit(cache=True, error_model="numpy")
-def contact_rows(
-    bodies: Bodies, who: np.ndarray, points: np.ndarray, friction: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows J (3, c, 12) that take both bodies' velocities to the contact's, and M^-1 J (3, c, 12).
-
-    Directions 0, 1, 2 are the normal and two tangents; contacts without friction have the normal only.
-    Columns 0 to 5 belong to the first body (v, spin), 6 to 11 to the second. An impulse along the normal
-    turns no ball. That of two balls acts along the line of their centres as they are now: along the normal of
-    a touch to come, through the centres, it would change the angular momentum. It never adds energy.
+    An impulse along the normal turns no ball. That of two balls acts along the line of their centres as they
+    are now: along the normal of a touch to come, through the centres, it would change the angular momentum.
+    It never adds energy.
     """
     x, mass, motion, shape = bodies.x, bodies.mass, bodies.motion, bodies.shape
-    inverse = _inverse_inertia(bodies, who)
+    inverse, friction = _inverse_inertia(bodies, who), np.empty(len(who))
     rows, weighted = np.empty((3, len(who), 12)), np.empty((3, len(who), 12))
     for c in range(len(who)):
-        dx, dy, dz = points[c, 3], points[c, 4], points[c, 5]
+        friction[c] = math.sqrt(bodies.friction[who[c, 0]] * bodies.friction[who[c, 1]])
+        normal = points[c, 3], points[c, 4], points[c, 5]
+        along = normal
         for d in range(1 if friction[c] == 0.0 else 3):
             if d == 1:
-                dx, dy, dz = _across(dx, dy, dz)
+                along = _across(normal)
             elif d == 2:
-                nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
-                dx, dy, dz = ny * dz - nz * dy, nz * dx - nx * dz, nx * dy - ny * dx
+                along = cross_of(normal, along)
             for side in range(2):
                 i, sign, k = who[c, side], 1.0 if side else -1.0, 6 * side
-                rx, ry, rz = points[c, 0] - x[i, 0], points[c, 1] - x[i, 1], points[c, 2] - x[i, 2]
-                ax, ay, az = (
-                    sign * (ry * dz - rz * dy),
-                    sign * (rz * dx - rx * dz),
-                    sign * (rx * dy - ry * dx),
-                )
+                turn = scaled(sign, cross_of(minus(row_of(points, c), row_of(x, i)), along))
                 if d == 0 and shape[i] == BALL:
-                    ax, ay, az = 0.0, 0.0, 0.0
-                rows[d, c, k], rows[d, c, k + 1], rows[d, c, k + 2] = sign * dx, sign * dy, sign * dz
-                rows[d, c, k + 3], rows[d, c, k + 4], rows[d, c, k + 5] = ax, ay, az
-                if motion[i] != 2:
-                    for j in range(6):
-                        weighted[d, c, k + j] = 0.0
-                    continue
-                light = sign / mass[i]
-                weighted[d, c, k], weighted[d, c, k + 1] = light * dx, light * dy
-                weighted[d, c, k + 2] = light * dz
+                    turn = (0.0, 0.0, 0.0)
+                free, light = motion[i] == 2, sign / mass[i]
                 for j in range(3):
-                    turned = inverse[i, j, 0] * ax + inverse[i, j, 1] * ay + inverse[i, j, 2] * az
-                    weighted[d, c, k + 3 + j] = turned
-        if shape[who[c, 0]] == BALL and shape[who[c, 1]] == BALL:
-            _between_centres(x, mass, motion, who[c, 0], who[c, 1], weighted, c)
-    return rows, weighted
+                    rows[d, c, k + j], rows[d, c, k + 3 + j] = sign * along[j], turn[j]
+                    weighted[d, c, k + j] = light * along[j] if free else 0.0
+                    weighted[d, c, k + 3 + j] = dot(inverse[i, j], turn) if free else 0.0
+        a, b = who[c, 0], who[c, 1]
+        between = minus(row_of(x, b), row_of(x, a))
+        apart = length(between)
+        if shape[a] == BALL and shape[b] == BALL and apart != 0.0:
+            light_a = 1.0 / mass[a] if motion[a] == 2 else 0.0
+            light_b = 1.0 / mass[b] if motion[b] == 2 else 0.0
+            for j in range(3):
+                step = between[j] / apart
+                weighted[0, c, j], weighted[0, c, 6 + j] = -light_a * step, light_b * step
+    return Contacts(who, points, friction, rows, weighted, gained)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _between_centres(
-    x: np.ndarray, mass: np.ndarray, motion: np.ndarray, a: int, b: int, weighted: np.ndarray, c: int
-) -> None:
-    """Turn the changes of velocity in the weighted row of contact c of two balls to their centres' line."""
-    dx, dy, dz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
-    size = math.sqrt(dx * dx + dy * dy + dz * dz)
-    if size != 0.0:
-        light_a = 1.0 / mass[a] if motion[a] == 2 else 0.0
-        light_b = 1.0 / mass[b] if motion[b] == 2 else 0.0
-        wx, wy, wz = dx / size, dy / size, dz / size
-        weighted[0, c, 0], weighted[0, c, 6] = -light_a * wx, light_b * wx
-        weighted[0, c, 1], weighted[0, c, 7] = -light_a * wy, light_b * wy
-        weighted[0, c, 2], weighted[0, c, 8] = -light_a * wz, light_b * wz
-
-
-@njit(cache=True, error_model="numpy", forceinline=True)
-def contact_speed(
-    rows: np.ndarray, d: int, c: int, v: np.ndarray, angular_velocity: np.ndarray, a: int, b: int
-) -> float:
+def contact_speed(rows: Array, d: int, c: int, v: Array, angular_velocity: Array, a: int, b: int) -> float:
     """Relative velocity of body b to body a along direction d of contact c, m/s; rows (3, c, 12).
 
     Written out: a branch or a loop here would count references to every array at each visit.
@@ -208,14 +192,7 @@ def contact_speed(
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _push(
-    weighted: np.ndarray,
-    d: int,
-    c: int,
-    v: np.ndarray,
-    angular_velocity: np.ndarray,
-    a: int,
-    b: int,
-    impulse: float,
+    weighted: Array, d: int, c: int, v: Array, angular_velocity: Array, a: int, b: int, impulse: float
 ) -> None:
     """Apply an impulse along direction d of contact c; weighted (3, c, 12)."""
     v[a, 0] += impulse * weighted[d, c, 0]
@@ -233,7 +210,7 @@ def _push(
 
 
 @njit(cache=True)
-def _in_turn(target: np.ndarray, gained: np.ndarray) -> np.ndarray:
+def _in_turn(target: Array, gained: Array) -> Array:
     """The contacts that can act, so ordered that neighbours in the list seldom share a body.
 
     The rows come body by body: each visit would wait for the one before to have moved that body.
@@ -255,19 +232,7 @@ def _in_turn(target: np.ndarray, gained: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, error_model="numpy")
 def _carry_on(
-    v: np.ndarray,
-    angular_velocity: np.ndarray,
-    weighted: np.ndarray,
-    line: np.ndarray,
-    pair: np.ndarray,
-    central: np.ndarray,
-    turn: np.ndarray,
-    ease: np.ndarray,
-    load: np.ndarray,
-    gained: np.ndarray,
-    former: np.ndarray,
-    way: np.ndarray,
-    fell: float,
+    bodies: Bodies, contacts: Contacts, visits: Visits, former: Array, way: Array, fell: float
 ) -> float:
     """Go on along the way of all sweeps so far, as conjugate gradients do; returns the new `fell`.
 
@@ -275,6 +240,9 @@ def _carry_on(
     the last two sweeps, from `former` (count, 3) on, and beta = |d|^2/fell where fell is the former |d|^2, J,
     of the norm in which an impulse counts by the energy that it alone would give. beta is 0 where |d| grew.
     """
+    turn, pair, central, line, ease, load = visits
+    weighted, gained = contacts.weighted, contacts.gained
+    v, angular_velocity = bodies.v, bodies.angular_velocity
     now = 0.0
     for k in range(len(turn)):
         c = turn[k]
@@ -309,27 +277,16 @@ def _carry_on(
 
 
 @njit(cache=True, error_model="numpy")
-def solve(
-    bodies: Bodies,
-    who: np.ndarray,
-    rows: np.ndarray,
-    weighted: np.ndarray,
-    target: np.ndarray,
-    friction: np.ndarray,
-    gained: np.ndarray,
-    sweeps: int,
-) -> None:
+def solve(bodies: Bodies, contacts: Contacts, target: Array, sweeps: int) -> None:
     """Sweeps forth and back, with conjugate gradients: v_n >= target, impulse >= 0, and Coulomb's cone.
 
-    gained (c, 3): impulses so far along the normal and two tangents, kg m/s; changed in place with the
-    velocities of the bodies.
+    What contacts have gained is changed in place, with the velocities of the bodies.
     """
-    v, angular_velocity, shape = bodies.v, bodies.angular_velocity, bodies.shape
+    who, rows, weighted, friction = contacts.who, contacts.rows, contacts.weighted, contacts.friction
+    gained, v, angular_velocity, shape = contacts.gained, bodies.v, bodies.angular_velocity, bodies.shape
     turn = _in_turn(target, gained)
     count = len(turn)
     ease, central = np.empty((len(who), 3)), np.zeros(count, np.bool_)
-    # What each visit reads lies side by side, in the order of the visits: normal, its effect on both bodies'
-    # velocities, target, ease and friction.
     line, pair, load = np.empty((count, 12)), np.empty((count, 2), np.int64), np.empty(count)
     for k in range(count):
         c = turn[k]
@@ -346,6 +303,7 @@ def solve(
         pair[k, 0], pair[k, 1], load[k] = a, b, gained[c, 0]
         # An impulse along the normal turns neither of two touching balls.
         central[k] = shape[a] == BALL and shape[b] == BALL
+    visits = Visits(turn, pair, central, line, ease, load)
     way, former, fell = np.zeros((count, 3)), np.empty((count, 3)), 0.0
     for sweep in range(sweeps):
         if sweep % 2 == 0:
@@ -388,87 +346,53 @@ def solve(
             break
         # The last two sweeps are plain, so that no impulse pulls and none leaves the cone.
         if sweep % 2 == 1 and sweep + 2 < sweeps:
-            fell = _carry_on(
-                v,
-                angular_velocity,
-                weighted,
-                line,
-                pair,
-                central,
-                turn,
-                ease,
-                load,
-                gained,
-                former,
-                way,
-                fell,
-            )
+            fell = _carry_on(bodies, contacts, visits, former, way, fell)
     for k in range(count):
         gained[turn[k], 0] = load[k]
 
 
 @njit(cache=True)
-def recall(
-    bodies: Bodies,
-    memory: Memory,
-    who: np.ndarray,
-    points: np.ndarray,
-    rows: np.ndarray,
-    weighted: np.ndarray,
-    gained: np.ndarray,
-    friction: np.ndarray,
-    h: float,
-) -> None:
+def recall(bodies: Bodies, former: ContactForces, contacts: Contacts, h: float) -> None:
     """Start the contacts from the forces that the same two bodies had before, for h seconds.
 
     Each goes to the contact of its bodies that is nearest now, so that none is lost or given twice where two
     contacts become one, or one becomes two.
     """
-    old = len(memory.who)
-    if old == 0 or len(who) == 0:
+    who, points, gained = contacts.who, contacts.points, contacts.gained
+    if len(former.who) == 0 or len(who) == 0:
         return
     n = len(bodies.x)
     keys = who[:, 0] * n + who[:, 1]
-    for m in range(old):
-        a, b = memory.who[m, 0], memory.who[m, 1]
+    for m in range(len(former.who)):
+        a, b = former.who[m, 0], former.who[m, 1]
         near = (SAME_PLACE * min(bodies.radius[a], bodies.radius[b])) ** 2
         best = -1
         c = np.searchsorted(keys, a * n + b)
         while c < len(who) and keys[c] == a * n + b:
-            away = 0.0
-            for j in range(3):
-                away += (memory.place[m, j] - points[c, j]) ** 2
-            if away <= near:
-                near, best = away, c
+            away = minus(row_of(former.place, m), row_of(points, c))
+            if dot(away, away) <= near:
+                near, best = dot(away, away), c
             c += 1
         if best < 0:
             continue
         # Without friction a force that the normal has turned away from is gone.
-        for d in range(1 if friction[best] == 0.0 else 3):
-            along = 0.0
-            for j in range(3):
-                along += rows[d, best, 6 + j] * memory.force[m, j]
-            gained[best, d] += h * along
+        for d in range(1 if contacts.friction[best] == 0.0 else 3):
+            gained[best, d] += h * dot(contacts.rows[d, best, 6:9], former.force[m])
     for c in range(len(who)):
         if gained[c, 0] <= 0.0:
             gained[c] = 0.0
             continue
-        for d in range(1 if friction[c] == 0.0 else 3):
-            _push(weighted, d, c, bodies.v, bodies.angular_velocity, who[c, 0], who[c, 1], gained[c, d])
+        for d in range(1 if contacts.friction[c] == 0.0 else 3):
+            _push(
+                contacts.weighted, d, c, bodies.v, bodies.angular_velocity, who[c, 0], who[c, 1], gained[c, d]
+            )
 
 
 @njit(cache=True)
-def bear(
-    bodies: Bodies,
-    who: np.ndarray,
-    weighted: np.ndarray,
-    gained: np.ndarray,
-    friction: np.ndarray,
-    c: int,
-    total: np.ndarray,
-) -> None:
+def bear(bodies: Bodies, contacts: Contacts, c: int, total: Array) -> None:
     """Make `total` (3,) kg m/s, along the normal and two tangents, of what contact c has gained."""
-    for d in range(1 if friction[c] == 0.0 else 3):
-        change = total[d] - gained[c, d]
-        gained[c, d] = total[d]
-        _push(weighted, d, c, bodies.v, bodies.angular_velocity, who[c, 0], who[c, 1], change)
+    for d in range(1 if contacts.friction[c] == 0.0 else 3):
+        change = total[d] - contacts.gained[c, d]
+        contacts.gained[c, d] = total[d]
+        a, b = contacts.who[c, 0], contacts.who[c, 1]
+        _push(contacts.weighted, d, c, bodies.v, bodies.angular_velocity, a, b, change)

@@ -17,7 +17,8 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.contact_solver import alike
-from ecs_fluid.kernels.bodies.rotation import matrix_of
+from ecs_fluid.kernels.bodies.rotation import matrix_of, times
+from ecs_fluid.kernels.compiled import Array
 
 TERMS = 14
 """Of the series; the first left out is below 1e-16 of the sum."""
@@ -27,7 +28,7 @@ MOST_DOUBLINGS = 1100
 
 
 @njit(cache=True, error_model="numpy")
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _product(a: Array, b: Array) -> Array:
     """Product of two matrices (3, 3)."""
     out = np.empty((3, 3))
     for i in range(3):
@@ -37,7 +38,7 @@ def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def response(a: np.ndarray, dt: float) -> np.ndarray:
+def response(a: Array, dt: float) -> Array:
     """Phi(dt) = int_0^dt exp(-A s) ds (3, 3) s of a matrix A (3, 3) 1/s."""
     size = 0.0
     for i in range(3):
@@ -60,9 +61,7 @@ def response(a: np.ndarray, dt: float) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def braked(
-    mass: np.ndarray, loss: np.ndarray, pull: np.ndarray, motion: np.ndarray, dt: float, gained: np.ndarray
-) -> None:
+def braked(mass: Array, loss: Array, pull: Array, motion: Array, dt: float, gained: Array) -> None:
     """Momentum `gained` (n, 3) = M (w(dt) - w(0)) of M dw/dt = p - K w, row by row.
 
     Args:
@@ -75,20 +74,13 @@ def braked(
     """
     for i in range(len(mass)):
         inverse = np.linalg.inv(mass[i])
-        rest = np.empty(3)
-        for k in range(3):
-            held = loss[i, k, 0] * motion[i, 0] + loss[i, k, 1] * motion[i, 1] + loss[i, k, 2] * motion[i, 2]
-            rest[k] = pull[i, k] - held
+        rest = pull[i] - times(loss[i], motion[i])
         change = _product(response(_product(inverse, loss[i]), dt), inverse)
-        steps = np.empty(3)
-        for k in range(3):
-            steps[k] = change[k, 0] * rest[0] + change[k, 1] * rest[1] + change[k, 2] * rest[2]
-        for k in range(3):
-            gained[i, k] = mass[i, k, 0] * steps[0] + mass[i, k, 1] * steps[1] + mass[i, k, 2] * steps[2]
+        gained[i] = times(mass[i], times(change, rest))
 
 
 @njit(cache=True, error_model="numpy")
-def turns(q: np.ndarray, inertia: np.ndarray, out: np.ndarray) -> None:
+def turns(q: Array, inertia: Array, out: Array) -> None:
     """Rotation matrices (n, 3, 3) from axes of bodies to the world; 1 where all axes are principal ones."""
     for i in range(len(q)):
         out[i] = np.eye(3) if alike(inertia[i]) else matrix_of(q[i])

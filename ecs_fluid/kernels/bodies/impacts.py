@@ -18,26 +18,23 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.close_bodies import close_pairs
-from ecs_fluid.kernels.bodies.contact_solver import (
-    Bodies,
-    Memory,
-    contact_friction,
-    contact_rows,
-    contact_speed,
-    solve,
-)
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest
+from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contact_speed, contacts_at, solve
+from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
 from ecs_fluid.kernels.bodies.rigid import find_contacts, substep
-from ecs_fluid.kernels.bodies.rotation import (
-    cross,
+from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_at, turn_of
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import (
+    Vector,
+    cross_of,
+    dot,
     length,
-    matrix_of,
-    product,
-    quaternion_of,
-    times,
-    times_transposed,
-    turn_of,
+    minus,
+    plus,
+    row_of,
+    scaled,
+    turned,
+    turned_back,
 )
 
 MOST_IMPACTS = 64
@@ -62,60 +59,43 @@ TOUCH = 1e-9
 """Gap, as a part of the smaller radius, at which bodies touch."""
 
 
-@njit(cache=True)
-def _fall(bodies: Bodies, i: int, push: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+@njit(cache=True, error_model="numpy")
+def _fall(bodies: Bodies, i: int, push: Array, t: float) -> tuple[Vector, Vector]:
     """Place and velocity of body i after t seconds without contact."""
-    return bodies.x[i] + t * bodies.v[i] + (0.5 * t * t) * push[i], bodies.v[i] + t * push[i]
+    x, v, a = row_of(bodies.x, i), row_of(bodies.v, i), row_of(push, i)
+    return plus(plus(x, t, v), 0.5 * t * t, a), plus(v, t, a)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def _gap_of_balls(bodies: Bodies, a: int, b: int, push: np.ndarray, t: float) -> tuple[float, float, float]:
-    """`_gap` of two balls, without arrays: crowds ask for it most often."""
-    size2, along, pull = 0.0, 0.0, 0.0
-    for k in range(3):
-        xa = bodies.x[a, k] + t * bodies.v[a, k] + (0.5 * t * t) * push[a, k]
-        xb = bodies.x[b, k] + t * bodies.v[b, k] + (0.5 * t * t) * push[b, k]
-        d = xb - xa
-        size2 += d * d
-        along += d * ((bodies.v[b, k] + t * push[b, k]) - (bodies.v[a, k] + t * push[a, k]))
-        pull += d * (push[a, k] - push[b, k])
-    size = math.sqrt(size2)
-    return size - bodies.radius[a] - bodies.radius[b], -along / size, pull / size
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _gap(
-    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, push: np.ndarray, t: float
+    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, push: Array, t: float
 ) -> tuple[float, float, float]:
     """(gap m, closing speed m/s, its growth m/s^2) of ball b from body a after t seconds.
 
     `wall` is the plane of a container, else not used.
     """
+    (xa, va), (xb, vb) = _fall(bodies, a, push, t), _fall(bodies, b, push, t)
+    d, speed, pull = minus(xb, xa), minus(vb, va), minus(row_of(push, a), row_of(push, b))
     if bodies.shape[a] == BALL:
-        return _gap_of_balls(bodies, a, b, push, t)
-    xa, va = _fall(bodies, a, push, t)
-    xb, vb = _fall(bodies, b, push, t)
-    d, speed = xb - xa, vb - va
-    turn = matrix_of(product(quaternion_of(t * bodies.angular_velocity[a]), bodies.q[a]))
-    r = times_transposed(turn, d)
+        size = length(d)
+        return size - bodies.radius[a] - bodies.radius[b], -dot(d, speed) / size, dot(d, pull) / size
+    after = product(quaternion_of(t * bodies.angular_velocity[a]), bodies.q[a])
+    turn = turn_of((after[0], after[1], after[2], after[3]))
+    place = turned_back(turn, d)
     if bodies.shape[a] == CONTAINER:
-        plane = hulls.planes[wall]
-        normal = -times(turn, plane[:3])
-        gap = plane[3] - (plane[:3] * r).sum() - bodies.radius[b]
-        arm = d - (gap + bodies.radius[b]) * normal
+        gap = -plane_gap(hulls.planes, wall, place) - bodies.radius[b]
+        normal = scaled(-1.0, turned(turn, row_of(hulls.planes, wall)))
+        arm = plus(d, -(gap + bodies.radius[b]), normal)
     else:
-        near = closest(hulls, bodies.hull[a], r[0], r[1], r[2])
-        normal = times(turn, np.array([near[1], near[2], near[3]]))
-        gap = near[0] - bodies.radius[b]
-        arm = times(turn, np.array([near[4], near[5], near[6]]))
-    speed = speed - cross(bodies.angular_velocity[a], arm)
-    pull = ((push[a] - push[b]) * normal).sum()
-    return gap, -(speed * normal).sum(), pull
+        distance, outward, point = closest(hulls, bodies.hull[a], place)
+        gap, normal, arm = distance - bodies.radius[b], turned(turn, outward), turned(turn, point)
+    speed = minus(speed, cross_of(row_of(bodies.angular_velocity, a), arm))
+    return gap, -dot(speed, normal), dot(pull, normal)
 
 
 @njit(cache=True)
 def _impact(
-    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, push: np.ndarray, most: float, least: float
+    bodies: Bodies, hulls: Hulls, a: int, b: int, wall: int, push: Array, most: float, least: float
 ) -> float:
     """Time before `most` at which ball b hits body a at more than `least` m/s; inf if it does not."""
     touch = 0.01 * TOUCH * bodies.radius[b]
@@ -134,38 +114,22 @@ def _impact(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _approach(v: np.ndarray, push: np.ndarray, a: int, b: int, most: float) -> tuple[float, float]:
+def _approach(v: Array, push: Array, a: int, b: int, most: float) -> tuple[float, float]:
     """Bounds on (speed m/s, way m) of bodies a and b towards each other within `most` s, without spin."""
-    speed, growth = 0.0, 0.0
-    for k in range(3):
-        speed += (v[b, k] - v[a, k]) ** 2
-        growth += (push[b, k] - push[a, k]) ** 2
-    speed, growth = math.sqrt(speed), math.sqrt(growth)
+    speed = length(minus(row_of(v, b), row_of(v, a)))
+    growth = length(minus(row_of(push, b), row_of(push, a)))
     return speed + most * growth, most * speed + 0.5 * most * most * growth
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def _room(x: np.ndarray, q: np.ndarray, a: int, b: int, planes: np.ndarray, wall: int) -> float:
-    """Distance of the place of b from a wall of container a, m."""
-    t = turn_of(q[a, 0], q[a, 1], q[a, 2], q[a, 3])
-    room = planes[wall, 3]
-    for k in range(3):
-        normal = t[3 * k] * planes[wall, 0] + t[3 * k + 1] * planes[wall, 1] + t[3 * k + 2] * planes[wall, 2]
-        room -= normal * (x[b, k] - x[a, k])
-    return room
-
-
 @njit(cache=True)
-def first_impact(bodies: Bodies, hulls: Hulls, push: np.ndarray, most: float, least: float) -> float:
+def first_impact(bodies: Bodies, hulls: Hulls, push: Array, most: float, least: float) -> float:
     """Time of the first impact of a ball within `most` s at more than `least` m/s; inf if there is none."""
     x, v, q, shape, radius, hull = bodies.x, bodies.v, bodies.q, bodies.shape, bodies.radius, bodies.hull
     planes, plane_start = hulls.planes, hulls.plane_start
     n = len(x)
     reach = np.empty(n)
     for i in range(n):
-        speed = math.sqrt(v[i, 0] * v[i, 0] + v[i, 1] * v[i, 1] + v[i, 2] * v[i, 2])
-        faster = math.sqrt(push[i, 0] * push[i, 0] + push[i, 1] * push[i, 1] + push[i, 2] * push[i, 2])
-        reach[i] = 1.01 * radius[i] + most * speed + most * most * faster
+        reach[i] = 1.01 * radius[i] + most * length(row_of(v, i)) + most * most * length(row_of(push, i))
     pairs = close_pairs(x, reach, shape, bodies.motion)
     first = math.inf
     for p in range(len(pairs)):
@@ -176,21 +140,19 @@ def first_impact(bodies: Bodies, hulls: Hulls, push: np.ndarray, most: float, le
             a, b = b, a
         # What is by far too slow to bounce, nearly everything in a crowd, is left out without Newton.
         speed, way = _approach(v, push, a, b, most)
-        angular_velocity = 0.0
-        if shape[a] != BALL:
-            angular_velocity = length(bodies.angular_velocity[a])
+        angular_velocity = length(row_of(bodies.angular_velocity, a)) if shape[a] != BALL else 0.0
         if shape[a] != CONTAINER:
             if speed + angular_velocity * radius[a] >= SURELY * least:
                 first = min(first, _impact(bodies, hulls, a, b, 0, push, min(most, first), least))
             continue
-        size = radius[b] + way
-        for k in range(3):
-            size += abs(x[b, k] - x[a, k])
+        d = minus(row_of(x, b), row_of(x, a))
+        size = radius[b] + way + abs(d[0]) + abs(d[1]) + abs(d[2])
         if speed + angular_velocity * size < SURELY * least:
             continue
         within = (way + most * angular_velocity * size + (1.0 - SURELY) * size) / SURELY + radius[b]
+        place = turned_back(turn_at(q, a), d)
         for wall in range(plane_start[hull[a]], plane_start[hull[a] + 1]):
-            if _room(x, q, a, b, planes, wall) <= within:
+            if -plane_gap(planes, wall, place) <= within:
                 first = min(first, _impact(bodies, hulls, a, b, wall, push, min(most, first), least))
     return first
 
@@ -203,32 +165,30 @@ def rebound(bodies: Bodies, hulls: Hulls, sweeps: int, least: float) -> None:
     for c in range(len(who)):
         touching[c] = points[c, 6] <= TOUCH * min(bodies.radius[who[c, 0]], bodies.radius[who[c, 1]])
     who, points = who[touching], points[touching]
-    count = len(who)
-    friction, target = contact_friction(bodies, who), np.empty(count)
-    rows, weighted = contact_rows(bodies, who, points, friction)
-    for c in range(count):
+    contacts, target = contacts_at(bodies, who, points, np.zeros((len(who), 3))), np.empty(len(who))
+    for c in range(len(who)):
         a, b = who[c, 0], who[c, 1]
-        closing = -contact_speed(rows, 0, c, bodies.v, bodies.angular_velocity, a, b)
+        closing = -contact_speed(contacts.rows, 0, c, bodies.v, bodies.angular_velocity, a, b)
         target[c] = max(bodies.restitution[a], bodies.restitution[b]) * closing if closing > least else 0.0
-    solve(bodies, who, rows, weighted, target, friction, np.zeros((count, 3)), sweeps)
+    solve(bodies, contacts, target, sweeps)
 
 
 @njit(cache=True)
 def advance(
     bodies: Bodies,
     hulls: Hulls,
-    memory: Memory,
-    push: np.ndarray,
-    torque: np.ndarray,
+    former: ContactForces,
+    push: Array,
+    torque: Array,
     dt: float,
     substeps: int,
     sweeps: int,
     least: float,
-) -> Memory:
+) -> ContactForces:
     """Advance all bodies by dt seconds, in place; returns the contacts from which the next tick starts.
 
     Args:
-        memory: what the last tick returned.
+        former: what the last tick returned.
         push: acceleration (n, 3) m/s^2 of the bodies by all but contacts; 0 for those that are not free.
         torque: (n, 3) N m about the centres of mass, world axes; 0 for those that are not free.
         substeps: equal parts of the tick.
@@ -236,9 +196,9 @@ def advance(
         least: closing speed below which nothing bounces, m/s.
     """
     impacts, most = 0, MOST_IMPACTS
-    crowd = len(memory.who) > CROWD
+    crowd = len(former.who) > CROWD
     if crowd:
-        most = max(CROWD_IMPACTS, MOST_IMPACTS * CROWD // len(memory.who))
+        most = max(CROWD_IMPACTS, MOST_IMPACTS * CROWD // len(former.who))
     whole = dt / substeps
     for _ in range(substeps):
         left = whole
@@ -255,11 +215,11 @@ def advance(
                 enough = sweeps
                 if crowd and h < whole:
                     enough = min(sweeps, max(CROWD_SWEEPS, int(sweeps * h / whole)))
-                found = substep(bodies, hulls, memory, push, torque, h, whole, enough, least)
+                found = substep(bodies, hulls, former, push, torque, h, whole, enough, least)
                 # Over a short part, slow impacts look like large forces; loads are as they were before it.
                 if h > SHORT * whole:
-                    memory = found
+                    former = found
             if hit:
                 rebound(bodies, hulls, sweeps, least)
             left = left - h if hit else 0.0
-    return memory
+    return former

@@ -15,15 +15,16 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.close_bodies import close_pairs
-from ecs_fluid.kernels.bodies.contact_solver import Bodies
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
 from ecs_fluid.kernels.bodies.rigid import turn_body
-from ecs_fluid.kernels.bodies.rotation import length, matrix_of, times, times_transposed
+from ecs_fluid.kernels.bodies.rotation import matrix_of, times, times_transposed, turn_at
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID, Bodies
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import length, minus, row_of, turned_back
 
 
 @njit(cache=True)
-def alone(bodies: Bodies, hulls: Hulls, push: np.ndarray, dt: float) -> np.ndarray:
+def alone(bodies: Bodies, hulls: Hulls, push: Array, dt: float) -> Array:
     """Which bodies (n,) are alone for dt seconds; `push` (n, 3) m/s^2 is their acceleration."""
     n = len(bodies.x)
     speed, faster = 0.0, 0.0
@@ -43,20 +44,18 @@ def alone(bodies: Bodies, hulls: Hulls, push: np.ndarray, dt: float) -> np.ndarr
     for c in range(n):
         if bodies.shape[c] != CONTAINER:
             continue
-        turn = matrix_of(bodies.q[c])
+        turn = turn_at(bodies.q, c)
         for k in range(len(solid)):
             i = solid[k]
             if out[i] and bodies.motion[i] == 2:
-                r = times_transposed(turn, bodies.x[i] - bodies.x[c])
-                if plane_bound(hulls, bodies.hull[c], r[0], r[1], r[2])[0] > -reach[i]:
+                place = turned_back(turn, minus(row_of(bodies.x, i), row_of(bodies.x, c)))
+                if plane_bound(hulls, bodies.hull[c], place)[0] > -reach[i]:
                     out[i] = False
     return out
 
 
 @njit(cache=True)
-def drift(
-    bodies: Bodies, which: np.ndarray, push: np.ndarray, torque: np.ndarray, dt: float, steps: int
-) -> None:
+def drift(bodies: Bodies, which: Array, push: Array, torque: Array, dt: float, steps: int) -> None:
     """Move the bodies `which` (n,) by dt seconds without contacts, in place.
 
     Places follow the parabola of the acceleration `push` (n, 3). A `torque` (n, 3), N m in world axes, is
@@ -82,14 +81,9 @@ def drift(
 
 
 @njit(cache=True, error_model="numpy")
-def _squared(vectors: np.ndarray, i: int) -> float:
-    return vectors[i, 0] * vectors[i, 0] + vectors[i, 1] * vectors[i, 1] + vectors[i, 2] * vectors[i, 2]
-
-
-@njit(cache=True, error_model="numpy")
 def move_alone(
-    bodies: Bodies, hulls: Hulls, push: np.ndarray, torque: np.ndarray, dt: float, least: int, most: int
-) -> tuple[np.ndarray, int, float]:
+    bodies: Bodies, hulls: Hulls, push: Array, torque: Array, dt: float, least: int, most: int
+) -> tuple[Array, int, float]:
     """Move all bodies that are alone by dt seconds, in place: (rows of the others, substeps, acceleration).
 
     The substeps, `least` to `most`, are as many as keep polytopes from moving by more than half the smallest
@@ -99,16 +93,16 @@ def move_alone(
     inner, speed, angular_velocity, fastest = math.inf, 0.0, 0.0, 0.0
     for i in range(len(bodies.x)):
         # Unlike max, these keep what is not a number.
-        fastest = np.maximum(fastest, _squared(push, i))
-        speed = np.maximum(speed, _squared(bodies.v, i))
+        fastest = np.maximum(fastest, length(row_of(push, i)))
+        speed = np.maximum(speed, length(row_of(bodies.v, i)))
         if bodies.shape[i] != BALL:
-            angular_velocity = np.maximum(angular_velocity, _squared(bodies.angular_velocity, i))
+            angular_velocity = np.maximum(angular_velocity, length(row_of(bodies.angular_velocity, i)))
         if bodies.shape[i] == SOLID:
             inner = min(inner, hulls.inner[bodies.hull[i]])
     wanted = 0.0
     if inner < math.inf:
-        wanted = np.maximum(dt * math.sqrt(speed) / (0.5 * inner), dt * math.sqrt(angular_velocity) / 0.5)
+        wanted = np.maximum(dt * speed / (0.5 * inner), dt * angular_velocity / 0.5)
     steps = max(least, math.ceil(wanted)) if wanted < most else most
     apart = alone(bodies, hulls, push, dt)
     drift(bodies, apart, push, torque, dt, steps)
-    return np.flatnonzero(~apart), steps, math.sqrt(fastest)
+    return np.flatnonzero(~apart), steps, fastest

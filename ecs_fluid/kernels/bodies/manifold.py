@@ -11,15 +11,32 @@ it belongs to a face, the other body's face that looks back is clipped to the pr
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls
-from ecs_fluid.kernels.bodies.rotation import cross, matrix_of, times, times_transposed
+from ecs_fluid.kernels.bodies.rotation import matrix_of, times, turn_at
+from ecs_fluid.kernels.bodies.table import Bodies
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import (
+    MELTED,
+    Vector,
+    cross_of,
+    dot,
+    length,
+    minus,
+    parted,
+    plus,
+    row_of,
+    scaled,
+    turned,
+    turned_back,
+)
 
-MOST_CORNERS = 64
-"""Corners of a clipped face, so contacts of a pair; clipping stops there."""
+MOST_CONTACTS = 64
+"""Contacts of a pair, so corners of a clipped face; of more, containers keep the deepest."""
 
 ONE_PLACE = 1e-4
 """Part of the smaller body's size within which two points of a face are one contact.
@@ -31,9 +48,25 @@ FACES_FIRST = 1e-3
 """Part of a body's size by which two edges must beat the faces: faces give steadier contacts."""
 
 
+class PlacedHull(NamedTuple):
+    """A polytope where it stands: its number in `Hulls`, corners (v, 3) m, and planes (p, 4)."""
+
+    number: int
+    corners: Array
+    planes: Array
+
+
+@njit(**MELTED)
+def put_contact(out: Array, k: int, point: Vector, normal: Vector, gap: float) -> None:
+    """Write contact k of `out`."""
+    for j in range(3):
+        out[k, j], out[k, 3 + j] = point[j], normal[j]
+    out[k, 6] = gap
+
+
 @njit(cache=True)
-def _placed(hulls: Hulls, hull: int, x: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Corners (v, 3) and planes (p, 4) in the frame where x and turn place the hull."""
+def _placed(hulls: Hulls, hull: int, x: Array, turn: Array) -> PlacedHull:
+    """Corners and planes in the frame where x (3,) and turn (3, 3) place the hull."""
     first, last = hulls.vertex_start[hull], hulls.vertex_start[hull + 1]
     corners = np.empty((last - first, 3))
     for v in range(first, last):
@@ -43,24 +76,24 @@ def _placed(hulls: Hulls, hull: int, x: np.ndarray, turn: np.ndarray) -> tuple[n
     for k in range(first, last):
         normal = times(turn, hulls.planes[k, :3])
         planes[k - first, :3] = normal
-        planes[k - first, 3] = hulls.planes[k, 3] + (normal * x).sum()
-    return corners, planes
+        planes[k - first, 3] = hulls.planes[k, 3] + dot(normal, x)
+    return PlacedHull(hull, corners, planes)
 
 
 @njit(cache=True)
-def _least(corners: np.ndarray, n: np.ndarray) -> float:
+def _least(corners: Array, normal: Vector) -> float:
     out = math.inf
     for v in range(len(corners)):
-        out = min(out, corners[v, 0] * n[0] + corners[v, 1] * n[1] + corners[v, 2] * n[2])
+        out = min(out, dot(row_of(corners, v), normal))
     return out
 
 
 @njit(cache=True)
-def _best_face(planes: np.ndarray, corners: np.ndarray) -> tuple[float, int]:
-    """(Largest gap between one of the planes and all the corners, that plane)."""
+def _best_face(a: PlacedHull, b: PlacedHull) -> tuple[float, int]:
+    """(Largest gap between one of the planes of a and all corners of b, that plane)."""
     best, at = -math.inf, 0
-    for k in range(len(planes)):
-        gap = _least(corners, planes[k, :3]) - planes[k, 3]
+    for k in range(len(a.planes)):
+        gap = _least(b.corners, row_of(a.planes, k)) - a.planes[k, 3]
         if gap > best:
             best, at = gap, k
     return best, at
@@ -68,166 +101,138 @@ def _best_face(planes: np.ndarray, corners: np.ndarray) -> tuple[float, int]:
 
 @njit(cache=True)
 def _best_edges(
-    hulls: Hulls, a: int, b: int, ca: np.ndarray, cb: np.ndarray, between: np.ndarray, enough: float
+    hulls: Hulls, a: PlacedHull, b: PlacedHull, between: Vector, enough: float
 ) -> tuple[float, int, int]:
     """(Largest gap along a cross product of edges, its two edges); at most `enough` counts as none."""
     best, at, other = enough, -1, -1
-    for i in range(hulls.edge_start[a], hulls.edge_start[a + 1]):
-        along = ca[hulls.edges[i, 1]] - ca[hulls.edges[i, 0]]
-        for j in range(hulls.edge_start[b], hulls.edge_start[b + 1]):
-            across = cb[hulls.edges[j, 1]] - cb[hulls.edges[j, 0]]
-            axis = cross(along, across)
-            size = math.sqrt((axis * axis).sum())
-            if size < 1e-6 * math.sqrt((along * along).sum() * (across * across).sum()):
+    for i in range(hulls.edge_start[a.number], hulls.edge_start[a.number + 1]):
+        low = row_of(a.corners, hulls.edges[i, 0])
+        along = minus(row_of(a.corners, hulls.edges[i, 1]), low)
+        for j in range(hulls.edge_start[b.number], hulls.edge_start[b.number + 1]):
+            high = row_of(b.corners, hulls.edges[j, 0])
+            across = minus(row_of(b.corners, hulls.edges[j, 1]), high)
+            axis = cross_of(along, across)
+            size = length(axis)
+            if size < 1e-6 * math.sqrt(dot(along, along) * dot(across, across)):
                 continue
-            axis /= size
-            if (axis * between).sum() < 0.0:
-                axis = -axis
+            axis = parted(axis, size)
+            if dot(axis, between) < 0.0:
+                axis = scaled(-1.0, axis)
             # Only an edge that carries the support of its body can meet the other.
-            low, high = ca[hulls.edges[i, 0]], cb[hulls.edges[j, 0]]
-            gap = (axis * (high - low)).sum()
+            gap = dot(axis, minus(high, low))
             if (
                 gap > best
-                and _least(cb, axis) > (axis * high).sum() - 1e-9 * hulls.radius[b]
-                and -_least(ca, -axis) < (axis * low).sum() + 1e-9 * hulls.radius[a]
+                and _least(b.corners, axis) > dot(axis, high) - 1e-9 * hulls.radius[b.number]
+                and -_least(a.corners, scaled(-1.0, axis)) < dot(axis, low) + 1e-9 * hulls.radius[a.number]
             ):
                 best, at, other = gap, i, j
     return best, at, other
 
 
 @njit(cache=True)
-def _clip(polygon: np.ndarray, count: int, n: np.ndarray, d: float, out: np.ndarray) -> int:
+def _clip(polygon: Array, count: int, n: Vector, d: float, out: Array) -> int:
     """The part of a polygon (count, 3) where n . x <= d; returns its number of corners."""
     made = 0
     for k in range(count):
-        a, b = polygon[k], polygon[(k + 1) % count]
-        ga, gb = (n * a).sum() - d, (n * b).sum() - d
-        if ga <= 0.0 and made < MOST_CORNERS:
-            out[made] = a
+        a, b = row_of(polygon, k), row_of(polygon, (k + 1) % count)
+        ga, gb = dot(n, a) - d, dot(n, b) - d
+        if ga <= 0.0 and made < MOST_CONTACTS:
+            out[made, 0], out[made, 1], out[made, 2] = a
             made += 1
-        if (ga < 0.0 < gb or gb < 0.0 < ga) and made < MOST_CORNERS:
-            out[made] = a + (ga / (ga - gb)) * (b - a)
+        if (ga < 0.0 < gb or gb < 0.0 < ga) and made < MOST_CONTACTS:
+            out[made, 0], out[made, 1], out[made, 2] = plus(a, ga / (ga - gb), minus(b, a))
             made += 1
     return made
 
 
 @njit(cache=True)
 def _face_contacts(
-    hulls: Hulls,
-    a: int,
-    face: int,
-    ca: np.ndarray,
-    plane: np.ndarray,
-    b: int,
-    cb: np.ndarray,
-    pb: np.ndarray,
-    slack: float,
-    sign: float,
-    out: np.ndarray,
+    hulls: Hulls, a: PlacedHull, face: int, b: PlacedHull, slack: float, sign: float, out: Array
 ) -> int:
     """Clip the face of b that looks at `face` of a most squarely to the prism over that face."""
-    n = plane[:3]
+    n = row_of(a.planes, face)
     facing, back = math.inf, 0
-    for k in range(len(pb)):
-        turned = (pb[k, :3] * n).sum()
-        if turned < facing:
-            facing, back = turned, k
-    polygon, spare = np.empty((MOST_CORNERS + 2, 3)), np.empty((MOST_CORNERS + 2, 3))
-    k = hulls.plane_start[b] + back
-    count = 0
-    for j in range(hulls.loop_start[k], min(hulls.loop_start[k + 1], hulls.loop_start[k] + MOST_CORNERS)):
-        polygon[count] = cb[hulls.loops[j]]
-        count += 1
-    k = hulls.plane_start[a] + face
+    for k in range(len(b.planes)):
+        along = dot(row_of(b.planes, k), n)
+        if along < facing:
+            facing, back = along, k
+    polygon, spare = np.empty((MOST_CONTACTS + 2, 3)), np.empty((MOST_CONTACTS + 2, 3))
+    k = hulls.plane_start[b.number] + back
     first, last = hulls.loop_start[k], hulls.loop_start[k + 1]
-    before = ca[hulls.loops[last - 1]]
+    count = min(last - first, MOST_CONTACTS)
+    for j in range(count):
+        polygon[j] = b.corners[hulls.loops[first + j]]
+    k = hulls.plane_start[a.number] + face
+    first, last = hulls.loop_start[k], hulls.loop_start[k + 1]
+    before = row_of(a.corners, hulls.loops[last - 1])
     for j in range(first, last):
-        after = ca[hulls.loops[j]]
-        side = cross(after - before, n)
-        count = _clip(polygon, count, side, (side * before).sum(), spare)
+        after = row_of(a.corners, hulls.loops[j])
+        side = cross_of(minus(after, before), n)
+        count = _clip(polygon, count, side, dot(side, before), spare)
         polygon, spare = spare, polygon
         before = after
     made = 0
-    one = (ONE_PLACE * min(hulls.radius[a], hulls.radius[b])) ** 2
-    for j in range(min(count, MOST_CORNERS)):
-        gap = (n * polygon[j]).sum() - plane[3]
+    one = (ONE_PLACE * min(hulls.radius[a.number], hulls.radius[b.number])) ** 2
+    for j in range(min(count, MOST_CONTACTS)):
+        gap = dot(n, row_of(polygon, j)) - a.planes[face, 3]
+        middle = plus(row_of(polygon, j), -0.5 * gap, n)
         new = True
         for i in range(made):
-            away = polygon[j] - (0.5 * gap) * n - out[i, :3]
-            new = new and (away * away).sum() > one
+            away = minus(middle, row_of(out, i))
+            new = new and dot(away, away) > one
         if gap <= slack and new:
-            out[made, :3] = polygon[j] - (0.5 * gap) * n
-            out[made, 3:6] = sign * n
-            out[made, 6] = gap
+            put_contact(out, made, middle, scaled(sign, n), gap)
             made += 1
     return made
 
 
 @njit(cache=True)
 def _edge_contact(
-    hulls: Hulls,
-    i: int,
-    ca: np.ndarray,
-    j: int,
-    cb: np.ndarray,
-    between: np.ndarray,
-    gap: float,
-    out: np.ndarray,
+    hulls: Hulls, a: PlacedHull, i: int, b: PlacedHull, j: int, between: Vector, gap: float, out: Array
 ) -> None:
-    """The middle of the shortest line between two edges."""
-    p, r = ca[hulls.edges[i, 0]], cb[hulls.edges[j, 0]]
-    u, w = ca[hulls.edges[i, 1]] - p, cb[hulls.edges[j, 1]] - r
-    n = cross(u, w)
-    nn = (n * n).sum()
-    s = (cross(r - p, w) * n).sum() / nn
-    t = (cross(r - p, u) * n).sum() / nn
-    n /= math.sqrt(nn)
-    if (n * between).sum() < 0.0:
-        n = -n
-    out[0, :3] = 0.5 * (p + s * u + r + t * w)
-    out[0, 3:6] = n
-    out[0, 6] = gap
+    """The middle of the shortest line between edge i of a and edge j of b."""
+    p, r = row_of(a.corners, hulls.edges[i, 0]), row_of(b.corners, hulls.edges[j, 0])
+    u = minus(row_of(a.corners, hulls.edges[i, 1]), p)
+    w = minus(row_of(b.corners, hulls.edges[j, 1]), r)
+    n = cross_of(u, w)
+    nn = dot(n, n)
+    s, t = dot(cross_of(minus(r, p), w), n) / nn, dot(cross_of(minus(r, p), u), n) / nn
+    n = parted(n, math.sqrt(nn))
+    if dot(n, between) < 0.0:
+        n = scaled(-1.0, n)
+    ends = plus(plus(p, s, u), 1.0, r)
+    put_contact(out, 0, scaled(0.5, plus(ends, t, w)), n, gap)
 
 
 @njit(cache=True)
-def hull_contacts(
-    hulls: Hulls,
-    a: int,
-    xa: np.ndarray,
-    qa: np.ndarray,
-    b: int,
-    xb: np.ndarray,
-    qb: np.ndarray,
-    slack: float,
-    out: np.ndarray,
-) -> int:
+def hull_contacts(bodies: Bodies, hulls: Hulls, a: int, b: int, slack: float, out: Array) -> int:
     """Contacts of two solid polytopes closer than `slack` m: fills out (64, 7), returns their number."""
     # In the axes of a, about its centre: no digits are lost far from the origin.
-    ta = matrix_of(qa)
-    turn = ta.T @ matrix_of(qb)
-    between = times_transposed(ta, xb - xa)
-    ca, pa = _placed(hulls, a, np.zeros(3), np.eye(3))
-    cb, pb = _placed(hulls, b, between, turn)
-    gap_a, face_a = _best_face(pa, cb)
+    x, turn = row_of(bodies.x, a), turn_at(bodies.q, a)
+    between = turned_back(turn, minus(row_of(bodies.x, b), x))
+    first = _placed(hulls, bodies.hull[a], np.zeros(3), np.eye(3))
+    relative = matrix_of(bodies.q[a]).T @ matrix_of(bodies.q[b])
+    second = _placed(hulls, bodies.hull[b], np.array(between), relative)
+    gap_a, face_a = _best_face(first, second)
     if gap_a > slack:
         return 0
-    gap_b, face_b = _best_face(pb, ca)
+    gap_b, face_b = _best_face(second, first)
     if gap_b > slack:
         return 0
-    steady = FACES_FIRST * min(hulls.radius[a], hulls.radius[b])
-    gap, i, j = _best_edges(hulls, a, b, ca, cb, between, max(gap_a, gap_b) + steady)
+    steady = FACES_FIRST * min(bodies.radius[a], bodies.radius[b])
+    gap, i, j = _best_edges(hulls, first, second, between, max(gap_a, gap_b) + steady)
     count = 0
     if i >= 0:
         if gap > slack:
             return 0
-        _edge_contact(hulls, i, ca, j, cb, between, gap, out)
+        _edge_contact(hulls, first, i, second, j, between, gap, out)
         count = 1
     elif gap_a + 0.1 * steady >= gap_b:
-        count = _face_contacts(hulls, a, face_a, ca, pa[face_a], b, cb, pb, slack, 1.0, out)
+        count = _face_contacts(hulls, first, face_a, second, slack, 1.0, out)
     else:
-        count = _face_contacts(hulls, b, face_b, cb, pb[face_b], a, ca, pa, slack, -1.0, out)
+        count = _face_contacts(hulls, second, face_b, first, slack, -1.0, out)
     for k in range(count):
-        place, normal = out[k, :3].copy(), out[k, 3:6].copy()
-        out[k, :3] = xa + times(ta, place)
-        out[k, 3:6] = times(ta, normal)
+        normal = out[k, 3], out[k, 4], out[k, 5]
+        place = plus(x, 1.0, turned(turn, row_of(out, k)))
+        put_contact(out, k, place, turned(turn, normal), out[k, 6])
     return count

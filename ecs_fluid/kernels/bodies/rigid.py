@@ -28,20 +28,18 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.close_bodies import close_pairs
+from ecs_fluid.kernels.bodies.close_bodies import close_pairs, longer
 from ecs_fluid.kernels.bodies.contact_solver import (
-    Bodies,
-    Memory,
+    ContactForces,
+    Contacts,
     alike,
     bear,
-    contact_friction,
-    contact_rows,
     contact_speed,
-    dot,
+    contacts_at,
     recall,
     solve,
 )
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, ball_ball, contacts_of_pair, container_ball
+from ecs_fluid.kernels.bodies.contacts import ball_ball, contacts_of_pair, container_ball
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import (
     free_rotation,
@@ -51,6 +49,9 @@ from ecs_fluid.kernels.bodies.rotation import (
     times,
     times_transposed,
 )
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, Bodies
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import dot, length, row_of
 
 PUSH = 0.2
 """Part of a penetration that one substep takes back."""
@@ -59,28 +60,22 @@ PUSH = 0.2
 @njit(cache=True)
 def turn_body(bodies: Bodies, i: int, h: float) -> None:
     """Turn body i for h seconds, freely if it is free."""
-    if (
-        bodies.angular_velocity[i, 0] == 0.0
-        and bodies.angular_velocity[i, 1] == 0.0
-        and bodies.angular_velocity[i, 2] == 0.0
-    ):
+    if not bodies.angular_velocity[i].any():
         return
     if bodies.motion[i] == 2 and not alike(bodies.inertia[i]):
         inertia = bodies.inertia[i]
-        q, angular_velocity = free_rotation(
+        bodies.q[i], bodies.angular_velocity[i] = free_rotation(
             bodies.q[i], bodies.angular_velocity[i], inertia, np.linalg.inv(inertia), h
         )
-        bodies.q[i] = q
-        bodies.angular_velocity[i] = angular_velocity
     else:
         bodies.q[i] = product(quaternion_of(h * bodies.angular_velocity[i]), bodies.q[i])
 
 
 @njit(cache=True)
-def twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
+def twist(bodies: Bodies, torque: Array, h: float) -> None:
     """Give free bodies the spin of a torque that acts for h seconds; without one they keep it bit for bit."""
     for i in range(len(bodies.x)):
-        if bodies.motion[i] == 2 and (torque[i, 0] != 0.0 or torque[i, 1] != 0.0 or torque[i, 2] != 0.0):
+        if bodies.motion[i] == 2 and torque[i].any():
             if alike(bodies.inertia[i]):
                 for k in range(3):
                     bodies.angular_velocity[i, k] += h * torque[i, k] / bodies.inertia[i, k, k]
@@ -91,17 +86,15 @@ def twist(bodies: Bodies, torque: np.ndarray, h: float) -> None:
 
 
 @njit(cache=True)
-def find_contacts(bodies: Bodies, hulls: Hulls, shift: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple[Array, Array]:
     """(who (c, 2), points (c, 7)) of all contacts that may close while bodies move by `shift` (n, 3) m."""
     x, radius, shape, q, hull = bodies.x, bodies.radius, bodies.shape, bodies.q, bodies.hull
     n = len(x)
     reach = np.empty(n)
     for i in range(n):
-        way = shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2
-        reach[i] = 1.01 * radius[i] + math.sqrt(way)
+        reach[i] = 1.01 * radius[i] + length(row_of(shift, i))
         if shape[i] != BALL:
-            angular_velocity = math.sqrt(dot(bodies.angular_velocity[i], bodies.angular_velocity[i]))
-            reach[i] += min(angular_velocity * h, 2.0) * radius[i]
+            reach[i] += min(length(row_of(bodies.angular_velocity, i)) * h, 2.0) * radius[i]
     pairs = close_pairs(x, reach, shape, bodies.motion)
     who = np.empty((64, 2), np.int64)
     points = np.empty((64, 7))
@@ -115,11 +108,9 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: np.ndarray, h: float) -> 
         elif shape[a] == CONTAINER and shape[b] == BALL:
             more = container_ball(hulls, hull, radius, x, q, a, b, slack, found)
         else:
-            more = contacts_of_pair(hulls, shape, radius, hull, x, q, shift, a, b, slack, found)
+            more = contacts_of_pair(bodies, hulls, shift, a, b, slack, found)
         while count + more > len(who):
-            longer_who, longer_points = np.empty((2 * len(who), 2), np.int64), np.empty((2 * len(who), 7))
-            longer_who[:count], longer_points[:count] = who[:count], points[:count]
-            who, points = longer_who, longer_points
+            who, points = longer(who), longer(points)
         for k in range(more):
             who[count, 0], who[count, 1] = a, b
             for j in range(7):
@@ -138,32 +129,22 @@ def _impact_speed(now: float, pull: float, gap: float) -> float:
 
 @njit(cache=True)
 def _aims(
-    bodies: Bodies,
-    who: np.ndarray,
-    points: np.ndarray,
-    rows: np.ndarray,
-    push: np.ndarray,
-    h: float,
-    whole: float,
-    least_bounce: float,
-) -> tuple[np.ndarray, np.ndarray]:
+    bodies: Bodies, contacts: Contacts, push: Array, h: float, whole: float, least_bounce: float
+) -> tuple[Array, Array]:
     """(least normal mean velocity that keeps the gap open, rebound speed) of all contacts (c,), m/s.
 
     Impacts slower than `least_bounce` have no rebound. An overlap heals by the part PUSH in a whole substep,
     however short h is: in no time at all it would need a speed without bound, of which something stays where
     many bodies push one another.
     """
-    count = len(who)
-    v, angular_velocity, restitution = bodies.v, bodies.angular_velocity, bodies.restitution
-    target, rebound = np.empty(count), np.zeros(count)
-    for c in range(count):
-        a, b = who[c, 0], who[c, 1]
-        nx, ny, nz = points[c, 3], points[c, 4], points[c, 5]
-        pull = push[a, 0] * nx + push[a, 1] * ny + push[a, 2] * nz
-        pull -= push[b, 0] * nx + push[b, 1] * ny + push[b, 2] * nz
+    who, points, rows, restitution = contacts.who, contacts.points, contacts.rows, bodies.restitution
+    target, rebound = np.empty(len(who)), np.zeros(len(who))
+    for c in range(len(who)):
+        a, b, normal = who[c, 0], who[c, 1], points[c, 3:6]
+        pull = dot(row_of(push, a), normal) - dot(row_of(push, b), normal)
         gap = points[c, 6]
         target[c] = -gap / h if gap > 0.0 else -PUSH * gap / whole
-        before = -contact_speed(rows, 0, c, v, angular_velocity, a, b) - 0.5 * h * pull
+        before = -contact_speed(rows, 0, c, bodies.v, bodies.angular_velocity, a, b) - 0.5 * h * pull
         speed = _impact_speed(before, pull, gap)
         if speed > least_bounce:
             rebound[c] = max(restitution[a], restitution[b]) * speed
@@ -171,7 +152,7 @@ def _aims(
 
 
 @njit(cache=True)
-def _push_half(bodies: Bodies, push: np.ndarray, torque: np.ndarray, h: float) -> None:
+def _push_half(bodies: Bodies, push: Array, torque: Array, h: float) -> None:
     """Give bodies half of what their accelerations (n, 3) m/s^2 and torques (n, 3) N m do in h seconds."""
     for i in range(len(bodies.x)):
         for k in range(3):
@@ -180,7 +161,7 @@ def _push_half(bodies: Bodies, push: np.ndarray, torque: np.ndarray, h: float) -
 
 
 @njit(cache=True)
-def _move(bodies: Bodies, who: np.ndarray, points: np.ndarray, h: float) -> None:
+def _move(bodies: Bodies, who: Array, points: Array, h: float) -> None:
     """Move all bodies by h seconds at their velocities, in place, and the places of contacts with them."""
     before = bodies.x.copy()
     for i in range(len(bodies.x)):
@@ -202,14 +183,14 @@ def _move(bodies: Bodies, who: np.ndarray, points: np.ndarray, h: float) -> None
 def substep(
     bodies: Bodies,
     hulls: Hulls,
-    memory: Memory,
-    push: np.ndarray,
-    torque: np.ndarray,
+    former: ContactForces,
+    push: Array,
+    torque: Array,
     h: float,
     whole: float,
     sweeps: int,
     least_bounce: float,
-) -> Memory:
+) -> ContactForces:
     """Advance all bodies by h seconds, in place; returns the contacts for the next substep.
 
     Args:
@@ -218,34 +199,32 @@ def substep(
         torque: (n, 3) N m about the centres of mass, world axes; 0 for those that are not free.
         sweeps: of the impulse solver.
         least_bounce: approach speed below which nothing bounces, m/s.
-        memory: what the last substep returned.
+        former: what the last substep returned.
     """
     _push_half(bodies, push, torque, h)
     who, points = find_contacts(bodies, hulls, h * bodies.v, h)
-    count = len(who)
-    friction, gained = contact_friction(bodies, who), np.zeros((count, 3))
-    rows, weighted = contact_rows(bodies, who, points, friction)
-    target, rebound = _aims(bodies, who, points, rows, push, h, whole, least_bounce)
-    recall(bodies, memory, who, points, rows, weighted, gained, friction, 0.5 * h)
+    gained = np.zeros((len(who), 3))
+    contacts = contacts_at(bodies, who, points, gained)
+    target, rebound = _aims(bodies, contacts, push, h, whole, least_bounce)
+    recall(bodies, former, contacts, 0.5 * h)
     remembered = 2.0 * gained
-    solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
+    solve(bodies, contacts, target, sweeps)
     _move(bodies, who, points, h)
     _push_half(bodies, push, torque, h)
-    rows, weighted = contact_rows(bodies, who, points, friction)
-    for c in range(count):
+    contacts = contacts_at(bodies, who, points, gained)
+    for c in range(len(who)):
         # A contact still open brakes nothing before the bodies are there.
         target[c] = -math.inf
         if gained[c, 0] > 0.0:
             target[c] = rebound[c]
             # What bore a load all the time starts from it again: what healed or stopped bodies is over.
             if remembered[c, 0] > 0.0:
-                bear(bodies, who, weighted, gained, friction, c, remembered[c])
-    solve(bodies, who, rows, weighted, target, friction, gained, sweeps)
-    force = np.zeros((count, 3))
-    for c in range(count):
+                bear(bodies, contacts, c, remembered[c])
+    solve(bodies, contacts, target, sweeps)
+    force = np.zeros((len(who), 3))
+    for c in range(len(who)):
         # What made a body bounce is over; a load is still there next time.
         if rebound[c] == 0.0:
-            for d in range(1 if friction[c] == 0.0 else 3):
-                for k in range(3):
-                    force[c, k] += (gained[c, d] / h) * rows[d, c, 6 + k]
-    return Memory(who, points[:, :3].copy(), force)
+            for d in range(1 if contacts.friction[c] == 0.0 else 3):
+                force[c] += (gained[c, d] / h) * contacts.rows[d, c, 6:9]
+    return ContactForces(who, points[:, :3].copy(), force)

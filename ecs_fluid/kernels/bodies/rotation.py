@@ -12,6 +12,9 @@ import math
 import numpy as np
 from numba import njit
 
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import MELTED, Matrix, cross_of, dot, length
+
 LARGEST_ANGLE = 0.1
 """Radians that a body may turn in one step of the momentum equation."""
 
@@ -30,17 +33,13 @@ _MATRIX = np.array(
 
 
 @njit(cache=True, error_model="numpy")
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def cross(a: Array, b: Array) -> Array:
     """Cross product of two vectors (3,)."""
-    out = np.empty(3)
-    out[0] = a[1] * b[2] - a[2] * b[1]
-    out[1] = a[2] * b[0] - a[0] * b[2]
-    out[2] = a[0] * b[1] - a[1] * b[0]
-    return out
+    return np.array(cross_of(a, b))
 
 
 @njit(cache=True, error_model="numpy")
-def times(m: np.ndarray, a: np.ndarray) -> np.ndarray:
+def times(m: Array, a: Array) -> Array:
     """Matrix (3, 3) times vector (3,)."""
     out = np.empty(3)
     for i in range(3):
@@ -49,7 +48,7 @@ def times(m: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def times_transposed(m: np.ndarray, a: np.ndarray) -> np.ndarray:
+def times_transposed(m: Array, a: Array) -> Array:
     """Transpose of a matrix (3, 3) times vector (3,)."""
     out = np.empty(3)
     for i in range(3):
@@ -58,40 +57,31 @@ def times_transposed(m: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def length(a: np.ndarray) -> float:
-    """Length of a vector (3,)."""
-    return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-
-
-@njit(cache=True, error_model="numpy")
-def turn_of(w: float, x: float, y: float, z: float) -> tuple[float, ...]:
-    """Rotation matrix of a quaternion, which is normalised first: nine numbers, row after row."""
+def turn_of(q: tuple[float, float, float, float]) -> Matrix:
+    """Rotation matrix of a quaternion, which is normalised first."""
+    w, x, y, z = q
     s = 2.0 / (w * w + x * x + y * y + z * z)
     return (
-        1.0 - s * (y * y + z * z),
-        s * (x * y - w * z),
-        s * (x * z + w * y),
-        s * (x * y + w * z),
-        1.0 - s * (x * x + z * z),
-        s * (y * z - w * x),
-        s * (x * z - w * y),
-        s * (y * z + w * x),
-        1.0 - s * (x * x + y * y),
-    )
+        1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y),
+        s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x),
+        s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y),
+    )  # fmt: skip
+
+
+@njit(**MELTED)
+def turn_at(q: Array, i: int) -> Matrix:
+    """Rotation matrix of quaternion i of (n, 4)."""
+    return turn_of((q[i, 0], q[i, 1], q[i, 2], q[i, 3]))
 
 
 @njit(cache=True, error_model="numpy")
-def matrix_of(q: np.ndarray) -> np.ndarray:
+def matrix_of(q: Array) -> Array:
     """Rotation matrix (3, 3) of a quaternion (4,), which is normalised first."""
-    turn = turn_of(q[0], q[1], q[2], q[3])
-    out = np.empty((3, 3))
-    for k in range(9):
-        out[k // 3, k % 3] = turn[k]
-    return out
+    return np.array(turn_of((q[0], q[1], q[2], q[3]))).reshape(3, 3)
 
 
 @njit(cache=True, error_model="numpy")
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product(a: Array, b: Array) -> Array:
     """Normalised quaternion product a b: the rotation b followed by a."""
     out = np.empty(4)
     out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
@@ -105,7 +95,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def quaternion_of(turn: np.ndarray) -> np.ndarray:
+def quaternion_of(turn: Array) -> Array:
     """Quaternion (4,) of a rotation vector (3,): axis times angle, rad."""
     angle = length(turn)
     out = np.empty(4)
@@ -118,7 +108,7 @@ def quaternion_of(turn: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def rotation_vector(q: np.ndarray) -> np.ndarray:
+def rotation_vector(q: Array) -> Array:
     """Rotation vector (3,) of the shorter way to a quaternion (4,), |angle| <= pi."""
     sign = 1.0 if q[0] >= 0.0 else -1.0
     part = np.empty(3)
@@ -132,14 +122,14 @@ def rotation_vector(q: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def turn_between(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def turn_between(before: Array, after: Array) -> Array:
     """Rotation vector (3,) rad of the shorter turn from one unit quaternion (4,) to another."""
     back = np.array([before[0], -before[1], -before[2], -before[3]])
     return rotation_vector(product(after, back))
 
 
 @njit(cache=True, error_model="numpy")
-def path_turned(vectors: np.ndarray) -> np.ndarray:
+def path_turned(vectors: Array) -> Array:
     """int spin dt (3,) along rotation vectors (n, 3): the sum of the rotations from each to the next."""
     total = np.zeros(3)
     before = quaternion_of(vectors[0])
@@ -151,7 +141,7 @@ def path_turned(vectors: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def _momentum_step(m: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
+def _momentum_step(m: Array, inverse: Array, h: float) -> Array:
     """One step of dm/dt = m x (I^-1 m) by the Gauss method of order 6; keeps |m| and the energy."""
     slopes = np.empty((3, 3))
     start = cross(m, times(inverse, m))
@@ -179,7 +169,7 @@ def _momentum_step(m: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def _turn(m0: np.ndarray, m1: np.ndarray, inverse: np.ndarray, h: float) -> np.ndarray:
+def _turn(m0: Array, m1: Array, inverse: Array, h: float) -> Array:
     """Rotation vector in body axes while the momentum goes from m0 to m1 in h seconds.
 
     Magnus series of order 6 on Gauss nodes (Blanes, Casas and Ros, BIT 40, 2000). The momentum between its
@@ -211,14 +201,14 @@ def _turn(m0: np.ndarray, m1: np.ndarray, inverse: np.ndarray, h: float) -> np.n
 
 
 @njit(cache=True, error_model="numpy")
-def align(q: np.ndarray, m: np.ndarray, momentum: np.ndarray) -> np.ndarray:
+def align(q: Array, m: Array, momentum: Array) -> Array:
     """The orientation nearest to q that takes body momentum m to the world's `momentum`."""
     now = times(matrix_of(q), m)
     both = length(now) * length(momentum)
     if both == 0.0:
         return q
     axis = cross(now, momentum) / both
-    cosine = (now[0] * momentum[0] + now[1] * momentum[1] + now[2] * momentum[2]) / both
+    cosine = dot(now, momentum) / both
     size = length(axis)
     if size == 0.0:
         return q
@@ -226,9 +216,7 @@ def align(q: np.ndarray, m: np.ndarray, momentum: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def free_rotation(
-    q: np.ndarray, omega: np.ndarray, inertia: np.ndarray, inverse: np.ndarray, dt: float
-) -> tuple[np.ndarray, np.ndarray]:
+def free_rotation(q: Array, omega: Array, inertia: Array, inverse: Array, dt: float) -> tuple[Array, Array]:
     """Torque-free rotation of a rigid body for `dt` seconds: (quaternion (4,), angular velocity (3,)).
 
     Angular momentum and rotational energy are kept to rounding whatever `dt` is; the orientation follows

@@ -8,10 +8,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.selection import check, core_constant, core_shift, velocity_factor
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import (
+    cross_of,
+    dot,
+    length,
+    minus,
+    parted,
+    plus,
+    row_of,
+    scaled,
+)
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 HEAD_ON = 1e-6
@@ -29,14 +39,14 @@ def swirl(code: int, r2: float, sigma: float) -> Any:
 @njit(cache=True, error_model="numpy")
 def reassign(
     code: int,
-    x: np.ndarray,
-    alpha: np.ndarray,
-    sigma: np.ndarray,
-    point: np.ndarray,
-    normal: np.ndarray,
-    slip: np.ndarray,
-    bent: np.ndarray,
-    floor: np.ndarray,
+    x: Array,
+    alpha: Array,
+    sigma: Array,
+    point: Array,
+    normal: Array,
+    slip: Array,
+    bent: Array,
+    floor: Array,
 ) -> None:
     """Give vortons (n rows, float64) near a surface the places and strengths that stop the slip, in place.
 
@@ -59,29 +69,22 @@ def reassign(
     """
     check(code)
     for i in range(len(x)):
-        r0, r1, r2 = point[i, 0] - x[i, 0], point[i, 1] - x[i, 1], point[i, 2] - x[i, 2]
-        own = swirl(code, r0 * r0 + r1 * r1 + r2 * r2, sigma[i])
-        w0 = slip[i, 0] - own * (alpha[i, 1] * r2 - alpha[i, 2] * r1)
-        w1 = slip[i, 1] - own * (alpha[i, 2] * r0 - alpha[i, 0] * r2)
-        w2 = slip[i, 2] - own * (alpha[i, 0] * r1 - alpha[i, 1] * r0)
-        b0, b1, b2 = normal[i, 0], normal[i, 1], normal[i, 2]
-        e0, e1, e2 = w1 * b2 - w2 * b1, w2 * b0 - w0 * b2, w0 * b1 - w1 * b0
-        along = math.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
-        speed = math.sqrt(w0 * w0 + w1 * w1 + w2 * w2)
+        r = minus(row_of(point, i), row_of(x, i))
+        own = swirl(code, dot(r, r), sigma[i])
+        w = plus(row_of(slip, i), -own, cross_of(row_of(alpha, i), r))
+        b = row_of(normal, i)
+        e = cross_of(w, b)
+        along, speed = length(e), length(w)
         if along <= HEAD_ON * speed:
             continue
-        s = max(math.sqrt(r0 * r0 + r1 * r1 + r2 * r2), sigma[i])
+        s = max(length(r), sigma[i])
         wanted = along
         if bent[i] == 1:
-            part = (b0 * w0 + b1 * w1 + b2 * w2) / (speed * speed)
-            b0, b1, b2 = b0 - part * w0, b1 - part * w1, b2 - part * w2
-            size = math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
-            b0, b1, b2 = b0 / size, b1 / size, b2 / size
+            b = plus(b, -dot(b, w) / (speed * speed), w)
+            b = parted(b, length(b))
             wanted = speed
         target = -wanted / (swirl(code, s * s, sigma[i]) * s * along)
-        alpha[i, 0], alpha[i, 1], alpha[i, 2] = target * e0, target * e1, target * e2
+        alpha[i, 0], alpha[i, 1], alpha[i, 2] = scaled(target, e)
         faint = floor[i] / speed
-        part = 1.0 / (1.0 + faint * faint)
-        x[i, 0] += part * (point[i, 0] + s * b0 - x[i, 0])
-        x[i, 1] += part * (point[i, 1] + s * b1 - x[i, 1])
-        x[i, 2] += part * (point[i, 2] + s * b2 - x[i, 2])
+        way = minus(plus(row_of(point, i), s, b), row_of(x, i))
+        x[i, 0], x[i, 1], x[i, 2] = plus(row_of(x, i), 1.0 / (1.0 + faint * faint), way)

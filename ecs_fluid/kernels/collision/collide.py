@@ -18,28 +18,29 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from ecs_fluid.kernels.bodies.contacts import CONTAINER
 from ecs_fluid.kernels.bodies.polytope import Hulls
-from ecs_fluid.kernels.collision.broad_phase import MOST_VISITED, far_from_all, well_inside
+from ecs_fluid.kernels.bodies.table import CONTAINER
+from ecs_fluid.kernels.collision.broad_phase import (
+    MOST_VISITED,
+    cells_of_path,
+    far_from_all,
+    well_inside,
+)
 from ecs_fluid.kernels.collision.early_rejection import BLOCK, REJECTED, ROWS, few_bodies, reject
-from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.collision.swept_contact import (
-    Vector,
     center_at,
-    dot,
     holds,
     local,
     meets,
-    minus,
     missing,
     outward,
     overlap,
     passes_by,
-    plus,
-    row_of,
     shrunk,
 )
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, minus, plus, row_of
 
 MOST_NEAR = 64
 """Bodies near one path that are told apart; where there are more, all bodies are looked at."""
@@ -51,22 +52,10 @@ ROUNDS = 16
 
 
 @njit(cache=True, error_model="numpy")
-def _cells(obstacles: Obstacles, a: Vector, b: Vector, pad: float, k: int) -> tuple[int, int]:
-    """First and last cell along axis k that the path from a to b reaches into."""
-    first = cell_of(min(a[k], b[k]) - pad, obstacles.origin[k], obstacles.edge[k])
-    last = cell_of(max(a[k], b[k]) + pad, obstacles.origin[k], obstacles.edge[k])
-    return max(first, 0), min(last, obstacles.cells[k] - 1)
-
-
-@njit(cache=True, error_model="numpy")
-def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: np.ndarray) -> int:
+def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: Array) -> int:
     """Bodies whose swept balls may meet the path from a to b: fills out (64,); -1 says all of them."""
-    i0, i1 = _cells(obstacles, a, b, pad, 0)
-    j0, j1 = _cells(obstacles, a, b, pad, 1)
-    k0, k1 = _cells(obstacles, a, b, pad, 2)
-    if i1 < i0 or j1 < j0 or k1 < k0:
-        return 0
-    if (i1 - i0 + 1) * (j1 - j0 + 1) * (k1 - k0 + 1) > MOST_VISITED:
+    number, i0, i1, j0, j1, k0, k1 = cells_of_path(obstacles, a, b, pad)
+    if number > MOST_VISITED:
         return -1
     count = 0
     for i in range(i0, i1 + 1):
@@ -88,7 +77,7 @@ def _nearby(obstacles: Obstacles, a: Vector, b: Vector, pad: float, out: np.ndar
 
 
 @njit(cache=True, error_model="numpy")
-def _fits(obstacles: Obstacles, hulls: Hulls, p: Vector, held: np.ndarray, pad: float) -> bool:
+def _fits(obstacles: Obstacles, hulls: Hulls, p: Vector, held: Array, pad: float) -> bool:
     """Whether p keeps `pad` from all solids and from the walls of the containers that hold it."""
     for i in range(len(obstacles.shape)):
         if obstacles.shape[i] == CONTAINER:
@@ -105,13 +94,7 @@ def _fits(obstacles: Obstacles, hulls: Hulls, p: Vector, held: np.ndarray, pad: 
 
 @njit(cache=True, error_model="numpy")
 def _push_out(
-    obstacles: Obstacles,
-    hulls: Hulls,
-    p: Vector,
-    held: np.ndarray,
-    pad: float,
-    margin: float,
-    near: np.ndarray,
+    obstacles: Obstacles, hulls: Hulls, p: Vector, held: Array, pad: float, margin: float, near: Array
 ) -> tuple[bool, Vector]:
     """Move p out of all that it is in at the end of the tick, each the nearest way: (whether it fits, p).
 
@@ -150,7 +133,7 @@ def _push_out(
 
 @njit(cache=True, error_model="numpy")
 def _search(
-    obstacles: Obstacles, hulls: Hulls, p: Vector, start: Vector, held: np.ndarray, pad: float
+    obstacles: Obstacles, hulls: Hulls, p: Vector, start: Vector, held: Array, pad: float
 ) -> tuple[bool, Vector]:
     """Look for a place that fits ever farther around p, in 26 directions: (whether one fits, the place)."""
     if _fits(obstacles, hulls, start, held, pad):
@@ -175,11 +158,11 @@ def _follow(
     start: Vector,
     end: Vector,
     velocity: Vector,
-    held: np.ndarray,
+    held: Array,
     pad: float,
     margin: float,
     bounce: float,
-    near: np.ndarray,
+    near: Array,
 ) -> tuple[int, Vector, Vector]:
     """Take a particle along its path, from surface to surface: (body it met first or -1, end, velocity).
 
@@ -229,13 +212,8 @@ def _rebound(
     obstacles: Obstacles, i: int, t: float, p: Vector, n: Vector, velocity: Vector, bounce: float
 ) -> Vector:
     """A particle's own velocity without what points into body i, relative to the body's surface."""
-    r, w, v = (
-        minus(p, center_at(obstacles, i, t)),
-        row_of(obstacles.angular_velocity, i),
-        row_of(obstacles.v, i),
-    )
-    turning = (w[1] * r[2] - w[2] * r[1], w[2] * r[0] - w[0] * r[2], w[0] * r[1] - w[1] * r[0])
-    into = dot(minus(velocity, plus(v, 1.0, turning)), n)
+    turning = cross_of(row_of(obstacles.angular_velocity, i), minus(p, center_at(obstacles, i, t)))
+    into = dot(minus(velocity, plus(row_of(obstacles.v, i), 1.0, turning)), n)
     if into < 0.0:
         return plus(velocity, -((1.0 + bounce) * into), n)
     return velocity
@@ -245,14 +223,14 @@ def _rebound(
 def collide(
     obstacles: Obstacles,
     hulls: Hulls,
-    former: np.ndarray,
-    x: np.ndarray,
-    velocity: np.ndarray,
+    former: Array,
+    x: Array,
+    velocity: Array,
     clearance: float,
     bounce: float,
     rounding: float,
-    counts: np.ndarray,
-    touched: np.ndarray,
+    counts: Array,
+    touched: Array,
 ) -> None:
     """Keep particles out of bodies and in containers.
 
@@ -264,67 +242,53 @@ def collide(
         bounce: restitution of the particles, 1.
         rounding: relative rounding error of the numbers in x, 1.
         counts: (CHUNKS, 3) int64, gets particles that met a body, that were squeezed, that are trapped.
-        touched: (n,) int64, gets the body that each particle met first, -1 for none; (0,) if nobody asks.
+        touched: (n,) int64, filled with the body that each particle met first, -1 for none.
     """
     rows, boxes = x.shape[0], len(obstacles.containers)
     widest = 0.0
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
-    inverse = 1.0 / obstacles.edge
     few, balls, planes, reach = few_bodies(obstacles, hulls)
     blocks = (rows + BLOCK - 1) // BLOCK
     chunks = min(CHUNKS, blocks)
     for chunk in prange(chunks):
         lanes = np.empty((ROWS, BLOCK), np.float32)
         held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
-        stored = np.empty(3, x.dtype)
         for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
             top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
-            left = last - top
+            touched[top:last], left = -1, last - top
             if len(few):
                 ends = former[top:last], x[top:last]
                 left = reject(obstacles.shape, few, balls, planes, reach, clearance, rounding, *ends, lanes)
             if left == 0:
-                touched[top:last] = -1
                 continue
             for row in range(top, last):
                 if len(few) and lanes[REJECTED, row - top] > 0.0:
-                    if len(touched):
-                        touched[row] = -1
                     continue
-                ax, ay = np.float64(former[row, 0]), np.float64(former[row, 1])
-                az = np.float64(former[row, 2])
-                bx, by, bz = np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2])
-                size = max(widest, abs(ax), abs(ay), abs(az), abs(bx), abs(by), abs(bz))
+                start, there, own = row_of(former, row), row_of(x, row), (0.0, 0.0, 0.0)
                 # A position that is not finite is the guard's business.
-                if not abs(ax) + abs(ay) + abs(az) + abs(bx) + abs(by) + abs(bz) < math.inf:
+                if not math.isfinite(start[0] + start[1] + start[2] + there[0] + there[1] + there[2]):
                     continue
-                if len(touched):
-                    touched[row] = -1
+                size = widest
+                for k in range(3):
+                    size = max(size, abs(start[k]), abs(there[k]))
                 margin = 16.0 * rounding * size
                 pad = clearance + margin
-                if far_from_all(obstacles, hulls, inverse, ax, ay, az, bx, by, bz, pad) and well_inside(
-                    obstacles, hulls, bx, by, bz, pad
+                if far_from_all(obstacles, hulls, start, there, pad) and well_inside(
+                    obstacles, hulls, there, pad
                 ):
                     continue
-                start, end, own = (ax, ay, az), (bx, by, bz), (0.0, 0.0, 0.0)
                 for k in range(boxes):
                     held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
                 if len(velocity):
-                    own = (
-                        np.float64(velocity[row, 0]),
-                        np.float64(velocity[row, 1]),
-                        np.float64(velocity[row, 2]),
-                    )
-                first, moved, own = _follow(
-                    obstacles, hulls, start, end, own, held, clearance, margin, bounce, near
+                    own = row_of(velocity, row)
+                touched[row], moved, own = _follow(
+                    obstacles, hulls, start, there, own, held, clearance, margin, bounce, near
                 )
-                if len(touched):
-                    touched[row] = first
-                met = first >= 0
+                met = touched[row] >= 0
                 for k in range(3):
-                    stored[k] = moved[k]
-                end = (np.float64(stored[0]), np.float64(stored[1]), np.float64(stored[2]))
+                    x[row, k] = moved[k]
+                end = row_of(x, row)
                 fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
                 if not fits:
                     counts[chunk, 1] += 1
@@ -332,9 +296,7 @@ def collide(
                     if not fits:
                         counts[chunk, 2] += 1
                     met = True
-                for k in range(3):
-                    met = met or end[k] != x[row, k]
-                if not met:
+                if not met and end == there:
                     continue
                 counts[chunk, 0] += 1
                 for k in range(3):
@@ -345,7 +307,7 @@ def collide(
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray) -> None:
+def misplaced(obstacles: Obstacles, hulls: Hulls, x: Array, out: Array) -> None:
     """Depth (n,) m by which each of x (n, 3) is inside a body or outside all containers; else at most 0.
 
     Poses are those of the end of the tick. Without containers everything outside the bodies is in place.
@@ -354,7 +316,7 @@ def misplaced(obstacles: Obstacles, hulls: Hulls, x: np.ndarray, out: np.ndarray
     for chunk in prange(CHUNKS):
         near = np.empty(MOST_NEAR, np.int64)
         for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            p = (np.float64(x[row, 0]), np.float64(x[row, 1]), np.float64(x[row, 2]))
+            p = row_of(x, row)
             worst = -math.inf
             count = _nearby(obstacles, p, p, 0.0, near)
             for k in range(count if count >= 0 else len(obstacles.shape)):

@@ -15,75 +15,25 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
-from ecs_fluid.kernels.bodies.polytope import Hulls, closest
-from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
-from ecs_fluid.kernels.collision.swept_contact import local
-from ecs_fluid.kernels.compiled import CHUNKS
-
-
-@njit(cache=True, error_model="numpy")
-def surface_gap(obstacles: Obstacles, hulls: Hulls, i: int, p: np.ndarray) -> float:
-    """Distance of a place from the surface of body i at the end of the tick, m; negative inside."""
-    if obstacles.shape[i] == BALL:
-        d = p - obstacles.x1[i]
-        return math.sqrt((d * d).sum()) - obstacles.radius[i]
-    r = local(obstacles, i, 1.0, (p[0], p[1], p[2]))
-    gap = closest(hulls, obstacles.hull[i], r[0], r[1], r[2])[0]
-    return -gap if obstacles.shape[i] == CONTAINER else gap
-
-
-@njit(parallel=True, cache=True, error_model="numpy")
-def nearest_bodies(
-    obstacles: Obstacles, hulls: Hulls, x: np.ndarray, reach: float, taking: np.ndarray, out: np.ndarray
-) -> None:
-    """Fill out (n,) with the body whose surface is nearest to each of x (n, 3), -1 beyond `reach` m.
-
-    `taking` (bodies,) says which bodies count. The grid of `obstacles` has to have `reach` as its clearance.
-    """
-    rows = x.shape[0]
-    for chunk in prange(CHUNKS):
-        p = np.empty(3)
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            best, who = reach, -1
-            inside = True
-            c = 0
-            for k in range(3):
-                p[k] = x[row, k]
-                cell = cell_of(p[k], obstacles.origin[k], obstacles.edge[k])
-                inside = inside and 0 <= cell < obstacles.cells[k]
-                c = c * obstacles.cells[k] + cell
-            if inside:
-                for s in range(obstacles.start[c], obstacles.start[c + 1]):
-                    i = obstacles.near[s]
-                    if taking[i]:
-                        gap = surface_gap(obstacles, hulls, i, p)
-                        if gap <= best:
-                            best, who = gap, i
-            for i in obstacles.containers:
-                if taking[i]:
-                    gap = surface_gap(obstacles, hulls, i, p)
-                    if gap <= best:
-                        best, who = gap, i
-            out[row] = who
+from ecs_fluid.kernels.compiled import Array
 
 
 @njit(cache=True, error_model="numpy")
 def conduct(
-    who: np.ndarray,
-    T: np.ndarray,
-    volume: np.ndarray,
+    who: Array,
+    T: Array,
+    volume: Array,
     heat: float,
-    body_T: np.ndarray,
-    capacity: np.ndarray,
-    flux: np.ndarray,
-    shell: np.ndarray,
-    ambient: np.ndarray,
+    body_T: Array,
+    capacity: Array,
+    flux: Array,
+    shell: Array,
+    ambient: Array,
     open_air: bool,
     dt: float,
-    lost: np.ndarray,
+    lost: Array,
 ) -> None:
     """Exchange heat for dt seconds, in place.
 

@@ -15,9 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
 from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 FEW_BODIES, FEW_PLANES = 8, 64
@@ -42,7 +43,7 @@ INF = np.float32(math.inf)
 
 
 @njit(cache=True, error_model="numpy")
-def few_bodies(obstacles: Obstacles, hulls: Hulls) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def few_bodies(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array, Array, float]:
     """(first, balls, planes, widest) of bodies in the world's axes, in single precision.
 
     balls (n, 4): the middle of the way of each body's centre, and the radius of a ball around it that the
@@ -89,7 +90,7 @@ def few_bodies(obstacles: Obstacles, hulls: Hulls) -> tuple[np.ndarray, np.ndarr
 
 
 @njit(inline="always", error_model="numpy")
-def _largest(former: np.ndarray, x: np.ndarray) -> tuple[np.float32, np.float32]:
+def _largest(former: Array, x: Array) -> tuple[np.float32, np.float32]:
     """Largest absolute values of x - former and x, (count,); what is not finite is larger than all else.
 
     Without their sign, the bits of numbers stand in the order of the numbers, and unlike these they have no
@@ -107,7 +108,7 @@ def _largest(former: np.ndarray, x: np.ndarray) -> tuple[np.float32, np.float32]
 
 @njit(inline="always", error_model="numpy")
 def _ends_beyond_planes(
-    planes: np.ndarray, first: int, last: int, room: np.float32, lanes: np.ndarray, count: int
+    planes: Array, first: int, last: int, room: np.float32, lanes: Array, count: int
 ) -> None:
     """Row GAP becomes positive where the end of a path is beyond one plane by its shift and `room`."""
     bx, by, bz, out = lanes[0], lanes[1], lanes[2], lanes[GAP]
@@ -121,16 +122,16 @@ def _ends_beyond_planes(
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def reject(
-    shape: np.ndarray,
-    first: np.ndarray,
-    balls: np.ndarray,
-    planes: np.ndarray,
+    shape: Array,
+    first: Array,
+    balls: Array,
+    planes: Array,
     widest: float,
     clearance: float,
     rounding: float,
-    former: np.ndarray,
-    x: np.ndarray,
-    lanes: np.ndarray,
+    former: Array,
+    x: Array,
+    lanes: Array,
 ) -> int:
     """Make row REJECTED of `lanes` (ROWS, BLOCK) positive for paths that meet nothing; counts all others.
 

@@ -11,32 +11,42 @@ so that light bodies among heavy particles end with the particles' velocity and 
 # Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound
-from ecs_fluid.kernels.bodies.rotation import matrix_of, times, times_transposed
+from ecs_fluid.kernels.bodies.rotation import matrix_of, turn_at
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import (
+    Matrix,
+    Vector,
+    cross_of,
+    dot,
+    length,
+    minus,
+    parted,
+    row_of,
+    scaled,
+    turned,
+    turned_back,
+)
 
 
 @njit(cache=True, error_model="numpy")
-def surface_normal(shape: int, hull: int, hulls: Hulls, turn: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Unit normal (3,), towards the fluid, of a body's surface at a place r from its centre, world axes."""
+def surface_normal(shape: int, hull: int, hulls: Hulls, turn: Matrix, r: Vector) -> Vector:
+    """Unit normal, towards the fluid, of a body's surface at a place r from its centre, world axes."""
     if shape == BALL:
-        size = math.sqrt((r * r).sum())
-        return r / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
-    local = times_transposed(turn, r)
+        return parted(r, length(r)) if length(r) > 0.0 else (0.0, 0.0, 1.0)
+    place = turned_back(turn, r)
     if shape == CONTAINER:
-        wall = plane_bound(hulls, hull, local[0], local[1], local[2])[1]
-        return -times(turn, hulls.planes[wall, :3])
-    near = closest(hulls, hull, local[0], local[1], local[2])
-    return times(turn, np.array([near[1], near[2], near[3]]))
+        wall = plane_bound(hulls, hull, place)[1]
+        return scaled(-1.0, turned(turn, row_of(hulls.planes, wall)))
+    return turned(turn, closest(hulls, hull, place)[1])
 
 
 @njit(cache=True, error_model="numpy")
-def mass_matrices(mass: np.ndarray, inertia: np.ndarray, q: np.ndarray) -> np.ndarray:
+def mass_matrices(mass: Array, inertia: Array, q: Array) -> Array:
     """Masses (n,) and inertia tensors (n, 3, 3) of bodies turned by q (n, 4) as (n, 6, 6), world axes."""
     out = np.zeros((len(mass), 6, 6))
     for i in range(len(mass)):
@@ -49,19 +59,19 @@ def mass_matrices(mass: np.ndarray, inertia: np.ndarray, q: np.ndarray) -> np.nd
 
 @njit(cache=True, error_model="numpy")
 def meeting_matrices(
-    x: np.ndarray,
-    u: np.ndarray,
-    touched: np.ndarray,
-    before: np.ndarray,
+    x: Array,
+    u: Array,
+    touched: Array,
+    before: Array,
     mass: float,
     sticking: bool,
-    shape: np.ndarray,
-    hull: np.ndarray,
+    shape: Array,
+    hull: Array,
     hulls: Hulls,
-    centers: np.ndarray,
-    q: np.ndarray,
-    matrix: np.ndarray,
-    given: np.ndarray,
+    centers: Array,
+    q: Array,
+    matrix: Array,
+    given: Array,
 ) -> int:
     """Add every meeting to the bodies' equations; returns their number.
 
@@ -75,38 +85,24 @@ def meeting_matrices(
         shape, hull, hulls, centers, q: the bodies, as in `Bodies`.
         matrix, given: A (b, 6, 6) and b (b, 6), added to.
     """
-    count, last = 0, -1
-    turn = np.eye(3)
-    r, arms = np.empty(3), np.empty((6, 3))
+    count = 0
+    arms = np.empty((6, 3))
     for row in range(len(x)):
         body = touched[row]
         if body < 0 or body == before[row]:
             continue
         count += 1
-        if body != last:
-            turn, last = matrix_of(q[body]), body
-        for k in range(3):
-            r[k] = x[row, k] - centers[body, k]
-        if sticking:
-            across = np.eye(3)
-        else:
-            n = surface_normal(shape[body], hull[body], hulls, turn, r)
-            across = n.reshape(3, 1) * n
+        r, across = minus(row_of(x, row), row_of(centers, body)), np.eye(3)
+        if not sticking:
+            n = surface_normal(shape[body], hull[body], hulls, turn_at(q, body), r)
+            for j in range(3):
+                across[j, 0], across[j, 1], across[j, 2] = scaled(n[j], n)
         for j in range(3):
-            column = across[:, j]
-            arms[0, j], arms[1, j], arms[2, j] = column[0], column[1], column[2]
-            arms[3, j] = r[1] * column[2] - r[2] * column[1]
-            arms[4, j] = r[2] * column[0] - r[0] * column[2]
-            arms[5, j] = r[0] * column[1] - r[1] * column[0]
+            arms[0, j], arms[1, j], arms[2, j] = across[0, j], across[1, j], across[2, j]
+            arms[3, j], arms[4, j], arms[5, j] = cross_of(r, across[:, j])
         # W is a projection, so that G W G^T = (G W) (G W)^T.
         for a in range(6):
             for b in range(6):
-                dot = 0.0
-                for j in range(3):
-                    dot += arms[a, j] * arms[b, j]
-                matrix[body, a, b] += mass * dot
-            dot = 0.0
-            for j in range(3):
-                dot += arms[a, j] * u[row, j]
-            given[body, a] += mass * dot
+                matrix[body, a, b] += mass * dot(arms[a], arms[b])
+            given[body, a] += mass * dot(arms[a], u[row])
     return count

@@ -15,13 +15,14 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.direct import velocity
-from ecs_fluid.kernels.bodies.contact_solver import Bodies
-from ecs_fluid.kernels.bodies.contacts import CONTAINER
 from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
 from ecs_fluid.kernels.collision.article_boundary import reassign
 from ecs_fluid.kernels.collision.closest_surface import near_surfaces
 from ecs_fluid.kernels.collision.collide import misplaced
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import cross_of, dot, minus, row_of
 
 SINGULAR = 1e-15
 """Ratio of the two eigenvalues of a matrix below which the smaller one is zero."""
@@ -31,61 +32,47 @@ FAINT = 1e-3
 """Speed at a surface point, relative to the RMS slip of its body, at which a vorton goes half the way."""
 
 
-class Near(NamedTuple):
+class NearVortons(NamedTuple):
     """Vortons near a surface (c rows): their `rows` among all, the body `who`, and what they were.
 
     normal, point (c, 3): of the surface, 1 and m. x (c, 3) m, alpha (c, 3) m^3/s, sigma (c,) m, volume (c,)
     m^3: the vortons themselves.
     """
 
-    rows: np.ndarray
-    who: np.ndarray
-    normal: np.ndarray
-    point: np.ndarray
-    x: np.ndarray
-    alpha: np.ndarray
-    sigma: np.ndarray
-    volume: np.ndarray
+    rows: Array
+    who: Array
+    normal: Array
+    point: Array
+    x: Array
+    alpha: Array
+    sigma: Array
+    volume: Array
 
 
 @njit(cache=True, error_model="numpy")
 def vortons_near(
-    obstacles: Obstacles,
-    hulls: Hulls,
-    x: np.ndarray,
-    reach: np.ndarray,
-    alpha: np.ndarray,
-    sigma: np.ndarray,
-    volume: np.ndarray,
-) -> Near:
+    obstacles: Obstacles, hulls: Hulls, x: Array, reach: Array, alpha: Array, sigma: Array, volume: Array
+) -> NearVortons:
     """The vortons (n rows) within `reach` (n,) m of a surface, by `near_surfaces`."""
     n = len(x)
     body, gap, normal = np.empty(n, np.int64), np.empty(n), np.empty((n, 3))
     near_surfaces(obstacles, hulls, x, reach, body, gap, normal)
-    c = 0
-    for row in range(n):
-        c += body[row] >= 0
-    near = Near(
-        np.empty(c, np.int64), np.empty(c, np.int64), np.empty((c, 3)), np.empty((c, 3)),
-        np.empty((c, 3)), np.empty((c, 3)), np.empty(c), np.empty(c),
-    )  # fmt: skip
-    rows, who, normals, point, old_x, old, core, size = near
-    c = 0
-    for row in range(n):
-        if body[row] < 0:
-            continue
-        rows[c], who[c], core[c], size[c] = row, body[row], sigma[row], volume[row]
-        for k in range(3):
-            normals[c, k], old_x[c, k], old[c, k] = normal[row, k], x[row, k], alpha[row, k]
-            point[c, k] = old_x[c, k] - gap[row] * normals[c, k]
-        c += 1
-    return near
+    rows = np.flatnonzero(body >= 0)
+    c = len(rows)
+    normals, point, old_x, old = np.empty((c, 3)), np.empty((c, 3)), np.empty((c, 3)), np.empty((c, 3))
+    core, size = np.empty(c), np.empty(c)
+    for k in range(c):
+        row = rows[k]
+        core[k], size[k] = sigma[row], volume[row]
+        normals[k], old_x[k], old[k] = normal[row], x[row], alpha[row]
+        point[k] = old_x[k] - gap[row] * normals[k]
+    return NearVortons(rows, body[rows], normals, point, old_x, old, core, size)
 
 
 @njit(cache=True, error_model="numpy")
 def corrections(
-    code: int, bodies: Bodies, near: Near, flow: np.ndarray, bent: bool, gain: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    code: int, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float
+) -> tuple[Array, Array, Array, Array]:
     """(slip, x, parts, change): the slip (c, 3) m/s, and what the vortons are to do about it.
 
     Each may go to the place x and the strength where it stops the slip by itself, see `reassign` (`bent` or
@@ -103,15 +90,8 @@ def corrections(
 
 @njit(cache=True, error_model="numpy")
 def ways_to_go(
-    code: int, bodies: Bodies, near: Near, flow: np.ndarray, bent: bool
-) -> tuple[
-    np.ndarray,
-    np.ndarray,
-    np.ndarray,
-    np.ndarray,
-    tuple[np.ndarray, np.ndarray, np.ndarray],
-    tuple[np.ndarray, np.ndarray, np.ndarray],
-]:
+    code: int, bodies: Bodies, near: NearVortons, flow: Array, bent: bool
+) -> tuple[Array, Array, Array, Array, tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """(slip, x, alpha, spun, one, two): both ways the vortons can go, and vortons that act as the changes.
 
     slip and spun: as by `slip_at`. x, alpha: the ends of the first way, where each stops the slip by itself,
@@ -149,14 +129,8 @@ def ways_to_go(
 
 @njit(cache=True, error_model="numpy")
 def slip_at(
-    bodies: Bodies,
-    who: np.ndarray,
-    point: np.ndarray,
-    normal: np.ndarray,
-    flow: np.ndarray,
-    alpha: np.ndarray,
-    volume: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    bodies: Bodies, who: Array, point: Array, normal: Array, flow: Array, alpha: Array, volume: Array
+) -> tuple[Array, Array, Array]:
     """(slip, rest, spun) (c, 3) at surface points of bodies that the fluid passes with the velocity `flow`.
 
     slip: flow - v - spin x r, m/s. The flow takes part in the rotation of its body by
@@ -172,28 +146,18 @@ def slip_at(
     slip, rest, spun = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
     for c in range(n):
         i = who[c]
-        r0, r1, r2 = point[c, 0] - bodies.x[i, 0], point[c, 1] - bodies.x[i, 1], point[c, 2] - bodies.x[i, 2]
-        s0, s1, s2 = (
-            bodies.angular_velocity[i, 0],
-            bodies.angular_velocity[i, 1],
-            bodies.angular_velocity[i, 2],
-        )
+        spin = row_of(bodies.angular_velocity, i)
+        turning = cross_of(spin, minus(row_of(point, c), row_of(bodies.x, i)))
+        through = minus(row_of(flow, c), row_of(bodies.v, i))
         # The rotation waits in `rest` until its body's f is known.
-        rest[c, 0], rest[c, 1], rest[c, 2] = s1 * r2 - s2 * r1, s2 * r0 - s0 * r2, s0 * r1 - s1 * r0
-        both, square = 0.0, 0.0
-        for k in range(3):
-            through = flow[c, k] - bodies.v[i, k]
-            slip[c, k] = through - rest[c, k]
-            both += through * rest[c, k]
-            square += rest[c, k] * rest[c, k]
-        same[i] += both
-        size[i] += square
+        rest[c, 0], rest[c, 1], rest[c, 2] = turning
+        slip[c, 0], slip[c, 1], slip[c, 2] = minus(through, turning)
+        same[i] += dot(through, turning)
+        size[i] += dot(turning, turning)
     for c in range(n):
         i = who[c]
         followed = min(max(same[i] / size[i], 0.0), 1.0) if size[i] > 0.0 else 0.0
-        along = 0.0
-        for k in range(3):
-            along += bodies.angular_velocity[i, k] * normal[c, k]
+        along = dot(row_of(bodies.angular_velocity, i), row_of(normal, c))
         for k in range(3):
             rest[c, k] = slip[c, k] + (1.0 - followed) * rest[c, k]
             spun[c, k] = alpha[c, k] + 2.0 * ((1.0 - followed) * along) * normal[c, k] * volume[c]
@@ -201,9 +165,7 @@ def slip_at(
 
 
 @njit(cache=True, error_model="numpy")
-def parts_to_go(
-    who: np.ndarray, slip: np.ndarray, one: np.ndarray, two: np.ndarray, gain: float, count: int
-) -> np.ndarray:
+def parts_to_go(who: Array, slip: Array, one: Array, two: Array, gain: float, count: int) -> Array:
     """Parts (count, 2) to go of two ways, a row for each body.
 
     With the slip w and its changes d_1, d_2 (all (c, 3), m/s) if all vortons of a body went one of the ways
@@ -212,14 +174,9 @@ def parts_to_go(
     """
     sums = np.zeros((count, 5))
     for c in range(len(who)):
-        total = sums[who[c]]
         for k in range(3):
             w, a, b = slip[c, k], one[c, k], two[c, k]
-            total[0] += a * a
-            total[1] += a * b
-            total[2] += b * b
-            total[3] -= w * a
-            total[4] -= w * b
+            sums[who[c]] += np.array([a * a, a * b, b * b, -w * a, -w * b])
     out = np.empty((count, 2))
     for i in range(count):
         first, second = least_squares(sums[i])
@@ -228,7 +185,7 @@ def parts_to_go(
 
 
 @njit(cache=True, error_model="numpy")
-def least_squares(sums: np.ndarray) -> tuple[float, float]:
+def least_squares(sums: Array) -> tuple[float, float]:
     """The shortest p with [[a, b], [b, c]] p = (d, e) as well as can be, from sums = (a, b, c, d, e).
 
     The matrix has no negative eigenvalues; where one of them is zero, M+ = M / trace(M)^2.
@@ -244,13 +201,7 @@ def least_squares(sums: np.ndarray) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy")
-def changes(
-    who: np.ndarray,
-    parts: np.ndarray,
-    alpha: np.ndarray,
-    wanted: np.ndarray,
-    spun: np.ndarray,
-) -> np.ndarray:
+def changes(who: Array, parts: Array, alpha: Array, wanted: Array, spun: Array) -> Array:
     """Change (c, 3) of the strengths that go these parts of the ways to `wanted` and `spun`, m^3/s."""
     out = np.empty_like(alpha)
     for c in range(len(who)):
@@ -264,15 +215,15 @@ def changes(
 def go(
     obstacles: Obstacles,
     hulls: Hulls,
-    near: Near,
-    slip: np.ndarray,
-    parts: np.ndarray,
-    bearable: np.ndarray,
-    wanted: np.ndarray,
-    change: np.ndarray,
-    x: np.ndarray,
-    alpha: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    near: NearVortons,
+    slip: Array,
+    parts: Array,
+    bearable: Array,
+    wanted: Array,
+    change: Array,
+    x: Array,
+    alpha: Array,
+) -> tuple[Array, Array, Array, Array]:
     """Take the vortons these parts of the way to the places `wanted`, and add the change of their strengths.
 
     All of it times what is `bearable` (count,) for their body. Who came into a body stays where it was. x,
@@ -302,14 +253,8 @@ def go(
 
 @njit(cache=True, error_model="numpy")
 def exchanged(
-    centers: np.ndarray,
-    who: np.ndarray,
-    x0: np.ndarray,
-    alpha0: np.ndarray,
-    x1: np.ndarray,
-    alpha1: np.ndarray,
-    slip: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    centers: Array, who: Array, x0: Array, alpha0: Array, x1: Array, alpha1: Array, slip: Array
+) -> tuple[Array, Array, Array]:
     """(impulse, moment, slip) of the bodies at `centers` (count, 3), from vortons before and after.
 
     impulse (count, 3): change of 1/2 sum x cross alpha, m^4/s. moment (count, 3): of 1/3 sum r cross
@@ -326,15 +271,12 @@ def exchanged(
 
 
 @njit(cache=True, error_model="numpy")
-def _rms(who: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+def _rms(who: Array, values: Array, count: int) -> Array:
     """Root of the mean |value|^2 over the rows of each body."""
     number, square = np.zeros(count), np.zeros(count)
     for c in range(len(who)):
         number[who[c]] += 1.0
-        size = 0.0
-        for k in range(values.shape[1]):
-            size += values[c, k] * values[c, k]
-        square[who[c]] += size
+        square[who[c]] += (values[c] * values[c]).sum()
     out = np.empty(count)
     for i in range(count):
         out[i] = math.sqrt(square[i] / max(number[i], 1.0))
@@ -342,17 +284,10 @@ def _rms(who: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def _add_moments(
-    total: np.ndarray, center: np.ndarray, x: np.ndarray, alpha: np.ndarray, sign: float
-) -> None:
+def _add_moments(total: Array, center: Array, x: Array, alpha: Array, sign: float) -> None:
     """Add sign times 1/2 x cross alpha, and 1/3 r cross (r cross alpha), to total (6,)."""
-    a0, a1, a2 = alpha[0], alpha[1], alpha[2]
-    total[0] += 0.5 * sign * (x[1] * a2 - x[2] * a1)
-    total[1] += 0.5 * sign * (x[2] * a0 - x[0] * a2)
-    total[2] += 0.5 * sign * (x[0] * a1 - x[1] * a0)
-    r0, r1, r2 = x[0] - center[0], x[1] - center[1], x[2] - center[2]
-    b0, b1, b2 = r1 * a2 - r2 * a1, r2 * a0 - r0 * a2, r0 * a1 - r1 * a0
-    third = sign / 3.0
-    total[3] += third * (r1 * b2 - r2 * b1)
-    total[4] += third * (r2 * b0 - r0 * b2)
-    total[5] += third * (r0 * b1 - r1 * b0)
+    arm = minus(x, center)
+    half, third = cross_of(x, alpha), cross_of(arm, cross_of(arm, alpha))
+    for k in range(3):
+        total[k] += 0.5 * sign * half[k]
+        total[3 + k] += sign / 3.0 * third[k]

@@ -5,6 +5,8 @@ it. A particle looks at the cells of its own path only, so the cost grows with w
 Containers are not in the grid: what is inside one is looked at by its inner ball, which is one comparison.
 """
 
+# mypy: disable-error-code="no-any-return"
+# Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
 import math
@@ -13,8 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import CONTAINER
 from ecs_fluid.kernels.bodies.rotation import matrix_of
+from ecs_fluid.kernels.bodies.table import CONTAINER
+from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import MELTED, Vector
 
 MOST_CELLS = 32
 """Cells of the grid along one axis."""
@@ -25,31 +29,32 @@ class Obstacles(NamedTuple):
 
     x0, q0, x1, q1: poses at its start and end, turn0, turn1 (n, 3, 3) their matrices. v, spin: velocities.
     shape, radius, hull: as in `Bodies`.
-    containers: rows of the containers. origin (3,), edge (3,), cells (3,): of the grid; cell c lists the
-    bodies near[start[c]:start[c + 1]].
+    containers: rows of the containers. origin (3,), edge (3,), inverse (3,) 1/edge, cells (3,): of the
+    grid; cell c lists the bodies near[start[c]:start[c + 1]].
     """
 
-    x0: np.ndarray
-    q0: np.ndarray
-    x1: np.ndarray
-    q1: np.ndarray
-    v: np.ndarray
-    angular_velocity: np.ndarray
-    shape: np.ndarray
-    radius: np.ndarray
-    hull: np.ndarray
-    containers: np.ndarray
-    origin: np.ndarray
-    edge: np.ndarray
-    cells: np.ndarray
-    start: np.ndarray
-    near: np.ndarray
-    turn0: np.ndarray
-    turn1: np.ndarray
+    x0: Array
+    q0: Array
+    x1: Array
+    q1: Array
+    v: Array
+    angular_velocity: Array
+    shape: Array
+    radius: Array
+    hull: Array
+    containers: Array
+    origin: Array
+    edge: Array
+    inverse: Array
+    cells: Array
+    start: Array
+    near: Array
+    turn0: Array
+    turn1: Array
 
 
 @njit(cache=True, error_model="numpy")
-def _matrices(q: np.ndarray) -> np.ndarray:
+def _matrices(q: Array) -> Array:
     """Rotation matrices (n, 3, 3) of quaternions (n, 4)."""
     out = np.empty((len(q), 3, 3))
     for i in range(len(q)):
@@ -58,9 +63,7 @@ def _matrices(q: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, error_model="numpy")
-def _swept(
-    x0: np.ndarray, x1: np.ndarray, shape: np.ndarray, radius: np.ndarray, clearance: float
-) -> tuple[np.ndarray, ...]:
+def _swept(x0: Array, x1: Array, shape: Array, radius: Array, clearance: float) -> tuple[Array, ...]:
     """(Rows of the containers, of the others, low, high, size): boxes (r, 3), m, that the others stay in."""
     boxes, rows, count = np.empty(len(x0), np.int64), np.empty(len(x0), np.int64), 0
     for i in range(len(x0)):
@@ -87,8 +90,19 @@ def cell_of(x: float, origin: float, edge: float) -> int:
     return math.floor(min(max((x - origin) / edge, -1.0e6), 1.0e6))
 
 
+@njit(**MELTED)
+def listed_at(origin: Array, edge: Array, cells: Array, start: Array, p: Vector) -> tuple[int, int]:
+    """First and last (not included) of the bodies listed by the cell of a place; outside the grid none."""
+    i, j = cell_of(p[0], origin[0], edge[0]), cell_of(p[1], origin[1], edge[1])
+    k = cell_of(p[2], origin[2], edge[2])
+    if 0 <= i < cells[0] and 0 <= j < cells[1] and 0 <= k < cells[2]:
+        cell = (i * cells[1] + j) * cells[2] + k
+        return start[cell], start[cell + 1]
+    return 0, 0
+
+
 @njit(cache=True, error_model="numpy")
-def _grid(low: np.ndarray, high: np.ndarray, rows: np.ndarray, wanted: float) -> tuple[np.ndarray, ...]:
+def _grid(low: Array, high: Array, rows: Array, wanted: float) -> tuple[Array, ...]:
     """(origin, edge, cells, start, near) of bodies `rows`, whose boxes are low and high (r, 3), m."""
     origin, edge, cells = np.zeros(3), np.ones(3), np.ones(3, np.int64)
     span = np.empty((len(rows), 6), np.int64)
@@ -130,12 +144,12 @@ def _grid(low: np.ndarray, high: np.ndarray, rows: np.ndarray, wanted: float) ->
 
 
 def obstacles(
-    former: tuple[np.ndarray, np.ndarray],
-    present: tuple[np.ndarray, np.ndarray],
-    motion: tuple[np.ndarray, np.ndarray],
-    shape: np.ndarray,
-    radius: np.ndarray,
-    hull: np.ndarray,
+    former: tuple[Array, Array],
+    present: tuple[Array, Array],
+    motion: tuple[Array, Array],
+    shape: Array,
+    radius: Array,
+    hull: Array,
     clearance: float,
 ) -> Obstacles:
     """The obstacles of a tick: poses (x, q) at its ends, (v, spin), and the `clearance` kept around, m."""
@@ -148,5 +162,5 @@ def obstacles(
     turn0 = turn1 if q0 is q1 else _matrices(q0)
     return Obstacles(
         x0, q0, x1, q1, v, angular_velocity, shape, radius, hull, containers,
-        origin, edge, cells, start, near, turn0, turn1,
+        origin, edge, 1.0 / edge, cells, start, near, turn0, turn1,
     )  # fmt: skip

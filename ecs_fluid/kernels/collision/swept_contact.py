@@ -9,40 +9,28 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, touch_of
-from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
+from ecs_fluid.kernels.bodies.contacts import touch_of
+from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound, plane_gap
 from ecs_fluid.kernels.bodies.rotation import turn_of
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
-
-Vector = tuple[float, float, float]
-"""Places and directions are three numbers: an array of them would take longer to make than all else here."""
-
-
-@njit(cache=True, error_model="numpy")
-def dot(a: Vector, b: Vector) -> float:
-    """Scalar product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit(cache=True, error_model="numpy")
-def plus(a: Vector, s: float, b: Vector) -> Vector:
-    """a + s b."""
-    return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
-
-
-@njit(cache=True, error_model="numpy")
-def minus(a: Vector, b: Vector) -> Vector:
-    """a - b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@njit(cache=True, error_model="numpy")
-def row_of(rows: np.ndarray, i: int) -> Vector:
-    """Row i of an array (n, 3) or wider."""
-    return rows[i, 0], rows[i, 1], rows[i, 2]
+from ecs_fluid.kernels.compiled.triples import (
+    MELTED,
+    Matrix,
+    Vector,
+    dot,
+    length,
+    matrix_at,
+    minus,
+    parted,
+    plus,
+    row_of,
+    scaled,
+    turned,
+    turned_back,
+)
 
 
 @njit(cache=True, error_model="numpy")
@@ -53,23 +41,17 @@ def center_at(obstacles: Obstacles, i: int, t: float) -> Vector:
 
 
 @njit(cache=True, error_model="numpy")
-def _numbers(turn: np.ndarray, i: int) -> tuple[float, ...]:
-    m = turn[i]
-    return m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2], m[2, 0], m[2, 1], m[2, 2]
-
-
-@njit(cache=True, error_model="numpy")
-def pose_at(obstacles: Obstacles, i: int, t: float) -> tuple[Vector, tuple[float, ...]]:
+def pose_at(obstacles: Obstacles, i: int, t: float) -> tuple[Vector, Matrix]:
     """Centre and rotation matrix, row after row, of body i at part t of the tick."""
     if t <= 0.0:
-        return row_of(obstacles.x0, i), _numbers(obstacles.turn0, i)
+        return row_of(obstacles.x0, i), matrix_at(obstacles.turn0, i)
     if t >= 1.0:
-        return row_of(obstacles.x1, i), _numbers(obstacles.turn1, i)
+        return row_of(obstacles.x1, i), matrix_at(obstacles.turn1, i)
     a, b = obstacles.q0[i], obstacles.q1[i]
     sign = 1.0 if a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] >= 0.0 else -1.0
     r, s = 1.0 - t, t * sign
-    turn = turn_of(r * a[0] + s * b[0], r * a[1] + s * b[1], r * a[2] + s * b[2], r * a[3] + s * b[3])
-    return center_at(obstacles, i, t), turn
+    mean = r * a[0] + s * b[0], r * a[1] + s * b[1], r * a[2] + s * b[2], r * a[3] + s * b[3]
+    return center_at(obstacles, i, t), turn_of(mean)
 
 
 @njit(cache=True, error_model="numpy")
@@ -77,13 +59,8 @@ def local(obstacles: Obstacles, i: int, t: float, p: Vector) -> Vector:
     """A place in body i's axes; a ball has none, so that its spin carries nothing along."""
     if obstacles.shape[i] == BALL:
         return minus(p, center_at(obstacles, i, t))
-    center, m = pose_at(obstacles, i, t)
-    x, y, z = minus(p, center)
-    return (
-        m[0] * x + m[3] * y + m[6] * z,
-        m[1] * x + m[4] * y + m[7] * z,
-        m[2] * x + m[5] * y + m[8] * z,
-    )
+    center, turn = pose_at(obstacles, i, t)
+    return turned_back(turn, minus(p, center))
 
 
 @njit(cache=True, error_model="numpy")
@@ -91,25 +68,20 @@ def outward(obstacles: Obstacles, i: int, t: float, r: Vector) -> tuple[Vector, 
     """A place r and the same as a direction, from body i's axes to the world's."""
     if obstacles.shape[i] == BALL:
         return plus(center_at(obstacles, i, t), 1.0, r), r
-    center, m = pose_at(obstacles, i, t)
-    way = (
-        m[0] * r[0] + m[1] * r[1] + m[2] * r[2],
-        m[3] * r[0] + m[4] * r[1] + m[5] * r[2],
-        m[6] * r[0] + m[7] * r[1] + m[8] * r[2],
-    )
+    center, turn = pose_at(obstacles, i, t)
+    way = turned(turn, r)
     return plus(center, 1.0, way), way
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**MELTED)
 def passes_by(obstacles: Obstacles, i: int, t: float, p: Vector, b: Vector, reach: float) -> bool:
     """Whether the path from p (at part t) to b stays farther than `reach` from the centre of body i."""
-    ww, dw, dd = 0.0, 0.0, 0.0
-    for k in range(3):
-        d = p[k] - (obstacles.x0[i, k] + t * (obstacles.x1[i, k] - obstacles.x0[i, k]))
-        w = b[k] - obstacles.x1[i, k] - d
-        ww, dw, dd = ww + w * w, dw + d * w, dd + d * d
+    x0, x1 = row_of(obstacles.x0, i), row_of(obstacles.x1, i)
+    d = minus(p, plus(x0, t, minus(x1, x0)))
+    way = minus(minus(b, x1), d)
+    ww, dw = dot(way, way), dot(d, way)
     s = min(max(-dw / ww, 0.0), 1.0) if ww > 0.0 else 0.0
-    return dd + s * (2.0 * dw + s * ww) > reach * reach
+    return dot(d, d) + s * (2.0 * dw + s * ww) > reach * reach
 
 
 @njit(cache=True, error_model="numpy")
@@ -119,14 +91,11 @@ def _meets_ball(a: Vector, b: Vector, radius: float) -> tuple[float, Vector]:
     if inside and dot(b, b) > radius * radius:
         return 2.0, a
     way = minus(b, a)
-    s = 0.0 if inside else touch_of(a[0], a[1], a[2], way[0], way[1], way[2], radius)
+    s = 0.0 if inside else touch_of(a, way, radius)
     if s > 1.0:
         return 2.0, a
     place = plus(a, s, way)
-    size = math.sqrt(dot(place, place))
-    if size > 0.0:
-        return s, (place[0] / size, place[1] / size, place[2] / size)
-    return s, (0.0, 0.0, 1.0)
+    return s, parted(place, length(place)) if length(place) > 0.0 else (0.0, 0.0, 1.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -135,9 +104,7 @@ def _meets_solid(hulls: Hulls, hull: int, a: Vector, b: Vector, pad: float) -> t
     enter, leave, face = -1.0, 1.0, -1
     depth, nearest = -math.inf, -1
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        p = hulls.planes[k]
-        ga = p[0] * a[0] + p[1] * a[1] + p[2] * a[2] - p[3] - pad
-        gb = p[0] * b[0] + p[1] * b[1] + p[2] * b[2] - p[3] - pad
+        ga, gb = plane_gap(hulls.planes, k, a) - pad, plane_gap(hulls.planes, k, b) - pad
         if ga > depth:
             depth, nearest = ga, k
         if ga > 0.0 and gb > 0.0:
@@ -163,16 +130,14 @@ def _meets_wall(hulls: Hulls, hull: int, a: Vector, b: Vector, pad: float) -> tu
     """(Part of the path a b at which it leaves the container shrunk by `pad`, the inward normal)."""
     first, deepest, n = 2.0, 0.0, (0.0, 0.0, 0.0)
     for k in range(hulls.plane_start[hull], hulls.plane_start[hull + 1]):
-        p = hulls.planes[k]
-        gb = p[0] * b[0] + p[1] * b[1] + p[2] * b[2] - p[3] + pad
+        gb = plane_gap(hulls.planes, k, b) + pad
         if gb <= 0.0:
             continue
-        ga = p[0] * a[0] + p[1] * a[1] + p[2] * a[2] - p[3] + pad
+        ga = plane_gap(hulls.planes, k, a) + pad
         s = ga / (ga - gb) if ga < 0.0 else 0.0
         # Of walls passed together, the one left farthest behind.
         if s < first or (s == first and gb > deepest):
-            first, deepest = s, gb
-            n = (-p[0], -p[1], -p[2])
+            first, deepest, n = s, gb, scaled(-1.0, row_of(hulls.planes, k))
     return first, n
 
 
@@ -215,22 +180,19 @@ def shrunk(hulls: Hulls, hull: int, r: Vector, pad: float) -> Vector:
         room = max(hulls.planes[k, 3] - pad, 0.0)
         if along > room:
             part = min(part, room / along)
-    return part * r[0], part * r[1], part * r[2]
+    return scaled(part, r)
 
 
 @njit(cache=True, error_model="numpy")
 def overlap(obstacles: Obstacles, hulls: Hulls, i: int, p: Vector) -> float:
     """How deep p is in body i, or outside container i, at the end of the tick, m; negative where it fits."""
     if obstacles.shape[i] == BALL:
-        d = minus(p, row_of(obstacles.x1, i))
-        return obstacles.radius[i] - math.sqrt(dot(d, d))
-    r = local(obstacles, i, 1.0, p)
-    bound = plane_bound(hulls, obstacles.hull[i], r[0], r[1], r[2])[0]
+        return obstacles.radius[i] - length(minus(p, row_of(obstacles.x1, i)))
+    bound = plane_bound(hulls, obstacles.hull[i], local(obstacles, i, 1.0, p))[0]
     return bound if obstacles.shape[i] == CONTAINER else -bound
 
 
 @njit(cache=True, error_model="numpy")
 def holds(obstacles: Obstacles, hulls: Hulls, i: int, t: float, p: Vector, slack: float) -> bool:
     """Whether p is inside container i, or at most `slack` outside."""
-    r = local(obstacles, i, t, p)
-    return plane_bound(hulls, obstacles.hull[i], r[0], r[1], r[2])[0] <= slack
+    return plane_bound(hulls, obstacles.hull[i], local(obstacles, i, t, p))[0] <= slack

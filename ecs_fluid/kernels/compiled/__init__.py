@@ -12,8 +12,12 @@ import hashlib
 import os
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numba
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 CHUNKS = 64
 """Parallel loops are cut into this many pieces whatever the thread count, so sums keep their order."""

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.panels.panels import Panels
 
 BLOCK = 32
@@ -38,7 +38,7 @@ BLOCK = 32
 
 
 @njit(cache=True, error_model="numpy")
-def triangle_integrals(x: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[float, float]:
+def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, float]:
     """(int dS/r in m, solid angle) of the triangle a b c seen from x; the angle is positive from inside."""
     corners = np.empty((3, 3))
     corners[0], corners[1], corners[2] = a - x, b - x, c - x
@@ -85,9 +85,7 @@ def triangle_integrals(x: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarra
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def layers(
-    center: np.ndarray, vertices: np.ndarray, triangles: np.ndarray, single: np.ndarray, double: np.ndarray
-) -> None:
+def layers(center: Array, vertices: Array, triangles: Array, single: Array, double: Array) -> None:
     """Fill S and K (n, n): potentials of the triangles j at the centres i."""
     n = len(center)
     for i in prange(n):
@@ -99,7 +97,7 @@ def layers(
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def _column_block(a: np.ndarray, pivot: np.ndarray, first: int, last: int) -> None:
+def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
     """Eliminate the columns first to last - 1 of a, as far as these columns themselves are concerned."""
     n = len(a)
     for k in range(first, last):
@@ -118,7 +116,7 @@ def _column_block(a: np.ndarray, pivot: np.ndarray, first: int, last: int) -> No
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
-def factorise(a: np.ndarray, pivot: np.ndarray) -> None:
+def factorise(a: Array, pivot: Array) -> None:
     """L U factors of a (n, n), in place, with the rows exchanged as `pivot` (n,) tells.
 
     By blocks of columns: the rest of a row then stays in the cache while a whole block is taken from it.
@@ -140,7 +138,7 @@ def factorise(a: np.ndarray, pivot: np.ndarray) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def solve(a: np.ndarray, pivot: np.ndarray, b: np.ndarray) -> np.ndarray:
+def solve(a: Array, pivot: Array, b: Array) -> Array:
     """x (n,) with A x = b, from the factors of A."""
     n = len(b)
     x = b.copy()
@@ -161,7 +159,7 @@ def solve(a: np.ndarray, pivot: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def product(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+def product(a: Array, x: Array) -> Array:
     """a x (n,) of a matrix (n, m) and a vector (m,), the same for any number of threads."""
     n, m = a.shape
     out = np.empty(n)
@@ -179,9 +177,9 @@ class Factors(NamedTuple):
     single (n, n): S, m. outside, inside: factors (n, n) and row exchanges (n,) of 1/2 - K and 1/2 + K.
     """
 
-    single: np.ndarray
-    outside: tuple[np.ndarray, np.ndarray]
-    inside: tuple[np.ndarray, np.ndarray]
+    single: Array
+    outside: tuple[Array, Array]
+    inside: tuple[Array, Array]
 
 
 def ring_factors(panels: Panels) -> Factors:
@@ -202,7 +200,7 @@ def ring_factors(panels: Panels) -> Factors:
     return Factors(single, parts[0], parts[1])
 
 
-def ring_circulations(panels: Panels, factors: Factors, normal_velocity: np.ndarray) -> np.ndarray:
+def ring_circulations(panels: Panels, factors: Factors, normal_velocity: Array) -> Array:
     """Circulations (n,) m^2/s of the rings for the velocity (n,) m/s along the normals at the centres.
 
     Its mean over the surface is taken out first: rings cannot blow a body up. So is the mean of the
@@ -215,7 +213,7 @@ def ring_circulations(panels: Panels, factors: Factors, normal_velocity: np.ndar
     return np.asarray((mu * weight).sum() - mu)
 
 
-def lines_of(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
+def lines_of(panels: Panels) -> tuple[Array, Array]:
     """Starts and ends (e, 3) m of the edges."""
     return (
         np.ascontiguousarray(panels.vertices[panels.edges[:, 0]]),
@@ -223,12 +221,12 @@ def lines_of(panels: Panels) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def line_circulations(panels: Panels, mu: np.ndarray) -> np.ndarray:
+def line_circulations(panels: Panels, mu: Array) -> Array:
     """Circulations (e,) m^2/s of the edges, from those of the rings."""
     return np.asarray(mu[panels.sides[:, 0]] - mu[panels.sides[:, 1]])
 
 
-def sheet_strengths(panels: Panels, mu: np.ndarray) -> np.ndarray:
+def sheet_strengths(panels: Panels, mu: Array) -> Array:
     """Strengths (n, 3) m^3/s of the triangles: half of each of their edges' Gamma times its length.
 
     Their sum is that of all vortex lines, zero; with the edges' middles in place of the triangles' centres

@@ -13,6 +13,7 @@ import numpy as np
 
 from ecs_fluid.kernels.bodies.mass_properties import triangles_of
 from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.compiled import Array
 
 MOST_PANELS = 5120
 """Triangles of one body; a matrix of this many rows is factorised once."""
@@ -33,17 +34,17 @@ class Panels(NamedTuple):
     reversed. center (n, 3) m, normal (n, 3) outward, area (n,) m^2. volume: enclosed, m^3.
     """
 
-    vertices: np.ndarray
-    triangles: np.ndarray
-    edges: np.ndarray
-    sides: np.ndarray
-    center: np.ndarray
-    normal: np.ndarray
-    area: np.ndarray
+    vertices: Array
+    triangles: Array
+    edges: Array
+    sides: Array
+    center: Array
+    normal: Array
+    area: Array
     volume: float
 
 
-def panels_of(vertices: np.ndarray, triangles: np.ndarray) -> Panels:
+def panels_of(vertices: Array, triangles: Array) -> Panels:
     """Edges, centres, normals and areas of a closed surface of outward triangles."""
     corners = vertices[triangles]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -75,10 +76,10 @@ def ball_panels(radius: float, edge: float) -> Panels:
     parts = max(1, round(1.0515 * radius / edge))
     parts = min(parts, int(np.sqrt(MOST_PANELS / 20)))
     found: dict[tuple[int, ...], int] = {}
-    points: list[np.ndarray] = []
+    points: list[Array] = []
     triangles = []
 
-    def number(face: np.ndarray, weights: tuple[int, int, int]) -> int:
+    def number(face: Array, weights: tuple[int, int, int]) -> int:
         pairs = sorted((int(v), w) for v, w in zip(face, weights, strict=True) if w)
         key = tuple(part for pair in pairs for part in pair)
         if key not in found:
@@ -104,7 +105,7 @@ def ball_panels(radius: float, edge: float) -> Panels:
     return panels_of(grown * unit.vertices, unit.triangles)
 
 
-def _evened(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+def _evened(points: Array, triangles: Array) -> Array:
     """Points of the unit sphere moved to the middle, by area, of the triangles round each of them."""
     now = panels_of(points, triangles)
     total = np.zeros_like(points)
@@ -155,7 +156,7 @@ def hull_panels(hulls: Hulls, hull: int, edge: float) -> Panels:
     return panels_of(np.array(points), np.array(triangles))
 
 
-def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
+def _icosahedron() -> tuple[Array, Array]:
     """Corners (12, 3) on the unit sphere and outward faces (20, 3) of the regular icosahedron."""
     golden = (1 + np.sqrt(5)) / 2
     signs = np.array([(a, b) for a in (-1, 1) for b in (-1, 1)], dtype=np.float64)

@@ -42,7 +42,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit, prange
 
-from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.vectors import double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, first_cell, group_end, runs_around
 
@@ -63,7 +63,7 @@ def lattice_weight(support: float) -> float:
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _crowd(near: np.ndarray, count: int, px: float, py: float, pz: float) -> float:
+def _crowd(near: Array, count: int, px: float, py: float, pz: float) -> float:
     """Sum of phi over a list."""
     wide_vectors()
     kind = near.dtype.type
@@ -82,8 +82,8 @@ def _crowd(near: np.ndarray, count: int, px: float, py: float, pz: float) -> flo
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def compression(
-    place: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    crowd: np.ndarray,
+    place: Array, start: Array, origin: Array, spacing: Array, cells: Array,
+    crowd: Array,
 ) -> None:  # fmt: skip
     """Overwrite ``crowd`` (n,) with sum_j phi(q_ij), j = i included.
 
@@ -113,8 +113,8 @@ def compression(
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def tait(
-    crowd: np.ndarray, order: np.ndarray, wall: np.ndarray, size: np.ndarray, weight: float, stiffness: float,
-    volume: float, nu: np.ndarray, load: np.ndarray, sorted_load: np.ndarray,
+    crowd: Array, order: Array, wall: Array, size: Array, weight: float, stiffness: float,
+    volume: float, nu: Array, load: Array, sorted_load: Array,
 ) -> None:  # fmt: skip
     """Compression nu (n,) and load s P (n,), P = V p / nu^2 [J], of every particle.
 
@@ -138,7 +138,7 @@ def tait(
 
 @njit(fastmath=FAST, error_model="numpy")
 def _push(
-    near: np.ndarray, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float,
+    near: Array, count: int, px: float, py: float, pz: float, pu: float, pv: float, pw: float,
     load: float, mass: float, drag: float,
 ) -> tuple[float, float, float, float]:  # fmt: skip
     """Sums over a list of (1 - q)^3 (load_ij - drag m_ij u.r / r^2) r, and of the viscous loss."""
@@ -169,8 +169,8 @@ def _push(
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def forces(
-    data: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    scale: float, drag: float, force: np.ndarray, loss: np.ndarray,
+    data: Array, start: Array, origin: Array, spacing: Array, cells: Array,
+    scale: float, drag: float, force: Array, loss: Array,
 ) -> None:  # fmt: skip
     """Overwrite ``force`` (3, n) N with pressure and viscosity of all pairs and ``loss`` (n,) W with what the
     viscosity takes (half of every pair's).
@@ -209,7 +209,7 @@ def forces(
             p = end
 
 
-def compression_energy(nu: np.ndarray, size: np.ndarray, stiffness: float, volume: float) -> float:
+def compression_energy(nu: Array, size: Array, stiffness: float, volume: float) -> float:
     """Energy of compression [J]: sum of V B (nu^6 / 6 + 1/nu - 7/6) over particles with nu > 1."""
     above = np.maximum(nu.astype(np.float64), 1.0)
     return float(stiffness * volume * (size * (above**6 / 6 + 1 / above - 7 / 6)).sum())

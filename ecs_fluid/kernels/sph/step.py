@@ -14,7 +14,7 @@ from numba import njit, prange
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of, product, quaternion_of
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.grid import grid_for_radius
@@ -44,17 +44,17 @@ class Evaluation(NamedTuple):
     """Forces at one moment: force (n, 3) N without gravity, of which walls (3,) N by walls; nu (n,), load
     (n,) s P [J]; loss W; loads (bodies, 6) N and N m on bodies."""
 
-    force: np.ndarray
-    nu: np.ndarray
-    load: np.ndarray
+    force: Array
+    nu: Array
+    load: Array
     loss: float
-    loads: np.ndarray
+    loads: Array
 
 
 @njit(parallel=True, cache=True)
 def kick_and_drift(
-    force: np.ndarray, mass: np.ndarray, pull: np.ndarray, kick: float, drift: float, x: np.ndarray,
-    v: np.ndarray,
+    force: Array, mass: Array, pull: Array, kick: float, drift: float, x: Array,
+    v: Array,
 ) -> None:  # fmt: skip
     """v += kick (force / mass + pull), then x += drift v, of every particle.
 
@@ -70,9 +70,7 @@ def kick_and_drift(
 
 
 @njit(parallel=True, cache=True)
-def sorted_columns(
-    x: np.ndarray, v: np.ndarray, mass: np.ndarray, order: np.ndarray, data: np.ndarray
-) -> None:
+def sorted_columns(x: Array, v: Array, mass: Array, order: Array, data: Array) -> None:
     """Rows of ``x``, ``v`` (n, 3) and ``mass`` (n,) in sorted order: 0 to 5 and 7 of ``data`` (8, m)."""
     n = len(order)
     for chunk in prange(CHUNKS):
@@ -98,7 +96,7 @@ def moved(obstacles: Obstacles, time: float) -> Obstacles:
 
 
 def evaluate(
-    law: LiquidLaw, x: np.ndarray, v: np.ndarray, mass: np.ndarray, size: np.ndarray, obstacles: Obstacles |
+    law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, obstacles: Obstacles |
     None, hulls: Hulls | None,
 ) -> Evaluation:  # fmt: skip
     """Forces between particles and from walls.

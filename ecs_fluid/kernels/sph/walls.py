@@ -26,16 +26,27 @@ that are nearly one, the sides of a prism, about once. Several bodies add up.
 # Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
 from numba import njit, prange
 
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest
-from ecs_fluid.kernels.collision.swept_bodies import Obstacles, cell_of
-from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
+from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.triples import (
+    Vector,
+    cross_of,
+    dot,
+    length,
+    matrix_at,
+    minus,
+    row_of,
+    scaled,
+    turned,
+    turned_back,
+)
 from ecs_fluid.kernels.sph.forces import lattice_weight
 
 TOUCHED = 4
@@ -74,7 +85,7 @@ def wall_part(d: float, law: tuple[float, float]) -> tuple[float, float]:
 
 
 @njit(forceinline=True, error_model="numpy")
-def combined(part: np.ndarray, normal: np.ndarray, number: int, rate: np.ndarray) -> float:
+def combined(part: Array, normal: Array, number: int, rate: Array) -> float:
     """G of several walls with parts G_1 >= G_2 >= ...; ``rate`` (k,) gets its derivatives by them."""
     total, left = 0.0, 1.0
     for k in range(number):
@@ -82,8 +93,7 @@ def combined(part: np.ndarray, normal: np.ndarray, number: int, rate: np.ndarray
     for k in range(number):
         own = left
         for m in range(k):
-            along = normal[k, 0] * normal[m, 0] + normal[k, 1] * normal[m, 1] + normal[k, 2] * normal[m, 2]
-            own *= 1.0 - max(along, 0.0)
+            own *= 1.0 - max(dot(row_of(normal, k), row_of(normal, m)), 0.0)
         total += own * part[k]
         rate[k] += own
         for m in range(k):
@@ -96,17 +106,16 @@ def combined(part: np.ndarray, normal: np.ndarray, number: int, rate: np.ndarray
 
 @njit(forceinline=True, error_model="numpy")
 def _container(
-    planes: np.ndarray, first: int, last: int, x: float, y: float, z: float, spacing: float,
-    law: tuple[float, float], slope: np.ndarray, part: np.ndarray, fall: np.ndarray, normal: np.ndarray,
-    rate: np.ndarray,
+    planes: Array, first: int, last: int, p: Vector, spacing: float, law: tuple[float, float], slope: Array,
+    part: Array, fall: Array, normal: Array, rate: Array,
 ) -> float:  # fmt: skip
-    """G of the walls first:last of ``planes`` (k, 4) of a container at (x, y, z) m, and its gradient [1/m].
+    """G of the walls first:last of ``planes`` (k, 4) of a container at p m, and its gradient [1/m].
 
     Planes of the world: outward normal and distance from the origin.
     """
     number, reach = 0, (0.5 + law[1]) * spacing
     for k in range(first, last):
-        gap = planes[k, 3] - planes[k, 0] * x - planes[k, 1] * y - planes[k, 2] * z
+        gap = planes[k, 3] - planes[k, 0] * p[0] - planes[k, 1] * p[1] - planes[k, 2] * p[2]
         if gap >= reach:
             continue
         value, steep = wall_part(gap / spacing, law)
@@ -133,7 +142,7 @@ def _container(
 
 
 @njit
-def _container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[np.ndarray, np.ndarray]:
+def _container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
     """Planes (k, 4) of all containers as they stand in the world, and where those of each begin."""
     many = len(obstacles.containers)
     first = np.zeros(many + 1, np.int64)
@@ -145,55 +154,20 @@ def _container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[np.ndarray, n
         i = obstacles.containers[c]
         start = hulls.plane_start[obstacles.hull[i]]
         for k in range(first[c], first[c + 1]):
-            own = hulls.planes[start + k - first[c]]
-            away = own[3]
+            own = row_of(hulls.planes, start + k - first[c])
+            along = turned(matrix_at(obstacles.turn1, i), own)
+            planes[k, 0], planes[k, 1], planes[k, 2] = along
+            away = hulls.planes[start + k - first[c], 3]
             for axis in range(3):
-                along = 0.0
-                for m in range(3):
-                    along += obstacles.turn1[i, axis, m] * own[m]
-                planes[k, axis] = along
-                away += along * obstacles.x1[i, axis]
+                away += along[axis] * obstacles.x1[i, axis]
             planes[k, 3] = away
     return planes, first
 
 
-@njit(cache=True)
-def _local(turn: np.ndarray, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A vector of the world in a body's axes."""
-    return (
-        turn[0, 0] * x + turn[1, 0] * y + turn[2, 0] * z,
-        turn[0, 1] * x + turn[1, 1] * y + turn[2, 1] * z,
-        turn[0, 2] * x + turn[1, 2] * y + turn[2, 2] * z,
-    )
-
-
-@njit(cache=True)
-def _turned(turn: np.ndarray, own: np.ndarray) -> None:
-    """Turn a vector of a body's axes into those of the world, in place."""
-    x, y, z = own[0], own[1], own[2]
-    for c in range(3):
-        own[c] = turn[c, 0] * x + turn[c, 1] * y + turn[c, 2] * z
-
-
-@njit(error_model="numpy")
-def _solid(
-    hulls: Hulls, h: int, turn: np.ndarray, dx: float, dy: float, dz: float, spacing: float,
-    law: tuple[float, float], own: np.ndarray,
-) -> float:  # fmt: skip
-    """G of a solid polytope at (dx, dy, dz) m from its centre, and its gradient in ``own`` (3,), 1/m."""
-    x, y, z = _local(turn, dx, dy, dz)
-    near = closest(hulls, h, x, y, z)
-    value, steep = wall_part(near[0] / spacing, law)
-    for c in range(3):
-        own[c] = steep / spacing * near[1 + c]
-    _turned(turn, own)
-    return value
-
-
 @njit(parallel=True, cache=True, error_model="numpy")
 def walls(
-    obstacles: Obstacles, hulls: Hulls, x: np.ndarray, spacing: float, law: tuple[float, float], wall:
-    np.ndarray, body: np.ndarray, slope: np.ndarray,
+    obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: tuple[float, float], wall:
+    Array, body: Array, slope: Array,
 ) -> None:  # fmt: skip
     """Wall part of the compression of every particle, body by body.
 
@@ -214,7 +188,7 @@ def walls(
     origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
     start, near = obstacles.start, obstacles.near
     for chunk in prange(CHUNKS):
-        own, cell = np.empty(3), np.empty(3, np.int64)
+        own = np.empty(3)
         part, fall, rate = np.empty(NEAREST), np.empty(NEAREST), np.empty(NEAREST)
         normal = np.empty((NEAREST, 3))
         begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
@@ -229,29 +203,26 @@ def walls(
             wall[row] = 0.0
             for s in range(TOUCHED):
                 body[row, s] = -1
-            p0, p1, p2 = float(x[row, 0]), float(x[row, 1]), float(x[row, 2])
-            cell[0] = cell_of(p0, origin[0], edge[0])
-            cell[1] = cell_of(p1, origin[1], edge[1])
-            cell[2] = cell_of(p2, origin[2], edge[2])
-            first, count = 0, 0
-            if 0 <= cell[0] < cells[0] and 0 <= cell[1] < cells[1] and 0 <= cell[2] < cells[2]:
-                at = (cell[0] * cells[1] + cell[1]) * cells[2] + cell[2]
-                first, count = start[at], start[at + 1] - start[at]
+            place = row_of(x, row)
+            first, last = listed_at(origin, edge, cells, start, place)
+            count = last - first
             found = 0
             for s in range(count + (many if gap[row - begin] < reach else 0)):
                 i = near[first + s] if s < count else containers[s - count]
-                dx, dy, dz = p0 - centre[i, 0], p1 - centre[i, 1], p2 - centre[i, 2]
-                far, value = math.sqrt(dx * dx + dy * dy + dz * dz), 0.0
+                d = minus(place, row_of(centre, i))
+                far, value = length(d), 0.0
                 if shape[i] == CONTAINER:
                     a, b = first_plane[s - count], first_plane[s - count + 1]
-                    value = _container(planes, a, b, p0, p1, p2, spacing, law, own, part, fall, normal, rate)
+                    value = _container(planes, a, b, place, spacing, law, own, part, fall, normal, rate)
                 elif far - radius[i] < reach:
                     if shape[i] == BALL:
                         value, steep = wall_part((far - radius[i]) / spacing, law)
-                        scale = steep / (spacing * max(far, 1e-12))
-                        own[0], own[1], own[2] = scale * dx, scale * dy, scale * dz
+                        own[0], own[1], own[2] = scaled(steep / (spacing * max(far, 1e-12)), d)
                     else:
-                        value = _solid(hulls, hull[i], turn[i], dx, dy, dz, spacing, law, own)
+                        m = matrix_at(turn, i)
+                        gap_here, outward, _ = closest(hulls, hull[i], turned_back(m, d))
+                        value, steep = wall_part(gap_here / spacing, law)
+                        own[0], own[1], own[2] = turned(m, scaled(steep / spacing, outward))
                 if value <= 0.0 or found == TOUCHED:
                     continue
                 wall[row] += value
@@ -263,8 +234,8 @@ def walls(
 
 @njit(parallel=True, cache=True)
 def wall_forces(
-    x: np.ndarray, pressure: np.ndarray, body: np.ndarray, slope: np.ndarray, centre: np.ndarray,
-    force: np.ndarray, loads: np.ndarray,
+    x: Array, pressure: Array, body: Array, slope: Array, centre: Array,
+    force: Array, loads: Array,
 ) -> None:  # fmt: skip
     """Add -P grad G to ``force`` (n, 3) N, and the reaction to the ``loads`` (CHUNKS, bodies, 6) of the
     bodies.
@@ -280,18 +251,10 @@ def wall_forces(
                 i = body[row, s]
                 if i < 0:
                     break
-                fx = pressure[row] * slope[row, s, 0]
-                fy = pressure[row] * slope[row, s, 1]
-                fz = pressure[row] * slope[row, s, 2]
-                force[row, 0] -= fx
-                force[row, 1] -= fy
-                force[row, 2] -= fz
-                rx = x[row, 0] - centre[i, 0]
-                ry = x[row, 1] - centre[i, 1]
-                rz = x[row, 2] - centre[i, 2]
-                loads[chunk, i, 0] += fx
-                loads[chunk, i, 1] += fy
-                loads[chunk, i, 2] += fz
-                loads[chunk, i, 3] += ry * fz - rz * fy
-                loads[chunk, i, 4] += rz * fx - rx * fz
-                loads[chunk, i, 5] += rx * fy - ry * fx
+                p = pressure[row]
+                push = p * slope[row, s, 0], p * slope[row, s, 1], p * slope[row, s, 2]
+                moment = cross_of(minus(row_of(x, row), row_of(centre, i)), push)
+                for k in range(3):
+                    force[row, k] -= push[k]
+                    loads[chunk, i, k] += push[k]
+                    loads[chunk, i, 3 + k] += moment[k]

@@ -26,6 +26,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.surface.fast_sweeping import sweep
 from ecs_fluid.kernels.surface.tiles import PAD, load, mark_known, no_marks, store, turn
 
@@ -49,16 +50,16 @@ class Distances(NamedTuple):
     is False when `MOST_SWEEPS` did not suffice.
     """
 
-    phi: np.ndarray
+    phi: Array
     sweeps: int
     surface: bool
     settled: bool
 
 
 def distances(
-    phi: np.ndarray,
-    pinned: np.ndarray,
-    spacing: np.ndarray,
+    phi: Array,
+    pinned: Array,
+    spacing: Array,
     order: Literal[1, 2] = 1,
     limit: float | None = None,
     block: tuple[int, int] | None = None,

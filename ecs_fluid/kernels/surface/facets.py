@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from ecs_fluid.kernels.compiled import Array
+
 PATHS = np.array([[1, 3, 7], [1, 5, 7], [2, 3, 7], [2, 6, 7], [4, 5, 7], [4, 6, 7]], dtype=np.int64)
 """Corners of the six tetrahedra beside corner 0; corner 4 a + 2 b + c has the offsets a, b, c."""
 
@@ -80,7 +82,7 @@ def _square(a: tuple[float, float, float]) -> float:
 
 
 @njit(forceinline=True, error_model="numpy")
-def _between(corner: np.ndarray, g: np.ndarray, p: int, q: int) -> tuple[float, float, float]:
+def _between(corner: Array, g: Array, p: int, q: int) -> tuple[float, float, float]:
     """Where g is zero between the corners p and q."""
     t = g[p] / (g[p] - g[q])
     return (
@@ -91,7 +93,7 @@ def _between(corner: np.ndarray, g: np.ndarray, p: int, q: int) -> tuple[float, 
 
 
 @njit(forceinline=True)
-def _sides(g: np.ndarray, path: np.ndarray, order: np.ndarray) -> int:
+def _sides(g: Array, path: Array, order: Array) -> int:
     """Corners of a tetrahedron into ``order`` (4,), those inside first; returns how many are inside."""
     inside, outside = 0, 3
     for m in range(4):
@@ -107,10 +109,7 @@ def _sides(g: np.ndarray, path: np.ndarray, order: np.ndarray) -> int:
 
 @njit(forceinline=True, error_model="numpy")
 def _facet(
-    a: tuple[float, float, float],
-    b: tuple[float, float, float],
-    c: tuple[float, float, float],
-    out: np.ndarray,
+    a: tuple[float, float, float], b: tuple[float, float, float], c: tuple[float, float, float], out: Array
 ) -> None:
     """A facet into ``out`` (9,)."""
     out[0], out[1], out[2] = a
@@ -119,7 +118,7 @@ def _facet(
 
 
 @njit(forceinline=True, error_model="numpy")
-def _facets(corner: np.ndarray, g: np.ndarray, paths: np.ndarray, order: np.ndarray, out: np.ndarray) -> int:
+def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> int:
     """Corners of the facets of one cell into ``out`` (12, 9); returns how many facets there are."""
     count, signs = 0, 0
     for m in range(8):
@@ -146,7 +145,7 @@ def _facets(corner: np.ndarray, g: np.ndarray, paths: np.ndarray, order: np.ndar
 
 
 @njit(forceinline=True, error_model="numpy")
-def _nearest(corner: np.ndarray, facets: np.ndarray, count: int, best: np.ndarray) -> None:
+def _nearest(corner: Array, facets: Array, count: int, best: Array) -> None:
     """Lower ``best`` (8,), squared distances of a cell's corners, to those from facets; < 0 stays."""
     for f in range(count):
         t = facets[f]
@@ -160,7 +159,7 @@ def _nearest(corner: np.ndarray, facets: np.ndarray, count: int, best: np.ndarra
 
 
 @njit(forceinline=True)
-def _fill_cell(field: np.ndarray, i: int, j: int, k: int, g: np.ndarray) -> int:
+def _fill_cell(field: Array, i: int, j: int, k: int, g: Array) -> int:
     """Values at the eight corners of the cell (i, j, k) into ``g``; returns how many are negative.
 
     Along an axis with one layer of points both corners are that layer.
@@ -177,7 +176,7 @@ def _fill_cell(field: np.ndarray, i: int, j: int, k: int, g: np.ndarray) -> int:
 
 
 @njit(parallel=True, cache=True)
-def _pin(field: np.ndarray, phi: np.ndarray, pinned: np.ndarray) -> None:
+def _pin(field: Array, phi: Array, pinned: Array) -> None:
     """Which points have a neighbour on the other side; their ``phi`` is infinite, that of others the field.
 
     In loops over single rows without a branch, which become vectors.
@@ -205,9 +204,7 @@ def _pin(field: np.ndarray, phi: np.ndarray, pinned: np.ndarray) -> None:
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _facet_distances(
-    field: np.ndarray, spacing: np.ndarray, paths: np.ndarray, phi: np.ndarray, pinned: np.ndarray
-) -> None:
+def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pinned: Array) -> None:
     """Distances of pinned points to the facets of the cells around, where ``phi`` is infinite at first."""
     nx, ny, nz = field.shape
     cx, cy, cz = max(nx - 1, 1), max(ny - 1, 1), max(nz - 1, 1)
@@ -256,7 +253,7 @@ def _facet_distances(
                             phi[a, b, c] = -size if field[a, b, c] < zero else size
 
 
-def facet_distances(field: np.ndarray, spacing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
     """Signed distances to the facets of ``field`` = 0 at the points beside it: (phi m, pinned bool).
 
     ``field`` (px, py, pz), any unit, negative inside; ``spacing`` (3,) m. Pinned are the points that have a
@@ -272,7 +269,7 @@ def facet_distances(field: np.ndarray, spacing: np.ndarray) -> tuple[np.ndarray,
     return phi, pinned
 
 
-def depths(field: np.ndarray, spacing: np.ndarray, flat: float) -> np.ndarray:
+def depths(field: Array, spacing: Array, flat: float) -> Array:
     """The spacing (3,) m, with ``flat`` (or, for 0, that of the widest cells) along axes of one layer."""
     h = np.array(spacing, dtype=np.float64)
     single = np.array(field.shape) == 1
@@ -281,9 +278,7 @@ def depths(field: np.ndarray, spacing: np.ndarray, flat: float) -> np.ndarray:
 
 
 @njit(forceinline=True, error_model="numpy")
-def _tetrahedron(
-    corner: np.ndarray, g: np.ndarray, path: np.ndarray, order: np.ndarray
-) -> tuple[float, float]:
+def _tetrahedron(corner: Array, g: Array, path: Array, order: Array) -> tuple[float, float]:
     """Part of a tetrahedron that is inside, and the area of its facet."""
     inside = _sides(g, path, order)
     if inside == 0 or inside == 4:
@@ -313,7 +308,7 @@ def _area(
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _enclosed(field: np.ndarray, spacing: np.ndarray, paths: np.ndarray, out: np.ndarray) -> None:
+def _enclosed(field: Array, spacing: Array, paths: Array, out: Array) -> None:
     """Volume in cells and area in m^2 of every layer of cells along the first axis, into ``out`` (nx, 2)."""
     ny, nz = max(field.shape[1] - 1, 1), max(field.shape[2] - 1, 1)
     for i in prange(out.shape[0]):
@@ -335,7 +330,7 @@ def _enclosed(field: np.ndarray, spacing: np.ndarray, paths: np.ndarray, out: np
         out[i, 0], out[i, 1] = volume, area
 
 
-def enclosed(field: np.ndarray, spacing: np.ndarray) -> tuple[float, float]:
+def enclosed(field: Array, spacing: Array) -> tuple[float, float]:
     """Volume m^3 inside (``field`` < 0) and area m^2 of the surface, of the facets; both of second order.
 
     ``field`` (px, py, pz), ``spacing`` (3,) m. With a flat axis they are m^2 and m, per unit of depth. The

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.surface.tiles import PAD, mark, refresh
 
 VECTOR = 16
@@ -19,10 +20,10 @@ VECTOR = 16
 
 @njit(forceinline=True, error_model="numpy")
 def _first_line(
-    here: np.ndarray,
-    fixed: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
+    here: Array,
+    fixed: Array,
+    left: Array,
+    right: Array,
     t: int,
     low: int,
     high: int,
@@ -67,13 +68,7 @@ def _first_line(
 
 @njit(forceinline=True, error_model="numpy")
 def _upwind_lines(
-    here: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
-    left2: np.ndarray,
-    right2: np.ndarray,
-    near: float,
-    out: np.ndarray,
+    here: Array, left: Array, right: Array, left2: Array, right2: Array, near: float, out: Array
 ) -> None:
     """Neighbour value along i for a difference of second order, negative where only the first order fits.
 
@@ -96,13 +91,13 @@ def _upwind_lines(
 
 @njit(forceinline=True, error_model="numpy")
 def _general_line(
-    here: np.ndarray,
-    fixed: np.ndarray,
-    across: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-    before2: np.ndarray,
-    after2: np.ndarray,
+    here: Array,
+    fixed: Array,
+    across: Array,
+    before: Array,
+    after: Array,
+    before2: Array,
+    after2: Array,
     spacing: tuple[float, float, float],
     near: float,
     limit: float,
@@ -162,12 +157,12 @@ def _general_line(
 
 @njit(forceinline=True, error_model="numpy")
 def _chunk(
-    here: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
-    left2: np.ndarray,
-    right2: np.ndarray,
-    fixed: np.ndarray,
+    here: Array,
+    left: Array,
+    right: Array,
+    left2: Array,
+    right2: Array,
+    fixed: Array,
     first: int,
     last: int,
     nz: int,
@@ -176,7 +171,7 @@ def _chunk(
     order: int,
     limit: float,
     settled: float,
-    across: np.ndarray,
+    across: Array,
 ) -> int:
     """Update the rows first <= t < last of a tile in their order; returns how many points changed."""
     kind = here.dtype.type
@@ -206,16 +201,16 @@ def _chunk(
 
 @njit(parallel=True, cache=True)
 def sweep(
-    v: np.ndarray,
-    fixed: np.ndarray,
-    active: np.ndarray,
+    v: Array,
+    fixed: Array,
+    active: Array,
     nz: int,
     height: int,
     shift: int,
     forward_i: bool,
     forward_t: bool,
     block: int,
-    spacing: np.ndarray,
+    spacing: Array,
     order: int,
     limit: float,
     settled: float,

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from ecs_fluid.kernels.compiled import Array
+
 
 @njit(forceinline=True)
 def _nearest(here: float, other: float, h: float, outside: float, scale: float, best: float) -> float:
@@ -25,12 +27,7 @@ def _nearest(here: float, other: float, h: float, outside: float, scale: float, 
 
 @njit(parallel=True, cache=True)
 def _crossing_distances(
-    values: np.ndarray,
-    outside: float,
-    scale: float,
-    spacing: np.ndarray,
-    phi: np.ndarray,
-    pinned: np.ndarray,
+    values: Array, outside: float, scale: float, spacing: Array, phi: Array, pinned: Array
 ) -> None:
     nx, ny, nz = values.shape
     kind = phi.dtype.type
@@ -56,9 +53,7 @@ def _crossing_distances(
                 phi[i, j, k] = kind(-size if (here - outside) * scale > 0.0 else size)
 
 
-def crossing_distances(
-    values: np.ndarray, outside: float, inside: float, spacing: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def crossing_distances(values: Array, outside: float, inside: float, spacing: Array) -> tuple[Array, Array]:
     """Immediate signed distances (px, py, pz) m at the points beside the surface, and which those are (bool).
 
     ``values`` (px, py, pz) of the density or a species; ``outside`` is its value away from the liquid,
@@ -72,7 +67,7 @@ def crossing_distances(
     return phi, pinned
 
 
-def full_value(values: np.ndarray, outside: float) -> float:
+def full_value(values: Array, outside: float) -> float:
     """Value of the full liquid: mean plus one standard deviation of the grid, at most the largest value.
 
     The rule of part 17's code, for a liquid above ``outside``; below, with the signs reversed.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.grids import cubic, interpolation
 from ecs_fluid.kernels.surface.facets import facet_distances
 
@@ -25,7 +26,7 @@ BESIDE = 3
 """Points from a change of sign within which carried values may be held."""
 
 
-def _layers(field: np.ndarray) -> np.ndarray:
+def _layers(field: Array) -> Array:
     """The field with at least two layers along every axis, as interpolation needs."""
     for axis in range(3):
         if field.shape[axis] == 1:
@@ -33,7 +34,7 @@ def _layers(field: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(field)
 
 
-def _widths(field: np.ndarray, spacing: np.ndarray) -> np.ndarray:
+def _widths(field: Array, spacing: Array) -> Array:
     """Spacing (3,) m with any width for the axes of one layer."""
     h = np.array(spacing, dtype=np.float64)
     single = np.array(field.shape[:3]) == 1
@@ -41,9 +42,7 @@ def _widths(field: np.ndarray, spacing: np.ndarray) -> np.ndarray:
     return h
 
 
-def sample(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, third_order: bool = False
-) -> np.ndarray:
+def sample(x: Array, origin: Array, spacing: Array, field: Array, third_order: bool = False) -> Array:
     """Values (n, ...) of a field (px, py, pz, ...) at points ``x`` (n, 3) m, linear or cubic.
 
     Outside the grid it is the value of the nearest point of the box.
@@ -53,7 +52,7 @@ def sample(
     return np.asarray(read(np.ascontiguousarray(x), base, h, _layers(field)))
 
 
-def distance_at(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, phi: np.ndarray) -> np.ndarray:
+def distance_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
     """Signed distance (n,) m at points ``x`` (n, 3) m, linear between grid points.
 
     Outside the grid the way back to it is added to the value there, so that the distance goes on rising: an
@@ -66,7 +65,7 @@ def distance_at(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, phi: np.
     return np.asarray(sample(x, origin, spacing, phi) + np.linalg.norm(beyond, axis=1).astype(phi.dtype))
 
 
-def normal_at(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, phi: np.ndarray) -> np.ndarray:
+def normal_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
     """Unit gradient (n, 3) of the distance at points ``x`` (n, 3) m, outward; 0 where there is none.
 
     It is the gradient of the linear interpolation, the one that `distance_at` follows.
@@ -84,7 +83,7 @@ def normal_at(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, phi: np.nd
     return np.asarray(found / np.where(length > 0, length, 1))
 
 
-def grid_rows(phi: np.ndarray, origin: np.ndarray, spacing: np.ndarray, near: np.ndarray) -> np.ndarray:
+def grid_rows(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
     """Positions (n, 3) m of the grid points where ``near`` (px, py, pz) is True, in C order."""
     index = np.argwhere(near)
     return np.asarray(np.asarray(origin, np.float64) + index * np.asarray(spacing, np.float64)).astype(
@@ -92,7 +91,7 @@ def grid_rows(phi: np.ndarray, origin: np.ndarray, spacing: np.ndarray, near: np
     )
 
 
-def feet(phi: np.ndarray, origin: np.ndarray, spacing: np.ndarray, near: np.ndarray) -> np.ndarray:
+def feet(phi: Array, origin: Array, spacing: Array, near: Array) -> Array:
     """Surface points (n, 3) m nearest to the grid points ``near``: x - phi grad phi / |grad phi|."""
     index = np.nonzero(near)
     slope = geometry(phi, spacing, float(np.abs(phi[index]).max(initial=0.0)))[index][:, :3]
@@ -101,14 +100,7 @@ def feet(phi: np.ndarray, origin: np.ndarray, spacing: np.ndarray, near: np.ndar
     return np.asarray(x - phi[index][:, None] * (slope / np.where(length > 0, length, 1)))
 
 
-def carried(
-    phi: np.ndarray,
-    origin: np.ndarray,
-    spacing: np.ndarray,
-    near: np.ndarray,
-    u: np.ndarray,
-    dt: float,
-) -> np.ndarray:
+def carried(phi: Array, origin: Array, spacing: Array, near: Array, u: Array, dt: float) -> Array:
     """``phi`` (px, py, pz) m carried for ``dt`` s at the points ``near`` with velocities ``u`` (n, 3) m/s.
 
     Second order in time for a steady flow. Elsewhere phi stays, so ``near`` has to reach a few cells beyond
@@ -124,7 +116,7 @@ def carried(
     return moved
 
 
-def held(phi: np.ndarray, spacing: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
     """What of a carried distance stays as it is while the rest is made anew: (phi m, pinned bool).
 
     That is phi up to ``width`` m from the surface and within `BESIDE` points of where it changes sign (a part
@@ -152,7 +144,7 @@ def held(phi: np.ndarray, spacing: np.ndarray, width: float) -> tuple[np.ndarray
     return near, pinned
 
 
-def _widened(mask: np.ndarray) -> np.ndarray:
+def _widened(mask: Array) -> Array:
     """All points within `BESIDE` points of a True one along every axis."""
     for axis in range(3):
         line = np.moveaxis(mask, axis, 0)
@@ -170,7 +162,7 @@ def _neighbours(i: int, n: int) -> tuple[int, int]:
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _geometry(phi: np.ndarray, inverse: np.ndarray, width: float, out: np.ndarray) -> None:
+def _geometry(phi: Array, inverse: Array, width: float, out: Array) -> None:
     nx, ny, nz = phi.shape
     kind = phi.dtype.type
     half, zero = kind(0.5), kind(0)
@@ -204,7 +196,7 @@ def _geometry(phi: np.ndarray, inverse: np.ndarray, width: float, out: np.ndarra
                 out[i, j, k, 3] = bend / (square * length) if length > zero else zero
 
 
-def geometry(phi: np.ndarray, spacing: np.ndarray, width: float) -> np.ndarray:
+def geometry(phi: Array, spacing: Array, width: float) -> Array:
     """Gradient and curvature (px, py, pz, 4): 3 components, 1/m, where |phi| <= ``width`` m, elsewhere 0.
 
     Second-order differences; at the faces of the grid the gradient is of first order and second derivatives

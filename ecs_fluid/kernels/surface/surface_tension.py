@@ -29,15 +29,12 @@ Source: Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335 (force); Tr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.grids.differences import curl, gradient
 from ecs_fluid.kernels.surface.level_set import geometry, sample
-
-Array = NDArray[Any]
 
 CELLS = 1.5
 """Cells on each side of a surface within which one fluid becomes the other."""

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from ecs_fluid.kernels.compiled import Array
+
 PAD = 2
 """Layers around the grid and columns around a tile, so that no neighbour needs a test."""
 
@@ -28,7 +30,7 @@ def chunk_height(width: int) -> int:
 
 
 @njit(forceinline=True)
-def mark(active: np.ndarray, i: int, q: int, c: int, shift: int, order: int) -> None:
+def mark(active: Array, i: int, q: int, c: int, shift: int, order: int) -> None:
     """Mark the chunk c of tile (i, q), and all that hold neighbours of its points.
 
     Row t of a tile goes on as row t + width of the tile before it and as t - width of the next, which are
@@ -44,7 +46,7 @@ def mark(active: np.ndarray, i: int, q: int, c: int, shift: int, order: int) -> 
         active[a, b + 1, d - shift + w] = 1
 
 
-def no_marks(nx: int, tiles: int, rows: int, width: int) -> tuple[np.ndarray, int, int]:
+def no_marks(nx: int, tiles: int, rows: int, width: int) -> tuple[Array, int, int]:
     """Zeros for ``active``; the height of chunks, and how many of them are as high as a tile is wide."""
     height = chunk_height(width)
     shift = width // height
@@ -54,14 +56,7 @@ def no_marks(nx: int, tiles: int, rows: int, width: int) -> tuple[np.ndarray, in
 
 @njit(parallel=True, cache=True)
 def load(
-    phi: np.ndarray,
-    pinned: np.ndarray,
-    scale: float,
-    v: np.ndarray,
-    fixed: np.ndarray,
-    active: np.ndarray,
-    height: int,
-    shift: int,
+    phi: Array, pinned: Array, scale: float, v: Array, fixed: Array, active: Array, height: int, shift: int
 ) -> None:
     """Pinned distances times ``scale`` into tiles; infinity with its sign for all other points."""
     nx, ny, nz = phi.shape
@@ -86,7 +81,7 @@ def load(
 
 
 @njit(parallel=True, cache=True)
-def turn(v: np.ndarray, fixed: np.ndarray, nz: int, active: np.ndarray, height: int, shift: int) -> None:
+def turn(v: Array, fixed: Array, nz: int, active: Array, height: int, shift: int) -> None:
     """Reverse k in place."""
     nx, tiles, _, width = fixed.shape
     chunks = active.shape[2] - 2 * shift - 2
@@ -115,15 +110,7 @@ def turn(v: np.ndarray, fixed: np.ndarray, nz: int, active: np.ndarray, height: 
 
 
 @njit(parallel=True, cache=True)
-def store(
-    v: np.ndarray,
-    fixed: np.ndarray,
-    turned: bool,
-    inverse: float,
-    bound: float,
-    phi: np.ndarray,
-    out: np.ndarray,
-) -> None:
+def store(v: Array, fixed: Array, turned: bool, inverse: float, bound: float, phi: Array, out: Array) -> None:
     """All distances into ``out``: of pinned points those of ``phi``, of unreached ones the bound, signed."""
     nx, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
@@ -144,7 +131,7 @@ def store(
 
 
 @njit(parallel=True, cache=True)
-def mark_known(v: np.ndarray, active: np.ndarray, height: int, shift: int) -> None:
+def mark_known(v: Array, active: Array, height: int, shift: int) -> None:
     """Mark all chunks with a finite value, and those beside."""
     nx, tiles, rows = v.shape[0] - 2 * PAD, v.shape[1], v.shape[2] - 2 * PAD
     for i in prange(nx):
@@ -160,7 +147,7 @@ def mark_known(v: np.ndarray, active: np.ndarray, height: int, shift: int) -> No
 
 
 @njit(forceinline=True)
-def refresh(v: np.ndarray, i: int, q: int, nz: int, reach: int) -> None:
+def refresh(v: Array, i: int, q: int, nz: int, reach: int) -> None:
     """Copy ``reach`` columns of the tiles beside into the columns around a tile."""
     width, tiles = v.shape[3] - 2 * PAD, v.shape[1]
     tile = v[i + PAD, q]

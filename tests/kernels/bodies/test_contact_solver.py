@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.bodies.contact_solver import Bodies, Memory, contact_rows, recall, solve
-from ecs_fluid.kernels.bodies.contacts import BALL
+from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contacts_at, recall, solve
+from ecs_fluid.kernels.bodies.table import BALL, Bodies
 
 FREE = 2
 
 
-def _balls(x: np.ndarray, v: np.ndarray, mass: np.ndarray) -> Bodies:
+def _balls(x: np.ndarray, v: np.ndarray, mass: np.ndarray, friction: float = 0.0) -> Bodies:
     n = len(x)
     return Bodies(
         x=x, q=np.tile([1.0, 0, 0, 0], (n, 1)), v=v, angular_velocity=np.zeros((n, 3)), mass=mass,
         inertia=0.4 * mass[:, None, None] * np.eye(3), motion=np.full(n, FREE), restitution=np.zeros(n),
-        friction=np.zeros(n), shape=np.full(n, BALL), radius=np.ones(n), hull=np.zeros(n, np.int64),
+        friction=np.full(n, friction), shape=np.full(n, BALL), radius=np.ones(n), hull=np.zeros(n, np.int64),
     )  # fmt: skip
 
 
@@ -27,12 +27,10 @@ def test_without_friction_only_the_normal_force_is_remembered(friction: float) -
     dv = F h/m = (0.15, 0.2) m/s of 2 kg. Across the normal r x F h/I = -0.4/(0.4 x 2) = -0.5 rad/s about z.
     Without friction a force across the surface, which a turned normal leaves, gives neither.
     """
-    bodies = _balls(np.array([[0.0, 0, 0], [2.0, 0, 0]]), np.zeros((2, 3)), np.full(2, 2.0))
+    bodies = _balls(np.array([[0.0, 0, 0], [2.0, 0, 0]]), np.zeros((2, 3)), np.full(2, 2.0), friction)
     who, points = np.array([[0, 1]]), np.array([[1.0, 0, 0, 1, 0, 0, 0]])
-    coefficient, gained = np.array([friction]), np.zeros((1, 3))
-    memory = Memory(who, points[:, :3].copy(), np.array([[3.0, 4.0, 0.0]]))
-    rows, weighted = contact_rows(bodies, who, points, coefficient)
-    recall(bodies, memory, who, points, rows, weighted, gained, coefficient, 0.1)
+    former = ContactForces(who, points[:, :3].copy(), np.array([[3.0, 4.0, 0.0]]))
+    recall(bodies, former, contacts_at(bodies, who, points, np.zeros((1, 3))), 0.1)
     across = 0.2 if friction else 0.0
     assert np.allclose(bodies.v, [[-0.15, -across, 0], [0.15, across, 0]], atol=1e-15)
     assert np.allclose(bodies.angular_velocity[1], [0, 0, -2.5 * across], atol=1e-15)
@@ -51,9 +49,7 @@ def test_a_row_of_balls_is_solved_to_rounding() -> None:
     who = np.stack([np.arange(6), np.arange(1, 7)], axis=1)
     points = np.zeros((6, 7))
     points[:, 1], points[:, 4] = 1.0 + 2.0 * np.arange(6), 1.0
-    friction = np.zeros(6)
-    rows, weighted = contact_rows(bodies, who, points, friction)
-    solve(bodies, who, rows, weighted, np.zeros(6), friction, np.zeros((6, 3)), 200)
+    solve(bodies, contacts_at(bodies, who, points, np.zeros((6, 3))), np.zeros(6), 200)
     assert np.allclose(bodies.v[:, 1], 1.0, atol=1e-12)
     assert not bodies.angular_velocity.any()
 
@@ -70,8 +66,6 @@ def test_a_force_goes_to_one_contact() -> None:
         points[:, 1] = 1e-9 * np.arange(places)
         pairs, place = np.zeros((forces, 2), np.int64), np.tile([1.0, 0, 0], (forces, 1))
         pairs[:, 1] = 1
-        memory = Memory(pairs, place, np.tile([3.0, 0, 0], (forces, 1)))
-        friction, gained = np.zeros(places), np.zeros((places, 3))
-        rows, weighted = contact_rows(bodies, who, points, friction)
-        recall(bodies, memory, who, points, rows, weighted, gained, friction, 0.1)
+        former = ContactForces(pairs, place, np.tile([3.0, 0, 0], (forces, 1)))
+        recall(bodies, former, contacts_at(bodies, who, points, np.zeros((places, 3))), 0.1)
         assert np.allclose(bodies.v[:, 0], [-0.15 * forces, 0.15 * forces], atol=1e-15)

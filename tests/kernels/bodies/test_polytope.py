@@ -39,9 +39,9 @@ def found(hull: Hulls, points: Array, number: int = 0) -> Array:
 def fill(hull: Hulls, number: int, points: Array, out: Array) -> None:
     """`closest` of all points into the rows of `out`."""
     for row in range(len(points)):
-        of_one = closest(hull, number, points[row, 0], points[row, 1], points[row, 2])
-        for j in range(7):
-            out[row, j] = of_one[j]
+        out[row, 0], normal, place = closest(hull, number, points[row])
+        for j in range(3):
+            out[row, 1 + j], out[row, 4 + j] = normal[j], place[j]
 
 
 def shapes() -> list[Hull]:

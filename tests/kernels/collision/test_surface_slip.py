@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.bodies.contact_solver import Bodies
+from ecs_fluid.kernels.bodies.table import Bodies
 from ecs_fluid.kernels.collision.surface_slip import changes, exchanged, least_squares, parts_to_go, slip_at
 
 Array = np.ndarray

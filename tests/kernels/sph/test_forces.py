@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.bodies.contacts import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, obstacles
 from ecs_fluid.kernels.sph.forces import compression_energy, lattice_weight
 from ecs_fluid.kernels.sph.step import LiquidLaw, evaluate
