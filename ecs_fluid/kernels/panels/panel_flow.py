@@ -31,6 +31,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
+from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, minus, parted, row_of
 from ecs_fluid.kernels.panels.panels import Panels
 
 BLOCK = 32
@@ -40,31 +41,22 @@ BLOCK = 32
 @njit(cache=True, error_model="numpy")
 def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, float]:
     """(int dS/r in m, solid angle) of the triangle a b c seen from x; the angle is positive from inside."""
-    corners = np.empty((3, 3))
-    corners[0], corners[1], corners[2] = a - x, b - x, c - x
-    n = np.empty(3)
-    p, q = b - a, c - a
-    n[0] = p[1] * q[2] - p[2] * q[1]
-    n[1] = p[2] * q[0] - p[0] * q[2]
-    n[2] = p[0] * q[1] - p[1] * q[0]
-    n /= math.sqrt((n * n).sum())
-    height = abs((corners[0] * n).sum())
-    r = np.empty(3)
-    for k in range(3):
-        r[k] = math.sqrt((corners[k] * corners[k]).sum())
+    corners = np.stack((a - x, b - x, c - x))
+    u, v, w = row_of(corners, 0), row_of(corners, 1), row_of(corners, 2)
+    n = cross_of(b - a, c - a)
+    n = parted(n, length(n))
+    height = abs(dot(u, n))
+    r = (length(u), length(v), length(w))
     total = 0.0
     for k in range(3):
-        start, end = corners[k], corners[(k + 1) % 3]
+        start, end = row_of(corners, k), row_of(corners, (k + 1) % 3)
         r0, r1 = r[k], r[(k + 1) % 3]
-        way = end - start
-        size = math.sqrt((way * way).sum())
-        way /= size
+        way = minus(end, start)
+        size = length(way)
+        way = parted(way, size)
         # In the plane, out of the triangle across this edge.
-        out0 = way[1] * n[2] - way[2] * n[1]
-        out1 = way[2] * n[0] - way[0] * n[2]
-        out2 = way[0] * n[1] - way[1] * n[0]
-        across = start[0] * out0 + start[1] * out1 + start[2] * out2
-        l0, l1 = (start * way).sum(), (end * way).sum()
+        across = dot(start, cross_of(way, n))
+        l0, l1 = dot(start, way), dot(end, way)
         square = across * across + height * height
         if square <= 1e-24 * size * size:
             continue
@@ -74,14 +66,8 @@ def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, f
                 math.atan(across * l1 / (square + height * r1))
                 - math.atan(across * l0 / (square + height * r0))
             )
-    u, v, w = corners[0], corners[1], corners[2]
-    triple = (
-        u[0] * (v[1] * w[2] - v[2] * w[1])
-        + u[1] * (v[2] * w[0] - v[0] * w[2])
-        + u[2] * (v[0] * w[1] - v[1] * w[0])
-    )
-    bottom = r[0] * r[1] * r[2] + (u * v).sum() * r[2] + (v * w).sum() * r[0] + (w * u).sum() * r[1]
-    return total, 2.0 * math.atan2(triple, bottom)
+    bottom = r[0] * r[1] * r[2] + dot(u, v) * r[2] + dot(v, w) * r[0] + dot(w, u) * r[1]
+    return total, 2.0 * math.atan2(dot(u, cross_of(v, w)), bottom)
 
 
 @njit(parallel=True, cache=True, error_model="numpy")

@@ -15,81 +15,65 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import (
+    MELTED,
+    Vector,
+    cross_of,
+    dot,
+    length,
+    minus,
+    plus,
+    row_of,
+)
 
 PATHS = np.array([[1, 3, 7], [1, 5, 7], [2, 3, 7], [2, 6, 7], [4, 5, 7], [4, 6, 7]], dtype=np.int64)
 """Corners of the six tetrahedra beside corner 0; corner 4 a + 2 b + c has the offsets a, b, c."""
 
 
-@njit(forceinline=True, error_model="numpy")
-def _to_segment(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
+@njit(**MELTED)
+def _to_segment(a: Vector, b: Vector) -> float:
     """Squared distance of the origin from the segment a b."""
-    d0, d1, d2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    along, length = -(a[0] * d0 + a[1] * d1 + a[2] * d2), d0 * d0 + d1 * d1 + d2 * d2
-    t = along / length if length > 0.0 else 0.0
-    t = min(max(t, 0.0), 1.0)
-    x, y, z = a[0] + t * d0, a[1] + t * d1, a[2] + t * d2
-    return x * x + y * y + z * z
+    way = minus(b, a)
+    along, square = -dot(a, way), dot(way, way)
+    t = along / square if square > 0.0 else 0.0
+    foot = plus(a, min(max(t, 0.0), 1.0), way)
+    return dot(foot, foot)
 
 
-@njit(forceinline=True)
-def _cross(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@njit(forceinline=True, error_model="numpy")
-def _to_triangle(
-    a: tuple[float, float, float],
-    u: tuple[float, float, float],
-    v: tuple[float, float, float],
-    n: tuple[float, float, float],
-    nn: float,
-    best: float,
-) -> float:
+@njit(**MELTED)
+def _to_triangle(a: Vector, u: Vector, v: Vector, n: Vector, nn: float, best: float) -> float:
     """Smaller of ``best`` and the squared distance of the origin from a triangle (or segment, or point).
 
     The triangle is a, a + u, a + v, and n = u x v with the square nn.
     """
-    height = a[0] * n[0] + a[1] * n[1] + a[2] * n[2]
+    height = dot(a, n)
     square = height * height
     # No point of a triangle is nearer than its plane.
     if square >= best * nn and nn > 0.0:
         return best
-    b, c = (a[0] + u[0], a[1] + u[1], a[2] + u[2]), (a[0] + v[0], a[1] + v[1], a[2] + v[2])
+    b, c, w = plus(a, 1.0, u), plus(a, 1.0, v), minus(v, u)
     if nn == 0.0:
         return min(min(best, _to_segment(a, b)), min(_to_segment(b, c), _to_segment(c, a)))
     # Barycentric coordinates of the foot point, times nn; one below 0 says that it lies beyond an edge.
-    p, q = _cross(u, a), _cross(a, v)
-    wc = -(p[0] * n[0] + p[1] * n[1] + p[2] * n[2])
-    wb = -(q[0] * n[0] + q[1] * n[1] + q[2] * n[2])
+    wc, wb = -dot(cross_of(u, a), n), -dot(cross_of(a, v), n)
     wa = nn - wb - wc
     if wa >= 0.0 and wb >= 0.0 and wc >= 0.0:
         return square / nn
     # The nearest point is on an edge beyond which the foot lies, and no nearer than that edge's line.
-    if wc < 0.0 and square * _square(u) + wc * wc < best * nn * _square(u):
+    if wc < 0.0 and square * dot(u, u) + wc * wc < best * nn * dot(u, u):
         best = min(best, _to_segment(a, b))
-    if wb < 0.0 and square * _square(v) + wb * wb < best * nn * _square(v):
+    if wb < 0.0 and square * dot(v, v) + wb * wb < best * nn * dot(v, v):
         best = min(best, _to_segment(c, a))
-    if wa < 0.0:
-        w = (v[0] - u[0], v[1] - u[1], v[2] - u[2])
-        if square * _square(w) + wa * wa < best * nn * _square(w):
-            best = min(best, _to_segment(b, c))
+    if wa < 0.0 and square * dot(w, w) + wa * wa < best * nn * dot(w, w):
+        best = min(best, _to_segment(b, c))
     return best
 
 
-@njit(forceinline=True)
-def _square(a: tuple[float, float, float]) -> float:
-    return a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
-
-
-@njit(forceinline=True, error_model="numpy")
-def _between(corner: Array, g: Array, p: int, q: int) -> tuple[float, float, float]:
+@njit(**MELTED)
+def _between(corner: Array, g: Array, p: int, q: int) -> Vector:
     """Where g is zero between the corners p and q."""
-    t = g[p] / (g[p] - g[q])
-    return (
-        corner[p, 0] + t * (corner[q, 0] - corner[p, 0]),
-        corner[p, 1] + t * (corner[q, 1] - corner[p, 1]),
-        corner[p, 2] + t * (corner[q, 2] - corner[p, 2]),
-    )
+    start = row_of(corner, p)
+    return plus(start, g[p] / (g[p] - g[q]), minus(row_of(corner, q), start))
 
 
 @njit(forceinline=True)
@@ -107,19 +91,27 @@ def _sides(g: Array, path: Array, order: Array) -> int:
     return inside
 
 
-@njit(forceinline=True, error_model="numpy")
-def _facet(
-    a: tuple[float, float, float], b: tuple[float, float, float], c: tuple[float, float, float], out: Array
-) -> None:
-    """A facet into ``out`` (9,)."""
-    out[0], out[1], out[2] = a
-    out[3], out[4], out[5] = b
-    out[6], out[7], out[8] = c
+@njit(**MELTED)
+def _tetrahedron_facets(corner: Array, g: Array, order: Array, inside: int, out: Array) -> int:
+    """Corners of the facets of a tetrahedron, sorted by `_sides`, into ``out`` (2, 3, 3); their number."""
+    if inside == 2:
+        a, b = _between(corner, g, order[0], order[2]), _between(corner, g, order[0], order[3])
+        c, d = _between(corner, g, order[1], order[3]), _between(corner, g, order[1], order[2])
+        for k in range(3):
+            out[0, 0, k], out[0, 1, k], out[0, 2, k] = a[k], b[k], c[k]
+            out[1, 0, k], out[1, 1, k], out[1, 2, k] = a[k], c[k], d[k]
+        return 2
+    if inside == 0 or inside == 4:
+        return 0
+    single, first = (order[0], 1) if inside == 1 else (order[3], 0)
+    for m in range(3):
+        out[0, m, 0], out[0, m, 1], out[0, m, 2] = _between(corner, g, single, order[first + m])
+    return 1
 
 
-@njit(forceinline=True, error_model="numpy")
+@njit(**MELTED)
 def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> int:
-    """Corners of the facets of one cell into ``out`` (12, 9); returns how many facets there are."""
+    """Corners of the facets of one cell into ``out`` (12, 3, 3); returns how many facets there are."""
     count, signs = 0, 0
     for m in range(8):
         signs |= (1 if g[m] < 0.0 else 0) << m
@@ -128,19 +120,7 @@ def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> 
         own = 1 | (1 << path[0]) | (1 << path[1]) | (1 << path[2])
         if signs & own == 0 or signs & own == own:
             continue
-        inside = _sides(g, path, order)
-        if inside == 1 or inside == 3:
-            s = order[0] if inside == 1 else order[3]
-            r = 1 if inside == 1 else 0
-            a, b = _between(corner, g, s, order[r]), _between(corner, g, s, order[r + 1])
-            _facet(a, b, _between(corner, g, s, order[r + 2]), out[count])
-            count += 1
-        elif inside == 2:
-            a, b = _between(corner, g, order[0], order[2]), _between(corner, g, order[0], order[3])
-            c, d = _between(corner, g, order[1], order[3]), _between(corner, g, order[1], order[2])
-            _facet(a, b, c, out[count])
-            _facet(a, c, d, out[count + 1])
-            count += 2
+        count += _tetrahedron_facets(corner, g, order, _sides(g, path, order), out[count:])
     return count
 
 
@@ -148,30 +128,38 @@ def _facets(corner: Array, g: Array, paths: Array, order: Array, out: Array) -> 
 def _nearest(corner: Array, facets: Array, count: int, best: Array) -> None:
     """Lower ``best`` (8,), squared distances of a cell's corners, to those from facets; < 0 stays."""
     for f in range(count):
-        t = facets[f]
-        u, v = (t[3] - t[0], t[4] - t[1], t[5] - t[2]), (t[6] - t[0], t[7] - t[1], t[8] - t[2])
-        n = _cross(u, v)
-        nn = _square(n)
+        first = row_of(facets[f], 0)
+        u, v = minus(row_of(facets[f], 1), first), minus(row_of(facets[f], 2), first)
+        n = cross_of(u, v)
         for m in range(8):
             if best[m] > 0.0:
-                a = (t[0] - corner[m, 0], t[1] - corner[m, 1], t[2] - corner[m, 2])
-                best[m] = _to_triangle(a, u, v, n, nn, best[m])
+                best[m] = _to_triangle(minus(first, row_of(corner, m)), u, v, n, dot(n, n), best[m])
+
+
+@njit(forceinline=True)
+def _corners(spacing: Array) -> Array:
+    """Corners (8, 3) m of a cell, from its lower one on."""
+    corner = np.empty((8, 3))
+    for m in range(8):
+        corner[m, 0], corner[m, 1] = (m >> 2) * spacing[0], ((m >> 1) & 1) * spacing[1]
+        corner[m, 2] = (m & 1) * spacing[2]
+    return corner
+
+
+@njit(forceinline=True)
+def _point_of(shape: tuple[int, int, int], i: int, j: int, k: int, m: int) -> tuple[int, int, int]:
+    """Point of the grid at corner m of cell (i, j, k); of an axis with one layer always that one."""
+    a, b, c = i + (m >> 2), j + ((m >> 1) & 1), k + (m & 1)
+    return min(a, shape[0] - 1), min(b, shape[1] - 1), min(c, shape[2] - 1)
 
 
 @njit(forceinline=True)
 def _fill_cell(field: Array, i: int, j: int, k: int, g: Array) -> int:
-    """Values at the eight corners of the cell (i, j, k) into ``g``; returns how many are negative.
-
-    Along an axis with one layer of points both corners are that layer.
-    """
-    nx, ny, nz = field.shape
+    """Values at the eight corners of the cell (i, j, k) into ``g``; returns how many are negative."""
     count = 0
     for m in range(8):
-        a, b, c = i + (m >> 2), j + ((m >> 1) & 1), k + (m & 1)
-        a, b, c = (0 if nx == 1 else a), (0 if ny == 1 else b), (0 if nz == 1 else c)
-        value = field[a, b, c]
-        g[m] = value
-        count += 1 if value < 0 else 0
+        g[m] = field[_point_of(field.shape, i, j, k, m)]
+        count += 1 if g[m] < 0 else 0
     return count
 
 
@@ -214,11 +202,8 @@ def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pin
     for parity in range(2):
         for layer in prange((cx + 1 - parity) // 2):
             i = 2 * layer + parity
-            corner, g, order = np.empty((8, 3)), np.empty(8), np.empty(4, np.int64)
-            facets, best, inside = np.empty((12, 9)), np.empty(8), np.empty(nz, np.int8)
-            for n in range(8):
-                corner[n, 0], corner[n, 1] = (n >> 2) * spacing[0], ((n >> 1) & 1) * spacing[1]
-                corner[n, 2] = (n & 1) * spacing[2]
+            corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
+            facets, best, inside = np.empty((12, 3, 3)), np.empty(8), np.empty(nz, np.int8)
             ii = min(i + 1, nx - 1)
             for j in range(cy):
                 jj = min(j + 1, ny - 1)
@@ -234,23 +219,15 @@ def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pin
                         continue
                     _fill_cell(field, i, j, k, g)
                     count = _facets(corner, g, paths, order, facets)
-                    for n in range(8):
-                        a, b, c = (
-                            min(i + (n >> 2), nx - 1),
-                            min(j + ((n >> 1) & 1), ny - 1),
-                            min(k + (n & 1), nz - 1),
-                        )
-                        best[n] = float(phi[a, b, c]) ** 2 if pinned[a, b, c] else -1.0
+                    for m in range(8):
+                        at = _point_of(field.shape, i, j, k, m)
+                        best[m] = float(phi[at]) ** 2 if pinned[at] else -1.0
                     _nearest(corner, facets, count, best)
-                    for n in range(8):
-                        a, b, c = (
-                            min(i + (n >> 2), nx - 1),
-                            min(j + ((n >> 1) & 1), ny - 1),
-                            min(k + (n & 1), nz - 1),
-                        )
-                        size = kind(np.sqrt(best[n]))
-                        if best[n] >= 0.0 and size < abs(phi[a, b, c]):
-                            phi[a, b, c] = -size if field[a, b, c] < zero else size
+                    for m in range(8):
+                        at = _point_of(field.shape, i, j, k, m)
+                        size = kind(np.sqrt(best[m]))
+                        if best[m] >= 0.0 and size < abs(phi[at]):
+                            phi[at] = -size if field[at] < zero else size
 
 
 def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
@@ -263,48 +240,35 @@ def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
     sign counts.
     """
     phi, pinned = np.empty_like(field), np.empty(field.shape, np.bool_)
-    h = depths(field, spacing, 0.0)
+    h = cell_widths(field.shape, spacing)
     _pin(field, phi, pinned)
     _facet_distances(field, h, PATHS, phi, pinned)
     return phi, pinned
 
 
-def depths(field: Array, spacing: Array, flat: float) -> Array:
+def cell_widths(shape: tuple[int, ...], spacing: Array, flat: float = 0.0) -> Array:
     """The spacing (3,) m, with ``flat`` (or, for 0, that of the widest cells) along axes of one layer."""
     h = np.array(spacing, dtype=np.float64)
-    single = np.array(field.shape) == 1
+    single = np.array(shape[:3]) == 1
     h[single] = flat or (h[~single].max() if not single.all() else 1.0)
     return h
 
 
-@njit(forceinline=True, error_model="numpy")
-def _tetrahedron(corner: Array, g: Array, path: Array, order: Array) -> tuple[float, float]:
-    """Part of a tetrahedron that is inside, and the area of its facet."""
-    inside = _sides(g, path, order)
+@njit(**MELTED)
+def _part_inside(g: Array, order: Array, inside: int) -> float:
+    """Part of a tetrahedron, sorted by `_sides`, that is inside."""
     if inside == 0 or inside == 4:
-        return inside / 4.0, 0.0
+        return inside / 4.0
     if inside == 2:
         p, q, r, s = order[0], order[1], order[2], order[3]
         pr, ps = g[p] / (g[p] - g[r]), g[p] / (g[p] - g[s])
         qr, qs = g[q] / (g[q] - g[r]), g[q] / (g[q] - g[s])
-        a, b = _between(corner, g, p, r), _between(corner, g, p, s)
-        c, d = _between(corner, g, q, s), _between(corner, g, q, r)
-        return qr * qs + pr * qs * (1.0 - qr) + pr * ps * (1.0 - qs), _area(a, b, c) + _area(a, c, d)
-    s = order[0] if inside == 1 else order[3]
-    first = 1 if inside == 1 else 0
+        return qr * qs + pr * qs * (1.0 - qr) + pr * ps * (1.0 - qs)
+    single, first = (order[0], 1) if inside == 1 else (order[3], 0)
     part = 1.0
     for m in range(first, first + 3):
-        part *= g[s] / (g[s] - g[order[m]])
-    a, b = _between(corner, g, s, order[first]), _between(corner, g, s, order[first + 1])
-    return (part if inside == 1 else 1.0 - part), _area(a, b, _between(corner, g, s, order[first + 2]))
-
-
-@njit(forceinline=True)
-def _area(
-    a: tuple[float, float, float], b: tuple[float, float, float], c: tuple[float, float, float]
-) -> float:
-    n = _cross((b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2]))
-    return 0.5 * np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+        part *= g[single] / (g[single] - g[order[m]])
+    return part if inside == 1 else 1.0 - part
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
@@ -312,10 +276,8 @@ def _enclosed(field: Array, spacing: Array, paths: Array, out: Array) -> None:
     """Volume in cells and area in m^2 of every layer of cells along the first axis, into ``out`` (nx, 2)."""
     ny, nz = max(field.shape[1] - 1, 1), max(field.shape[2] - 1, 1)
     for i in prange(out.shape[0]):
-        corner, g, order = np.empty((8, 3)), np.empty(8), np.empty(4, np.int64)
-        for n in range(8):
-            corner[n, 0], corner[n, 1] = (n >> 2) * spacing[0], ((n >> 1) & 1) * spacing[1]
-            corner[n, 2] = (n & 1) * spacing[2]
+        corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
+        facets = np.empty((2, 3, 3))
         volume, area = 0.0, 0.0
         for j in range(ny):
             for k in range(nz):
@@ -324,9 +286,13 @@ def _enclosed(field: Array, spacing: Array, paths: Array, out: Array) -> None:
                     volume += 1.0
                 elif count > 0:
                     for m in range(6):
-                        part, facet = _tetrahedron(corner, g, paths[m], order)
-                        volume += part / 6.0
-                        area += facet
+                        inside, own = _sides(g, paths[m], order), 0.0
+                        for f in range(_tetrahedron_facets(corner, g, order, inside, facets)):
+                            first = row_of(facets[f], 0)
+                            u, v = minus(row_of(facets[f], 1), first), minus(row_of(facets[f], 2), first)
+                            own += 0.5 * length(cross_of(u, v))
+                        volume += _part_inside(g, order, inside) / 6.0
+                        area += own
         out[i, 0], out[i, 1] = volume, area
 
 
@@ -336,7 +302,7 @@ def enclosed(field: Array, spacing: Array) -> tuple[float, float]:
     ``field`` (px, py, pz), ``spacing`` (3,) m. With a flat axis they are m^2 and m, per unit of depth. The
     surface is open where it leaves the grid: no area is counted there.
     """
-    h = depths(field, spacing, 1.0)
+    h = cell_widths(field.shape, spacing, 1.0)
     out = np.empty((max(field.shape[0] - 1, 1), 2))
     _enclosed(field, h, PATHS, out)
     volume, area = 0.0, 0.0

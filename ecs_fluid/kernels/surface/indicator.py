@@ -31,23 +31,18 @@ def _crossing_distances(
 ) -> None:
     nx, ny, nz = values.shape
     kind = phi.dtype.type
-    hx, hy, hz = spacing[0], spacing[1], spacing[2]
     for i in prange(nx):
         for j in range(ny):
             for k in range(nz):
                 here, best = float(values[i, j, k]), np.inf
-                if i > 0:
-                    best = _nearest(here, float(values[i - 1, j, k]), hx, outside, scale, best)
-                if i < nx - 1:
-                    best = _nearest(here, float(values[i + 1, j, k]), hx, outside, scale, best)
-                if j > 0:
-                    best = _nearest(here, float(values[i, j - 1, k]), hy, outside, scale, best)
-                if j < ny - 1:
-                    best = _nearest(here, float(values[i, j + 1, k]), hy, outside, scale, best)
-                if k > 0:
-                    best = _nearest(here, float(values[i, j, k - 1]), hz, outside, scale, best)
-                if k < nz - 1:
-                    best = _nearest(here, float(values[i, j, k + 1]), hz, outside, scale, best)
+                for axis in range(3):
+                    for way in (-1, 1):
+                        a = i + (way if axis == 0 else 0)
+                        b = j + (way if axis == 1 else 0)
+                        c = k + (way if axis == 2 else 0)
+                        if 0 <= a < nx and 0 <= b < ny and 0 <= c < nz:
+                            other = float(values[a, b, c])
+                            best = _nearest(here, other, spacing[axis], outside, scale, best)
                 pinned[i, j, k] = best < np.inf
                 size = best if best < np.inf else 1.0
                 phi[i, j, k] = kind(-size if (here - outside) * scale > 0.0 else size)

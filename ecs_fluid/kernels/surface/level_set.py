@@ -18,7 +18,7 @@ from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.grids import cubic, interpolation
-from ecs_fluid.kernels.surface.facets import facet_distances
+from ecs_fluid.kernels.surface.facets import cell_widths, facet_distances
 
 FAIR = 0.25
 """Deviation of |grad phi| from 1 that is left alone near a carried surface."""
@@ -34,21 +34,13 @@ def _layers(field: Array) -> Array:
     return np.ascontiguousarray(field)
 
 
-def _widths(field: Array, spacing: Array) -> Array:
-    """Spacing (3,) m with any width for the axes of one layer."""
-    h = np.array(spacing, dtype=np.float64)
-    single = np.array(field.shape[:3]) == 1
-    h[single] = h[~single].max() if not single.all() else 1.0
-    return h
-
-
 def sample(x: Array, origin: Array, spacing: Array, field: Array, third_order: bool = False) -> Array:
     """Values (n, ...) of a field (px, py, pz, ...) at points ``x`` (n, 3) m, linear or cubic.
 
     Outside the grid it is the value of the nearest point of the box.
     """
     read = cubic.interpolate if third_order else interpolation.interpolate
-    base, h = np.asarray(origin, np.float64), _widths(field, spacing)
+    base, h = np.asarray(origin, np.float64), cell_widths(field.shape, spacing)
     return np.asarray(read(np.ascontiguousarray(x), base, h, _layers(field)))
 
 
@@ -70,7 +62,7 @@ def normal_at(x: Array, origin: Array, spacing: Array, phi: Array) -> Array:
 
     It is the gradient of the linear interpolation, the one that `distance_at` follows.
     """
-    h = _widths(phi, spacing)
+    h = cell_widths(phi.shape, spacing)
     wide = np.array(phi.shape) > 1
     found = np.zeros((len(x), 3), phi.dtype)
     step = 0.5 * h
@@ -130,7 +122,7 @@ def held(phi: Array, spacing: Array, width: float) -> tuple[Array, Array]:
     near, pinned = facet_distances(phi, spacing)
     at = np.nonzero((np.abs(phi) <= width) & _widened(pinned))
     square = np.zeros(len(at[0]))
-    inverse = 1.0 / _widths(phi, spacing)
+    inverse = 1.0 / cell_widths(phi.shape, spacing)
     for axis, n in enumerate(phi.shape):
         low, high = list(at), list(at)
         low[axis], high[axis] = np.maximum(at[axis] - 1, 0), np.minimum(at[axis] + 1, n - 1)
@@ -204,7 +196,7 @@ def geometry(phi: Array, spacing: Array, width: float) -> Array:
     error is that of phi over h^2.
     """
     wide = np.array(phi.shape) > 1
-    inverse = np.where(wide, 1.0 / _widths(phi, spacing), 0.0)
+    inverse = np.where(wide, 1.0 / cell_widths(phi.shape, spacing), 0.0)
     out = np.empty((*phi.shape, 4), phi.dtype)
     _geometry(phi, inverse, width, out)
     return out
