@@ -80,7 +80,7 @@ class ConductionSystem(System):
         volume = joined([table.volume for _, table, _ in tables], (), number)
         T = np.concatenate([np.zeros(0, number), *(table.T for *_, table in tables)])
         taking = np.flatnonzero(heat["transfer"] > 0)
-        some = bodies._make(column[taking] for column in bodies)
+        some = type(bodies)(*(column[taking] for column in bodies))
         rows, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))
         who = np.full(len(x), -1)
         who[rows] = taking[of]

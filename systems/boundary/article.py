@@ -53,7 +53,7 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
     bent = system.placement == "bent"
-    slip, to, parts, change = corrections(_code(system), bodies, near, flow, bent, system.gain)
+    slip, to, parts, change = corrections(kernel_code(world), bodies, near, flow, bent, system.gain)
     reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
     bearable = np.ones(len(bodies.x))
     if reacts:
@@ -68,10 +68,11 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
         _take_spin(entities, bodies, near.who, momentum * change)
 
 
-def _code(system: BoundarySystem) -> int:
+def kernel_code(world: World) -> int:
+    """Number of the regularisation with which vortons make their flow."""
     from ecs_fluid.kernels.biot_savart.regularisation import CODES
 
-    return CODES[system.world.require(VelocitySystem).kernel]
+    return CODES[world.require(VelocitySystem).kernel]
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:
@@ -123,7 +124,7 @@ def _bearable(system: BoundarySystem, bodies: Bodies, who: Array, gained: Array,
     vortons gain in one tick. Its spin may change by `gain` times its own and that of the slip, |w|/R.
     """
     count = len(bodies.x)
-    total = _summed(gained, who, count)
+    total = summed(gained, who, count)
     number = np.maximum(np.bincount(who, minlength=count), 1)
     speed = np.sqrt(np.bincount(who, (slip**2).sum(axis=1), count) / number)
     most = system.gain * (np.linalg.norm(bodies.angular_velocity, axis=1) + speed / bodies.radius)
@@ -134,7 +135,7 @@ def _bearable(system: BoundarySystem, bodies: Bodies, who: Array, gained: Array,
     return part
 
 
-def _summed(values: Array, who: Array, count: int) -> Array:
+def summed(values: Array, who: Array, count: int) -> Array:
     """Sums (count, 3) over the rows of each body, in the order of the rows."""
     return np.stack([np.bincount(who, values[:, k], count) for k in range(3)], axis=1)
 
@@ -149,7 +150,7 @@ def _tensor(q: Array, inertia: Array) -> Array:
 
 def _take_spin(entities: list[Entity], bodies: Bodies, who: Array, gained: Array) -> None:
     """Free bodies lose the angular momentum (c, 3) N m s that their vortons gained."""
-    lost = _summed(gained, who, len(bodies.x))
+    lost = summed(gained, who, len(bodies.x))
     for entity, rows in rows_of_each(entities):
         motion, free = entity[RigidMotion], entity[Body].motion == FREE
         for row in np.flatnonzero(free & lost[rows].any(axis=1)):

@@ -10,8 +10,16 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import BoundaryLayer, HullShape
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import flow_at, record_exchange
-from ecs_fluid.systems.boundary.panels import KnownAngularVelocity, PanelBoundary, Sheet, Surface, rms, turned
+from ecs_fluid.systems.boundary.article import flow_at, record_exchange, summed
+from ecs_fluid.systems.boundary.panels import (
+    KnownAngularVelocity,
+    PanelBoundary,
+    Sheet,
+    Surface,
+    rms,
+    strengths_of_rings,
+    turned,
+)
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered, near_bodies, rows_of
 
 if TYPE_CHECKING:
@@ -94,15 +102,13 @@ class LayerBoundary(PanelBoundary):
         # What follows looks at the flow of these; the lattice of the next tick takes their place.
         wake[Position].x, wake[Strength].alpha = new.x, new.alpha
         self._remember(known, bodies.angular_velocity, np.zeros(len(bodies.x), np.int64))
-        arm = sheet.center - bodies.x[sheet.who]
-        wall = bodies.v[sheet.who] + np.cross(bodies.angular_velocity[sheet.who], arm)
         inner = self._inside(bodies, hulls, surfaces, spacing)
         flow = flow_at(self.world, sheet.center) + self._turning(bodies, inner, sheet.center, spacing)
         spun = self._returned(bodies, surfaces, sheet, old, new, known.before)
-        strengths = spun + self._rings(surfaces, sheet, wall - flow, spun)
-        places, who, shares = _pieces(bodies, surfaces, strengths, spacing)
+        strengths = spun + self._rings(surfaces, sheet, sheet.wall - flow, spun)
+        places, who, shares = _cut_to(bodies, surfaces, strengths, spacing)
         every = np.concatenate([new.who, who])
-        slip = np.array([[rms((flow - wall)[s.rows], sheet.area[s.rows])] for s in surfaces])
+        slip = np.array([[rms((flow - sheet.wall)[s.rows], sheet.area[s.rows])] for s in surfaces])
         record_exchange(
             entities, bodies.x, every,
             (np.concatenate([old.x[old.rows], places]), np.concatenate([old.alpha[old.rows], 0.0 * shares])),
@@ -172,35 +178,25 @@ class LayerBoundary(PanelBoundary):
         new: Vortons,
         before: Array,
     ) -> Array:
-        """Strengths (p, 3) that give back what mirrors and changes of spin did to the total of each body.
-
-        n x (a x r) sums up to 2 a V over a closed surface.
-        """
+        """Strengths (p, 3) that give back what mirrors and changes of spin did to the total of each body."""
         gained = new.alpha[new.rows] - old.alpha[old.rows]
-        total = np.stack([np.bincount(new.who, gained[:, k], len(bodies.x)) for k in range(3)], axis=1)
+        total = summed(gained, new.who, len(bodies.x))
         volume = np.array([s.panels.volume for s in surfaces])[:, None]
-        turn = -(bodies.angular_velocity - before) - total / (2.0 * volume)
-        arm = sheet.center - bodies.x[sheet.who]
-        return np.asarray(sheet.area[:, None] * np.cross(sheet.normal, np.cross(turn[sheet.who], arm)))
+        return sheet.around(-(bodies.angular_velocity - before) - total / (2.0 * volume))
 
     # ------------------------------------------------------------------ sheets
 
     def _rings(self, surfaces: list[Surface], sheet: Sheet, missing: Array, given: Array) -> Array:
         """Strengths (p, 3) of the rings that bring the `missing` normal velocity, beside those `given`."""
-        from ecs_fluid.kernels.panels.panel_flow import ring_circulations, sheet_strengths
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
         left = (missing * sheet.normal).sum(axis=1)
-        self.residual = float(np.sqrt((left**2 * sheet.area).sum() / sheet.area.sum())) / max(
-            rms(missing, sheet.area), 1e-300
-        )
+        self.residual = rms(left[:, None], sheet.area) / max(rms(missing, sheet.area), 1e-300)
         if given.any():
             made = self._velocity(sheet.center, sheet.center, given, sheet.sigma)
             left -= (made * sheet.normal).sum(axis=1)
-        parts = []
-        for s in surfaces:
-            mu = ring_circulations(s.panels, s.factors, left[s.rows])
-            parts.append(turned(s.turn, sheet_strengths(s.panels, mu)))
-        return np.concatenate(parts)
+        mu = [ring_circulations(s.panels, s.factors, left[s.rows]) for s in surfaces]
+        return strengths_of_rings(surfaces, mu)
 
     # ------------------------------------------------------------------ lattice
 
@@ -265,7 +261,7 @@ def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
     return Vortons(x, alpha, old.rows, old.who)
 
 
-def _pieces(
+def _cut_to(
     bodies: Bodies, surfaces: list[Surface], strengths: Array, spacing: float
 ) -> tuple[Array, Array, Array]:
     """(Places, bodies, strengths) of the sheets cut into pieces no longer than the lattice spacing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,8 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVelocity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange
+from ecs_fluid.systems.boundary.article import astray, flow_at, kernel_code, record_exchange
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
-from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.panels.panels import Panels
     from ecs_fluid.systems.boundary.system import BoundarySystem
     from ecs_fluid.world import World
+
+
+VORTONS: Any = ((Position, "x"), (Strength, "alpha"), (CoreRadius, "sigma"), (Volume, "volume"))
+"""Columns of the wake."""
 
 
 class Surface(NamedTuple):
@@ -50,6 +53,10 @@ class Sheet(NamedTuple):
     who: Array
     """number of the body"""
     center: Array
+    arm: Array
+    """from the centre of the body to there"""
+    wall: Array
+    """velocity of the body there, m/s"""
     normal: Array
     """into the fluid"""
     area: Array
@@ -59,6 +66,10 @@ class Sheet(NamedTuple):
     """their core radii"""
     volume: Array
     """volumes they stand for"""
+
+    def around(self, spin: Array) -> Array:
+        """n x (spin x r) A (p, 3) of spins (n, 3) of the bodies: 2 spin V over each closed surface."""
+        return np.asarray(self.area[:, None] * np.cross(self.normal, np.cross(spin[self.who], self.arm)))
 
 
 class KnownAngularVelocity(NamedTuple):
@@ -134,16 +145,15 @@ class PanelBoundary:
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
         sheet = self._sheet(bodies, hulls, surfaces)
-        arm = sheet.center - bodies.x[sheet.who]
-        wall = bodies.v[sheet.who] + np.cross(bodies.angular_velocity[sheet.who], arm)
         bound = ((bodies.shape != CONTAINER) & (bodies.motion != FIXED))[sheet.who]
-        flow = self._bound(bodies, sheet, arm, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
+        flow = self._bound(bodies, sheet, np.flatnonzero(bound)) + flow_at(self.world, sheet.center)
         if len(left.x):
             flow += self._velocity(sheet.center, left.x, left.alpha, left.sigma)
-        strengths = self._spin_shed(known, bodies, sheet, arm)
+        # What ends the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
+        strengths = -sheet.around(_of_solids(bodies) - known.before)
         self._remember(known, _of_solids(bodies), np.bincount(sheet.who[bound], minlength=len(bodies.x)))
-        slip = flow - wall
-        strengths = strengths + self._solved(surfaces, sheet, wall - flow, strengths)
+        slip = flow - sheet.wall
+        strengths = strengths + self._solved(surfaces, sheet, sheet.wall - flow, strengths)
         nothing = np.zeros((len(sheet.who), 3))
         record_exchange(entities, bodies.x, sheet.who, (nothing, nothing), (sheet.shed, strengths), slip)
         # What is not finite is told by the tick, from the table of exchanges.
@@ -159,32 +169,19 @@ class PanelBoundary:
         first = 0
         for i in range(len(bodies.x)):
             ball = bodies.shape[i] == BALL
-            size = 2.0 * bodies.radius[i] if ball else self._extent(hulls, int(bodies.hull[i]))
+            hull, radius = int(bodies.hull[i]), float(bodies.radius[i])
+            first_vertex, last = (0, 0) if ball else hulls.vertex_start[hull : hull + 2]
+            corners = hulls.vertices[first_vertex:last]
+            size = 2.0 * radius if ball else float(np.ptp(corners, axis=0).max())
             edge = self.system.spacing or size / self.system.panels_across
-            key = self._key(hulls, int(bodies.hull[i]), float(bodies.radius[i]), edge, bool(ball))
+            key = np.append(radius if ball else corners, edge).tobytes()
             if key not in self._known:
-                if ball:
-                    panels = ball_panels(float(bodies.radius[i]), edge)
-                else:
-                    panels = hull_panels(hulls, int(bodies.hull[i]), edge)
+                panels = ball_panels(radius, edge) if ball else hull_panels(hulls, hull, edge)
                 self._known[key] = panels, ring_factors(panels)
             panels, factors = self._known[key]
             turn = np.eye(3) if ball else matrix_of(bodies.q[i])
             yield Surface(panels, factors, turn, -1.0 if bodies.shape[i] == CONTAINER else 1.0, first)
             first += len(panels.area)
-
-    @staticmethod
-    def _extent(hulls: Hulls, hull: int) -> float:
-        """Longest extent of a polytope along its axes, m."""
-        corners = hulls.vertices[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]
-        return float((corners.max(axis=0) - corners.min(axis=0)).max())
-
-    @staticmethod
-    def _key(hulls: Hulls, hull: int, radius: float, edge: float, ball: bool) -> bytes:
-        if ball:
-            return np.array([radius, edge]).tobytes()
-        corners = hulls.vertices[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]
-        return np.append(corners, edge).tobytes()
 
     def _sheet(self, bodies: Bodies, hulls: Hulls, surfaces: list[Surface]) -> Sheet:
         """All panels in the world."""
@@ -201,7 +198,10 @@ class PanelBoundary:
             # Where bodies are closer than that, nearer to the surface.
             lost = astray(bodies, hulls, shed)
             shed[lost] = center[lost] + (part * self.system.offset * size[lost])[:, None] * normal[lost]
-        return Sheet(who, center, normal, area, shed, self.system.overlap * size, size * area)
+        arm = center - bodies.x[who]
+        wall = bodies.v[who] + np.cross(bodies.angular_velocity[who], arm)
+        sigma = self.system.overlap * size
+        return Sheet(who, center, arm, wall, normal, area, shed, sigma, size * area)
 
     # ------------------------------------------------------------------ spin
 
@@ -242,36 +242,26 @@ class PanelBoundary:
         if len(bound):
             bound.kill(np.ones(len(bound), bool))
         if len(left.x):
-            tables = Position(left.x), Strength(left.alpha), CoreRadius(left.sigma), Volume(left.volume)
-            self.world[self.system.wake].spawn(*tables)
+            columns = (kind(values) for (kind, _), values in zip(VORTONS, left, strict=True))
+            self.world[self.system.wake].spawn(*columns)
 
-    def _bound(self, bodies: Bodies, sheet: Sheet, arm: Array, solid: Array) -> Array:
+    def _bound(self, bodies: Bodies, sheet: Sheet, solid: Array) -> Array:
         """Bring the bound vortons up to date; returns the velocity (p, 3) that is not in the tables yet.
 
         The vorticity 2 spin of a turning body is seen from outside as the sheet n x (spin x r) on its
         surface, of the same total 2 spin V; on the panels `solid` (s,) of bodies that may turn.
         """
-        around = np.cross(
-            sheet.normal[solid], np.cross(bodies.angular_velocity[sheet.who[solid]], arm[solid])
-        )
-        strength, place, core = sheet.area[solid, None] * around, sheet.center[solid], sheet.sigma[solid]
+        strength = sheet.around(bodies.angular_velocity)[solid]
+        place, core = sheet.center[solid], sheet.sigma[solid]
         entity = self.world[self.bound_name]
         if len(entity) == len(solid):
             entity[Position].x, entity[Strength].alpha, entity[CoreRadius].sigma = place, strength, core
-            return np.zeros_like(arm)
+            return np.zeros_like(sheet.arm)
         # Made, or made anew, when the tick ends; until then it is summed here.
         entity[Strength].alpha = np.zeros_like(entity[Strength].alpha)
         entity.kill(np.ones(len(entity), bool))
         entity.spawn(Position(place), Strength(strength), CoreRadius(core))
         return self._velocity(sheet.center, place, strength, core)
-
-    def _spin_shed(self, known: KnownAngularVelocity, bodies: Bodies, sheet: Sheet, arm: Array) -> Array:
-        """Strengths (p, 3) m^3/s that solids shed because their spin has changed: -n x (d spin x r) A.
-
-        They end the vortex lines that the bound vorticity begins, so that the sum of both stays zero.
-        """
-        change = _of_solids(bodies) - known.before
-        return np.asarray(-sheet.area[:, None] * np.cross(sheet.normal, np.cross(change[sheet.who], arm)))
 
     # ------------------------------------------------------------------ solution
 
@@ -281,7 +271,7 @@ class PanelBoundary:
         The rings' own matrix is that of a sheet on the surface; what the vortons at their places beyond it,
         with their cores, and those of other bodies leave over is solved for again.
         """
-        from ecs_fluid.kernels.panels.panel_flow import ring_circulations, sheet_strengths
+        from ecs_fluid.kernels.panels.panel_flow import ring_circulations
 
         scale = max(rms(missing, sheet.area), 1e-300)
         left, best = self._through(sheet, missing, given), np.inf
@@ -296,8 +286,7 @@ class PanelBoundary:
                 break
             for k, s in enumerate(surfaces):
                 mu[k] = mu[k] + ring_circulations(s.panels, s.factors, s.outward * left[s.rows])
-            parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
-            strengths = np.concatenate(parts)
+            strengths = strengths_of_rings(surfaces, mu)
             left = self._through(sheet, missing, given + strengths)
         self.residual = float(best)
         return kept
@@ -310,12 +299,10 @@ class PanelBoundary:
     def _velocity(self, points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
         """Velocity (m, 3) of vortons by the direct sum in double precision."""
         from ecs_fluid.kernels.biot_savart.direct import velocity
-        from ecs_fluid.kernels.biot_savart.regularisation import CODES
 
-        code = CODES[self.world.require(VelocitySystem).kernel]
         u = np.empty_like(points)
         rows = np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T)
-        velocity(code, np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
+        velocity(kernel_code(self.world), np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
         return u
 
     # ------------------------------------------------------------------ shedding
@@ -329,13 +316,11 @@ class PanelBoundary:
         wake = self.world[self.system.wake]
         old = len(wake)
 
-        def every(stored: Array, *fresh: Array) -> Array:
-            return np.concatenate([stored.astype(np.float64), *fresh])
-
-        x = every(wake[Position].x, sheet.shed, left.x)
-        alpha = every(wake[Strength].alpha, strengths, left.alpha)
-        sigma = every(wake[CoreRadius].sigma, sheet.sigma, left.sigma)
-        volume = every(wake[Volume].volume, sheet.volume, left.volume)
+        shed = ReleasedVortons(sheet.shed, strengths, sheet.sigma, sheet.volume)
+        x, alpha, sigma, volume = (
+            np.concatenate([getattr(wake[kind], name).astype(np.float64), *fresh])
+            for (kind, name), *fresh in zip(VORTONS, shed, left, strict=True)
+        )
         base = cell_levels(self.system.merge * sigma)
         distance, side = _distance(bodies, x), _side(bodies, hulls, x, sigma)
         for coarser in range(32):
@@ -353,25 +338,16 @@ class PanelBoundary:
         found.x[lost] = x[found.first[lost]]
         stay = found.first < old
         rows = found.first[stay]
-        for table, name, values in (
-            (wake[Position], "x", found.x),
-            (wake[Strength], "alpha", found.alpha),
-            (wake[CoreRadius], "sigma", found.sigma),
-            (wake[Volume], "volume", found.volume),
-        ):
-            getattr(table, name)[rows] = values[stay]
+        merged = found.x, found.alpha, found.sigma, found.volume
+        for (kind, name), values in zip(VORTONS, merged, strict=True):
+            getattr(wake[kind], name)[rows] = values[stay]
         gone = np.ones(old, bool)
         gone[rows] = False
         if gone.any():
             wake.kill(gone)
         new = ~stay
         if new.any():
-            wake.spawn(
-                Position(found.x[new]),
-                Strength(found.alpha[new]),
-                CoreRadius(found.sigma[new]),
-                Volume(found.volume[new]),
-            )
+            wake.spawn(*(kind(values[new]) for (kind, _), values in zip(VORTONS, merged, strict=True)))
 
 
 def _of_solids(bodies: Bodies) -> Array:
@@ -384,6 +360,14 @@ def _of_solids(bodies: Bodies) -> Array:
 def _size(panels: Panels) -> float:
     """Root of the triangles' area in the mean over the surface, m."""
     return float(np.sqrt((panels.area**2).sum() / panels.area.sum()))
+
+
+def strengths_of_rings(surfaces: list[Surface], mu: list[Array]) -> Array:
+    """Strengths (p, 3) m^3/s in the world of the rings of circulations mu, m^2/s, of each surface."""
+    from ecs_fluid.kernels.panels.panel_flow import sheet_strengths
+
+    parts = [turned(s.turn, sheet_strengths(s.panels, m)) for s, m in zip(surfaces, mu, strict=True)]
+    return np.concatenate(parts)
 
 
 def turned(turn: Array, vectors: Array) -> Array:
