@@ -1,19 +1,9 @@
 """One substep of the motion of rigid bodies under forces and contacts.
 
-In a substep of h seconds
-
-1. velocities get half of their acceleration, v += a h/2, and spins half of the torque: the means over the
-   substep of what is free;
-2. contacts are found, those too that are still a gap away but may close within h;
-3. impulses make every contact keep its gap open, v_n h >= -gap, with Coulomb's friction;
-4. bodies move by the mean velocity, x += v h, and turn freely. In free flight that is the exact parabola,
-   x + v_0 h + a h^2/2; where a contact bears or brakes, it is that of all forces, so what friction holds
-   stays and what slides or rolls at a constant acceleration goes as far as it should;
-5. velocities get the other half, and impulses make them what they are at the end of the substep. A contact
-   that closed fast gets its rebound here, e sqrt(v_n^2 + 2 a_n gap); impacts of balls have been taken out
-   before, see `impacts`.
-
-Everything is float64.
+Velocities get half of their acceleration, and impulses keep every contact's gap open, v_n h >= -gap, with
+Coulomb's friction; bodies move by that mean velocity over h seconds and turn freely; velocities get the other
+half, and impulses make them what they are at the end. So free flight is the exact parabola, and what friction
+holds stays. Why, step by step: docs/notes/bodies.md. Everything is float64.
 
 Source of small substeps with a correction after the move: Macklin et al., "Small steps in physics
 simulation", SCA 2019.

@@ -2,8 +2,7 @@
 
 No path is farther from its end, in any place, than the longest path of its block is long. So a particle that
 ends that far from all bodies has met none, and only the others need the broad phase. Wide vectors, single
-precision with room for its rounding, and the world's axes (planes are turned, not particles): 49,000 tracers
-at two balls and a plate take 0.35 ms in place of 2.3 ms.
+precision with room for its rounding, and the world's axes: planes are turned, not particles.
 """
 
 # mypy: disable-error-code="no-any-return"

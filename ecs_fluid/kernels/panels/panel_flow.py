@@ -1,22 +1,11 @@
 """Potential flow about a closed surface, and the vortex sheet that makes it.
 
-With the velocity g along the outward normal n given on the surface, the harmonic potentials outside and
-inside that have this slope on either side obey, with G = 1/(4 pi r),
+With the velocity g along the outward normal given on the surface, the potentials outside and inside obey
+(1/2 - K) phi_out = -S g and (1/2 + K) phi_in = S g, K f = int f dG/dn dS, S g = int g G dS, G = 1/(4 pi r),
+both constant on every triangle. Their jump mu is a vortex ring of circulation mu round every triangle; see
+docs/notes/bodies.md for what its flow is. Linear systems are solved by Gauss elimination whose sums do not
+depend on the number of threads.
 
-    (1/2 - K) phi_out = -S g,    (1/2 + K) phi_in = S g,    K f = int f dG/dn dS,    S g = int g G dS.
-
-Both are taken constant on every triangle, with exact integrals over the triangles at their centres. Across
-the surface the potential jumps by mu = phi_out - phi_in while the velocity along n does not: the surface is a
-vortex sheet n x grad(mu): a ring of circulation mu round every triangle, or a vortex line on every edge
-between two of them. Its flow outside is that of a body that moves its surface with g. Where g is the velocity
-of a rigid body less that of the flow there is, the fluid inside follows the body altogether: so this sheet is
-what the body has to shed to stop the flow through its surface and along it.
-
-A vortex line of circulation Gamma from p to q brings, with a = x - p and b = x - q,
-
-    u(x) = Gamma/(4 pi) (a x b) (|a| + |b|) / (|a| |b| (|a| |b| + a . b)).
-
-Linear systems are solved by Gauss elimination whose sums do not depend on the number of threads.
 Source: Katz and Plotkin, Low-Speed Aerodynamics (2001), chapters 3 and 10; van Oosterom and Strackee, IEEE
 Trans. Biomed. Eng. 30 (1983), for solid angles; Wilton et al., IEEE Trans. Antennas Propag. 32 (1984), for
 the potential of a triangle.

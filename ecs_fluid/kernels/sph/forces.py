@@ -1,36 +1,14 @@
-"""Weakly compressible liquid by smoothed particle hydrodynamics: density, pressure and viscosity of all
-pairs.
+"""Weakly compressible liquid by smoothed particle hydrodynamics: density, pressure, viscosity of all pairs.
 
-Lengths in units of the reach R of the kernel, q = r / R. The kernel is Wendland's C2 (Adv. Comput. Math. 4,
-1995), phi(q) = (1 - q)^4 (4 q + 1), so that phi'(q) / q = -20 (1 - q)^3: no division, no singular point.
+With q = r / R, R the reach, phi(q) = (1 - q)^4 (4 q + 1) and s_i = V_i / V_0, the compression is
+nu_i = s_i w_0 sum_j phi(q_ij) + G_i (1 at rest; G of walls, see `kernels.sph.walls`), the pressure Tait's,
+p = B (nu^7 - 1), 0 where nu < 1, and with P = V p / nu^2 and the kinematic viscosity n
 
-Every particle has its own rest volume V and mass m; s = V / V_0 with V_0 the mean one. Its compression
+    F_i = sum_j (s_i P_i + s_j P_j) w_0 20 (1 - q)^3 r_ij / R^2 - P_i grad G_i
+          - sum_j 10 n (m_i + m_j) / 2 (u_ij . r_ij) / r_ij^2 w_0 20 (1 - q)^3 r_ij / R^2.
 
-    nu_i = s_i w_0 sum_j phi(q_ij) + G_i           (1 in the liquid at rest; the sum includes j = i)
-
-has one part from particles and one, G, from walls (see ``sph_walls``). w_0 makes nu = 1 on a cubic lattice.
-Summing numbers instead of masses lets liquids of any ratio of densities meet (Hu and Adams, J. Comput. Phys.
-213, 2006). The pressure is Tait's, p = B (nu^7 - 1), B = rho c^2 / 7, and 0 where nu < 1: a liquid does not
-pull. The energy of compression is sum V e(nu) with
-
-    e(nu) = B (nu^6 / 6 + 1 / nu - 7/6),    de/dnu = p / nu^2,
-
-and forces are minus its gradient, with P = V p / nu^2:
-
-    F_i = sum_j (s_i P_i + s_j P_j) w_0 20 (1 - q)^3 r_ij / R^2 - P_i grad G_i,     r_ij = x_i - x_j.
-
-They are equal and opposite for both partners of a pair and along the line between them, so momentum and
-angular momentum are kept to rounding, and energy to the accuracy of the time step: what is at rest stays at
-rest. The viscous force, of kinematic viscosity n, is (Monaghan, Rep. Prog. Phys. 68, 2005; 10 = 2 (d + 2) in
-3-D)
-
-    F_i = - sum_j 10 n (m_i + m_j) / 2 (u_ij . r_ij) / r_ij^2 w_0 20 (1 - q)^3 r_ij / R^2
-
-with the same symmetry; it only ever takes energy. Monaghan adds a small square to r_ij^2 against a
-singularity that is none: a pair's force is bounded by its relative velocity, however close it is.
-
-Each particle sums over all others, in an order that depends on places alone: the bits are the same for any
-number of threads. Both partners compute the same force from the same numbers.
+Each particle sums over all others, in an order that depends on places alone. How this follows from an energy,
+and sources: docs/notes/liquids.md.
 """
 
 # mypy: disable-error-code="no-any-return"

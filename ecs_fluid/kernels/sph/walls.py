@@ -1,25 +1,13 @@
 """What walls add to the compression of liquid near them, and the forces that follow from it.
 
 A wall at the distance d, in spacings, takes the place of the layers of a lattice that lie behind it:
+G(d) = v (1 - (d - 1/2) / D)^3 for 1/4 < d < 1/2 + D, 0 beyond, and straight on below. The force - P grad G
+has a potential: walls at rest neither heat nor cool the liquid. Of several walls of a container, with
+G_1 >= G_2 >= ..., outward normals n_k and F = max(1 - G, 0),
 
-    G(d) = v (1 - (d - 1/2) / D)^3 for 1/4 < d < 1/2 + D, 0 beyond, and straight on below,
+    G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0));
 
-with v and D such that a cubic lattice whose first layer is half a spacing away has nu = 1 there and, under a
-uniform pressure, no force on that layer: v is the part of sum phi that is missing, and 3 v / D twice the pull
-of the layers above, since pressure acts between two particles by the gradients of both and on a wall by that
-of one. So the liquid near a wall stays where it is and has the pressure it ought to have, and the force
-
-    - P grad G
-
-has a potential: walls at rest neither heat nor cool the liquid. They are smooth, and free of friction.
-
-Distances are exact: from balls, from the nearest face, edge or corner of solid polytopes. Where several walls
-of a container are near, with G_1 >= G_2 >= ..., outward normals n_k and F = max(1 - G, 0),
-
-    G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0)),
-
-which at right angles is 1 - prod (1 - G_k), the part missing in an edge or corner to 0.2 %, and counts walls
-that are nearly one, the sides of a prism, about once. Several bodies add up.
+several bodies add up. Where v, D and this sum come from: docs/notes/liquids.md.
 """
 
 # mypy: disable-error-code="no-any-return"

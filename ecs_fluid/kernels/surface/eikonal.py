@@ -1,22 +1,11 @@
 """The eikonal equation |grad u| = 1 by fast sweeping: distance to a surface from values pinned beside it.
 
-Every point takes the Godunov upwind solution of
-
-    sum_a max((u - m_a) / h_a, 0)^2 = 1,    m_a = the smaller of both neighbours along the axis a,
-
-in Gauss-Seidel sweeps along the eight combinations of axis directions until a sweep changes nothing. First
-order: the error is O(h log h) where distances start at a point or a corner, O(h) elsewhere. Second order
-replaces the one-sided difference by (3 u - 4 u_1 + u_2) / 2 h where u_2 is upwind of u_1; it starts from the
-first-order solution and goes on until no value changes by more than `SETTLED` cells. Source: Zhao, Math.
-Comp. 74 (2005) 603; Zhang, Zhao and Qian, J. Sci. Comput. 29 (2006) 25; Fluid Simulation for Video Games,
-part 17 (whose code has a city-block update in its place, in two sweeps).
-
-A sweep visits blocks of columns along k, each as soon as the block before it along i and along j is done, so
-that all blocks of a diagonal run in parallel: the wavefront of part 17. Parts of a column none of whose
-neighbours changed since the last visit are passed over (Bak, McLaughlin and Renzi, SIAM J. Sci. Comput. 32
-(2010) 2853, do so point by point). Every point reads the same values as
-in a plain triple loop and rounds as there, so the bits are those of that loop for any size of block and any
-number of threads.
+Every point takes the Godunov upwind solution of sum_a max((u - m_a) / h_a, 0)^2 = 1, with m_a the smaller of
+both neighbours along the axis a, in Gauss-Seidel sweeps along the eight combinations of axis directions until
+a sweep changes nothing. The bits are those of a plain triple loop for any block size and number of threads;
+orders, errors and blocks are in docs/notes/surfaces.md. Source: Zhao, Math. Comp. 74 (2005) 603; Zhang, Zhao
+and Qian, J. Sci. Comput. 29 (2006) 25; Bak, McLaughlin and Renzi, SIAM J. Sci. Comput. 32 (2010) 2853; Fluid
+Simulation for Video Games, part 17.
 """
 
 from __future__ import annotations

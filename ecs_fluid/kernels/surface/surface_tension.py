@@ -1,29 +1,13 @@
 """Vorticity that surface tension and a jump of density make at a surface, on the grid of its signed distance.
 
-Derivation. Two fluids, rho_i inside and rho_o outside, chi = 1 inside and 0 outside, share one velocity field
-u whose jump across the surface is the vortex sheet. Surface tension s [N/m] acts as the force s kappa
-grad(chi) per volume (kappa is the curvature, 2 / R for a ball: the pressure is higher inside by s kappa). The
-curl of rho (Du/Dt - g) = -grad p + s kappa grad(chi), with rho = m + d (chi - 1/2), m = (rho_i + rho_o) / 2
-and d = rho_i - rho_o, leaves
+Two fluids, rho_i inside (chi = 1) and rho_o outside (chi = 0), share one velocity field. With m the mean and
+d = rho_i - rho_o the jump of density, tension s [N/m], curvature kappa and the fluid's acceleration a,
 
-    Domega/Dt - (omega . grad) u = curl f,   m f = s kappa grad(chi) + d chi g - d (chi - 1/2) a,   (*)
+    Domega/Dt - (omega . grad) u = curl f,   m f = s kappa grad(chi) + d chi g - d (chi - 1/2) a.   (*)
 
-where a is the acceleration of the fluid. For equal densities this is grad(kappa) cross grad(chi) s / rho, and
-for a surface without tension it is the baroclinic term. The part of a that (*) itself causes, the velocity
-that the strength rate curl f induces, is taken in by repetition, a contraction by |d| / (2 m (2 n + 1)) for
-waves of n lengths around a ball. What remains of a, u . grad u and the like, is left out where the densities
-differ: right for small waves and slow drops, not for those whose own speed deforms them.
-
-Discretely chi is a smooth step, grad and curl are central differences, so that constant curvature gives
-exactly nothing (curl grad = 0), and for any f that ends inside the grid
-
-    sum curl f = 0,   1/2 sum x cross curl f = sum f,   1/3 sum x cross (x cross curl f) = sum x cross f:
-
-total strength stays zero, and impulse and angular impulse grow by what the force is. Of surface tension,
-force and torque on every closed part are made exactly zero (`without_net_force`), as they are in nature.
-
-Source: Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335 (force); Tryggvason, J. Comput. Phys. 75
-(1988) 253 (sheet between two densities).
+Of surface tension, force and torque on every closed part are made exactly zero (`without_net_force`). How (*)
+follows, and what is left out: docs/notes/surfaces.md. Source: Brackbill, Kothe and Zemach, J. Comput. Phys.
+100 (1992) 335 (force); Tryggvason, J. Comput. Phys. 75 (1988) 253 (sheet between two densities).
 """
 
 from __future__ import annotations
