@@ -106,7 +106,7 @@ class LayerBoundary(PanelBoundary):
         flow = flow_at(self.world, sheet.center) + self._turning(bodies, inner, sheet.center, spacing)
         spun = self._returned(bodies, surfaces, sheet, old, new, known.before)
         strengths = spun + self._rings(surfaces, sheet, sheet.wall - flow, spun)
-        places, who, shares = _cut_to(bodies, surfaces, strengths, spacing)
+        places, who, shares = _cut_sheets(bodies, surfaces, strengths, spacing)
         every = np.concatenate([new.who, who])
         slip = np.array([[rms((flow - sheet.wall)[s.rows], sheet.area[s.rows])] for s in surfaces])
         record_exchange(
@@ -261,7 +261,7 @@ def _reflected(bodies: Bodies, hulls: Hulls, old: Vortons) -> Vortons:
     return Vortons(x, alpha, old.rows, old.who)
 
 
-def _cut_to(
+def _cut_sheets(
     bodies: Bodies, surfaces: list[Surface], strengths: Array, spacing: float
 ) -> tuple[Array, Array, Array]:
     """(Places, bodies, strengths) of the sheets cut into pieces no longer than the lattice spacing."""
