@@ -81,9 +81,9 @@ class ConductionSystem(System):
         T = np.concatenate([np.zeros(0, number), *(table.T for *_, table in tables)])
         taking = np.flatnonzero(heat["transfer"] > 0)
         some = type(bodies)(*(column[taking] for column in bodies))
-        rows, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))
+        touching, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))
         who = np.full(len(x), -1)
-        who[rows] = taking[of]
+        who[touching] = taking[of]
         area = areas(bodies, hulls)
         warm, lost = heat["T"].copy(), np.zeros(len(area))
         conduct(
