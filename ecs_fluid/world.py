@@ -235,7 +235,7 @@ class World:
         """
         with self.active():
             self._ticker.between_ticks(f"spawn of an entity {name!r}")
-            if not (isinstance(name, str) and name[:1].isascii() and name[:1].isalpha() and _plain(name)):
+            if not (isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_-]*", name)):
                 raise ComponentError(
                     f"entity name {name!r}: letters, digits, '-' and '_' are allowed, starting with a letter"
                 )
@@ -590,10 +590,6 @@ class World:
     def __repr__(self) -> str:
         rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))
         return f"World(tick={self.tick}, time={self.time:.6g} s, {rows})"
-
-
-def _plain(name: str) -> bool:
-    return all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in name)
 
 
 def _forget(context: str) -> None:

@@ -1,0 +1,44 @@
+"""Parameters of a VelocitySystem that are set between two ticks: the solver in use has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+
+
+def velocities(made_with: dict[str, Any], set_later: dict[str, Any]) -> bytes:
+    draw = np.random.default_rng(1)
+    world = ef.World(dt=0.01)
+    world.spawn(
+        "vortons",
+        ef.Position(draw.random((300, 3))),
+        ef.Strength(draw.standard_normal((300, 3))),
+        ef.CoreRadius(np.full(300, 0.1)),
+    )
+    velocity = world.add_system(ef.VelocitySystem(**made_with))
+    world.evaluate()
+    for name, value in set_later.items():
+        setattr(velocity, name, value)
+    world.evaluate()
+    return world["vortons"][ef.Velocity].u.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("made_with", "set_later"),
+    [
+        ({"solver": "tree", "angle": 1.0}, {"angle": 0.3}),
+        ({"solver": "direct"}, {"kernel": "gaussian"}),
+        ({"solver": "direct"}, {"solver": "poisson"}),
+        ({"solver": "poisson"}, {"boundary": "walls"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_they_count_as_if_they_had_been_there_from_the_start(
+    made_with: dict[str, Any], set_later: dict[str, Any]
+) -> None:
+    assert velocities(made_with, set_later) == velocities({**made_with, **set_later}, {})
+    assert velocities(made_with, set_later) != velocities(made_with, {})
