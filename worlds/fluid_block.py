@@ -13,7 +13,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.cells import lattice, lattice_counts
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, overlap_lint, refuse_above
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, one_of, overlap_lint, refuse_above
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
 
@@ -66,10 +66,7 @@ class FluidBlock(Recipe):
 
     @model_validator(mode="after")
     def _one_region(self) -> FluidBlock:
-        given = [name for name in ("box", "sphere", "torus") if getattr(self, name) is not None]
-        if len(given) != 1:
-            said = " and ".join(given) if given else "none"
-            raise ValueError(f"{said} given; exactly one of box, sphere, torus is needed")
+        one_of(self, ("box", "sphere", "torus"))
         if self.box is not None and sum(a == b for a, b in zip(self.box.low, self.box.high, strict=True)) > 1:
             raise ValueError("box has no area; at most one of its sizes may be 0")
         return self

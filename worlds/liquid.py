@@ -16,7 +16,7 @@ from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice, lattice_counts
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, refuse_above
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, one_of, refuse_above
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Sphere
 
@@ -68,10 +68,7 @@ class LiquidRecipe(Recipe):
 
     @model_validator(mode="after")
     def _one_place(self) -> LiquidRecipe:
-        given = [name for name in ("box", "sphere", "fills") if getattr(self, name) is not None]
-        if len(given) != 1:
-            said = " and ".join(given) if given else "none"
-            raise ValueError(f"{said} given; exactly one of box, sphere, fills is needed")
+        one_of(self, ("box", "sphere", "fills"))
         if self.level is not None and self.fills is None:
             raise ValueError("level is the height of the surface in a container; it needs fills")
         if self.box is not None and any(a == b for a, b in zip(self.box.low, self.box.high, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -30,6 +31,15 @@ def _not_zero(vector: Point) -> Point:
 
 
 Direction = Annotated[Point, AfterValidator(_not_zero)]
+
+
+def one_of(recipe: object, names: Sequence[str]) -> str:
+    """The parameter of that list that is given; raises ValueError unless it is one alone."""
+    given = [name for name in names if getattr(recipe, name) is not None]
+    if len(given) != 1:
+        said = " and ".join(given) or "none"
+        raise ValueError(f"{said} given; exactly one of {', '.join(names)} is needed")
+    return given[0]
 
 
 def refuse_above(limit: int, count: float, what: str, remedy: str) -> None:

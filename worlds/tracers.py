@@ -20,7 +20,7 @@ from ecs_fluid.worlds.cells import (
     points_in_cells,
     typical_distance,
 )
-from ecs_fluid.worlds.parameters import MOST_TRACERS, Length, Point, refuse_above
+from ecs_fluid.worlds.parameters import MOST_TRACERS, Length, Point, one_of, refuse_above
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Sphere, Torus
 
@@ -75,12 +75,9 @@ class Tracers(Recipe):
 
     @model_validator(mode="after")
     def _one_place(self) -> Tracers:
-        given = [place for place in PLACES if getattr(self, place) is not None]
-        if len(given) != 1:
-            said = " and ".join(given) if given else "none"
-            raise ValueError(f"{said} given; exactly one of {', '.join(PLACES)} is needed")
+        place = one_of(self, PLACES)
         if self._region is not None and self.cell is None:
-            raise ValueError(f"{given[0]} needs 'cell', the edge of the cells in m")
+            raise ValueError(f"{place} needs 'cell', the edge of the cells in m")
         return self
 
     @property
