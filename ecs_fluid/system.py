@@ -53,7 +53,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from ecs_fluid.attribute_docs import attribute_docstrings
@@ -98,7 +98,7 @@ LARGEST = 1e30
 def _check_number(value: Any) -> Any:
     """Refuse what pydantic would turn into a number, and sizes that no calculation bears."""
     if isinstance(value, str | bytes | bool):
-        raise ValueError("a number is needed, written in digits without quotes")
+        raise PydanticCustomError("wrong_kind", "a number is needed, written in digits without quotes")
     size = abs(value) if isinstance(value, float | int) else 0
     if 0 < size < 1 / LARGEST or LARGEST < size < math.inf:  # pydantic refuses what is not finite
         raise ValueError(f"0, or a size from {1 / LARGEST:g} to {LARGEST:g}, is needed")

@@ -100,7 +100,10 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     # An unknown key usually explains the missing one next to it, so it goes first; a broken rule of one
     # alternative says more than that the value is not of the other alternative's type.
     telling = [
-        item for kind in ("extra_forbidden", "value_error") for item in details if item["type"] == kind
+        item
+        for kind in ("extra_forbidden", "value_error", "wrong_kind")
+        for item in details
+        if item["type"] == kind
     ]
     first = (telling or _furthest(details))[0]
     path = tuple(part for part in first["loc"] if not _alternative(part))
@@ -123,7 +126,7 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
         case "literal_error" | "enum":
             allowed = context.get("expected", "")
             return f"{place}: {key} = {shown(value)}; allowed: {allowed}"
-        case "value_error" | "assertion_error":
+        case "value_error" | "assertion_error" | "wrong_kind":
             reason = str(context.get("error", first["msg"]))
             return f"{place}: {key} = {shown(value)}: {reason}" if key else f"{place}: {reason}"
         case "finite_number":
