@@ -71,7 +71,7 @@ class Live:
 
     Args:
         world: the world; it is stepped here, by whoever calls `advance`.
-        options: of the pictures (`look.Options`).
+        options: of the pictures (`style.Options`).
         sliders: parameters that can be turned.
         last_tick: tick after which it rests; None for never.
         paused: whether it begins at rest.

@@ -41,7 +41,7 @@ def plain_picture(
 ) -> Path:
     """Draw particles, or a slice of `velocity`, into the PNG file `path`, and return it.
 
-    `options` are those of `look.Options`; of the look only the column counts by which it paints tracers.
+    `options` are those of `style.Options`; of the look only the column counts by which it paints tracers.
     Particles are seen from a side, from far away (`auto`: from the front, down a thin axis), so that both
     axes tell metres. Raises FluidError for other kinds of pictures, for cameras that are no sides, and for
     unknown names.

@@ -40,12 +40,12 @@ def movie(
 
     `path` is an .mp4 (H.264, yuv420p), a .gif, or a sequence of pictures, ``film/frame_%04d.png``, each with
     its number: of its place in `frames`, or that in `numbers`. A sequence of frames (a list, or
-    `survey.Recording` of a stored trajectory) is looked through first so that camera and colours suit
+    `shared_limits.Recording` of a stored trajectory) is looked through first so that camera and colours suit
     all of it; a one-pass iterator gets those of its first frame that has particles, unless `view` is given.
     `fps` are frames per second of the movie; `velocity_of(frame)` gives the velocity function of a slice or
     of streamlines; `quality` is H.264's rate factor (0 lossless to 51); `jobs` processes draw side by side,
     the same pixels as one; `progress(count)` is called after every frame. Other `options` are those of
-    `look.Options`; odd sizes of movies are made even, as H.264 needs. A movie appears under its name only
+    `style.Options`; odd sizes of movies are made even, as H.264 needs. A movie appears under its name only
     when complete. Raises FluidError for no frames, unknown names, a path that cannot be written, missing
     encoders and a machine that cannot render.
     """

@@ -60,10 +60,10 @@ def render(
 ) -> pv.Plotter:
     """Draw one frame and return the plotter: `save_png` it, or `show()` it if drawn with `off_screen=False`.
 
-    `options` are those of `look.Options` (what, color_by, camera, size, look, ...). Slices and streamlines
+    `options` are those of `style.Options` (what, color_by, camera, size, look, ...). Slices and streamlines
     need `velocity`, a function from points (m, 3) m to velocities (m, 3) m/s. `time` [s] is written into the
-    picture. `view` (from `survey.survey`) fixes box and colours over several pictures. Raises FluidError for
-    an empty frame, unknown names, and a machine that cannot render.
+    picture. `view` (from `shared_limits.survey`) fixes box and colours over several pictures. Raises
+    FluidError for an empty frame, unknown names, and a machine that cannot render.
     """
     chosen = Options.of(options)
     scene = Scene(view or survey([(0.0, frame)], chosen), chosen)
