@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -100,7 +99,7 @@ def show(
             return
         if save is not None:
             _still(run, frame, options, surface, save)
-        _movie(run, movie, Film(frames, fps, jobs), options | {"orbit": orbit}, surface)
+        _movie(run, movie, options | {"orbit": orbit}, surface, frames, fps, jobs)
         return
     if Path(source).is_dir():
         raise StorageError(f"{source} is a folder but no run: it has no run.json")
@@ -122,15 +121,6 @@ def show(
     options["hulls"] = hulls_in(world)
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
     _picture((world.time, columns, world.velocity), options, save)
-
-
-@dataclass(frozen=True)
-class Film:
-    """Which frames a movie has (``first:stop:step``), how fast they go by, and how many processes draw."""
-
-    frames: str | None = None
-    fps: float | None = None
-    jobs: int = 1
 
 
 def check_pictures(movie: Path | None, save: Path | None, option: str = "--save") -> None:
@@ -163,7 +153,7 @@ def render_run(folder: Path, *, movie: Path | None = None, save: Path | None = N
     if save is not None:
         _still(folder, -1, options, {}, save)
     if movie is not None:
-        _movie(folder, movie, Film(), options, {})
+        _movie(folder, movie, options, {})
 
 
 def _camera(text: str) -> Any:
@@ -175,15 +165,21 @@ def _camera(text: str) -> Any:
     return read_camera(text)
 
 
-def _movie(folder: Path, target: Path, film: Film, options: dict[str, Any], surface: dict[str, Any]) -> None:
+def _movie(
+    folder: Path,
+    target: Path,
+    options: dict[str, Any],
+    surface: dict[str, Any],
+    frames: str | None = None,
+    fps: float | None = None,
+    jobs: int = 1,
+) -> None:
     """Movie of stored frames: of particles and the flow, or of a liquid's surface."""
-    stored, rows = chosen_frames(folder, film.frames)
+    stored, rows = chosen_frames(folder, frames)
     with err.status(f"rendering {len(rows)} frames") as status:
         more: dict[str, Any] = {
-            "fps": real_time(stored.times[rows.start : rows.stop : rows.step])
-            if film.fps is None
-            else film.fps,
-            "jobs": film.jobs,
+            "fps": real_time(stored.times[rows.start : rows.stop : rows.step]) if fps is None else fps,
+            "jobs": jobs,
             "numbers": rows,
             "progress": lambda done: status.update(f"rendering frame {done} of {len(rows)}"),
         }
@@ -191,10 +187,9 @@ def _movie(folder: Path, target: Path, film: Film, options: dict[str, Any], surf
             from ecs_fluid.viz.surface_movie import surface_movie
 
             names = ("camera", "orbit", "look", "normal", "size", "color_by")
-            frames = SurfaceRecording(folder, rows, speed=options["color_by"] == "speed")
             surface_movie(
                 target,
-                frames,
+                SurfaceRecording(folder, rows, speed=options["color_by"] == "speed"),
                 slices=options["what"] == "sdf_slice",
                 **surface,
                 **more,

@@ -69,8 +69,7 @@ def estimate(
     Compiling kernels is not counted: it happens once per machine. ``allowed`` [s] is about how long the
     estimate itself may take, beside that.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FluidWarning)
+    with warnings.catch_warnings(action="ignore", category=FluidWarning):
         rough, whole = _rough(build, dt, ticks)
         # The rough one was slowed by compiling, which its median tick was not.
         count = min(ticks, max(rough.sampled, min(MOST, int(allowed / rough.median))))

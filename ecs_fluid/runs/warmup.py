@@ -160,6 +160,5 @@ def _liquids(precision: Precision) -> list[World]:
 
 
 def _step(world: World) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FluidWarning)
+    with warnings.catch_warnings(action="ignore", category=FluidWarning):
         world.step()
