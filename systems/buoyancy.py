@@ -77,7 +77,7 @@ class BuoyancySystem(System):
             return
         fluid = fluid_at_rest(self.world)
         bodies, hulls = gathered(entities)
-        mass, moment, volume = self._at_rest(fluid, bodies, hulls)
+        mass, moment, volume = displacement(bodies, hulls, *profile(fluid))
         if self.local:
             self._excess(bodies, hulls, volume, mass, moment)
         factor = _swelling(entities)
@@ -93,18 +93,6 @@ class BuoyancySystem(System):
         if self.added_mass:
             whole = _coefficients(entities, bodies) * (mass * solid)[:, None, None]
             add_spread(whole.astype(number), [load.added for load in loads])
-
-    def _at_rest(self, fluid: FluidAtRest, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array, Array]:
-        """Displaced mass (n,), its moment (n, 3), volume (n,) in the ambient fluid."""
-        from ecs_fluid.kernels.bodies.buoyancy import displaced
-
-        n = len(bodies.x)
-        mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
-        displaced(
-            bodies.shape, bodies.radius, bodies.hull, hulls, bodies.x, bodies.q, *profile(fluid),
-            mass, moment, volume,
-        )  # fmt: skip
-        return mass, moment, volume
 
     def _excess(self, bodies: Bodies, hulls: Hulls, volume: Array, mass: Array, moment: Array) -> None:
         """Add what particles have more than the ambient fluid, continued linearly into the bodies."""
@@ -127,6 +115,17 @@ class BuoyancySystem(System):
             fit, *_ = np.linalg.lstsq(np.column_stack([np.ones(len(away)), away]), excess[rows], rcond=None)
             mass[i] += volume[i] * fit[0]
             moment[i] += volume[i] * second_moment(bodies, i) @ fit[1:]
+
+
+def displacement(bodies: Bodies, hulls: Hulls, heights: Array, rho: Array) -> tuple[Array, Array, Array]:
+    """Displaced mass (n,) kg, its moment (n, 3) kg m, and volume (n,) m^3 in a fluid of those densities."""
+    from ecs_fluid.kernels.bodies.buoyancy import displaced
+
+    n = len(bodies.x)
+    mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
+    shapes = bodies.shape, bodies.radius, bodies.hull, hulls
+    displaced(*shapes, bodies.x, bodies.q, heights, rho, mass, moment, volume)
+    return mass, moment, volume
 
 
 def profile(fluid: FluidAtRest) -> tuple[Array, Array]:

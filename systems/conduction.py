@@ -135,12 +135,11 @@ def _area(hulls: Hulls, h: int) -> float:
 def _heat_tables(entities: list[Entity]) -> dict[str, Array]:
     """T, capacity and transfer (n,) of all bodies; without a BodyHeat they conduct nothing."""
     found = {}
-    for name, nothing in (("T", 300.0), ("capacity", 1.0), ("transfer", 0.0)):
+    for name, nothing in (("T", 300.0), ("rest", 0.0), ("capacity", 1.0), ("transfer", 0.0)):
         parts = [
             getattr(entity[BodyHeat], name) if BodyHeat in entity else np.full(len(entity), nothing)
             for entity in entities
         ]
         found[name] = np.concatenate(parts).astype(np.float64)
-    rests = [entity[BodyHeat].rest if BodyHeat in entity else np.zeros(len(entity)) for entity in entities]
-    found["T"] += np.concatenate(rests)
+    found["T"] += found.pop("rest")
     return found

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Position, Sources, Strength, StrengthRate, Volume
-from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.shared.properties import without_volume
 from ecs_fluid.world import World
 
 
@@ -145,11 +145,7 @@ class DiffusionSystem(System):
             ]
         if self.method != "pse" or self.total == 0.0:
             return []
-        found = [
-            f"entity {entity.name!r} has no Volume, so DiffusionSystem leaves it as it is; give it one"
-            for entity in world.entities
-            if Strength in entity and Volume not in entity and BoundVorticity not in entity
-        ]
+        found = without_volume(self, world)
         _, (x, *_) = self.joined(Position, Strength, Volume)
         if len(x) > 3 and _thinness(x, self.dimension) < 0.1:
             found.append(

@@ -19,7 +19,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
-from ecs_fluid.systems.buoyancy import profile
+from ecs_fluid.systems.buoyancy import displacement, profile
 from ecs_fluid.systems.operations import winds
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
@@ -29,6 +29,7 @@ from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.bodies.table import Bodies
 
 NEWTON = 0.44
@@ -176,13 +177,6 @@ def _crossing(vectors: Array) -> Array:
     return out
 
 
-def volumes(bodies: object, hulls: object) -> Array:
+def volumes(bodies: Bodies, hulls: Hulls) -> Array:
     """Volumes (n,) m^3."""
-    from ecs_fluid.kernels.bodies.buoyancy import displaced
-
-    n = len(bodies.x)  # type: ignore[attr-defined]
-    mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
-    b = bodies
-    one = np.zeros(1), np.ones(1)
-    displaced(b.shape, b.radius, b.hull, hulls, b.x, b.q, *one, mass, moment, volume)  # type: ignore[attr-defined]
-    return volume
+    return displacement(bodies, hulls, np.zeros(1), np.ones(1))[2]

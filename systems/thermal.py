@@ -106,9 +106,7 @@ class ThermalSystem(System):
 
     def _rate(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
         """Rates (n, k), taken anew or (in later stages of a tick) those of its first stage."""
-        if self.every_stage:
-            return self._exchanged(dt, found, values, kappa, name)
-        if name not in self._rates:
+        if self.every_stage or name not in self._rates:
             self._rates[name] = self._exchanged(dt, found, values, kappa, name)
         return self._rates[name]
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ecs_fluid.component import Array, Component
-from ecs_fluid.components import Density, Position, Species, Temperature, Volume
+from ecs_fluid.components import Density, Position, Species, Strength, Temperature, Volume
+from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import LAWS
 from ecs_fluid.integrator import Tables
+from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import (
     FluidAtRest,
     density_at,
@@ -63,6 +65,15 @@ def particle_temperature(tables: Tables, fluid: FluidAtRest) -> Array:
     if Temperature in tables:
         return column(tables, Temperature, "T")
     return temperature_at(fluid, column(tables, Position, "x")[:, 2])
+
+
+def without_volume(system: System, world: World) -> list[str]:
+    """Lint of a system that leaves vortons without a Volume as they are."""
+    return [
+        f"entity {entity.name!r} has no Volume, so {type(system).__name__} leaves it as it is; give it one"
+        for entity in world.entities
+        if Strength in entity and Volume not in entity and BoundVorticity not in entity
+    ]
 
 
 def shed(world: World) -> set[str]:
