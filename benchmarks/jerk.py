@@ -25,7 +25,7 @@ from scipy.spatial import cKDTree
 
 import ecs_fluid as ef
 from ecs_fluid.components import Grid, Sources
-from ecs_fluid.kernels.compiled.reduce import bounds
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.grid import grid_points, uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.poisson.poisson import vorticity_grid

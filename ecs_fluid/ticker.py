@@ -31,7 +31,7 @@ def finite(array: Array) -> bool:
     """Whether no number of the array is NaN or infinite; whole numbers never are."""
     if array.size < MANY or array.dtype.kind != "f":
         return bool(np.isfinite(array).all())
-    from ecs_fluid.kernels.compiled.reduce import all_finite
+    from ecs_fluid.kernels.compiled.columns import all_finite
 
     return all_finite(array)
 
@@ -69,7 +69,7 @@ class Guard:
                     elif array.size < MANY:
                         old[...] = array
                     else:
-                        from ecs_fluid.kernels.compiled.copying import copy
+                        from ecs_fluid.kernels.compiled.columns import copy
 
                         copy(array, old)
 

@@ -26,7 +26,7 @@ class AdvectionSystem(System):
 
     def process(self, dt: float) -> None:
         """Advance every state y that has a rate f by the present stage: q = a q + dt f, y = y + b q."""
-        from ecs_fluid.kernels.compiled import integrate
+        from ecs_fluid.kernels.compiled import columns
 
         world = self.world
         stage, number = world.stage, world.dtype
@@ -37,12 +37,12 @@ class AdvectionSystem(System):
                 for name, of in zip(kind.columns, kind.rate_of.columns, strict=True):
                     y, f = states[of].reshape(-1), rates[name].reshape(-1)
                     if stage is SINGLE:
-                        (integrate.euler_square if kind.squared else integrate.euler)(y, f, number(dt))
+                        (columns.euler_square if kind.squared else columns.euler)(y, f, number(dt))
                         continue
                     q = self._registers.get((entity, kind, name))
                     if q is None or q.size != y.size:
                         q = self._registers[entity, kind, name] = np.zeros_like(y)
                     elif stage.a == 0.0:
                         q.fill(0.0)
-                    advance = integrate.advance_square if kind.squared else integrate.advance
+                    advance = columns.advance_square if kind.squared else columns.advance
                     advance(y, q, f, number(stage.a), number(stage.b), number(dt))

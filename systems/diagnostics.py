@@ -96,7 +96,7 @@ class DiagnosticsSystem(System):
 
     def measure(self, pair_limit: int | None = None) -> dict[str, Any]:
         """The record of the present state; pair sums up to `pair_limit` vortons (default: always)."""
-        from ecs_fluid.kernels.compiled.reduce import vortex_invariants
+        from ecs_fluid.kernels.compiled.columns import vortex_invariants
 
         _, (x, alpha, sigma) = self.joined(Position, Strength, CoreRadius)
         record: dict[str, Any] = {"vortons": len(x)}
@@ -127,7 +127,7 @@ class DiagnosticsSystem(System):
 
     def _fastest(self) -> float:
         """Largest velocity among all particles in the last stage, m/s."""
-        from ecs_fluid.kernels.compiled.reduce import max_norm
+        from ecs_fluid.kernels.compiled.columns import max_norm
 
         return max((max_norm(table.u) for (table,) in self.query(Velocity) if len(table.u)), default=0.0)
 
@@ -135,7 +135,7 @@ class DiagnosticsSystem(System):
         velocity = self.world.require(VelocitySystem)
         psi, omega, u, du = velocity.pair_fields(x)
         weight = alpha.astype(np.float64)
-        from ecs_fluid.kernels.compiled.reduce import max_norm
+        from ecs_fluid.kernels.compiled.columns import max_norm
 
         return {
             "energy": 0.5 * float((weight * psi).sum()),
@@ -145,7 +145,7 @@ class DiagnosticsSystem(System):
         }
 
     def _gradient_of_last_stage(self) -> float | None:
-        from ecs_fluid.kernels.compiled.reduce import max_norm
+        from ecs_fluid.kernels.compiled.columns import max_norm
 
         if self.world.tick == 0:
             return None
@@ -229,7 +229,7 @@ class DiagnosticsSystem(System):
             budget[name] += factor * (after[name] - self._before[name])
 
     def _totals(self, rates: bool) -> dict[str, Array]:
-        from ecs_fluid.kernels.compiled.reduce import vortex_invariants
+        from ecs_fluid.kernels.compiled.columns import vortex_invariants
 
         result = {name: np.zeros(3) for name in INVARIANTS}
         if not rates:

@@ -33,7 +33,7 @@ class WindSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the wind to the velocities."""
-        from ecs_fluid.kernels.compiled.integrate import shift
+        from ecs_fluid.kernels.compiled.columns import shift
 
         wind = self.world.value_now(self.velocity).astype(self.world.dtype)
         for _, (velocity,) in self.chosen(Velocity):
@@ -112,7 +112,7 @@ class AccelerateSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the acceleration."""
-        from ecs_fluid.kernels.compiled.integrate import shift
+        from ecs_fluid.kernels.compiled.columns import shift
 
         own = self.acceleration
         push = (self.world.gravity if own is None else self.world.value_now(own)).astype(self.world.dtype)

@@ -142,7 +142,7 @@ class TransferSystem(System):
         return CarriedAmounts(x, volume, amounts)
 
     def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> None:
-        from ecs_fluid.kernels.compiled.reduce import bounds
+        from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes
 
         grid = self.field(TransferGrid)

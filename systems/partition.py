@@ -108,7 +108,7 @@ class PartitionSystem(System):
 
     def farthest(self, sources: Sources, grid: Grid) -> str | None:
         """Who makes the grid much larger than most vortons do: "entity 'name'" or "a few vortons", if any."""
-        from ecs_fluid.kernels.compiled.reduce import bounds
+        from ecs_fluid.kernels.compiled.columns import bounds
 
         (lo, hi), found, reach = bounds(sources.x.T), None, 0.25 * float((grid.spacing * grid.cells).max())
         inner = np.percentile(sources.x, (0.5, 99.5), axis=1)
@@ -151,7 +151,7 @@ class PartitionSystem(System):
         needs: GridNeeds | None = None,
         divisible: Callable[[], bool] | None = None,
     ) -> None:
-        from ecs_fluid.kernels.compiled.reduce import bounds
+        from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import uniform_grid
 
         processes, (entities, (x, alpha, sigma)) = self.world.processes, self.joined(*VORTONS)
@@ -183,7 +183,7 @@ class PartitionSystem(System):
         return Cloud(low, high, across, widest, mean, count)
 
     def _enclose(self, grid: Grid, needs: GridNeeds, cloud: Cloud, vortons: list[Entity]) -> None:
-        from ecs_fluid.kernels.compiled.reduce import bounds
+        from ecs_fluid.kernels.compiled.columns import bounds
         from ecs_fluid.kernels.grids.grid import flat_axes, uniform_grid
 
         pad = max(self.padding, needs.padding) * cloud.widest

@@ -70,7 +70,7 @@ class AlignmentSystem(System):
 
     def _totals(self) -> dict[str, Array]:
         """Total strength (3,), impulse (3,), angular impulse (3,) and sum of |alpha| (1,)."""
-        from ecs_fluid.kernels.compiled.reduce import vortex_invariants
+        from ecs_fluid.kernels.compiled.columns import vortex_invariants
 
         names = ("strength", "impulse", "angular_impulse")
         totals = {name: np.zeros(3) for name in names} | {"magnitude": np.zeros(1)}

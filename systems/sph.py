@@ -150,7 +150,7 @@ class SphSystem(System):
 
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
-        from ecs_fluid.kernels.compiled.reduce import max_norm
+        from ecs_fluid.kernels.compiled.columns import max_norm
 
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):

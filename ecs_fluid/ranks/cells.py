@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.compiled.reduce import bounds
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.partition import cell_index, sort_by_cell
 from ecs_fluid.ranks.comm import Comm
 

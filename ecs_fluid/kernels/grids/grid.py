@@ -46,7 +46,7 @@ def uniform_grid(lo: np.ndarray, hi: np.ndarray, count: int) -> Grid:
     edge l starting at the plane, so interpolation there reads exactly the points of the plane. Points all
     equal, or none at all, get one cell of 1 m.
 
-    ``lo``, ``hi`` (3,) m as ``reduce.bounds`` returns them. Both corners are inside the grid:
+    ``lo``, ``hi`` (3,) m as ``columns.bounds`` returns them. Both corners are inside the grid:
     floor((hi - origin) / spacing) <= cells - 1.
     """
     low, extent, flat = _box(lo, hi)

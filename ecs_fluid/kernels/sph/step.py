@@ -15,7 +15,7 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of, product, quaternion_of
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
-from ecs_fluid.kernels.compiled.reduce import bounds
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked

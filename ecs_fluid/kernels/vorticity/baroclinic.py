@@ -18,8 +18,8 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, most, spread, store
-from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (

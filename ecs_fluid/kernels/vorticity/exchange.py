@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit, prange
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import (
     lanes_of,
     least,
@@ -27,7 +28,6 @@ from ecs_fluid.kernels.compiled.lanes import (
     store,
     up_to,
 )
-from ecs_fluid.kernels.compiled.reduce import bounds
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.grid import Grid, grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid
 
 coordinate = st.floats(-1e6, 1e6, width=32)
@@ -58,7 +58,7 @@ def test_a_very_flat_box_is_halved_to_fewer_than_eight_cells_per_element() -> No
 
 
 def test_no_points_and_equal_points_get_one_cell_of_a_metre() -> None:
-    nothing = reduce.bounds(np.empty((0, 3)))
+    nothing = bounds(np.empty((0, 3)))
     for lo, hi, count in [(*nothing, 0), (np.zeros(3), np.zeros(3), 7)]:
         origin, spacing, cells = grid.uniform_grid(lo, hi, count)
         np.testing.assert_array_equal(origin, 0)

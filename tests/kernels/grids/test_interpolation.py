@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, interpolation, partition
 
 ORIGIN, SPACING, CELLS = np.array([-1.0, 2.0, 0.5]), np.array([0.3, 0.2, 0.7]), np.array([5, 7, 3])
@@ -95,7 +95,7 @@ def test_outside_takes_the_value_of_the_nearest_point_of_the_box() -> None:
 def test_plane_of_a_flat_grid_is_read_exactly() -> None:
     """Points in the plane where a flat grid starts never see the second layer of points."""
     x = np.random.default_rng(4).random((200, 3)) * (1, 1, 0)
-    origin, spacing, cells = grid.uniform_grid(*reduce.bounds(x), 200)
+    origin, spacing, cells = grid.uniform_grid(*bounds(x), 200)
     field = np.random.default_rng(5).random((*(cells + 1), 3))
     poisoned = field.copy()
     poisoned[:, :, 1] = 1e30

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, neighbours, partition
 
 
@@ -26,7 +26,7 @@ def test_order_is_the_stable_sort_and_start_counts_the_cells(n_cells, n, seed, s
 @pytest.mark.parametrize("n", [1, 2, 97, 5003])
 def test_each_sorted_row_lies_in_its_cell(n: int, dtype: type) -> None:
     x = np.random.default_rng(n).normal(size=(n, 3)).astype(dtype)
-    origin, spacing, cells = grid.uniform_grid(*reduce.bounds(x), n)
+    origin, spacing, cells = grid.uniform_grid(*bounds(x), n)
     start, order = partition.partition(x, origin, spacing, cells)
     assert sorted(order) == list(range(n))
     for c in range(int(cells.prod())):
@@ -81,7 +81,7 @@ def test_gap_is_the_distance_to_the_cell_and_outer_cells_have_no_end() -> None:
 
 def test_bits_do_not_depend_on_threads() -> None:
     x = np.random.default_rng(4).random((20_011, 3))
-    box = grid.uniform_grid(*reduce.bounds(x), len(x))
+    box = grid.uniform_grid(*bounds(x), len(x))
     results = []
     for threads in (1, 2):
         numba.set_num_threads(threads)

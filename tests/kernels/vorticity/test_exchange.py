@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaincc
 
-from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
 from ecs_fluid.kernels.grids.neighbours import packed, stacked
 from ecs_fluid.kernels.vorticity import exchange
@@ -376,7 +376,7 @@ def test_unknown_order_and_dimension_are_refused(order: int, dimension: int, wor
 
 def test_bits_do_not_depend_on_threads() -> None:
     x, values, eps, volume = cloud(1501, 3, seed=4)
-    box = grid.uniform_grid(*reduce.bounds(x), 200)
+    box = grid.uniform_grid(*bounds(x), 200)
     start, rows = partition.partition(x, *box)
     sx, columns, size = (partition.gather_sorted(a, rows) for a in (x, values, eps))
     results = []

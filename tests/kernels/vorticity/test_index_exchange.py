@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
 from ecs_fluid.kernels.vorticity import exchange
 
@@ -63,7 +63,7 @@ def test_index_exchange_is_the_sum_over_the_27_cells(reach: float | None) -> Non
 def test_total_decays_only_with_dissipation_and_then_at_the_rate_nu() -> None:
     """D7: pairs are antisymmetric; with dissipation n Euler steps leave (1 - nu dt)^n of the total."""
     x, values, size = cloud(200, seed=6)
-    box = grid.uniform_grid(*reduce.bounds(x), 200)
+    box = grid.uniform_grid(*bounds(x), 200)
     total, scale = values.sum(axis=0), np.abs(values).sum()
     kept, lost = values.copy(), values.copy()
     for _ in range(10):

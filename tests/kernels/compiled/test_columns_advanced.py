@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.compiled import integrate
+from ecs_fluid.kernels.compiled import columns
 
 KINDS = (np.float32, np.float64)
 
@@ -34,7 +34,7 @@ def test_a_stage_is_its_formula_wherever_a_row_lies(name: str, kind: Any) -> Non
     def run(y: Any, q: Any, rate: Any) -> None:
         numbers = (dt,) if plain else (a, b, dt)
         arrays = (y, rate) if plain else (y, q, rate)
-        getattr(integrate, name)(*arrays, *numbers)
+        getattr(columns, name)(*arrays, *numbers)
 
     run(y, q, rate)
     run(*tail)
@@ -53,5 +53,5 @@ def test_shift_adds_one_vector_to_all_rows(kind: Any, rows: int) -> None:
     rng = np.random.default_rng(4)
     x, by = rng.standard_normal((rows, 3)).astype(kind), rng.standard_normal(3).astype(kind)
     expected = x + by
-    integrate.shift(x, by)
+    columns.shift(x, by)
     np.testing.assert_array_equal(x, expected)

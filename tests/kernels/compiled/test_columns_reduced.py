@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from ecs_fluid.kernels.compiled import reduce
+from ecs_fluid.kernels.compiled import columns
 
 DTYPES = [np.float32, np.float64]
 
@@ -23,21 +23,21 @@ def ring(count: int, radius: float, circulation: float) -> tuple[np.ndarray, np.
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 1009])
 def test_bounds_are_the_extreme_coordinates(n: int, dtype: type) -> None:
     x = np.random.default_rng(n).normal(size=(n, 3)).astype(dtype)
-    lo, hi = reduce.bounds(x)
+    lo, hi = columns.bounds(x)
     assert lo.dtype == hi.dtype == np.float64
     np.testing.assert_array_equal(lo, x.min(axis=0))
     np.testing.assert_array_equal(hi, x.max(axis=0))
 
 
 def test_bounds_of_nothing_do_not_change_other_bounds() -> None:
-    lo, hi = reduce.bounds(np.empty((0, 3)))
+    lo, hi = columns.bounds(np.empty((0, 3)))
     x = np.array([[1.0, -2.0, 3.0]])
-    np.testing.assert_array_equal(np.minimum(lo, reduce.bounds(x)[0]), x[0])
-    np.testing.assert_array_equal(np.maximum(hi, reduce.bounds(x)[1]), x[0])
+    np.testing.assert_array_equal(np.minimum(lo, columns.bounds(x)[0]), x[0])
+    np.testing.assert_array_equal(np.maximum(hi, columns.bounds(x)[1]), x[0])
 
 
 def test_bounds_skip_nan_but_show_infinity() -> None:
-    lo, hi = reduce.bounds(np.array([[np.nan, 1.0, np.inf], [2.0, 0.0, 0.0]]))
+    lo, hi = columns.bounds(np.array([[np.nan, 1.0, np.inf], [2.0, 0.0, 0.0]]))
     np.testing.assert_array_equal(lo, [2.0, 0.0, 0.0])
     np.testing.assert_array_equal(hi, [2.0, 1.0, np.inf])
 
@@ -51,7 +51,7 @@ def test_ring_invariants_are_the_textbook_ones() -> None:
     x, alpha = ring(40, radius=0.7, circulation=3.0)
     impulse = 3.0 * math.pi * 0.49
     shift = np.array([0.3, -1.2, 2.0])
-    strength, linear, angular = reduce.vortex_invariants(x + shift, alpha)
+    strength, linear, angular = columns.vortex_invariants(x + shift, alpha)
     np.testing.assert_allclose(strength, 0, atol=1e-14)
     np.testing.assert_allclose(linear, [0, 0, impulse], atol=1e-13)
     np.testing.assert_allclose(angular, np.cross(shift, [0, 0, impulse]), atol=1e-12)
@@ -61,7 +61,7 @@ def test_sums_of_single_precision_are_taken_in_double() -> None:
     """200,000 times float32(0.1): a float32 accumulator would be off by 1e-4, float64 by 1e-12."""
     n = 200_000
     alpha = np.full((n, 3), 0.1, np.float32)
-    strength, _, _ = reduce.vortex_invariants(np.ones((n, 3), np.float32), alpha)
+    strength, _, _ = columns.vortex_invariants(np.ones((n, 3), np.float32), alpha)
     np.testing.assert_allclose(strength, n * float(np.float32(0.1)), rtol=1e-12)
 
 
@@ -73,7 +73,7 @@ def test_bounds_of_many_rows_with_nan_among_them(n: int, dtype: type) -> None:
     x = draw.normal(size=(n, 3)).astype(dtype)
     x[draw.random((n, 3)) < 0.1] = np.nan
     x[n // 2] = 0.0
-    lo, hi = reduce.bounds(x)
+    lo, hi = columns.bounds(x)
     np.testing.assert_array_equal(lo, np.nanmin(x, axis=0))
     np.testing.assert_array_equal(hi, np.nanmax(x, axis=0))
 
@@ -83,31 +83,31 @@ def test_max_norm_is_the_largest_frobenius_norm(dtype: type) -> None:
     rows = np.zeros((500, 3, 3), dtype)
     rows[:, 0, 0] = 1
     rows[317, 1:, 1:] = [[2, -4], [5, 6]]  # squares 4 + 16 + 25 + 36, and the 1 at (0, 0)
-    assert reduce.max_norm(rows) == pytest.approx(math.sqrt(82), rel=1e-12)
-    assert reduce.max_norm(rows[:0]) == 0
+    assert columns.max_norm(rows) == pytest.approx(math.sqrt(82), rel=1e-12)
+    assert columns.max_norm(rows[:0]) == 0
 
 
 @pytest.mark.parametrize("row", [0, 1, 250, 499])
 def test_max_norm_does_not_hide_nan(row: int) -> None:
     rows = np.random.default_rng(0).normal(size=(500, 3))
     rows[row, 1] = np.nan
-    assert math.isnan(reduce.max_norm(rows))
+    assert math.isnan(columns.max_norm(rows))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_one_bad_number_is_found_wherever_it_is(bad: float, dtype: type) -> None:
     values = np.random.default_rng(1).normal(size=(211, 3)).astype(dtype)
-    assert reduce.all_finite(values)
-    assert reduce.all_finite(values[:0])
+    assert columns.all_finite(values)
+    assert columns.all_finite(values[:0])
     for at in (0, 1, 300, values.size - 1):
         broken = values.copy()
         broken.flat[at] = bad
-        assert not reduce.all_finite(broken)
+        assert not columns.all_finite(broken)
 
 
 def test_large_finite_numbers_are_finite() -> None:
-    assert reduce.all_finite(np.full((1000, 3), np.finfo(np.float32).max, np.float32))
+    assert columns.all_finite(np.full((1000, 3), np.finfo(np.float32).max, np.float32))
 
 
 def test_bits_do_not_depend_on_threads() -> None:
@@ -116,6 +116,6 @@ def test_bits_do_not_depend_on_threads() -> None:
     results = []
     for threads in (1, 2):
         numba.set_num_threads(threads)
-        parts = (*reduce.vortex_invariants(x, alpha), *reduce.bounds(x), np.array(reduce.max_norm(x)))
+        parts = (*columns.vortex_invariants(x, alpha), *columns.bounds(x), np.array(columns.max_norm(x)))
         results.append(b"".join(part.tobytes() for part in parts))
     assert results[0] == results[1]
