@@ -92,16 +92,17 @@ DECLARATIONS = (
 
 
 LARGEST = 1e30
-"""Largest size of a number that is set, in any unit; its reciprocal is the least."""
+"""Largest size of a number that is set, in any unit."""
 
 
 def _check_number(value: Any) -> Any:
     """Refuse what pydantic would turn into a number, and sizes that no calculation bears."""
     if isinstance(value, str | bytes | bool):
         raise PydanticCustomError("wrong_kind", "a number is needed, written in digits without quotes")
-    size = abs(value) if isinstance(value, float | int) else 0
-    if 0 < size < 1 / LARGEST or LARGEST < size < math.inf:  # pydantic refuses what is not finite
-        raise ValueError(f"0, or a size from {1 / LARGEST:g} to {LARGEST:g}, is needed")
+    if (
+        isinstance(value, float | int) and LARGEST < abs(value) < math.inf
+    ):  # pydantic refuses what is not finite
+        raise ValueError(f"a size of at most {LARGEST:g} is needed")
     return value
 
 

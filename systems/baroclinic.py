@@ -29,7 +29,7 @@ from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread, joined
-from ecs_fluid.systems.shared.properties import attach_ambient, column, particle_density, shed, without_volume
+from ecs_fluid.systems.shared.properties import attach_ambient, column, particle_density, shed, volume_lint
 from ecs_fluid.systems.shared.walls import containers, mirrored, poison
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -175,7 +175,7 @@ class BaroclinicSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Vortons that buoyancy cannot see."""
-        return without_volume(self, world)
+        return volume_lint(self, world)
 
     def _flat_axis(self, x: Array) -> int:
         """Axis across a flat population, -1 in three dimensions."""

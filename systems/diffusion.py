@@ -14,7 +14,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import add_spread
-from ecs_fluid.systems.shared.properties import without_volume
+from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.world import World
 
 
@@ -145,7 +145,7 @@ class DiffusionSystem(System):
             ]
         if self.method != "pse" or self.total == 0.0:
             return []
-        found = without_volume(self, world)
+        found = volume_lint(self, world)
         _, (x, *_) = self.joined(Position, Strength, Volume)
         if len(x) > 3 and _thinness(x, self.dimension) < 0.1:
             found.append(

@@ -76,7 +76,7 @@ class PartitionSystem(System):
     cells_per_core: float | None = Field(default=None, ge=0, le=16)
     """field cells per mean core radius, 1; up to 131,072 cells in all; 0 counts vortons alone; None: 2,
     and 3 for the solver hybrid"""
-    vortons_per_cell: float = Field(default=1.0, gt=0, le=1000)
+    vortons_per_cell: float = Field(default=1.0, ge=1e-3, le=1000)
     """vortons per leaf cell of the influence tree, 1"""
     padding: float = Field(default=1.0, ge=0)
     """added so that the field grid covers the vortons' cores, core radii; at least 3 for solvers that

@@ -1,7 +1,7 @@
 """What the code can warn of: the sentences of every lint, advice and warning, with ... for their values.
 
 Read from the source: strings in functions called lint, advice or something_lint, strings given to
-warnings.warn, and texts of commands that begin with "warning: ".
+warnings.warn and to the warn of the command line.
 """
 
 from __future__ import annotations
@@ -39,13 +39,12 @@ def _said(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef) and (node.name in ("lint", "advice") or node.name.endswith("_lint")):
         for statement in node.body[1:] if ast.get_docstring(node) else node.body:
             yield from _sentences(statement)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "warn":
+    elif isinstance(node, ast.Call) and "warn" in (
+        getattr(node.func, "attr", ""),
+        getattr(node.func, "id", ""),
+    ):
         for argument in node.args[:1]:
             yield from _sentences(argument)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        _, begins, text = node.value.partition("warning: ")
-        if begins and len(text) > LEAST and "{" not in text:
-            yield text.strip()
 
 
 def _sentences(node: ast.AST) -> Iterator[str]:

@@ -67,7 +67,7 @@ def particle_temperature(tables: Tables, fluid: FluidAtRest) -> Array:
     return temperature_at(fluid, column(tables, Position, "x")[:, 2])
 
 
-def without_volume(system: System, world: World) -> list[str]:
+def volume_lint(system: System, world: World) -> list[str]:
     """Lint of a system that leaves vortons without a Volume as they are."""
     return [
         f"entity {entity.name!r} has no Volume, so {type(system).__name__} leaves it as it is; give it one"

@@ -46,15 +46,15 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "debug is a word": ('[world]\ndebug = "yes"' + RING, ("debug = 'yes'", "true or false is needed")),
     "fps of no size": (
         "[world]\nfps = 1e-300" + RING,
-        ("[world]: fps = 1e-300: 0, or a size from 1e-30 to",),
+        ("[world]: fps = 1e-300", "at least 1e-09"),
     ),
     "gravity of no size": (
         "[fluid]\ngravity = [0, 0, 1e300]" + RING,
-        ("gravity.2 = 1e+300: 0, or a size from 1e-30 to 1e+30, is needed",),
+        ("gravity.2 = 1e+300: a size of at most 1e+30 is needed",),
     ),
     "profile of no size": (
         "[fluid]\ndensity_profile = [[0.0, 1e300], [1.0, 1.0]]" + RING,
-        ("density_profile.0.1 = 1e+300: 0, or a size from",),
+        ("density_profile.0.1 = 1e+300: a size of at most",),
     ),
     "key in quotes": (
         '[fluid]\ngravity = { keys = [[0.0, [0, 0, "-9.81"]]] }' + RING,

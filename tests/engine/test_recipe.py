@@ -301,7 +301,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
             r"world: \[world\]: dt = 0.02 s, but fps = 25 and steps_per_frame = 1 make it 0.04 s; "
             "give dt or fps, not both",
         ),
-        ({"world": {"fps": 0}}, r"\[world\]: fps = 0; a number above 0.0 is needed"),
+        ({"world": {"fps": 0}}, r"\[world\]: fps = 0; a number at least 1e-09 is needed"),
         ({"world": {"fps": "film"}}, r"\[world\]: fps = 'film': a number is needed"),
         ({"world": {"fps": 25, "steps_per_frame": 0}}, "steps_per_frame = 0; a number at least 1 is needed"),
         ({"world": {"dt": "1/-60"}}, r"\[world\]: dt = '1/-60': a number, or a quotient of two positive"),
