@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,12 +96,10 @@ def show(
             load_code_of_run(run)
         options["look"] = look or look_of_run(run)
         surface = {"level": level, "clip": clip}
-        if movie is None:
+        if movie is None or save is not None:
             _still(run, frame, options, surface, save)
-            return
-        if save is not None:
-            _still(run, frame, options, surface, save)
-        _movie(run, movie, options | {"orbit": orbit}, surface, frames, fps, jobs)
+        if movie is not None:
+            _movie(run, movie, options | {"orbit": orbit}, surface, frames, fps, jobs)
         return
     if Path(source).is_dir():
         raise StorageError(f"{source} is a folder but no run: it has no run.json")
@@ -126,11 +126,6 @@ def show(
 def check_pictures(movie: Path | None, save: Path | None, option: str = "--save") -> None:
     """Refuse endings and folders that cannot work before anything is simulated."""
     if movie is not None:
-        if movie.suffix.lower() not in (".mp4", ".gif", ".png"):
-            raise FluidError(
-                f"--movie {movie}: a file ending in .mp4 or .gif is needed, or a sequence such as "
-                "frame_%04d.png"
-            )
         from ecs_fluid.viz.film import check_target, is_sequence, require_encoder
         from ecs_fluid.viz.probe import require_gl
 
@@ -207,80 +202,69 @@ def _movie(
 def _still(
     folder: Path, number: int, options: dict[str, Any], surface: dict[str, Any], save: Path | None
 ) -> None:
-    """Window or picture of one stored frame."""
-    if options["what"] in SURFACES:
-        _surface(folder, number, options, surface, save)
-    else:
+    """Window or picture of one stored frame: of particles and the flow, or of a liquid's surface."""
+    if options["what"] not in SURFACES:
         picture = frame_of_run(folder, number)
         _picture(picture, options | {"hulls": hulls_of_run(folder)}, save)
-
-
-def _surface(
-    folder: Path, number: int, options: dict[str, Any], surface: dict[str, Any], save: Path | None
-) -> None:
-    """Window or picture of the signed distances stored with a frame."""
+        return
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.runs.surface_frames import stored_surface
+    from ecs_fluid.viz.matplotlib_picture import plain_distances
 
-    if save is None:
-        need_display()
     time, _, velocity = frame_of_run(folder, number)
     run = RunFolder.open(folder)
     field = stored_surface(run.fields, int(run.read_trajectory().ticks[number]))
-    if save is not None and _without_gl(options["what"]):
-        from ecs_fluid.viz.matplotlib_picture import plain_distances
+    phi, normal, size = field.arrays["phi"], options["normal"], options["size"]
 
-        phi, level = field.arrays["phi"], surface["level"]
-        plain_distances(
-            save, phi, field.origin, field.spacing, options["normal"], level, time, options["size"]
+    def render() -> Any:
+        from ecs_fluid.viz.surfaces import Distances, render_surface
+
+        camera = options["camera"]
+        return render_surface(
+            Distances(phi, field.origin, field.spacing, field.arrays.get("T")),
+            velocity=velocity if options["color_by"] == "speed" else None,
+            slices=options["what"] == "sdf_slice",
+            time=time,
+            off_screen=save is not None,
+            camera=camera if isinstance(camera, str) else camera.at(time, 0.0),
+            **surface,
+            **{name: options[name] for name in ("color_by", "look", "normal", "size")},
         )
-        out.print(f"picture: {save}")
-        return
-    from ecs_fluid.viz.surfaces import Distances, render_surface
 
-    placed = options["camera"] if isinstance(options["camera"], str) else options["camera"].at(time, 0.0)
-    plotter = render_surface(
-        Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T")),
-        velocity=velocity if options["color_by"] == "speed" else None,
-        slices=options["what"] == "sdf_slice",
-        time=time,
-        off_screen=save is not None,
-        camera=placed,
-        **surface,
-        **{name: options[name] for name in ("color_by", "look", "normal", "size")},
-    )
-    _shown(plotter, save)
+    at = field.origin, field.spacing, normal, surface["level"], time, size
+    _drawn(options["what"], save, lambda path: plain_distances(path, phi, *at), render)
 
 
 def _picture(picture: tuple[float, Any, Any], options: dict[str, Any], save: Path | None) -> None:
     """Window or picture of particles or of the flow."""
+    from ecs_fluid.viz.matplotlib_picture import plain_picture
+
     time, frame, velocity = picture
+    more = options | {"velocity": velocity, "time": time}
+
+    def render() -> Any:
+        from ecs_fluid.viz.scene import render
+
+        return render(frame, off_screen=save is not None, **more)
+
+    _drawn(options["what"], save, lambda path: plain_picture(path, frame, **more), render)
+
+
+def _drawn(what: str, save: Path | None, plain: Callable[[Path], Any], render: Callable[[], Any]) -> None:
+    """Show in a window, or write to a file, what `render` gives; without OpenGL `plain` writes the file."""
     if save is None:
         need_display()
-    elif _without_gl(options["what"]):
-        from ecs_fluid.viz.matplotlib_picture import plain_picture
-
-        plain_picture(save, frame, velocity=velocity, time=time, **options)
-        out.print(f"picture: {save}")
-        return
-    from ecs_fluid.viz.scene import render
-
-    plotter = render(frame, velocity=velocity, time=time, off_screen=save is not None, **options)
-    _shown(plotter, save)
-
-
-def _shown(plotter: Any, save: Path | None) -> None:
-    """What a plotter shows, in a window or a file."""
-    from ecs_fluid.viz.scene import save_png
-
-    try:
-        if save is None:
+        with contextlib.closing(render()) as plotter:
             plotter.show()
-        else:
+        return
+    if _without_gl(what):
+        plain(save)
+    else:
+        from ecs_fluid.viz.scene import save_png
+
+        with contextlib.closing(render()) as plotter:
             save_png(plotter, save)
-            out.print(f"picture: {save}")
-    finally:
-        plotter.close()
+    out.print(f"picture: {save}")
 
 
 def _without_gl(what: str) -> bool:

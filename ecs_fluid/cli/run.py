@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
-from ecs_fluid.cli import Threads, Ticks, app, err, out, use_threads, warn
+from ecs_fluid.cli import Bars, Threads, Ticks, app, err, out, use_threads, warn
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
 
@@ -185,38 +185,24 @@ def _execute(job: Run) -> int:
     return 0
 
 
-class _Bar:
+class _Bar(Bars):
     """Progress bar: frames per second, time left, particles; a line every 10 s without a terminal."""
 
     def __init__(self, job: Run) -> None:
-        self.job = job
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[counts]}"),
-            console=err,
-            transient=True,
-            disable=not err.is_terminal,
+        done = "{task.completed:.0f}/{task.total:.0f}"
+        super().__init__(
+            BarColumn(), done, "{task.fields[rate]}", TimeRemainingColumn(), "{task.fields[counts]}"
         )
-        self.task: TaskID = self.progress.add_task(
+        self.job = job
+        self.task: TaskID = self.add_task(
             "simulating", total=job.last_tick, completed=job.world.tick, rate="", counts=counts(job.world)
         )
-        self.started, self.first, self.printed = time.perf_counter(), job.world.tick, time.perf_counter()
-
-    def __enter__(self) -> _Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.progress.stop()
+        self.started, self.first = time.perf_counter(), job.world.tick
 
     def say(self, text: str) -> None:
         """Describe what goes on before the first tick."""
         if err.is_terminal:
-            self.progress.update(self.task, description=text)
+            self.update(self.task, description=text)
         else:
             err.print(text)
 
@@ -228,11 +214,10 @@ class _Bar:
             # The first tick may have compiled kernels: leave it out of the rate.
             self.started, self.first = now, world.tick
         speed = f"{rate:.1f} frames/s" if world.tick > self.first else ""
-        self.progress.update(
+        self.update(
             self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
         )
-        if not err.is_terminal and now - self.printed > 10 and speed:
-            self.printed = now
+        if speed and self.line_is_due():
             left = (self.job.last_tick - world.tick) / max(rate, 1e-9)
             err.print(f"tick {world.tick}/{self.job.last_tick}, {speed}, {left:.0f} s left, {counts(world)}")
 

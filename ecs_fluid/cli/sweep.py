@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
-from ecs_fluid.cli import Threads, app, err, out, use_threads, warn
+from ecs_fluid.cli import Bars, Threads, app, err, out, use_threads, warn
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError
@@ -18,9 +17,6 @@ from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, planned, run_sweep
 
 if TYPE_CHECKING:
     from ecs_fluid.sweeps.study import Sweep
-
-LINE_SECONDS = 10.0
-"""Time between two lines of progress where there is no terminal, s."""
 
 
 @app.command
@@ -110,48 +106,32 @@ def _told(done: Sweep) -> int:
     return 0 if finished == len(done.members) else 1
 
 
-class _View(Watcher):
+class _View(Bars, Watcher):
     """A bar for the sweep and one for each member under way; lines where there is no terminal."""
 
     def __init__(self) -> None:
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f} {task.fields[unit]}"),
-            TimeRemainingColumn(),
-            console=err,
-            transient=True,
-            disable=not err.is_terminal,
-        )
+        done = "{task.completed:.0f}/{task.total:.0f} {task.fields[unit]}"
+        super().__init__(BarColumn(bar_width=24), done, TimeRemainingColumn())
         self.total = self.done = 0
         self.whole: TaskID | None = None
         self.bars: dict[str, TaskID] = {}
         self.ticks: dict[str, tuple[int, int]] = {}
-        self.printed = time.monotonic()
         self.warned: list[str] = []
-
-    def __enter__(self) -> _View:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
 
     def begin(self, total: int, done: int) -> None:
         """See Watcher."""
         self.total, self.done = total, done
-        self.whole = self.progress.add_task("sweep", total=total, completed=done, unit="members")
+        self.whole = self.add_task("sweep", total=total, completed=done, unit="members")
         again = f"; finished before: {done}" if done else ""
         self.say(f"{_members(total)}{again}; the first use of a kernel on a machine compiles it")
 
     def tick(self, name: str, tick: int, last: int) -> None:
         """See Watcher."""
         if name not in self.bars:
-            self.bars[name] = self.progress.add_task(name, total=last, unit="ticks")
+            self.bars[name] = self.add_task(name, total=last, unit="ticks")
         self.ticks[name] = (tick, last)
-        self.progress.update(self.bars[name], completed=tick, total=last)
-        if not err.is_terminal and time.monotonic() - self.printed > LINE_SECONDS:
-            self.printed = time.monotonic()
+        self.update(self.bars[name], completed=tick, total=last)
+        if self.line_is_due():
             under_way = ", ".join(f"{one} {now}/{end}" for one, (now, end) in self.ticks.items())
             self.say(f"{self.done}/{self.total} members; under way: {under_way}")
 
@@ -159,12 +139,12 @@ class _View(Watcher):
         """See Watcher."""
         self.ticks.pop(member.name, None)
         if (bar := self.bars.pop(member.name, None)) is not None:
-            self.progress.remove_task(bar)
+            self.remove_task(bar)
         if member.warnings:
             self.warned.append(f"{member.name}: {member.warnings[0]}")
         self.done += member.status in ("finished", "diverged", "failed")
         if self.whole is not None:
-            self.progress.update(self.whole, completed=self.done)
+            self.update(self.whole, completed=self.done)
         ticks = (
             f"ticks {member.first_tick} to {member.ticks}" if member.first_tick else f"{member.ticks} ticks"
         )

@@ -221,10 +221,8 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
 
 def _array(data: bytes) -> np.ndarray:
     stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    read_header = np.lib.format.read_array_header_1_0
-    if version != (1, 0):
-        read_header = np.lib.format.read_array_header_2_0
+    old = np.lib.format.read_magic(stream) == (1, 0)
+    read_header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read_header(stream)
     count = math.prod(shape)
     if dtype.kind not in _KINDS or dtype.itemsize == 0 != count:

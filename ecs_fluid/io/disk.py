@@ -18,8 +18,15 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?")
 """What a column may be called: ``Velocity.u``, or a plain word."""
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_FULL = "the disk or quota is full; free some space or choose another folder, finished data is intact"
+_FORBIDDEN = "the place is read-only or you have no permission there; change it or choose another folder"
+_TOO_LARGE = "the file would exceed the size limit of this system (see `ulimit -f`), finished data is intact"
+_IN_THE_WAY = "a file is in the way where a folder is needed"
+_WHY = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL)
+_WHY |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _FORBIDDEN)
+_WHY |= dict.fromkeys((errno.ENOTDIR, errno.EEXIST), _IN_THE_WAY)
+_WHY |= {errno.ENOENT: "there is no such file or folder", errno.EISDIR: "it is a folder, not a file"}
+_WHY[errno.EFBIG] = _TOO_LARGE
 
 
 def check_name(name: str, pattern: re.Pattern[str] = NAME, what: str = "population") -> str:
@@ -37,21 +44,17 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
 
     ``doing`` completes "cannot ...": for example ``"write checkpoint"``.
     """
-    if error.errno in _FULL:
-        why = "the disk or quota is full; free some space or choose another folder, finished data is intact"
-    elif error.errno == errno.EFBIG:
-        why = "the file would exceed the size limit of this system (see `ulimit -f`), finished data is intact"
-    elif error.errno in _FORBIDDEN:
-        why = "the place is read-only or you have no permission there; change it or choose another folder"
-    elif error.errno == errno.ENOENT:
-        why = "there is no such file or folder"
-    elif error.errno == errno.EISDIR:
-        why = "it is a folder, not a file"
-    elif error.errno in (errno.ENOTDIR, errno.EEXIST):
-        why = "a file is in the way where a folder is needed"
-    else:
-        why = " ".join((error.strerror or str(error)).split())  # HDF5 tells the time, and ends the line
+    told = " ".join((error.strerror or str(error)).split())  # HDF5 tells the time, and ends the line
+    why = _WHY.get(error.errno or 0, told)
     return StorageError(f"cannot {doing} {path}: {why}.")
+
+
+def damaged(error: BaseException, what: str, path: Path) -> StorageError:
+    """What reading a file that is not as it was written ran into, as one sentence; ``what`` it should be."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return storage_error(error, f"read {what}", path)
+    detail = " ".join(str(error.args[0] if error.args else error).split())
+    return StorageError(f"{what} {path} is damaged or something else: {detail}.")
 
 
 def make_folder(folder: Path) -> None:

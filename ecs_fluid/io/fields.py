@@ -16,13 +16,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import h5py
 import numpy as np
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.disk import COLUMN, check_name, make_folder, replace_file, replace_text, storage_error
+from ecs_fluid.io.disk import (
+    COLUMN,
+    check_name,
+    damaged,
+    make_folder,
+    replace_file,
+    replace_text,
+    storage_error,
+)
 from ecs_fluid.io.untrusted import DAMAGE, check_file, read_bytes, refuse_linked
 from ecs_fluid.io.vtkhdf import stored_member
 
@@ -76,20 +84,18 @@ def append_field(
 
 def field_names(folder: str | Path) -> list[str]:
     """Names under which fields were stored, sorted."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        return []
-    matches = (_FILE.fullmatch(path.name) for path in folder.iterdir())
-    return sorted({match[1] for match in matches if match})
+    return sorted({name for name, _ in _stored(Path(folder))})
 
 
 def field_ticks(folder: str | Path, name: str) -> list[int]:
     """Ticks at which the field was stored, ascending."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        return []
-    matches = (_FILE.fullmatch(path.name) for path in folder.iterdir())
-    return sorted(int(match[2]) for match in matches if match and match[1] == name)
+    return sorted(tick for stored, tick in _stored(Path(folder)) if stored == name)
+
+
+def _stored(folder: Path) -> list[tuple[str, int]]:
+    """Name and tick of every file of a field."""
+    matches = (_FILE.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
+    return [(match[1], int(match[2])) for match in matches if match]
 
 
 def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
@@ -114,12 +120,8 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
             if not sound or (spacing <= 0).any():
                 raise ValueError("its origin, spacing or time is not a number it can have")
             return FieldFrame(tick, time, origin, spacing, arrays)
-    except OSError as error:
-        if error.errno is not None:
-            raise storage_error(error, "read field", path) from error
-        raise StorageError(f"field file {path} is damaged or something else: {error}.") from error
-    except DAMAGE as error:
-        raise StorageError(f"field file {path} is damaged or something else: {error}.") from error
+    except (OSError, *DAMAGE) as error:
+        raise damaged(error, "field file", path) from error
 
 
 def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
@@ -174,15 +176,12 @@ def _fill(
     ours.attrs["tick"], ours.attrs["time"] = np.int64(tick), np.float64(time)
 
 
-def _listed(path: Path) -> list[dict[str, Any]]:
-    return list(json.loads(read_bytes(path, "read field series"))["files"])
-
-
 def _write_series(folder: Path, name: str) -> None:
     """The index is rebuilt from what is there: known times are taken from the former one, new ones read."""
     path = folder / f"{name}.vtkhdf.series"
     try:
-        known = {entry["name"]: entry["time"] for entry in _listed(path)}
+        listed = json.loads(read_bytes(path, "read field series"))["files"]
+        known = {entry["name"]: entry["time"] for entry in listed}
     except (StorageError, ValueError, KeyError, TypeError, RecursionError):
         known = {}
     files = []

@@ -82,6 +82,14 @@ class RunFolder:
     def __init__(self, path: Path, lock: WriterLock | None = None) -> None:
         self.path = path
         self._lock = lock
+        self.trajectory = path / "trajectory"
+        """Folder of the trajectory"""
+        self.checkpoints = path / "checkpoints"
+        """Folder of the checkpoints"""
+        self.fields = self.trajectory / "fields"
+        """Folder of the grid fields; see ``ecs_fluid.io.fields``"""
+        self.diagnostics = path / "diagnostics.jsonl"
+        """File with one JSON record per line"""
 
     @classmethod
     def create(
@@ -130,26 +138,6 @@ class RunFolder:
         return cls(run.path, WriterLock(run.path / "writer.lock"))
 
     @property
-    def trajectory(self) -> Path:
-        """Folder of the trajectory."""
-        return self.path / "trajectory"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of the checkpoints."""
-        return self.path / "checkpoints"
-
-    @property
-    def fields(self) -> Path:
-        """Folder of the grid fields; see ``ecs_fluid.io.fields``."""
-        return self.trajectory / "fields"
-
-    @property
-    def diagnostics(self) -> Path:
-        """File with one JSON record per line."""
-        return self.path / "diagnostics.jsonl"
-
-    @property
     def recipe(self) -> str:
         """The world file as run, TOML."""
         try:
@@ -171,10 +159,8 @@ class RunFolder:
                 "results of all; the same `ecs-fluid sweep` command again continues it."
             )
         if not where.exists():
-            around = next(
-                (folder for folder in self.path.parents[:2] if (folder / "run.json").is_file()), None
-            )
-            hint = f"; {around} is one" if around else ""
+            around = [folder for folder in self.path.parents[:2] if (folder / "run.json").is_file()]
+            hint = f"; {around[0]} is one" if around else ""
             raise StorageError(f"{self.path} is not a run folder: it has no run.json{hint}.")
         try:
             info = json.loads(read_bytes(where, "read run information", MOST_TEXT))
@@ -268,20 +254,11 @@ def versions() -> dict[str, str]:
 
 def _surroundings() -> dict[str, Any]:
     """What a result can depend on beside the recipe; no host or user names."""
-    machine = {
-        "cpus": os.cpu_count(),
-        "processor": platform.machine(),
-        "system": platform.system(),
-        "kernel": platform.release(),
-    }
+    here, cores = platform.uname(), os.cpu_count()
+    machine = {"cpus": cores, "processor": here.machine, "system": here.system, "kernel": here.release}
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "versions": versions(),
-        "machine": machine,
-        "started": started,
-    }
+    identity = {"format": FORMAT, "version": VERSION, "versions": versions()}
+    return {**identity, "machine": machine, "started": started}
 
 
 def _json(document: Mapping[str, Any], folder: Path) -> str:
@@ -304,10 +281,7 @@ def _check_empty_or_run(folder: Path, existing: str) -> None:
             )
         return
     # The lock comes first, so a start of ours that was killed half-way is known by it.
-    foreign = sorted(name for name in names if name not in (*_OURS, *_UNFINISHED))
-    if "writer.lock" not in names:
-        foreign = sorted(names)
-    if foreign:
+    if foreign := sorted(names - {*_OURS, *_UNFINISHED} if "writer.lock" in names else names):
         raise StorageError(
             f"{folder} is not empty and not a run folder (it holds {foreign[0]!r}); choose another folder."
         )

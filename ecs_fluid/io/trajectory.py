@@ -18,12 +18,12 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import vtkhdf
-from ecs_fluid.io.disk import NAME, make_folder, storage_error, temporary_name
+from ecs_fluid.io.disk import NAME, damaged, make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import WriterLock, interrupts_delayed
 from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
 from ecs_fluid.io.untrusted import DAMAGE, check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
-from ecs_fluid.io.xdmf import write_xdmf as _write_xdmf
+from ecs_fluid.io.xdmf import write_xdmf
 
 _DAMAGE = (OSError, *DAMAGE)
 
@@ -120,25 +120,15 @@ class TrajectoryWriter:
         self._ticks.append(tick)
         self._times.append(time)
 
-    def write_xdmf(self) -> list[Path]:
-        """Write or refresh the XDMF files through which older ParaView versions open the trajectory."""
-        return write_xdmf(self.folder)
-
-    def sync(self) -> None:
-        """Wait until the disk holds all frames; called before a checkpoint refers to them."""
-        try:
-            for file in self._files.values():
-                file.paged.sync()
-        except OSError as error:
-            raise storage_error(error, "sync trajectory in", self.folder) from error
-
     @interrupts_delayed()
     def close(self) -> None:
         """Finish the files and write their XDMF sidecars; harmless when repeated."""
         if self._lock is None:
             return
         self._release()
-        self.write_xdmf()
+        stored = Trajectory(self.folder)
+        for name in stored.populations:
+            write_xdmf(self.folder, name, stored.index(name), range(len(stored)))
 
     def __enter__(self) -> TrajectoryWriter:
         return self
@@ -218,7 +208,7 @@ class TrajectoryWriter:
                 self._files[name] = _OpenFile(paged, hdf, index, vtkhdf.FrameAppender(hdf, index))
                 undo.pop_all()
         except _DAMAGE as error:
-            raise _damaged(path, error) from error
+            raise damaged(error, "trajectory file", path) from error
         self._columns[name] = index.columns
         return index
 
@@ -327,12 +317,12 @@ class Trajectory:
         if not -len(self) <= number < len(self):
             raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
         number %= len(self)
+        found = {}
         with reading(self.folder):
-            return {name: self._frame(name, number) for name in self._indices}
-
-    def _frame(self, name: str, number: int) -> dict[str, np.ndarray]:
-        with self._reading(name) as file:
-            return vtkhdf.read_frame(file, self._indices[name], number)
+            for name, index in self._indices.items():
+                with self._reading(name) as file:
+                    found[name] = vtkhdf.read_frame(file, index, number)
+        return found
 
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[h5py.File]:
@@ -349,17 +339,7 @@ class Trajectory:
                 with contextlib.closing(image) as paged, h5py.File(paged, "r") as file:
                     yield file
         except _DAMAGE as error:
-            raise _damaged(path, error) from error
-
-
-def write_xdmf(folder: str | Path) -> list[Path]:
-    """Write ``<population>.xdmf`` beside each file of the trajectory in ``folder``; return their paths."""
-    trajectory = Trajectory(folder)
-    count = len(trajectory)
-    return [
-        _write_xdmf(trajectory.folder, name, trajectory.index(name), range(count))
-        for name in trajectory.populations
-    ]
+            raise damaged(error, "trajectory file", path) from error
 
 
 def _population_files(folder: Path) -> list[Path]:
@@ -367,10 +347,3 @@ def _population_files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.glob("*.vtkhdf") if NAME.fullmatch(path.stem))
     except OSError as error:
         raise storage_error(error, "read trajectory", folder) from error
-
-
-def _damaged(path: Path, error: BaseException) -> StorageError:
-    if isinstance(error, OSError) and error.errno is not None:
-        return storage_error(error, "read trajectory file", path)
-    detail = " ".join(str(error.args[0] if error.args else error).split())
-    return StorageError(f"trajectory file {path} is damaged or something else: {detail}.")

@@ -83,24 +83,16 @@ class Comm:
         """Like `gather_rows`, on rank 0 alone."""
         started, whole = time.perf_counter(), None if self.rank else room(part, counts)
         self.handle.Gatherv(message(part), None if whole is None else message(whole, counts))
-        self.count(
-            purpose,
-            started,
-            part.nbytes if whole is None else 0,
-            0 if whole is None else whole.nbytes - part.nbytes,
-        )
+        sent, received = (part.nbytes, 0) if whole is None else (0, whole.nbytes - part.nbytes)
+        self.count(purpose, started, sent, received)
         return whole
 
     def rows_from_first(self, whole: Array | None, like: Array, counts: Sequence[int]) -> Array:
         """This rank's block of rows of an array that rank 0 has; `like` (0, ...) tells shape and dtype."""
         started, part = time.perf_counter(), room(like, [counts[self.rank]])
         self.handle.Scatterv(None if whole is None else message(whole, counts), message(part))
-        self.count(
-            "start",
-            started,
-            0 if whole is None else whole.nbytes - part.nbytes,
-            part.nbytes * (whole is None),
-        )
+        sent, received = (0, part.nbytes) if whole is None else (whole.nbytes - part.nbytes, 0)
+        self.count("start", started, sent, received)
         return part
 
     def exchange(self, parts: Sequence[Array], counts: Sequence[int], purpose: str = "rows") -> list[Array]:
@@ -153,9 +145,8 @@ class Route:
 
     def __init__(self, comm: Comm, to: Array, purpose: str) -> None:
         self._comm, self._purpose = comm, purpose
-        self._by_rank = np.argsort(
-            to.astype(np.uint16), kind="stable"
-        )  # NumPy counts 16 bits; it compares more
+        # NumPy counts 16 bits; it compares more.
+        self._by_rank = np.argsort(to.astype(np.uint16), kind="stable")
         self._sent = np.bincount(to, minlength=comm.size).tolist()
         self._came = comm.exchange_counts(self._sent, purpose)
 

@@ -116,11 +116,7 @@ class Run:
         intact.
         """
         world, folder = self.world, self.folder
-        plan = {
-            "last_tick": self.last_tick,
-            "every": self.every,
-            "checkpoint_seconds": self.checkpoint_seconds,
-        }
+        plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
         folder.update(status="running", plan=plan)
         earlier = folder.read_info()
         self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
@@ -137,7 +133,6 @@ class Run:
                     store_surface(world, folder.fields)
                 status = self._loop(frames, watch)
                 self._checkpoint()
-                frames.write_xdmf()
         except DivergedError:
             status = "diverged"
             self._checkpoint()
@@ -198,10 +193,8 @@ class Run:
 
 def free_folder(base: Path) -> Path:
     """`base`, or `base-2`, `base-3`, ... : the first that does not exist yet."""
-    if not base.exists():
-        return base
-    for number in range(2, 100_000):
-        candidate = base.with_name(f"{base.name}-{number}")
+    for number in range(1, 100_000):
+        candidate = base.with_name(f"{base.name}-{number}") if number > 1 else base
         if not candidate.exists():
             return candidate
     raise StorageError(f"{base}: 100,000 runs exist already; name a folder with --out")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     CoreRadius,
     Density,
@@ -56,45 +56,32 @@ def compile_kernels(precision: Precision) -> None:
     ]
     for integrator, velocity, method in choices:
         world = World(integrator=integrator, precision=precision, dt=1e-6)
-        world.spawn(
-            "vortons",
-            Position(x),
-            Strength(1e-3 * x),
-            CoreRadius(np.full(400, 0.2)),
-            Volume(np.full(400, 0.0025)),
-        )
+        world.spawn("vortons", *_vortons(x))
         world.spawn("tracers", Position(x))
-        world.add_system(VelocitySystem(**velocity))
-        world.add_system(StretchSystem())
         world.set_fluid(viscosity=1e-6)
-        world.add_system(DiffusionSystem(method=method, rate=1e-6 if method == "index_space" else 0.0))
-        world.add_system(AdvectionSystem())
+        diffusion = DiffusionSystem(method=method, rate=1e-6 if method == "index_space" else 0.0)
+        world.add_systems([VelocitySystem(**velocity), StretchSystem(), diffusion, AdvectionSystem()])
         world.require(DiagnosticsSystem)
         _step(world)
         world.diagnostics()
     for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
         _step(_fire(x, precision, kernel, gradient))
-    drop = _drop(x, precision)
-    _step(drop)
-    _step(drop)  # found in the first tick, carried in the second
-    for liquid in _liquids(precision):
-        _step(liquid)
-        _step(liquid)
+    for world in (_drop(x, precision), *_liquids(precision)):
+        _step(world)
+        _step(world)  # a surface is found in the first tick and carried in the second
+
+
+def _vortons(x: Array) -> tuple[Component, ...]:
+    """Tables of vortons at `x` (n, 3) m."""
+    n = len(x)
+    return Position(x), Strength(1e-3 * x), CoreRadius(np.full(n, 0.2)), Volume(np.full(n, 0.0025))
 
 
 def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
     """Hot vortons with fuel, and tracers that show them."""
-    world, n = World(integrator="euler", precision=precision, dt=1e-6), len(x)
+    world = World(integrator="euler", precision=precision, dt=1e-6)
     world.set_fluid(law="ideal_gas")
-    world.spawn(
-        "gas",
-        Position(x),
-        Strength(1e-3 * x),
-        CoreRadius(np.full(n, 0.2)),
-        Volume(np.full(n, 0.0025)),
-        Temperature(300 + 100 * x[:, 0]),
-        Species(0.1 * x[:, 1]),
-    )
+    world.spawn("gas", *_vortons(x), Temperature(300 + 100 * x[:, 0]), Species(0.1 * x[:, 1]))
     world.spawn("tracers", Position(x))
     world.add_systems(
         [
@@ -113,19 +100,9 @@ def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
 
 def _drop(x: Array, precision: Precision) -> World:
     """A heavy drop whose surface is found, then carried by the flow."""
-    world, inside = (
-        World(integrator="euler", precision=precision, dt=1e-6),
-        x[np.abs(x - 0.5).max(axis=1) < 0.4],
-    )
-    n = len(inside)
-    world.spawn(
-        "drop",
-        Position(inside),
-        Strength(1e-3 * inside),
-        CoreRadius(np.full(n, 0.2)),
-        Volume(np.full(n, 0.0025)),
-        Density(np.full(n, 1000.0)),
-    )
+    world = World(integrator="euler", precision=precision, dt=1e-6)
+    inside = x[np.abs(x - 0.5).max(axis=1) < 0.4]
+    world.spawn("drop", *_vortons(inside), Density(np.full(len(inside), 1000.0)))
     world.add_systems([VelocitySystem(), SurfaceSystem(carried=True), AdvectionSystem()])
     return world
 
