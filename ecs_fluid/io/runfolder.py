@@ -34,7 +34,7 @@ from ecs_fluid.io.fields import drop_fields_after, field_names
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
-from ecs_fluid.io.untrusted import MOST_TEXT, read_bytes, refuse_linked
+from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
 from ecs_fluid.validation_errors import validated
 
 FORMAT = "ecs_fluid run"
@@ -141,7 +141,7 @@ class RunFolder:
     def recipe(self) -> str:
         """The world file as run, TOML."""
         try:
-            return read_bytes(self.path / "world.toml", "read recipe", MOST_TEXT).decode()
+            return read_bytes(self.path / "world.toml", "read recipe").decode()
         except UnicodeDecodeError as error:
             raise StorageError(
                 f"recipe {self.path / 'world.toml'} is damaged: it is not UTF-8 text."
@@ -162,17 +162,7 @@ class RunFolder:
             around = [folder for folder in self.path.parents[:2] if (folder / "run.json").is_file()]
             hint = f"; {around[0]} is one" if around else ""
             raise StorageError(f"{self.path} is not a run folder: it has no run.json{hint}.")
-        try:
-            info = json.loads(read_bytes(where, "read run information", MOST_TEXT))
-        except (ValueError, RecursionError) as error:
-            raise StorageError(f"run information {where} is damaged: it is not JSON.") from error
-        if not isinstance(info, dict) or info.get("format") != FORMAT:
-            raise StorageError(f"{self.path} is not a run folder: its run.json is not one of ecs_fluid.")
-        if info.get("version") != VERSION:
-            raise StorageError(
-                f"run {self.path} has format version {info.get('version')}, but this ecs_fluid reads only "
-                f"version {VERSION}; open it with the ecs_fluid that wrote it."
-            )
+        info = read_document(self.path, "run", VERSION)
         validated(_Info, info, f"run information {where} is damaged", StorageError)
         return info
 

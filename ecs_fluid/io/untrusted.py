@@ -6,9 +6,11 @@ a sparse file that claims a terabyte. Reading those hangs a process or fills the
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
@@ -71,6 +73,26 @@ def read_bytes(path: Path, doing: str, most: int | None = MOST_TEXT) -> bytes:
             return handle.read(size)
     except OSError as error:
         raise storage_error(error, doing, path) from error
+
+
+def read_document(folder: Path, kind: str, version: int) -> dict[str, Any]:
+    """What ``run.json`` of a run says, or ``sweep.json`` of a sweep: ``kind`` is ``run`` or ``sweep``.
+
+    Raises StorageError if it is missing, damaged, not one of ecs_fluid or of another version.
+    """
+    path = folder / f"{kind}.json"
+    try:
+        document = json.loads(read_bytes(path, f"read {kind} information"))
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"{kind} information {path} is damaged: it is not JSON.") from error
+    if not isinstance(document, dict) or document.get("format") != f"ecs_fluid {kind}":
+        raise StorageError(f"{folder} is not a {kind} folder: its {path.name} is not one of ecs_fluid.")
+    if document.get("version") != version:
+        raise StorageError(
+            f"{kind} {folder} has format version {document.get('version')}, but this ecs_fluid reads only "
+            f"version {version}; open it with the ecs_fluid that wrote it."
+        )
+    return document
 
 
 def refuse_linked(folder: Path) -> None:

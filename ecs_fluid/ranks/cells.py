@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.partition import cell_index, sort_by_cell
 from ecs_fluid.ranks.comm import Comm
 
@@ -16,9 +15,9 @@ Grid = tuple[Array, Array, Array]
 """Origin (3,) m, spacing (3,) m and number (3,) of cells."""
 
 
-def all_bounds(comm: Comm, x: Array, purpose: str) -> tuple[Array, Array]:
-    """The box around the rows (m, 3) of all ranks."""
-    boxes = comm.gather_numbers(np.stack(bounds(x)), purpose)
+def enclosing(comm: Comm, low: Array, high: Array, purpose: str = "control") -> tuple[Array, Array]:
+    """The box around the boxes of all ranks."""
+    boxes = comm.gather_numbers(np.stack([low, high]), purpose)
     return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart import locally_essential_tree as essential, tree_build
 from ecs_fluid.kernels.biot_savart.blocks import POINTS, morton_keys, point_blocks
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.partition import cell_index, gather_sorted
-from ecs_fluid.ranks.cells import BINS, Grid, all_bounds, share_cells, sorted_run
+from ecs_fluid.ranks.cells import BINS, Grid, enclosing, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route, as_bytes, from_bytes
 from ecs_fluid.ranks.machine import Machine
 
@@ -55,7 +56,7 @@ class DividedVortons:
         self._comm, self._machine, self._rows, self.total = comm, machine, rows, total
         self.grid = grid
         self._cell = cell_index(rows.x, *grid)
-        self._low, self._high = all_bounds(comm, rows.x, "vortons")
+        self._low, self._high = enclosing(comm, *bounds(rows.x), "vortons")
         self._share_cells()
         self._send_rows()
         self.grown: tree_build.Tree | None = None

@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids.neighbours import packed
 from ecs_fluid.kernels.grids.partition import cell_index
 from ecs_fluid.kernels.vorticity.exchange import RatedRows, exchange, exchange_grid, reach_of
-from ecs_fluid.ranks.cells import Grid, all_bounds, share_cells, sorted_run
+from ecs_fluid.ranks.cells import Grid, enclosing, share_cells, sorted_run
 from ecs_fluid.ranks.comm import Comm, Route
 
 PURPOSE = "neighbours"
@@ -36,7 +37,7 @@ def exchanged(
     total, least, widest = int(every[:, 0].sum()), eps.dtype.type(every[:, 1].min()), float(every[:, 2].max())
     if total == 0:
         return np.empty_like(values), 0.0
-    grid = exchange_grid(*all_bounds(comm, x, PURPOSE), widest, total, order, dimension)
+    grid = exchange_grid(*enclosing(comm, *bounds(x), PURPOSE), widest, total, order, dimension)
     cell, cells = cell_index(x, *grid), int(np.prod(grid[2]))
     edges, _ = share_cells(comm, cell, cells, comm.size, PURPOSE)
     route = Route(comm, np.searchsorted(edges, cell, side="right") - 1, PURPOSE)

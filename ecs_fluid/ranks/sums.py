@@ -12,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart.blocks import POINTS
 from ecs_fluid.one_process import Targets
 from ecs_fluid.ranks.balance import Balance
-from ecs_fluid.ranks.comm import Comm, Route
+from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.divided_vortons import DividedVortons
 from ecs_fluid.ranks.machine import Machine
 
@@ -20,37 +20,38 @@ BLOCK = 256
 """Targets of a block where the solver needs none of its own."""
 
 
-class RowHolders(NamedTuple):
-    """Where results belong that only the rank needs which holds the target's row."""
+Send = Callable[[Array, Array, Array | None], None]
+"""Brings velocities (r, 3) and gradients (r, 3, 3) at rows (r,) to the ranks that hold these; collective."""
 
+
+class VortonTargets(NamedTuple):
+    """The sum of which the targets are the vortons themselves."""
+
+    x: Array
+    """(n, 3) m, its targets; without values where machines have parts of them"""
     row: Array
-    """(m,) row of each target among all rows of the populations, one after the other"""
-    first: Array
-    """(k,) first row of each block of rows, ascending"""
-    holder: Array
-    """(k,) the rank that holds it"""
-    store: Callable[[Array, Array, Array | None], None]
-    """takes rows (r,), velocities (r, 3) and gradients (r, 3, 3) of rows that this rank holds"""
+    """(n,) row of each target among all rows of the populations, one after the other"""
+    send: Send
+    """takes results to the rows that they belong to"""
+    divided: DividedVortons | None
 
 
 class SharedSum:
     """A sum at targets of which each rank takes some.
 
     Args:
-        holders: the results that a rank needs are those of its rows, and none of the others; None: all.
-        rows: of this rank's targets, for `holders`.
+        send: the results that a rank needs are those of its rows, and none of the others; None: all.
+        rows: of this rank's targets, for `send`.
     """
 
-    def __init__(
-        self, comm: Comm, balance: Balance, part: Targets, holders: RowHolders | None, rows: Array
-    ) -> None:
+    def __init__(self, comm: Comm, balance: Balance, part: Targets, send: Send | None, rows: Array) -> None:
         self.part = part
-        self._comm, self._balance, self._holders, self._rows = comm, balance, holders, rows
+        self._comm, self._balance, self._send, self._rows = comm, balance, send, rows
         self._counts: list[int] = []
         self._begun = 0.0
 
     @classmethod
-    def of_all(cls, comm: Comm, balance: Balance, targets: Targets, holders: RowHolders | None) -> SharedSum:
+    def of_all(cls, comm: Comm, balance: Balance, targets: Targets, at: VortonTargets | None) -> SharedSum:
         """At targets that are the same on all ranks, by blocks; as many as the times of former sums say."""
         blocks, m = targets.blocks, len(targets.x)
         starts = np.append(np.arange(0, m, BLOCK), m) if blocks is None else blocks[1]
@@ -63,19 +64,19 @@ class SharedSum:
             part = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
             own = starts[(starts >= first) & (starts <= last)] - first
             part.blocks = np.arange(last - first, dtype=np.int64), own
-        found = cls(comm, balance, part, holders, rows if holders is None else holders.row[rows])
+        found = cls(comm, balance, part, at and at.send, rows if at is None else at.row[rows])
         found._counts = np.diff(edges).tolist()
         return found
 
     @classmethod
     def of_divided(
-        cls, comm: Comm, balance: Balance, vortons: DividedVortons, gradient: bool, holders: RowHolders
+        cls, comm: Comm, balance: Balance, vortons: DividedVortons, gradient: bool, send: Send
     ) -> SharedSum:
         """At all vortons, of which each machine has its part; the blocks are those of `point_blocks`."""
         x, rows = vortons.targets(balance.pieces(-(-vortons.total // POINTS)))
         part = Targets.at(x, gradient)
         part.blocks = np.arange(len(x), dtype=np.int64), np.append(np.arange(0, len(x), POINTS), len(x))
-        return cls(comm, balance, part, holders, rows)
+        return cls(comm, balance, part, send, rows)
 
     def begin(self) -> None:
         """From now on time goes to the sum."""
@@ -85,8 +86,8 @@ class SharedSum:
         """All get what the others found; where u is shared memory (`Machine.array`), the leader writes it."""
         comm, part = self._comm, self.part
         self._balance.took(time.perf_counter() - self._begun, pairs)
-        if self._holders is not None:
-            _send_home(comm, self._holders, self._rows, part.u, part.du)
+        if self._send is not None:
+            self._send(self._rows, part.u, part.du)
             return
         every: Any = slice(None) if targets.blocks is None else targets.blocks[0]
         if machine.shares(targets.u):
@@ -98,14 +99,6 @@ class SharedSum:
             targets.u[every] = comm.gather_rows(part.u, self._counts, "velocity")
         if targets.du is not None and part.du is not None:
             targets.du[every] = comm.gather_rows(part.du, self._counts, "velocity")
-
-
-def _send_home(comm: Comm, holders: RowHolders, rows: Array, velocity: Array, gradient: Array | None) -> None:
-    """Send each row's results to the rank that holds it."""
-    holder = holders.holder[np.searchsorted(holders.first, rows, side="right") - 1]
-    found = [rows, velocity] if gradient is None else [rows, velocity, gradient]
-    row, u, *du = Route(comm, holder, "velocity").send(found)
-    holders.store(row, u, du[0] if du else None)
 
 
 class SharedPieces:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from ecs_fluid.components import Sources
 from ecs_fluid.kernels.biot_savart import tree_build
 from ecs_fluid.kernels.biot_savart.blocks import Blocks, block_boxes
 from ecs_fluid.one_process import OneProcess, Population, Targets
-from ecs_fluid.ranks import neighbour_exchange, sums
+from ecs_fluid.ranks import cells, neighbour_exchange, sums
 from ecs_fluid.ranks.balance import Balance
-from ecs_fluid.ranks.comm import Comm
+from ecs_fluid.ranks.comm import Comm, Route
 from ecs_fluid.ranks.divided_vortons import DividedVortons, OwnVortons
 from ecs_fluid.ranks.machine import Machine
 
@@ -27,16 +27,6 @@ SHARED_PAIRS = 2**16
 
 SHARED_BLOCKS = 2**12
 """From this many targets on, one rank of each machine groups them in blocks."""
-
-
-class VortonTargets(NamedTuple):
-    """The sum of which the targets are the vortons themselves."""
-
-    x: Array
-    """(n, 3) m, its targets; without values where machines have parts of them"""
-    holders: sums.RowHolders
-    """who gets which results"""
-    divided: DividedVortons | None
 
 
 class SharedWork(OneProcess):
@@ -55,7 +45,7 @@ class SharedWork(OneProcess):
         self._balances: dict[str, Balance] = {}
         self._divided: DividedVortons | None = None
         """The vortons of the running stage, where each machine has its part of them only"""
-        self._at_vortons: VortonTargets | None = None
+        self._at_vortons: sums.VortonTargets | None = None
         self._sent = False
         """Whether results of the last sum at the vortons are with the rows already"""
         self._shared: sums.SharedSum | None = None
@@ -105,8 +95,7 @@ class SharedWork(OneProcess):
 
     def enclosing(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The box around the boxes of all ranks."""
-        boxes = self.comm.gather_numbers(np.stack([low, high]))
-        return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
+        return cells.enclosing(self.comm, low, high)
 
     def gathered(self, entities: Sequence[Entity], columns: Sequence[Array]) -> Sequence[Array]:
         """All rows on the first rank of each machine; its own on the others."""
@@ -159,12 +148,11 @@ class SharedWork(OneProcess):
         )
         self._shared = None
         if at is not None and at.divided is not None:
-            how = self.balance(f"{work}, at vortons"), at.divided, targets.du is not None, at.holders
+            how = self.balance(f"{work}, at vortons"), at.divided, targets.du is not None, at.send
             self._shared = sums.SharedSum.of_divided(self.comm, *how)
         elif self._many(targets, sources):
             balance = self.balance(f"{work}, at {'points' if at is None else 'vortons'}")
-            holders = None if at is None else at.holders
-            self._shared = sums.SharedSum.of_all(self.comm, balance, targets, holders)
+            self._shared = sums.SharedSum.of_all(self.comm, balance, targets, at)
         if at is not None:
             self._sent = self._shared is not None
         part = targets if self._shared is None else self._shared.part
@@ -240,9 +228,8 @@ class SharedWork(OneProcess):
             (x,) = self.machine.once("vortons", lambda: [sources.x.T])
         else:
             x = np.empty_like(sources.x.T)
-        names = [entity.name for entity, *_ in populations]
-        holders = self._row_holders(sources.order, names, partial(self._store, populations))
-        self._at_vortons, self._sent = VortonTargets(x, holders, parts), False
+        send = partial(self._send, populations)
+        self._at_vortons, self._sent = sums.VortonTargets(x, sources.order, send, parts), False
         return x
 
     def to_rows(self, order: Array, populations: Sequence[Population], vortons: Targets) -> None:
@@ -251,15 +238,15 @@ class SharedWork(OneProcess):
             super().to_rows(order, populations, vortons)
         self._at_vortons = None
 
-    def _row_holders(self, row: Array, names: list[str], store: Any) -> sums.RowHolders:
-        """Sends results at these populations' rows to their holders."""
-        ends = np.cumsum([0, *(int(self.bounds[name][-1]) for name in names)])
-        firsts = [end + self.bounds[name][:-1] for end, name in zip(ends[:-1], names, strict=True)]
-        holders = np.tile(np.arange(self.comm.size), len(names))
-        return sums.RowHolders(row, np.concatenate([ends[:0], *firsts]), holders, store)
-
-    def _store(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
-        """Velocities and gradients of rows that this rank holds, numbered through all populations."""
+    def _send(self, populations: Sequence[Population], rows: Array, u: Array, du: Array | None) -> None:
+        """Bring velocities and gradients at rows, numbered through all populations, to who holds these."""
+        edges = [self.bounds[entity.name] for entity, *_ in populations]
+        ends = np.cumsum([0, *(int(blocks[-1]) for blocks in edges)])
+        firsts = [end + blocks[:-1] for end, blocks in zip(ends[:-1], edges, strict=True)]
+        block = np.searchsorted(np.concatenate([ends[:0], *firsts]), rows, side="right") - 1
+        found = [rows, u] if du is None else [rows, u, du]
+        rows, u, *gradients = Route(self.comm, block % self.comm.size, "velocity").send(found)
+        du = gradients[0] if gradients else None
         first = 0
         for entity, velocity, gradient in populations:
             start, stop, total = self.placed(entity, len(velocity))

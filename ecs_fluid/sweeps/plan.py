@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text
 from ecs_fluid.io.runfolder import versions
-from ecs_fluid.io.untrusted import read_bytes
+from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.validation_errors import nearest
@@ -197,7 +197,7 @@ class Plan:
                     f"{folder} is not empty and holds no sweep (but {foreign[0]!r}); choose another folder"
                 )
             return []
-        stored = read(folder)
+        stored = read_document(folder, "sweep", VERSION)
         if difference := _difference({key: stored.get(key) for key in self.asked()}, self.asked()):
             raise StorageError(
                 f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
@@ -209,22 +209,6 @@ class Plan:
         if not changed:
             return []
         return [f"versions changed since the sweep began, so bits may differ: {', '.join(changed)}"]
-
-
-def read(folder: Path) -> dict[str, Any]:
-    """What sweep.json says. Raises StorageError if it is missing, damaged or of another version."""
-    path = folder / FILE
-    try:
-        document = json.loads(read_bytes(path, "read sweep information"))
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"sweep information {path} is damaged: it is not JSON") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise StorageError(f"{folder} is not a sweep: its {FILE} is not one of ecs_fluid")
-    if document.get("version") != VERSION:
-        raise StorageError(
-            f"sweep {folder} has format version {document.get('version')}; this ecs_fluid reads {VERSION}"
-        )
-    return document
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
