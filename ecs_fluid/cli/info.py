@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 @app.command
-def info(
-    folder: Path,
-    /,
-    *,
-    plot: Path | None = None,
-    diagnostics: str | None = None,
-) -> None:
+def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None = None) -> None:
     """Tell what a run is, how far it came, where its time went and what it conserved.
 
     Args:

@@ -25,11 +25,10 @@ Velocity = Callable[[Any], Any]
 def hulls_of_run(folder: Path) -> Polytopes:
     """Polytopes of a run: they stay as they are, so any checkpoint holds them."""
     from ecs_fluid.exports.bodies import polytopes
-    from ecs_fluid.io.checkpoint import load_checkpoint
     from ecs_fluid.io.runfolder import RunFolder
 
     try:
-        return polytopes(load_checkpoint(RunFolder.open(folder).newest_checkpoint().path)[1])
+        return polytopes(RunFolder.open(folder).newest_checkpoint().arrays)
     except StorageError:
         return {}  # a trajectory can be looked at without its checkpoints
 

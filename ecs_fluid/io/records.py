@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,16 +82,8 @@ def _not_a_link(path: str, flags: int) -> int:
 
 
 def _cut_unfinished_line(handle: BinaryIO | Any) -> None:
-    end = handle.seek(0, os.SEEK_END)
-    keep = end
-    while keep > 0:
-        block = min(keep, 4096)
-        handle.seek(keep - block)
-        data = handle.read(block)
-        newline = data.rfind(b"\n")
-        if newline >= 0:
-            keep = keep - block + newline + 1
-            break
-        keep -= block
-    if keep < end:
-        handle.truncate(keep)
+    handle.seek(max(handle.seek(0, os.SEEK_END) - 1, 0))
+    if handle.read(1) not in (b"", b"\n"):
+        with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            finished = content.rfind(b"\n") + 1
+        handle.truncate(finished)
