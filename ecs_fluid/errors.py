@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
+from lzma import LZMAError
+from struct import error as StructError
+from tokenize import TokenError
+from zipfile import BadZipFile
+from zlib import error as ZlibError
+
+DAMAGE = (
+    KeyError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+)
+"""What h5py, NumPy and zipfile raise, among others, on a file whose bytes are not those that were written."""
+
+NPZ_DAMAGE = (*DAMAGE, EOFError, SyntaxError, TokenError, BadZipFile, StructError, ZlibError, LZMAError)
+"""The same of an archive of arrays, whose headers NumPy reads as Python's literals.
+
+RuntimeError: an encrypted member, nested too deep, compressed by a method unknown.
+"""
+
 
 class FluidError(Exception):
     """Bad input or a run that cannot go on; the text says what, where, which value and what is allowed.

@@ -100,7 +100,9 @@ class Recipe(Settings):
 
 
 def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
-    """The recipe of one ``[[entity]]`` table, checked by the class of its kind."""
+    """The recipe of one ``[[entity]]`` table, checked by the class of its kind; a recipe is one already."""
+    if isinstance(table, Recipe):
+        return table
     kind = kind_of(table, place, Recipe, Recipe.registry, allow_code)
     if ":" not in table["kind"]:
         # The name of an entry point is the kind from now on, so that a stored recipe is found by it again.

@@ -27,23 +27,20 @@ class Schedule:
 
     def __str__(self) -> str:
         rows = [("phase", "system", "reads", "writes", "last ms")]
-        for phase, system in self._phased():
+        for system in self.systems:
             touched = [kind.__name__ for kind in system.writes]
             touched += [f"+{kind.__name__}" for kind in system.adds]
             reads = [kind.__name__ for kind in system.reads]
             if system.integrates:
                 reads, touched = ["every rate"], ["every state with a rate"]
             listed = ", ".join(reads) or "-", ", ".join(touched) or "-"
-            rows.append((phase, type(system).__name__, *listed, f"{1e3 * system._timing.last:.3f}"))
+            rows.append((system.phase, type(system).__name__, *listed, f"{1e3 * system._timing.last:.3f}"))
         return _table(rows)
 
     def summary(self) -> str:
         """A table of the systems in running order, each with what it computes in a line."""
-        named = [(phase, type(system).__name__, system.summary()) for phase, system in self._phased()]
+        named = [(system.phase, type(system).__name__, system.summary()) for system in self.systems]
         return _table([("phase", "system", "computes"), *named])
-
-    def _phased(self) -> Iterator[tuple[str, System]]:
-        return ((phase, system) for phase in PHASES for system in self.phases[phase])
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -169,16 +166,15 @@ def _feeds(a: System, b: System, looks: Looks) -> bool:
 
 def _sorted(phase: str, members: list[System], later: list[set[int]], looks: Looks) -> list[int]:
     count = len(members)
-    waiting = [sum(i in after for after in later) for i in range(count)]
     order: list[int] = []
-    while len(order) < count:
-        free = [i for i in range(count) if waiting[i] == 0 and i not in order]
+    while left := set(range(count)).difference(order):
+        free = left.difference(*(later[i] for i in left))
         if not free:
-            raise ScheduleError(_cycle(phase, members, later, set(range(count)) - set(order)))
-        order.append(free[0])
-        for j in later[free[0]]:
-            waiting[j] -= 1
-    reach = _closure(later)
+            raise ScheduleError(_cycle(phase, members, later, left))
+        order.append(min(free))
+    reach: dict[int, set[int]] = {}
+    for i in reversed(order):
+        reach[i] = later[i].union(*(reach[j] for j in later[i]))
     for i in range(count):
         for j in range(i + 1, count):
             shared = _conflict(members[i], members[j], looks)
@@ -191,20 +187,6 @@ def _sorted(phase: str, members: list[System], later: list[set[int]], looks: Loo
                     f"them; give one of them before or after, for example {b}.after = ({a},)"
                 )
     return order
-
-
-def _closure(later: list[set[int]]) -> list[set[int]]:
-    reach: list[set[int]] = []
-    for start in range(len(later)):
-        seen: set[int] = set()
-        stack = list(later[start])
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                stack.extend(later[node])
-        reach.append(seen)
-    return reach
 
 
 def _conflict(a: System, b: System, looks: Looks) -> type[Component] | None:

@@ -232,24 +232,14 @@ class System(esper.Processor):
                 raise ScheduleError(f"{cls.__name__}.{name} declares nothing; did you mean {meant!r}?")
         if cls.phase not in PHASES:
             raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")
-        for listed in ("reads", "may_read", "writes", "adds"):
-            types = getattr(cls, listed)
-            types = types if isinstance(types, tuple) else (types,)
-            for item in types:
-                if not (isinstance(item, type) and issubclass(item, Component)):
-                    raise ScheduleError(
-                        f"{cls.__name__}.{listed} holds {item!r}; component classes are allowed"
-                    )
-            setattr(cls, listed, types)
-        for listed in ("asks", "before", "after"):
-            others = getattr(cls, listed)
-            others = others if isinstance(others, tuple) else (others,)
-            for item in others:
-                if not isinstance(item, str) and not (isinstance(item, type) and issubclass(item, System)):
-                    raise ScheduleError(
-                        f"{cls.__name__}.{listed} holds {item!r}; system classes or their names are allowed"
-                    )
-            setattr(cls, listed, others)
+        for listed, (base, allowed) in LISTED.items():
+            given = getattr(cls, listed)
+            given = given if isinstance(given, tuple) else (given,)
+            for item in given:
+                named = base is System and isinstance(item, str)
+                if not named and not (isinstance(item, type) and issubclass(item, base)):
+                    raise ScheduleError(f"{cls.__name__}.{listed} holds {item!r}; {allowed} are allowed")
+            setattr(cls, listed, given)
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("System") or "System").lower()
         cls.Parameters = parameter_model(cls, System)
         System.registry[cls.path()] = cls
@@ -410,6 +400,15 @@ class System(esper.Processor):
     def __repr__(self) -> str:
         chosen = self.parameters.model_dump(exclude_defaults=True)
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in chosen.items())})"
+
+
+_COMPONENTS = (Component, "component classes")
+_SYSTEMS = (System, "system classes or their names")
+LISTED: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("reads", "may_read", "writes", "adds"), _COMPONENTS),
+    **dict.fromkeys(("asks", "before", "after"), _SYSTEMS),
+}
+"""What the tuples of a system's declarations may hold."""
 
 
 def parameter_model(cls: Any, root: type) -> type[Settings]:

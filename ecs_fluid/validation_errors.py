@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, get_args
 
@@ -99,12 +100,8 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     details = error.errors(include_url=False)
     # An unknown key usually explains the missing one next to it, so it goes first; a broken rule of one
     # alternative says more than that the value is not of the other alternative's type.
-    telling = [
-        item
-        for kind in ("extra_forbidden", "value_error", "wrong_kind")
-        for item in details
-        if item["type"] == kind
-    ]
+    kinds = ("extra_forbidden", "value_error", "wrong_kind")
+    telling = [item for kind in kinds for item in details if item["type"] == kind]
     first = (telling or _furthest(details))[0]
     path = tuple(part for part in first["loc"] if not _alternative(part))
     around, (here, path) = _walked(model, path[:-1])[0], _walked(model, path)
@@ -140,12 +137,7 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             return f"{place}: {key} = {shown(value)}; {what} {limit} is needed"
         case _:
             reason = first["msg"].removeprefix("Input should be ")
-            for python, plain in (
-                ("valid tuple", "list"),
-                ("valid list", "list"),
-                ("valid dictionary", "table"),
-            ):
-                reason = reason.replace(python, plain)
+            reason = re.sub("valid (tuple|list)", "list", reason).replace("valid dictionary", "table")
             return f"{place}: {key} = {shown(value)}; {reason} is needed"
 
 

@@ -19,7 +19,7 @@ from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, near_bodies
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
-from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
+from ecs_fluid.systems.shared.populations import rows_of_each, spread
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
@@ -75,10 +75,8 @@ class ConductionSystem(System):
         heat = _heat_tables(entities)
         fluid = fluid_at_rest(self.world)
         tables = list(self.query(Position, Volume, Temperature))
-        number = self.world.dtype
-        x = joined([position.x for position, _, _ in tables], (3,), number)
-        volume = joined([table.volume for _, table, _ in tables], (), number)
-        T = np.concatenate([np.zeros(0, number), *(table.T for *_, table in tables)])
+        _, (x, volume, T) = self.joined(Position, Volume, Temperature)
+        T = T.copy()
         taking = np.flatnonzero(heat["transfer"] > 0)
         some = type(bodies)(*(column[taking] for column in bodies))
         touching, of, *_ = near_bodies(some, hulls, x, np.full(len(x), self.reach))

@@ -87,7 +87,7 @@ class DiagnosticsSystem(System):
             return
         record = self.measure(self.pair_limit)
         self.world.history.append({"tick": self.world.tick, "time": self.world.time, **record})
-        for key, text in self.advice(record):
+        for key, text in self.advice(record).items():
             if key not in self._warned:
                 self._warned.add(key)
                 warnings.warn(f"t = {self.world.time:.4g} s: {text}", FluidWarning, stacklevel=2)
@@ -156,27 +156,21 @@ class DiagnosticsSystem(System):
         ]
         return self.world.dt * max(map(max_norm, gradients)) if gradients else None
 
-    def advice(self, record: dict[str, Any]) -> list[tuple[str, str]]:
-        """(topic, sentence) for what a record shows to be too coarse."""
-        found = []
+    def advice(self, record: dict[str, Any]) -> dict[str, str]:
+        """Sentences, by topic, for what a record shows to be too coarse."""
+        found: dict[str, str] = {}
         if record["overlap"] is not None and record["overlap"] < LEAST_OVERLAP:
             ratio = LEAST_OVERLAP / max(record["overlap"], 1e-12)
-            found.append(
-                (
-                    "overlap",
-                    f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
-                    f"noisy; make the spacing or the number of vortons {ratio:.2g} times finer, or the core "
-                    "radius larger",
-                )
+            found["overlap"] = (
+                f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
+                f"noisy; make the spacing or the number of vortons {ratio:.2g} times finer, or the core "
+                "radius larger"
             )
         step = record["dt_grad_u"]
         if step is not None and step > 1.0:
-            found.append(
-                (
-                    "dt",
-                    f"dt * max |grad u| = {step:.2g} is above 1: paths are not resolved in time; use "
-                    f"dt <= {self.world.dt / step:.2g} s or a larger core radius",
-                )
+            found["dt"] = (
+                f"dt * max |grad u| = {step:.2g} is above 1: paths are not resolved in time; use "
+                f"dt <= {self.world.dt / step:.2g} s or a larger core radius"
             )
         return found
 
@@ -184,7 +178,7 @@ class DiagnosticsSystem(System):
         """Resolution in space and time at the start."""
         if world.tick > 0:
             return []
-        return [text for _, text in self.advice(self.measure(self.pair_limit))]
+        return list(self.advice(self.measure(self.pair_limit)).values())
 
     # ------------------------------------------------------------------ jerk
 
@@ -234,9 +228,8 @@ class DiagnosticsSystem(System):
         result = {name: np.zeros(3) for name in INVARIANTS}
         if not rates:
             for position, strength, _ in self.query(Position, Strength, CoreRadius):
-                for name, value in zip(
-                    INVARIANTS, vortex_invariants(position.x, strength.alpha), strict=True
-                ):
+                totals = vortex_invariants(position.x, strength.alpha)
+                for name, value in zip(INVARIANTS, totals, strict=True):
                     result[name] += value
             return result
         for position, strength, velocity, rate in self.query(Position, Strength, Velocity, StrengthRate):

@@ -116,17 +116,8 @@ class DiffusionSystem(System):
                 f"dt = {dt:g} s; at most {1 / (54 * dt):.3g} 1/s is allowed"
             )
         sources = self.field(Sources)
-        rate = np.zeros_like(sources.alpha)
-        index_exchange(
-            sources.x,
-            sources.alpha,
-            2 * sources.sigma,
-            sources.start,
-            sources.cells,
-            self.rate,
-            rate,
-            dissipation=self.dissipation,
-        )
+        size, mesh, rate = 2 * sources.sigma, (sources.start, sources.cells), np.zeros_like(sources.alpha)
+        index_exchange(sources.x, sources.alpha, size, *mesh, self.rate, rate, dissipation=self.dissipation)
         rows = np.empty((rate.shape[1], 3), rate.dtype)
         rows[sources.order] = rate.T
         first = 0

@@ -171,12 +171,10 @@ class SphSystem(System):
 
     def _joined(self) -> tuple[Array, Array, Array, Array]:
         """Copies of all positions, velocities and masses, and V / V_0, of the particles end to end."""
-        tables, number = list(self.query(Position, InertialVelocity, Liquid)), self.world.dtype
-        x = joined([position.x for position, *_ in tables], (3,), number).copy()
-        v = joined([inertial.v for _, inertial, _ in tables], (3,), number).copy()
-        mass = joined([liquid.mass for *_, liquid in tables], (), number)
-        size = joined([liquid.volume for *_, liquid in tables], (), number) / self.field(LiquidModel).volume
-        return x, v, mass, size.astype(number)
+        entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
+        number = self.world.dtype
+        size = joined([entity[Liquid].volume for entity in entities], (), number)
+        return x.copy(), v.copy(), mass, (size / self.field(LiquidModel).volume).astype(number)
 
     # ------------------------------------------------------------------ law
 
@@ -302,12 +300,8 @@ class SphSystem(System):
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         # By Tait's law sound in compressed liquid is faster by the third power of the compression.
-        longest = (
-            0.5
-            * self.courant
-            * law.reach
-            / (c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3 + speed)
-        )
+        wave = c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3
+        longest = 0.5 * self.courant * law.reach / (wave + speed)
         pull = float(np.linalg.norm(self.world.gravity))
         if pull > 0:
             longest = min(longest, math.sqrt(0.06 * law.reach / pull))
@@ -378,12 +372,8 @@ class SphSystem(System):
             return None, None
         bodies, hulls = gathered(entities)
         ends = bodies.x + dt * bodies.v
-        turned = np.array(
-            [
-                product(quaternion_of(dt * angular_velocity), q)
-                for angular_velocity, q in zip(bodies.angular_velocity, bodies.q, strict=True)
-            ]
-        )
+        spinning = zip(bodies.angular_velocity, bodies.q, strict=True)
+        turned = np.array([product(quaternion_of(dt * spin), q) for spin, q in spinning])
         shapes = (bodies.shape, bodies.radius, bodies.hull)
         swept = obstacles(
             (bodies.x, bodies.q), (ends, turned), (bodies.v, bodies.angular_velocity), *shapes, reach

@@ -131,15 +131,9 @@ class SurfaceTensionSystem(System):
         found = np.zeros_like(force)
         a = np.empty((len(targets), 3))
         sigma = np.full(len(sources), self.overlap * h.max())
-        kernel = self.world.require(VelocitySystem).kernel
-        velocity(
-            CODES[kernel],
-            targets,
-            np.ascontiguousarray(sources.T),
-            np.ascontiguousarray(rate[at].T),
-            sigma,
-            a,
-        )
+        code = CODES[self.world.require(VelocitySystem).kernel]
+        vortons = (np.ascontiguousarray(rows.T) for rows in (sources, rate[at]))
+        velocity(code, targets, *vortons, sigma, a)
         found[within] = a
         return found
 

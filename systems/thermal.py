@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ecs_fluid.component import Array
+from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     CoreRadius,
     Density,
@@ -29,6 +29,9 @@ from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, te
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_ambient, shed
 from ecs_fluid.world import World
+
+EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
+"""What an entity needs, beside what is conducted, to take part in the exchange."""
 
 
 class ThermalSystem(System):
@@ -90,36 +93,33 @@ class ThermalSystem(System):
         """Add the rates of temperature and of the mass fractions."""
         if not self.every_stage and self.world.time == self.world.tick * self.world.dt:
             self._rates.clear()
-        if kappa := self.total:
-            found = list(self.entities(Position, CoreRadius, Volume, Temperature, TemperatureRate))
-            tables = [some for _, some in found]
-            values = [table.T[:, None] for _, _, _, table, _ in tables]
-            rate = self._rate(dt, found, values, kappa, "diffusivity")
-            add_spread(rate[:, 0], [table.dT for *_, table in tables])
-        if self.species_diffusivity:
-            found = list(self.entities(Position, CoreRadius, Volume, Species, SpeciesRate))
-            tables = [some for _, some in found]
-            values = [np.stack([y for _, y in s.items()], axis=1) for _, _, _, s, _ in tables]
-            rate = self._rate(dt, found, values, self.species_diffusivity, "species_diffusivity")
-            for k, name in enumerate(SpeciesRate.columns if found else ()):
-                add_spread(rate[:, k], [table.__dict__[name] for *_, table in tables])
+        for kind, of, kappa, name in (
+            (Temperature, TemperatureRate, self.total, "diffusivity"),
+            (Species, SpeciesRate, self.species_diffusivity, "species_diffusivity"),
+        ):
+            if kappa:
+                rate = self._rate(dt, kind, of, kappa, name)
+                tables = [vars(rates) for *_, rates in self.query(*EXCHANGING, kind, of)]
+                for k, column in enumerate(of.columns if tables else ()):
+                    add_spread(rate[:, k], [table[column] for table in tables])
 
-    def _rate(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
+    def _rate(self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str) -> Array:
         """Rates (n, k), taken anew or (in later stages of a tick) those of its first stage."""
         if self.every_stage or name not in self._rates:
-            self._rates[name] = self._exchanged(dt, found, values, kappa, name)
+            self._rates[name] = self._exchanged(dt, kind, of, kappa, name)
         return self._rates[name]
 
-    def _exchanged(self, dt: float, found: list, values: list[Array], kappa: float, name: str) -> Array:
+    def _exchanged(
+        self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str
+    ) -> Array:
         """Rates (n, k) of intensive values by exchange."""
         from ecs_fluid.kernels.vorticity.exchange import stable_step
 
-        tables = [some for _, some in found]
         number = self.world.dtype
-        x = joined([table.x for table, *_ in tables], (3,), number)
-        eps = joined([table.sigma for _, table, *_ in tables], (), number) * number(self.radius)
-        volume = joined([table.volume for _, _, table, *_ in tables], (), number)
-        value = joined(values, (values[0].shape[1] if values else 1,), number)
+        entities, (x, sigma, volume, *_) = self.joined(*EXCHANGING, kind, of)
+        eps = sigma * number(self.radius)
+        values = [np.stack([y for _, y in entity[kind].items()], axis=1) for entity in entities]
+        value = joined(values, (len(kind.columns),), number)
         low, high = value.min(axis=0, initial=np.inf), value.max(axis=0, initial=-np.inf)
         low, high = self.world.processes.enclosing(low, high)
         if (low > high).all():  # no rows
@@ -127,7 +127,7 @@ class ThermalSystem(System):
         # Differences alone matter; taken from a value in the middle they lose fewer digits.
         value = value - (low + number(0.5) * (high - low))
         amounts = np.ascontiguousarray(value * volume[:, None])
-        entities, how = [entity for entity, _ in found], (kappa, self.order, self.dimension)
+        how = kappa, self.order, self.dimension
         rate, loss = self.world.processes.exchanged(entities, x, amounts, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(

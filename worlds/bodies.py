@@ -27,9 +27,9 @@ from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
-from ecs_fluid.worlds.cells import lattice, lattice_counts
+from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull
-from ecs_fluid.worlds.parameters import Length, Point, refuse_above
+from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box
 from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball
@@ -266,9 +266,7 @@ class Spheres(Recipe):
         if self.box is None or self.spacing is None:
             return np.array(self.centers, dtype=np.float64), np.zeros(3)
         low, high = self.box.bounds()
-        count = float(np.prod(lattice_counts(high - low, self.spacing)))
-        refuse_above(100_000, count, "balls", "use a larger spacing")
-        return lattice(low, high, self.spacing)
+        return lattice_of_at_most(100_000, "balls", "use a larger spacing", low, high, self.spacing)
 
     def systems(self) -> list[System]:
         """What moves bodies, and what keeps particles out of them."""

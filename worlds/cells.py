@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ecs_fluid.component import Array
+from ecs_fluid.worlds.parameters import refuse_above
 
 CANDIDATES = 4_000_000
 """Cells looked at in one go; bounds the memory, not the result."""
@@ -75,6 +76,14 @@ def lattice(low: Array, high: Array, cell: float) -> tuple[Array, Array]:
     edge = size / counts
     index = np.indices(tuple(int(part) for part in counts)).reshape(3, -1).T
     return low + (index + 0.5) * edge, edge
+
+
+def lattice_of_at_most(
+    most: int, what: str, remedy: str, low: Array, high: Array, cell: float, per_cell: int = 1
+) -> tuple[Array, Array]:
+    """What `lattice` gives; RecipeError where its cells, with `per_cell` of what in each, are too many."""
+    refuse_above(most, float(np.prod(lattice_counts(high - low, cell))) * per_cell, what, remedy)
+    return lattice(low, high, cell)
 
 
 def lattice_counts(size: Array, cell: float) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -94,13 +95,8 @@ class EmitterRecipe(Recipe, Emitter):
 
     def _carried(self) -> tuple[type[Component], ...]:
         """What the emitter gives its particles to carry."""
-        kinds: list[type[Component]] = []
-        if self.density is not None:
-            kinds.append(Density)
-        if self.temperature is not None:
-            kinds.append(Temperature)
-        if any(self.fractions.values()):
-            kinds.append(Species)
+        told = (self.density is not None, self.temperature is not None, any(self.fractions.values()))
+        kinds = list[type[Component]](compress((Density, Temperature, Species), told))
         for number, (kind, table) in enumerate(further(self), start=1):
             place = f"[[entity.component]] {number}"
             if kind in EmissionSystem.may_read:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import io
-import lzma
 import math
 import stat
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import NPZ_DAMAGE, RecipeError
 
 _folder: ContextVar[Path | None] = ContextVar("folder of the world file", default=None)
 _outside: ContextVar[bool] = ContextVar("files outside are allowed", default=False)
@@ -29,25 +25,6 @@ MOST_BYTES = 8 * 2**30
 
 MOST_ARRAYS = 1000
 """Arrays that an archive may hold."""
-
-_DAMAGE = (
-    OSError,
-    ValueError,
-    TypeError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    ArithmeticError,
-    MemoryError,
-    IndexError,
-    AttributeError,
-    struct.error,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    SyntaxError,
-    tokenize.TokenError,  # of the header of an array, which NumPy reads as Python's literals
-)
 
 
 @contextmanager
@@ -114,7 +91,7 @@ def read_npz(path: Path) -> dict[str, Array]:
                 raise ValueError("two of its arrays have one name")
             # By the members' sizes, not by the arrays' headers, which may claim any shape.
             arrays = {entry.filename.removesuffix(".npy"): _array(archive.zip, entry) for entry in entries}
-    except _DAMAGE as error:
+    except (OSError, *NPZ_DAMAGE) as error:
         reason = str(error).split("\n")[0]
         raise RecipeError(f"{path} is not a readable .npz archive: {reason}") from None
     for key, array in arrays.items():

@@ -11,9 +11,9 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.worlds.cells import lattice, lattice_counts
+from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, one_of, overlap_lint, refuse_above
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, one_of, overlap_lint
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
 
@@ -106,17 +106,11 @@ class FluidBlock(Recipe):
     def _places(self, world: World) -> tuple[Array, Array]:
         """Positions (n, 3), and the edges (3,) of a cell, 0 across a flat box."""
         region = self._region
-        low, high = region.bounds()
-        count = float(np.prod(lattice_counts(high - low, self.spacing)))
-        refuse_above(MOST_VORTONS, count, "vortons", "use a larger spacing")
-        x, edge = lattice(low, high, self.spacing)
+        most = MOST_VORTONS, "vortons", "use a larger spacing"
+        x, edge = lattice_of_at_most(*most, *region.bounds(), self.spacing)
         if self.jitter:
             x = x + self.jitter * edge * (stream(world.seed, f"{self.name} jitter").random(x.shape) - 0.5)
-        x = x[region.inside(x)]
-        if len(x) == 0:
-            raise RecipeError("no vorton falls into the region; use a smaller spacing")
-        origin, axes = region.placement()
-        return np.asarray(x @ axes + origin), edge
+        return region.filled(x, "vorton"), edge
 
     def _strength(self, world: World, x: Array, volume: float) -> Array:
         if not self.agitation:

@@ -69,14 +69,8 @@ class HillVortex(Recipe):
         volume *= 4 / 3 * np.pi * self.radius**3 / volume.sum()
         rate = 7.5 * self.speed / self.radius**2
         alpha = (rate * volume)[:, None] * np.stack([-x[:, 1], x[:, 0], np.zeros(len(x))], axis=1)
-        spawn_vortons(
-            world,
-            self.name,
-            placed(x, self.axis, self.center),
-            placed(alpha, self.axis),
-            self.overlap * self.spacing,
-            volume,
-        )
+        sigma = self.overlap * self.spacing
+        spawn_vortons(world, self.name, *placed(x, alpha, self.axis, self.center), sigma, volume)
 
     def lint(self) -> list[str]:
         """Sentences on overlap and resolution."""

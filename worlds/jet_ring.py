@@ -77,14 +77,8 @@ class JetRing(Recipe):
             np.full(len(radii), area),
             loop_counts(radii, self.spacing, 8),
         )
-        spawn_vortons(
-            world,
-            self.name,
-            placed(x, self.axis, self.center),
-            placed(alpha, self.axis),
-            self.overlap * self.spacing,
-            volume,
-        )
+        sigma = self.overlap * self.spacing
+        spawn_vortons(world, self.name, *placed(x, alpha, self.axis, self.center), sigma, volume)
 
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the shear layer."""

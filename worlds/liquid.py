@@ -15,8 +15,8 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.sph import SphSystem
-from ecs_fluid.worlds.cells import lattice, lattice_counts
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, one_of, refuse_above
+from ecs_fluid.worlds.cells import lattice_of_at_most
+from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, one_of
 from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Sphere
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 Heavy = Annotated[float, Field(ge=1e-3, le=1e6)]
+MOST = MOST_VORTONS, "particles of liquid", "use a larger spacing"
+"""How many there may be, and what else to do."""
 LEAST_ACROSS = 4
 """Particles across the thinnest part of a liquid that is told to be coarse below it."""
 
@@ -106,14 +108,8 @@ class LiquidRecipe(Recipe):
             return self._in_container(world, self.fills)
         region = self.box or self.sphere
         assert region is not None
-        low, high = region.bounds()
-        self._refuse_many(low, high)
-        x, edge = lattice(low, high, self.spacing)
-        x = x[region.inside(x)]
-        if not len(x):
-            raise RecipeError("no particle of liquid falls into the region; use a smaller spacing")
-        origin, axes = region.placement()
-        return np.asarray(x @ axes + origin), float(np.prod(edge))
+        x, edge = lattice_of_at_most(*MOST, *region.bounds(), self.spacing)
+        return region.filled(x, "particle of liquid"), float(np.prod(edge))
 
     def _in_container(self, world: World, name: str) -> tuple[Array, float]:
         """Lattice in the container's own axes, half a spacing from its walls, up to the level."""
@@ -134,8 +130,7 @@ class LiquidRecipe(Recipe):
                 raise RecipeError(
                     f"level = {self.level:g} m is below the floor of {name!r}, {low[2] + center[2]:g} m"
                 )
-        self._refuse_many(low, high)
-        r, edge = lattice(low, high, self.spacing)
+        r, edge = lattice_of_at_most(*MOST, low, high, self.spacing)
         # 0.4 and not 0.5: layers of a box are kept whatever rounding does, and curved walls lose less.
         r = r[(planes[:, 3] - r @ planes[:, :3].T).min(axis=1) > 0.4 * self.spacing]
         x = r @ turn.T + center
@@ -144,10 +139,6 @@ class LiquidRecipe(Recipe):
         if not len(x):
             raise RecipeError(f"no particle of liquid fits into {name!r}; use a smaller spacing")
         return np.asarray(x), float(np.prod(edge))
-
-    def _refuse_many(self, low: Array, high: Array) -> None:
-        count = float(np.prod(lattice_counts(high - low, self.spacing)))
-        refuse_above(MOST_VORTONS, count, "particles of liquid", "use a larger spacing")
 
     def lint(self) -> list[str]:
         """A sentence on liquid too thin for its spacing."""

@@ -48,6 +48,15 @@ def refuse_above(limit: int, count: float, what: str, remedy: str) -> None:
         raise RecipeError(f"this would make {count:.3g} {what}; at most {limit:,} are allowed, {remedy}")
 
 
+def waves_lint(spacing: float, *waves: float) -> list[str]:
+    """Sentences on wavelengths, m, along which there are too few blobs."""
+    return [
+        f"{wave / spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m"
+        for wave in waves
+        if wave < 8 * spacing
+    ]
+
+
 def overlap_lint(overlap: float, what: str) -> list[str]:
     """A sentence where the blobs of a vortex, flow, ... do not overlap."""
     if overlap >= LEAST_OVERLAP:

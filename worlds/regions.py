@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.system import Settings
 from ecs_fluid.worlds.frame import frame
 from ecs_fluid.worlds.parameters import Direction, Extent, Length, Point
@@ -23,6 +24,14 @@ class Region(Settings):
     @abstractmethod
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper corner in the region's frame, m."""
+
+    def filled(self, local: Array, what: str, remedy: str = "use a smaller spacing") -> Array:
+        """World coordinates of those of the local places (n, 3) that lie within; RecipeError if none does."""
+        local = local[self.inside(local)]
+        if not len(local):
+            raise RecipeError(f"no {what} falls into the region; {remedy}")
+        origin, axes = self.placement()
+        return np.asarray(local @ axes + origin)
 
     def inside(self, local: Array) -> Array:
         """Which of the local points (n, 3) lie inside."""

@@ -14,8 +14,7 @@ from ecs_fluid.recipe import Recipe
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.cells import (
     candidates,
-    lattice,
-    lattice_counts,
+    lattice_of_at_most,
     occupied_cells,
     points_in_cells,
     typical_distance,
@@ -121,14 +120,7 @@ class Tracers(Recipe):
         return points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
 
     def _within(self, world: World, region: Region) -> Array:
-        low, high = region.bounds()
-        cell = float(self.cell or 0.0)
-        count = float(np.prod(lattice_counts(high - low, cell))) * self.per_cell
-        refuse_above(MOST_TRACERS, count, "tracers", FEWER)
-        centers, size = lattice(low, high, cell)
+        most, cell = (MOST_TRACERS, "tracers", FEWER), float(self.cell or 0.0)
+        centers, size = lattice_of_at_most(*most, *region.bounds(), cell, self.per_cell)
         local = points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
-        local = local[region.inside(local)]
-        if len(local) == 0:
-            raise RecipeError("no tracer falls into the region; use a smaller cell")
-        origin, axes = region.placement()
-        return np.asarray(local @ axes + origin)
+        return region.filled(local, "tracer", "use a smaller cell")

@@ -16,6 +16,7 @@ from ecs_fluid.worlds.parameters import (
     Length,
     Point,
     refuse_above,
+    waves_lint,
 )
 from ecs_fluid.worlds.section import CoredVortex, layers, section, section_lint
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
@@ -103,15 +104,11 @@ class VortexRing(Recipe, CoredVortex):
             self.amplitude,
             self.wavenumber,
         )
-        spawn_vortons(
-            world, self.name, placed(x, self.axis, self.center), placed(alpha, self.axis), self._sigma, volume
-        )
+        spawn_vortons(world, self.name, *placed(x, alpha, self.axis, self.center), self._sigma, volume)
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
         said = section_lint(*self._core, "ring")
         if self.wavenumber > 0:
-            wave = 2 * np.pi * self.radius / self.wavenumber
-            if wave < 8 * self.spacing:
-                said.append(f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m")
+            said += waves_lint(self.spacing, 2 * np.pi * self.radius / self.wavenumber)
         return said

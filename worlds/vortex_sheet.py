@@ -17,6 +17,7 @@ from ecs_fluid.worlds.parameters import (
     Point,
     overlap_lint,
     refuse_above,
+    waves_lint,
 )
 from ecs_fluid.worlds.vortons import spawn_vortons
 
@@ -119,14 +120,8 @@ class VortexSheet(Recipe):
                 f"{self.thickness:.3g} m, so the layer becomes wider than asked; use spacing <= "
                 f"{self.thickness:.3g} m"
             )
-        waves = []
         if self.variation > 0:
-            waves.append(self.variation_wavelength or self.width)
+            said += waves_lint(self.spacing, self.variation_wavelength or self.width)
         if self.ripple > 0:
-            waves.append(self.ripple_wavelength or self.length)
-        said += [
-            f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m"
-            for wave in waves
-            if wave < 8 * self.spacing
-        ]
+            said += waves_lint(self.spacing, self.ripple_wavelength or self.length)
         return said

@@ -17,6 +17,7 @@ from ecs_fluid.worlds.parameters import (
     Point,
     Profile,
     refuse_above,
+    waves_lint,
 )
 from ecs_fluid.worlds.section import CoredVortex, layers, section, section_lint
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
@@ -89,16 +90,13 @@ class VortexTube(Recipe, CoredVortex):
         tangent = np.stack(slope, axis=1)
         alpha = (self.circulation * step * np.tile(core.share, along))[:, None] * tangent
         volume = core.area * swell**2 * step
-        spawn_vortons(
-            world, self.name, placed(x, self.axis, self.center), placed(alpha, self.axis), self._sigma, volume
-        )
+        spawn_vortons(world, self.name, *placed(x, alpha, self.axis, self.center), self._sigma, volume)
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
         said = section_lint(*self._core, "tube")
-        wave = self.wavelength or self.length
-        if (self.amplitude > 0 or self.variation > 0) and wave < 8 * self.spacing:
-            said.append(f"{wave / self.spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m")
+        if self.amplitude > 0 or self.variation > 0:
+            said += waves_lint(self.spacing, self.wavelength or self.length)
         if self.profile != "thin" and self.overlap < 1.5 * (1 + 2 * self.variation) and self.variation > 0:
             said.append(
                 f"where the tube swells {1 + 2 * self.variation:.2g} times, the overlap "

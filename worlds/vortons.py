@@ -87,6 +87,8 @@ def loops(
     return x, alpha, volume
 
 
-def placed(local: Array, axis: Sequence[float], center: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:
-    """World coordinates (n, 3) of local vectors (n, 3) whose z axis points along `axis`."""
-    return np.asarray(local @ frame(axis) + np.asarray(center, dtype=np.float64))
+def placed(x: Array, alpha: Array, axis: Sequence[float], center: Sequence[float]) -> tuple[Array, Array]:
+    """Positions and strengths (n, 3) in the world of local ones, whose z axis points along `axis`."""
+    axes = frame(axis)
+    # The sum with 0 makes -0.0 a plain zero.
+    return np.asarray(x @ axes + np.asarray(center, dtype=np.float64)), np.asarray(alpha @ axes + 0.0)

@@ -82,15 +82,8 @@ class VortonsFromVelocity(Recipe):
         if not kept.any():
             raise RecipeError("the velocity has no curl, so there would be no vortons")
         x = (np.indices(tuple(int(part) for part in cells)).reshape(3, -1).T[kept] + 0.5) * edge + origin
-        volume = float(np.prod(edge))
-        spawn_vortons(
-            world,
-            self.name,
-            x,
-            omega[kept] * volume,
-            self.overlap * float(edge.max()),
-            np.full(len(x), volume),
-        )
+        sigma, volume = self.overlap * float(edge.max()), float(np.prod(edge))
+        spawn_vortons(world, self.name, x, omega[kept] * volume, sigma, np.full(len(x), volume))
 
     def _sampled(self) -> tuple[Array, Array, Array]:
         low, high = np.array(self.low), np.array(self.high)

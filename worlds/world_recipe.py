@@ -162,8 +162,7 @@ class WorldRecipe(Settings):
     @classmethod
     def _recipes(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
-            item if isinstance(item, Recipe) else entity_recipe(item, f"[[entity]] {number}")
-            for number, item in enumerate(value, start=1)
+            entity_recipe(item, f"[[entity]] {number}") for number, item in enumerate(value, start=1)
         )
 
     @classmethod
@@ -194,9 +193,7 @@ class WorldRecipe(Settings):
         full = _merged(PRESETS[preset], tables, place)
         with searching(folder if allow_code else None):
             recipes: list[Recipe] = [
-                item
-                if isinstance(item, Recipe)
-                else entity_recipe(item, f"{place}: [[entity]] {number}", allow_code)
+                entity_recipe(item, f"{place}: [[entity]] {number}", allow_code)
                 for number, item in enumerate(_list(full, "entity", place), start=1)
             ]
             if allow_code:

@@ -13,8 +13,6 @@ import io
 import json
 import math
 import re
-import struct
-import tokenize
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,9 +21,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import NPZ_DAMAGE, StorageError
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
-from ecs_fluid.io.untrusted import DAMAGE, check_file, memory_of_machine
+from ecs_fluid.io.untrusted import check_file, memory_of_machine
 
 VERSION = 1
 """Format of the checkpoints this version writes, and the only one it reads."""
@@ -36,14 +34,6 @@ _SEAL_LENGTH = len(b"ecs_fluid checkpoint format 000001 blake2b ") + 64
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _FILE_NAME = re.compile(r"checkpoint-(\d{1,18})\.npz")
 _KINDS = "biufcSU"
-_DAMAGE = (
-    *DAMAGE,  # RuntimeError: an encrypted member, nested too deep, compressed by a method unknown
-    zipfile.BadZipFile,
-    EOFError,
-    struct.error,
-    SyntaxError,
-    tokenize.TokenError,  # of the header of an array, which NumPy reads as Python's literals
-)
 
 
 @dataclass(frozen=True)
@@ -215,7 +205,7 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
                 raise ValueError("its arrays have impossible names")
             arrays = {name: _array(archive.read(name + ".npy")) for name in names}
             return dict(header["meta"]), arrays
-    except _DAMAGE as error:
+    except NPZ_DAMAGE as error:
         raise StorageError(f"checkpoint {path} cannot be understood: {error}.") from error
 
 

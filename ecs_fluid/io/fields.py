@@ -21,7 +21,7 @@ from typing import BinaryIO
 import h5py
 import numpy as np
 
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import (
     COLUMN,
     check_name,
@@ -31,7 +31,7 @@ from ecs_fluid.io.disk import (
     replace_text,
     storage_error,
 )
-from ecs_fluid.io.untrusted import DAMAGE, check_file, read_bytes, refuse_linked
+from ecs_fluid.io.untrusted import check_file, read_bytes, refuse_linked
 from ecs_fluid.io.vtkhdf import stored_member
 
 _FILE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)-(\d{1,18})\.vtkhdf")

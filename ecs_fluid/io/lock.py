@@ -18,9 +18,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import storage_error
-from ecs_fluid.io.untrusted import DAMAGE, read_bytes
+from ecs_fluid.io.untrusted import read_bytes
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl

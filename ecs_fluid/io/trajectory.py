@@ -16,12 +16,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io import vtkhdf
 from ecs_fluid.io.disk import NAME, damaged, make_folder, storage_error, temporary_name
 from ecs_fluid.io.lock import WriterLock, interrupts_delayed
 from ecs_fluid.io.transaction import JOURNAL, PagedFile, abandon, commit, read_journal, reading, recover
-from ecs_fluid.io.untrusted import DAMAGE, check_file, refuse_linked
+from ecs_fluid.io.untrusted import check_file, refuse_linked
 from ecs_fluid.io.vtkhdf import Column, Index
 from ecs_fluid.io.xdmf import write_xdmf
 

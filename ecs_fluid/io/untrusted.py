@@ -18,18 +18,6 @@ from ecs_fluid.io.disk import storage_error
 MOST_TEXT = 64 * 2**20
 """Bytes that a file of text (``run.json``, ``world.toml``) may have."""
 
-DAMAGE = (
-    KeyError,
-    ValueError,
-    TypeError,
-    RuntimeError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-)
-"""What h5py, NumPy and zipfile raise, among others, on a file whose bytes are not those that were written."""
-
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Flag of files that are written: a link in a run folder must not lead a write out of it."""
 

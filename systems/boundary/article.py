@@ -32,13 +32,8 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     from ecs_fluid.kernels.collision.surface_slip import corrections, go, vortons_near
 
     world = system.world
-    tables = [
-        (entity, position, strength, core, velocity)
-        for entity, (position, strength, core, velocity) in system.entities(
-            Position, Strength, CoreRadius, Velocity
-        )
-        if not system.on or entity.name in system.on
-    ]
+    chosen = system.chosen(Position, Strength, CoreRadius, Velocity)
+    tables = [(entity, *found) for entity, found in chosen]
     number = world.dtype
     x = joined([position.x for _, position, *_ in tables], (3,), number)
     strengths = joined([strength.alpha for _, _, strength, *_ in tables], (3,), number)

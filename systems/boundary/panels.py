@@ -217,11 +217,8 @@ class PanelBoundary:
     def _remember(self, known: KnownAngularVelocity, angular_velocity: Array, bound: Array) -> None:
         """The fluid knows of the spin (n, 3) of the bodies; `bound` (n,) vortons each stand for it."""
         memory = self.system.field(ShedAngularVelocity)
-        memory.id, memory.angular_velocity, memory.bound = (
-            known.ids,
-            angular_velocity.astype(self.world.dtype),
-            bound,
-        )
+        memory.angular_velocity = angular_velocity.astype(self.world.dtype)
+        memory.id, memory.bound = known.ids, bound
 
     def _left_behind(self, known: KnownAngularVelocity) -> ReleasedVortons:
         """Bound vortons of bodies that have gone: they are the fluid's from now on.

@@ -91,13 +91,10 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     poses = [table[Pose].__dict__ for table in tables]
     motions = [table[RigidMotion].__dict__ for table in tables]
     x, q = _laid([pose["x"] for pose in poses], 3), _laid([pose["q"] for pose in poses], 4)
-    v, angular_velocity = (
-        _laid([motion["v"] for motion in motions], 3),
-        _laid([motion["angular_velocity"] for motion in motions], 3),
+    v, spin = (
+        _laid([motion[name] for motion in motions], 3) * lasting.moving for name in ("v", "angular_velocity")
     )
-    v *= lasting.moving
-    angular_velocity *= lasting.moving
-    return Bodies(x, q, v, angular_velocity, *lasting.columns), lasting.hulls
+    return Bodies(x, q, v, spin, *lasting.columns), lasting.hulls
 
 
 def _laid(arrays: list[Array], width: int) -> Array:
@@ -207,10 +204,8 @@ def write_back(entities: list[Entity], bodies: Bodies) -> None:
             pose["x"][moved], pose["q"][moved] = bodies.x[rows][moved], bodies.q[rows][moved]
         if free is not None:
             motion = tables[RigidMotion].__dict__
-            motion["v"][free], motion["angular_velocity"][free] = (
-                bodies.v[rows][free],
-                bodies.angular_velocity[rows][free],
-            )
+            for name in ("v", "angular_velocity"):
+                motion[name][free] = getattr(bodies, name)[rows][free]
 
 
 def standing(bodies: Bodies, clearance: float) -> Obstacles:
