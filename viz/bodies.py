@@ -11,8 +11,6 @@ import pyvista as pv
 from ecs_fluid.exports.bodies import Mesh, Placed, Polytopes, placed, polytopes
 from ecs_fluid.viz.columns import Array, Frame
 
-SOLID, EDGE = (0.72, 0.7, 0.66), (0.75, 0.8, 0.88)
-
 
 def hulls_in(world: Any) -> dict[str, list[Mesh]]:
     """The polytopes of a world's entities."""

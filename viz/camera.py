@@ -58,6 +58,18 @@ def check_camera(camera: Camera) -> None:
         raise FluidError(f"camera {camera!r} looks along its own up direction, or nowhere")
 
 
+def facing(lo: Vector, hi: Vector, camera: str) -> str:
+    """The camera, which for `auto` looks down a thin axis of the box, if it has one."""
+    extent = hi - lo
+    thin = camera == "auto" and extent.min() < 0.02 * extent.max()
+    return FACING["xyz"[int(extent.argmin())]] if thin else camera
+
+
+def corners(lo: Vector, hi: Vector) -> Vector:
+    """Corners (8, 3) m of a box."""
+    return np.array(list(itertools.product(*zip(lo, hi, strict=True))))
+
+
 def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector | None = None) -> Placement:
     """Position, focal point and up of the camera, for a box from `lo` to `hi` (3,) m.
 
@@ -70,15 +82,12 @@ def place(camera: Camera, lo: Vector, hi: Vector, aspect: float, points: Vector 
         position, focal, up = (_triple(np.asarray(point, dtype=np.float64)) for point in camera)
         return position, focal, up
     extent = hi - lo
-    if camera == "auto" and extent.min() < 0.02 * extent.max():
-        camera = FACING["xyz"[int(extent.argmin())]]
-    axes, up_hint = _axes(camera)
+    axes, up_hint = _axes(facing(lo, hi, camera))
     centre = 0.5 * (lo + hi)
     if points is None or not len(points) or not extent.max() > 0.0:
         half = max(0.5 * float(extent.max()), 1e-6) * np.maximum(extent / max(extent.max(), 1e-300), 0.05)
-        points = centre + half * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
-    eye, target = _fitted((points - centre) @ axes.T, tan_v * aspect / ROOM[0], tan_v / ROOM[1])
+        points = centre + half * corners(-np.ones(3), np.ones(3))
+    eye, target = _fitted((points - centre) @ axes.T, aspect)
     return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
 
 
@@ -96,9 +105,8 @@ def turning(camera: str, lo: Vector, hi: Vector, aspect: float, points: Vector) 
     angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     ring = np.stack([np.outer(np.cos(angles), reach), np.outer(np.sin(angles), reach)], axis=-1)
     height = np.broadcast_to(some[:, 2], ring.shape[:2])[..., None]
-    tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
     swept = np.concatenate((ring, height), axis=-1).reshape(-1, 3)
-    eye, target = _fitted(swept @ axes.T, tan_v * aspect / ROOM[0], tan_v / ROOM[1])
+    eye, target = _fitted(swept @ axes.T, aspect)
     eye[0] = target[0] = 0.0  # the axis stays in the middle
     eye[2] = max(eye[2], 1e-3)
     return _triple(centre + eye @ axes), _triple(centre + target @ axes), _triple(up_hint)
@@ -113,7 +121,7 @@ def _axes(camera: str) -> tuple[Vector, Vector]:
     return np.stack((right, np.cross(towards, right), towards)), up_hint
 
 
-def _fitted(points: Vector, tan_h: float, tan_v: float) -> tuple[Vector, Vector]:
+def _fitted(points: Vector, aspect: float) -> tuple[Vector, Vector]:
     """Nearest position (and focal point) that sees all points, in axes right, up and towards the camera.
 
     A camera at (x, y, z) sees a point at (a, b, c) if |a - x| <= (z - c) tan_h and |b - y| <= (z - c) tan_v.
@@ -121,7 +129,8 @@ def _fitted(points: Vector, tan_h: float, tan_v: float) -> tuple[Vector, Vector]
     so does the best y.
     """
     place_of = np.zeros(3)
-    for axis, tangent in ((0, tan_h), (1, tan_v)):
+    tan_v = math.tan(math.radians(0.5 * VIEW_ANGLE))
+    for axis, tangent in ((0, tan_v * aspect / ROOM[0]), (1, tan_v / ROOM[1])):
         most = float((points[:, axis] + points[:, 2] * tangent).max())
         least = float((points[:, axis] - points[:, 2] * tangent).min())
         place_of[axis] = 0.5 * (most + least)

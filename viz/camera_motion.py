@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 
-from ecs_fluid.viz.camera import Camera, Placement, Vector, place, turning
+from ecs_fluid.viz.camera import Camera, Placement, Vector, corners, place, turning
 from ecs_fluid.viz.camera_path import CameraPath
 
 
@@ -34,7 +33,7 @@ class Aim:
         if isinstance(camera, CameraPath):
             self._still = camera.at(0.0, 0.0)
         elif orbit and isinstance(camera, str):
-            around = points if points is not None and len(points) else _corners(lo, hi)
+            around = points if points is not None and len(points) else corners(lo, hi)
             self._still = turning(camera, lo, hi, aspect, around)
             self._axis = 0.5 * (lo + hi)
         else:
@@ -54,7 +53,3 @@ class Aim:
         moved = (axis + turn @ (position - axis), axis + turn @ (focal - axis), turn @ up)
         x, y, z = ((float(part[0]), float(part[1]), float(part[2])) for part in moved)
         return x, y, z
-
-
-def _corners(lo: Vector, hi: Vector) -> Vector:
-    return np.array(list(itertools.product(*zip(lo, hi, strict=True))))

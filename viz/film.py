@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +87,15 @@ def write_film(
     size: tuple[int, int],
     fps: float,
     quality: int = 18,
-    progress: Callable[[int], None] | None = None,
 ) -> Path:
     """Write the pictures of `size` (width, height) to `target`, which `check_target` has passed.
 
     An mp4 or gif appears under its name only when complete; of a sequence every picture does, so that one
-    cut short can be continued. `progress(count)` is called after every picture.
+    cut short can be continued.
     """
-    counted = _counted(pictures, progress)
     if is_sequence(target):
         count = 0
-        for number, picture in counted:
+        for number, picture in pictures:
             with contextlib.suppress(OSError):  # writing the picture says what is wrong
                 target.parent.mkdir(exist_ok=True)
             write_png(picture, target.with_name(target.name % number))
@@ -107,18 +105,11 @@ def write_film(
         return target
     encoder = require_encoder()
     with _whole(target, "movie") as part:
-        count = _encode(encoder, part, counted, size, fps, quality)
+        count = _encode(encoder, part, pictures, size, fps, quality)
         if not count:
             raise FluidError("there are no frames to make a movie of")
         _check(encoder, part, target, count)
     return target
-
-
-def _counted(pictures: Pictures, progress: Callable[[int], None] | None) -> Iterator[tuple[int, Picture]]:
-    for count, numbered in enumerate(pictures, start=1):
-        yield numbered
-        if progress is not None:
-            progress(count)
 
 
 def _encode(

@@ -47,7 +47,7 @@ class Layer:
         self.actor.SetProperty(pv.Property(**{"interpolation": "Gouraud", **material}))
         self.actor.GetProperty().SetColor(*colour)
 
-    def _show(self, mesh: pv.PolyData, values: NDArray | None = None) -> None:
+    def show(self, mesh: pv.PolyData, values: NDArray | None = None) -> None:
         """Draw `mesh`, in its points' `values`: numbers for the table (n,), or colours (n, 3) of bytes."""
         fresh = mesh.copy(deep=False)
         if values is not None:
@@ -70,7 +70,7 @@ class Puffs(Layer):
         self._puff = puff
 
     def _draw(self, x: Array, colour: Array) -> None:
-        self._show(pv.PolyData(x.astype(np.float32)), np.rint(255.0 * colour).astype(np.uint8))
+        self.show(pv.PolyData(x.astype(np.float32)), np.rint(255.0 * colour).astype(np.uint8))
 
 
 class Smoke(Puffs):
@@ -153,7 +153,7 @@ class Spheres(Layer):
         if sizes is not None:
             points.point_data[SIZES] = np.array(self._radius * sizes, dtype=np.float32)
             self._mapper.SetScaleArray(SIZES)
-        self._show(points, None if values is None else np.array(values, dtype=np.float32))
+        self.show(points, None if values is None else np.array(values, dtype=np.float32))
 
 
 class Surface(Layer):
@@ -166,7 +166,7 @@ class Surface(Layer):
 
     def update(self, mesh: pv.PolyData, values: NDArray) -> None:
         """Draw `mesh` with `values`, one per point."""
-        self._show(mesh, np.array(values, dtype=np.float32))
+        self.show(mesh, np.array(values, dtype=np.float32))
 
 
 class Mesh(Layer):
@@ -177,10 +177,6 @@ class Mesh(Layer):
         if not width:
             material = {"interpolation": "Flat", "ambient": 0.22, "diffuse": 0.85, "specular": 0.1}
         super().__init__(vtkPolyDataMapper(), colour=colour, **material)
-
-    def update(self, mesh: pv.PolyData) -> None:
-        """Draw `mesh`."""
-        self._show(mesh)
 
 
 class Skin(Layer):
@@ -193,4 +189,4 @@ class Skin(Layer):
     def update(self, mesh: pv.PolyData, colours: Array | None = None) -> None:
         """Draw `mesh`, whose normals are used if it has any."""
         bytes_ = None if colours is None else np.rint(255.0 * np.clip(colours, 0.0, 1.0)).astype(np.uint8)
-        self._show(mesh, bytes_)
+        self.show(mesh, bytes_)

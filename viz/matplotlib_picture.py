@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import CAMERAS, FACING
+from ecs_fluid.viz.camera import CAMERAS, facing
 from ecs_fluid.viz.colours import PAINTED
 from ecs_fluid.viz.columns import AXES, Frame, choose, drawable, has_scalar, known_scalars, scalar, title
 from ecs_fluid.viz.film import write_png
@@ -84,11 +84,9 @@ def plain_distances(
     ticks = [origin[axis] + spacing[axis] * np.arange(phi.shape[axis]) for axis in (right, up)]
     figure, axes = _figure((int(size[0]), int(size[1])))
     most = float(np.abs(plane).max()) or 1.0
-    drawn = axes.pcolormesh(*ticks, plane, cmap="coolwarm", vmin=-most, vmax=most, shading="gouraud")
+    _plane(figure, axes, (right, up), ticks, plane, (-most, most), "signed distance [m]")
     if plane.min() < level < plane.max():
         axes.contour(*ticks, plane, levels=[level], colors="black", linewidths=2.0)
-    _label(axes, right, up, 1.0, 1.0)
-    figure.colorbar(drawn, ax=axes, label="signed distance [m]")
     return _written(figure, axes, time, path)
 
 
@@ -108,8 +106,7 @@ def _side(options: Options, lo: NDArray, hi: NDArray) -> tuple[NDArray, NDArray,
     """Directions to the right, upwards and towards the eye, each along an axis."""
     camera = options.camera
     if camera == "auto":
-        extent = hi - lo
-        camera = FACING["xyz"[int(extent.argmin())]] if extent.min() < 0.02 * extent.max() else "front"
+        camera = facing(lo, hi, camera).replace("auto", "front")
     if not isinstance(camera, str):
         raise FluidError("without OpenGL particles are drawn from a side: x, -x, y, -y, z or -z")
     towards, up = (np.array(vector) for vector in CAMERAS[camera])
@@ -168,10 +165,23 @@ def _slice(
     u = np.asarray(velocity(points.reshape(-1, 3)), np.float64).reshape(points.shape)
     values = np.linalg.norm(u, axis=-1) if colour == "speed" else u[..., AXES[colour[2:]]]
     span = limits(colour, float(values.min()), float(values.max()))
+    _plane(figure, axes, (right, up), ticks, values, span, f"{colour} [m/s]")
+
+
+def _plane(
+    figure: Figure,
+    axes: Axes,
+    flat: tuple[int, int],
+    ticks: Any,
+    values: NDArray,
+    span: tuple[float, float],
+    label: str,
+) -> None:
+    """Numbers on a plane across two axes as colours, with their bar."""
     cmap = "coolwarm" if is_signed(*span) else "viridis"
     drawn = axes.pcolormesh(*ticks, values, cmap=cmap, vmin=span[0], vmax=span[1], shading="gouraud")
-    _label(axes, right, up, 1.0, 1.0)
-    figure.colorbar(drawn, ax=axes, label=f"{colour} [m/s]")
+    _label(axes, flat[0], flat[1], 1.0, 1.0)
+    figure.colorbar(drawn, ax=axes, label=label)
 
 
 def _label(axes: Axes, right: int, up: int, right_sign: float, up_sign: float) -> None:

@@ -59,8 +59,8 @@ def movie(
 
     scene = partial(Scene, view, chosen, velocity_of=velocity_of)
     drawing = Drawing(frames, scene, fps, led=chosen.needs_velocity)
-    pictures = zip_numbers(drawn(drawing, jobs), numbers)
-    return write_film(target, pictures, chosen.size, fps, quality, progress)
+    pictures = numbered(drawn(drawing, jobs), numbers, progress)
+    return write_film(target, pictures, chosen.size, fps, quality)
 
 
 def check_film(path: str | os.PathLike[str], fps: float, quality: int) -> Path:
@@ -83,10 +83,14 @@ def even(options: Options, target: Path) -> Options:
     return replace(options, size=(width, height))
 
 
-def zip_numbers(pictures: Iterable[Any], numbers: Sequence[int] | None) -> Iterator[tuple[int, Any]]:
-    """Pictures with the numbers of their frames, those of their places by default."""
+def numbered(
+    pictures: Iterable[Any], numbers: Sequence[int] | None, progress: Callable[[int], None] | None
+) -> Iterator[tuple[int, Any]]:
+    """Pictures with the numbers of their frames, of their places by default; each that is taken is told."""
     for place, picture in enumerate(pictures):
         yield (place if numbers is None else numbers[place]), picture
+        if progress is not None:
+            progress(place + 1)
 
 
 def _view(frames: Iterable[TimedFrame], options: Options) -> tuple[View, Iterable[TimedFrame]]:

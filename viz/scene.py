@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.bodies import SOLID, bodies_in, surface, wires
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera
+from ecs_fluid.viz.bodies import bodies_in, surface, wires
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
@@ -38,13 +38,12 @@ from ecs_fluid.viz.shared_limits import (
     limits,
     survey,
 )
-from ecs_fluid.viz.style import Options
+from ecs_fluid.viz.style import SMALL, SOLID, Options
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
 _supersampled: weakref.WeakSet[pv.Plotter] = weakref.WeakSet()
 
-SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 FOAMING = 0.5  # share of the greatest speed from which a liquid foams
 DROP = 0.3  # radius of a lonely particle of liquid, in spacings
 SLICE_COLOURS = ("speed", "vorticity_normal", "u.x", "u.y", "u.z")
@@ -128,8 +127,7 @@ class Scene(Canvas):
         if self.options.what in ("particles", "glyphs"):
             return Aim(camera, orbit, view.lo, view.hi, aspect, view.points)
         lo, hi = self._box(0.15)
-        corners = np.array(list(itertools.product(*zip(lo, hi, strict=True))))
-        return Aim(camera, orbit, lo, hi, aspect, corners)
+        return Aim(camera, orbit, lo, hi, aspect, corners(lo, hi))
 
     def _box(self, share: float) -> tuple[NDArray, NDArray]:
         """The view's box, wider by a share of its longest side; around a single particle, by its size."""
@@ -178,11 +176,11 @@ class Scene(Canvas):
             ]
             if clouds and self.look.paint == "liquid" and what == "particles":
                 self._liquid(frame)
-            elif clouds:
+            elif clouds and (puff := self.view.puff) is not None:
                 camera, focal, _ = (np.array(point) for point in self._camera)
-                self._layer("smoke", self._smoke).update(clouds, camera, focal)
+                self._layer("smoke", partial(Smoke, self.look, puff)).update(clouds, camera, focal)
                 if self.look.paint == "fire":
-                    self._layer("flame", self._flame).update(clouds, camera, focal)
+                    self._layer("flame", partial(Flame, puff)).update(clouds, camera, focal)
         self._bodies(frame)
         if time is not None:
             self._clock.tell(time)
@@ -238,18 +236,10 @@ class Scene(Canvas):
             layer.update(np.array([ball.x for ball in balls]), None, np.array([ball.scale for ball in balls]))
         solid, edges = surface(found), wires(found)
         if solid is not None:
-            self._layer("bodies", lambda: Mesh(SOLID)).update(solid)
+            self._layer("bodies", lambda: Mesh(SOLID)).show(solid)
         if edges is not None:
             width = 2.0 * self.plotter.window_size[1] / 720
-            self._layer("containers", lambda: Mesh(self.look.plain, width)).update(edges)
-
-    def _smoke(self) -> Smoke:
-        assert self.view.puff is not None
-        return Smoke(self.look, self.view.puff)
-
-    def _flame(self) -> Flame:
-        assert self.view.puff is not None
-        return Flame(self.view.puff)
+            self._layer("containers", lambda: Mesh(self.look.plain, width)).show(edges)
 
     def _paint(self, name: str, columns: Columns) -> Paint:
         painted = PAINTED.get(self.look.paint, "")
@@ -260,12 +250,9 @@ class Scene(Canvas):
     def _hidden(self, columns: Columns) -> bool:
         """A look that paints the tracers shows vortons only where there are no tracers, or on demand."""
         asked = self.options.populations is not None or self.options.color_by is not None
-        painting = (
-            self.look.paint not in ("", "vorticity")
-            and self.options.what == "particles"
-            and self.view.puff is not None
-        )
-        return bool(painting) and is_vortons(columns) and not asked
+        if asked or self.view.puff is None or self.options.what != "particles":
+            return False
+        return self.look.paint not in ("", "vorticity") and is_vortons(columns)
 
     def _population(self, name: str, columns: Columns, x: NDArray) -> bool:
         """Draw a population, unless it is to be part of the smoke; whether it was drawn."""

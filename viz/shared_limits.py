@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,19 +42,13 @@ class View:
     painted: tuple[float, float] = (0.0, 1.0)
 
 
-class Stored(Protocol):
-    """A trajectory on disk: times, and frames read one at a time."""
-
-    @property
-    def times(self) -> Sequence[float]: ...
-    def __len__(self) -> int: ...
-    def frame(self, index: int) -> Frame: ...
-
-
 class Recording(Sequence[TimedFrame]):
-    """The frames of a stored trajectory as (time, frame), read when asked for; `rows` picks some of them."""
+    """The frames of a stored trajectory as (time, frame), read when asked for; `rows` picks some of them.
 
-    def __init__(self, stored: Stored, rows: Sequence[int] | None = None) -> None:
+    Of what is stored it needs the length, `times` and `frame(row)`.
+    """
+
+    def __init__(self, stored: Any, rows: Sequence[int] | None = None) -> None:
         self._stored = stored
         self._rows = range(len(stored)) if rows is None else rows
 
@@ -143,18 +137,21 @@ class _Seen:
             lo, hi = np.percentile(x, [0.5, 99.5], axis=0) if len(x) > 200 else (x.min(axis=0), x.max(axis=0))
             self._enclose(x[:: -(-len(x) // OUTLINE)], lo, hi)
             self.names.update(known_scalars(columns))
-            for colour in self._colours(columns):
-                self._widen(colour, scalar(columns, colour))
+            wanted = self._colours(columns)
+            if is_cloud(columns) and self.look.paint == "liquid" and has_scalar(columns, "speed"):
+                wanted.append("speed")
+            seen = {colour: scalar(columns, colour) for colour in wanted}
             # The fullest frame sets the sizes: a fountain starts with a handful of tracers.
             if len(x) > self.rows.get(name, 0):
                 self.rows[name] = len(x)
                 self.radii[name] = _radius(columns)
             if is_cloud(columns):
                 tracers.append(x)
-                for column in {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns):
-                    self._widen(column, columns[column])
-                if self.look.paint == "liquid" and has_scalar(columns, "speed"):
-                    self._widen("speed", scalar(columns, "speed"))
+                painted = {PAINTED.get(self.look.paint, ""), FLAME, SMOKE} & set(columns)
+                seen |= {column: columns[column] for column in painted}
+            for colour, values in seen.items():
+                if (span := widened(self.ranges.get(colour), values)) is not None:
+                    self.ranges[colour] = span
         if sum(map(len, tracers)) > self.most:
             x = np.concatenate(tracers)
             self.most = len(x)
@@ -174,13 +171,6 @@ class _Seen:
         return [
             name for name in ("vorticity", "strength") if is_vortons(columns) and has_scalar(columns, name)
         ]
-
-    def _widen(self, name: str, values: NDArray) -> None:
-        finite = values[np.isfinite(values)]
-        if len(finite):
-            lo, hi = np.percentile(finite, [0.5, 99.5])
-            before = self.ranges.get(name, (np.inf, -np.inf))
-            self.ranges[name] = (min(before[0], float(lo)), max(before[1], float(hi)))
 
     def view(self) -> View:
         if not np.isfinite(self.lo).all():
@@ -202,6 +192,15 @@ class _Seen:
             return self.ranges.get(FLAME, (0.0, 1.0))[1], self.ranges.get(SMOKE, (0.0, 1.0))[1]
         name = "speed" if self.look.paint == "liquid" else PAINTED.get(self.look.paint, "")
         return limits(name, *self.ranges.get(name, (0.0, 1.0)))
+
+
+def widened(before: tuple[float, float] | None, values: NDArray) -> tuple[float, float] | None:
+    """The range `before`, widened to all but the outermost 0.5 % of the values on either side."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return before
+    lo, hi = (float(end) for end in np.percentile(finite, [0.5, 99.5]))
+    return (lo, hi) if before is None else (min(before[0], lo), max(before[1], hi))
 
 
 def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:

@@ -14,6 +14,9 @@ from ecs_fluid.viz.columns import AXES, choose
 Colour = tuple[float, float, float]
 Tint = tuple[Colour, Colour]  # lit, shade
 TINTS = ("red", "blue", "yellow", "green")
+SOLID: Colour = (0.72, 0.7, 0.66)  # bodies
+EDGE: Colour = (0.75, 0.8, 0.88)  # edges of containers on a dark page
+SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 KINDS = ("particles", "glyphs", "slice", "streamlines")
 
 

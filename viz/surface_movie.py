@@ -12,7 +12,7 @@ from typing import Any
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.drawers import Drawing, drawn
 from ecs_fluid.viz.film import write_film
-from ecs_fluid.viz.movie import check_film, even, zip_numbers
+from ecs_fluid.viz.movie import check_film, even, numbered
 from ecs_fluid.viz.style import Options
 from ecs_fluid.viz.surface_scene import SurfaceOptions, SurfaceScene, TimedDistances, survey_surfaces
 
@@ -46,6 +46,5 @@ def surface_movie(
         raise FluidError("there are no frames to make a movie of")
     scene = partial(SurfaceScene, survey_surfaces(frames, chosen), chosen, drawn_as)
     drawing = Drawing(frames, scene, fps)
-    return write_film(
-        target, zip_numbers(drawn(drawing, jobs), numbers), drawn_as.size, fps, quality, progress
-    )
+    pictures = numbered(drawn(drawing, jobs), numbers, progress)
+    return write_film(target, pictures, drawn_as.size, fps, quality)

@@ -3,7 +3,6 @@ changes."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import pyvista as pv
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.camera import FACING, VIEW_ANGLE
+from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.canvas import Canvas
 from ecs_fluid.viz.columns import AXES, choose
@@ -203,10 +202,10 @@ class SurfaceScene(Canvas):
         most = self.view.most
         lines = plane.contour([k * most / LINES for k in range(-LINES, LINES + 1) if k], scalars="phi")
         if lines.n_points:
-            self._layer("lines", lambda: Mesh((0.19, 0.2, 0.24), 1.0)).update(lines)
+            self._layer("lines", lambda: Mesh((0.19, 0.2, 0.24), 1.0)).show(lines)
         zero = plane.contour([self.chosen.level], scalars="phi")
         if zero.n_points:
-            self._layer("zero", lambda: Mesh((0.0, 0.0, 0.0), 5.0)).update(zero)
+            self._layer("zero", lambda: Mesh((0.0, 0.0, 0.0), 5.0)).show(zero)
 
     def _plane(self, plane: pv.PolyData) -> None:
         if plane.n_points:
@@ -231,7 +230,7 @@ class SurfaceScene(Canvas):
         if self._sliced:
             # Room for the scalar bar below.
             lo, hi = lo - 0.12 * (hi - lo), hi + 0.02 * (hi - lo)
-            points = np.array(list(itertools.product(*zip(lo, hi, strict=True))))
+            points = corners(lo, hi)
             if camera == "auto":
                 camera = FACING[self._normal]
         return Aim(camera, options.orbit, lo, hi, options.size[0] / options.size[1], points)

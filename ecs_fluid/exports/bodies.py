@@ -167,18 +167,12 @@ def unit_ball() -> Mesh:
     ]
     for _ in range(3):
         middles: dict[tuple[int, int], int] = {}
-
-        def middle(i: int, j: int, middles: dict[tuple[int, int], int] = middles) -> int:
-            key = (min(i, j), max(i, j))
-            if key not in middles:
-                point = vertices[i] + vertices[j]
-                vertices.append(point / np.linalg.norm(point))
-                middles[key] = len(vertices) - 1
-            return middles[key]
-
         cut = []
         for a, b, c in faces:
-            ab, bc, ca = middle(a, b), middle(b, c), middle(c, a)
+            edges = ((min(pair), max(pair)) for pair in ((a, b), (b, c), (c, a)))
+            ab, bc, ca = (middles.setdefault(edge, len(vertices) + len(middles)) for edge in edges)
             cut += [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+        points = [vertices[i] + vertices[j] for i, j in middles]
+        vertices += [point / np.linalg.norm(point) for point in points]
         faces = cut
     return Mesh(np.array(vertices), np.array(faces).ravel(), np.arange(0, 3 * len(faces) + 1, 3))

@@ -153,13 +153,12 @@ def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
     if isinstance(chosen, str):
         chosen = _understood(chosen)
     every = range(count)
+    one = isinstance(chosen, int)
+    for end in (chosen,) if isinstance(chosen, int) else (chosen.start, chosen.stop):
+        if end is not None and not -count <= end <= count - one:
+            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
     if isinstance(chosen, int):
-        if not -count <= chosen < count:
-            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
         return every[chosen % count : chosen % count + 1]
-    for end in (chosen.start, chosen.stop):
-        if end is not None and not -count <= end <= count:
-            raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
     if chosen.step is not None and chosen.step < 1:
         raise StorageError(f"frames {shown}: frames go forward in time; a step of at least 1 is needed.")
     if not every[chosen]:
@@ -177,11 +176,6 @@ def _understood(text: str) -> int | slice:
         )
     numbers = [int(word) if word else None for word in words]
     return slice(*numbers) if len(numbers) > 1 else int(words[0])
-
-
-def positions(columns: Columns) -> np.ndarray:
-    """Positions (n, 3), m."""
-    return columns[POINTS]
 
 
 def flat(values: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ class _Scene:
                 attributes["NORMAL"] = self._accessor(mesh.vertices)
             primitive = {
                 "attributes": attributes,
-                "indices": self._indices(mesh.triangles),
+                "indices": self._accessor(mesh.triangles.ravel(), indices=True),
                 "material": int(container),
             }
             self.meshes.append({"primitives": [primitive]})
@@ -109,31 +109,22 @@ class _Scene:
         self.nodes.append(node)
         self.nodes[0]["children"].append(len(self.nodes) - 1)
 
-    def _view(self, data: bytes, target: int) -> int:
-        """A piece of the binary part; all our numbers are 4 bytes long, so every piece starts aligned."""
-        view = {"buffer": 0, "byteOffset": len(self.buffer), "byteLength": len(data), "target": target}
-        self.buffer += data
-        self.views.append(view)
-        return len(self.views) - 1
-
-    def _accessor(self, values: np.ndarray, bounds: bool = False) -> int:
-        numbers = np.ascontiguousarray(values, dtype="<f4")
+    def _accessor(self, values: np.ndarray, bounds: bool = False, indices: bool = False) -> int:
+        """Numbers in the binary part; all are 4 bytes long, so every piece of it starts aligned."""
+        numbers = np.ascontiguousarray(values, dtype="<u4" if indices else "<f4")
+        kind, target = (_UINT, _INDICES) if indices else (_FLOAT, _VERTICES)
+        place = {"buffer": 0, "byteOffset": len(self.buffer), "byteLength": numbers.nbytes}
+        self.views.append({**place, "target": target})
+        self.buffer += numbers.tobytes()
         accessor: dict[str, Any] = {
-            "bufferView": self._view(numbers.tobytes(), _VERTICES),
-            "componentType": _FLOAT,
+            "bufferView": len(self.views) - 1,
+            "componentType": kind,
             "count": len(numbers),
             "type": f"VEC{numbers.shape[1]}" if numbers.ndim > 1 else "SCALAR",
         }
         if bounds:
             accessor |= {"min": numbers.min(axis=0).tolist(), "max": numbers.max(axis=0).tolist()}
         self.accessors.append(accessor)
-        return len(self.accessors) - 1
-
-    def _indices(self, triangles: np.ndarray) -> int:
-        view = self._view(triangles.astype("<u4").tobytes(), _INDICES)
-        self.accessors.append(
-            {"bufferView": view, "componentType": _UINT, "count": triangles.size, "type": "SCALAR"}
-        )
         return len(self.accessors) - 1
 
     def packed(self) -> bytes:

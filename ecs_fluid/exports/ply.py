@@ -27,10 +27,8 @@ def write(job: Job) -> dict[str, Any]:
         for name, columns in frame.particles.items():
             files.append(frame_file(name, frame.number, "ply"))
             _save(job.folder / files[-1], frame.time, _table(columns))
-        made = list(surfaces.of(frame))
-        for name in (*frame.bodies, *([frames.surface] if frames.surface else [])):
+        for name, chosen in surfaces.by_population(frame).items():
             files.append(frame_file(name, frame.number, "ply"))
-            chosen = [surface for surface in made if surface.population == name]
             _save(job.folder / files[-1], frame.time, _surface_table(chosen), chosen)
     return {"files": files}
 

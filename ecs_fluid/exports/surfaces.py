@@ -63,6 +63,14 @@ class Surfaces:
         if liquid is not None:
             yield liquid
 
+    def by_population(self, frame: Frame) -> dict[str, list[Surface]]:
+        """The surfaces of every population that has some in any frame."""
+        liquid = self._frames.surface
+        found: dict[str, list[Surface]] = {name: [] for name in (*frame.bodies, liquid) if name}
+        for surface in self.of(frame):
+            found[surface.population].append(surface)
+        return found
+
     def bodies(self, frame: Frame) -> Iterator[Placed]:
         """Every body of a frame."""
         for name, columns in frame.bodies.items():

@@ -95,7 +95,7 @@ class _Stage:
                 self.stage.GetRootLayer().Save()
                 pending = 0
         self.stage.GetRootLayer().Save()
-        return self.volume.about() if self.volume else {}
+        return self.volume.volumes.about() if self.volume else {}
 
     def _add_bodies(self, frame: Frame) -> int:
         one_by_one: dict[str, Columns] = {}
@@ -143,25 +143,24 @@ class _Cloud:
             if label in (self.velocity, "RowId.id"):
                 continue
             column = columns[label]
-            kind = types.FloatArray
+            kind, convert = types.FloatArray, _floats
             if column.dtype.lstrip("u").startswith("int"):
-                kind = types.IntArray
+                kind, convert = types.IntArray, _ints
             elif column.shape == (3,):
-                kind = types.Vector3fArray
+                kind, convert = types.Vector3fArray, _vectors
             primvar = api.CreatePrimvar(plain, kind, UsdGeom.Tokens.vertex)
             if kind != types.Vector3fArray and column.width > 1:
                 primvar.SetElementSize(column.width)
             primvar.GetAttr().SetCustomDataByKey("unit", unit(label))
-            self.primvars[label] = (primvar, kind)
+            self.primvars[label] = (primvar, convert)
         if "RowId.id" in columns:
             self.id_primvar = api.CreatePrimvar("id", types.IntArray, UsdGeom.Tokens.vertex)
         if self.velocity:
             self.points.CreateVelocitiesAttr().SetCustomDataByKey("unit", unit(self.velocity))
 
     def add(self, code: float, columns: Columns) -> None:
-        from pxr import Sdf, Vt
+        from pxr import Vt
 
-        types = Sdf.ValueTypeNames
         self.points.GetPointsAttr().Set(_vectors(columns["Position.x"]), code)
         if self.velocity:
             self.points.GetVelocitiesAttr().Set(_vectors(columns[self.velocity]), code)
@@ -171,16 +170,11 @@ class _Cloud:
                 Vt.Int64Array.FromNumpy(np.ascontiguousarray(ids, np.int64)), code
             )
             # Blender 5.0 leaves out ids and reads primvars.
-            self.id_primvar.Set(Vt.IntArray.FromNumpy(ids.astype(np.int32)), code)
+            self.id_primvar.Set(_ints(ids), code)
             self.ids = ids
         self._set_widths(code, columns)
-        for label, (primvar, kind) in self.primvars.items():
-            if kind == types.Vector3fArray:
-                primvar.Set(_vectors(columns[label]), code)
-            elif kind == types.IntArray:
-                primvar.Set(Vt.IntArray.FromNumpy(columns[label].astype(np.int32).ravel()), code)
-            else:
-                primvar.Set(_floats(columns[label]), code)
+        for label, (primvar, convert) in self.primvars.items():
+            primvar.Set(convert(columns[label]), code)
 
     def _set_widths(self, code: float, columns: Columns) -> None:
         """Diameters: of balls, of cores, of balls with the particles' volume, or half the mean spacing."""
@@ -229,9 +223,6 @@ class _Fields:
                 self.files[name] = asset.CreateFilePathAttr()
             self.files[name].Set(Sdf.AssetPath(f"./{file}"), frame.code)
 
-    def about(self) -> dict[str, Any]:
-        return self.volumes.about()
-
 
 class _SurfaceMesh:
     """One Mesh whose vertices and faces change with every frame."""
@@ -240,25 +231,15 @@ class _SurfaceMesh:
         from pxr import UsdGeom
 
         self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
-        self.mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
         self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
 
     def add(self, code: float, surface: Liquid | None) -> int:
         """Set the mesh at a time code, empty without a surface; returns how many bytes that keeps."""
-        from pxr import Vt
-
         triangles = np.empty((0, 3), np.int64) if surface is None else surface.mesh.triangles
         vertices = np.empty((0, 3)) if surface is None else surface.vertices
         velocity = vertices if surface is None else surface.vertex_velocity
-        self.mesh.CreatePointsAttr().Set(_vectors(vertices), code)
         self.mesh.CreateVelocitiesAttr().Set(_vectors(velocity), code)
-        counts = np.full(len(triangles), 3, dtype=np.int32)
-        self.mesh.CreateFaceVertexCountsAttr().Set(Vt.IntArray.FromNumpy(counts), code)
-        corners = np.ascontiguousarray(triangles, np.int32).ravel()
-        self.mesh.CreateFaceVertexIndicesAttr().Set(Vt.IntArray.FromNumpy(corners), code)
-        if len(vertices):
-            ends = np.array([vertices.min(axis=0), vertices.max(axis=0)])
-            self.mesh.CreateExtentAttr().Set(_vectors(ends), code)
+        _set_mesh(self.mesh, vertices, np.full(len(triangles), 3), triangles, code)
         return 24 * len(vertices) + 16 * len(triangles)
 
 
@@ -278,12 +259,7 @@ class _Body:
             self.gprim.CreateExtentAttr(Vt.Vec3fArray([low, -low]))
         else:
             self.gprim = UsdGeom.Mesh.Define(stage.stage, path)
-            self.gprim.CreatePointsAttr(_vectors(body.mesh.vertices))
-            self.gprim.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(body.mesh.sizes.astype(np.int32)))
-            self.gprim.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(body.mesh.corners.astype(np.int32)))
-            self.gprim.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-            ends = np.array([body.mesh.vertices.min(axis=0), body.mesh.vertices.max(axis=0)])
-            self.gprim.CreateExtentAttr(_vectors(ends))
+            _set_mesh(self.gprim, body.mesh.vertices, body.mesh.sizes, body.mesh.corners)
         if body.container:  # what is inside must be seen
             self.gprim.CreateDisplayOpacityAttr(Vt.FloatArray([0.15]))
         self.gprim.GetPrim().SetCustomDataByKey("container", body.container)
@@ -320,6 +296,19 @@ class _Body:
         self.gprim.CreateVisibilityAttr().Set(how, code)
 
 
+def _set_mesh(mesh: Any, vertices: np.ndarray, sizes: np.ndarray, corners: np.ndarray, *code: float) -> None:
+    """Points and faces of a Mesh at a time code, of all times without one."""
+    from pxr import UsdGeom
+
+    mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    mesh.CreatePointsAttr().Set(_vectors(vertices), *code)
+    mesh.CreateFaceVertexCountsAttr().Set(_ints(sizes), *code)
+    mesh.CreateFaceVertexIndicesAttr().Set(_ints(corners), *code)
+    if len(vertices):
+        ends = np.array([vertices.min(axis=0), vertices.max(axis=0)])
+        mesh.CreateExtentAttr().Set(_vectors(ends), *code)
+
+
 def _vectors(array: np.ndarray) -> Any:
     from pxr import Vt
 
@@ -330,6 +319,12 @@ def _floats(array: np.ndarray) -> Any:
     from pxr import Vt
 
     return Vt.FloatArray.FromNumpy(np.ascontiguousarray(array, dtype=np.float32).ravel())
+
+
+def _ints(array: np.ndarray) -> Any:
+    from pxr import Vt
+
+    return Vt.IntArray.FromNumpy(np.ascontiguousarray(array, dtype=np.int32).ravel())
 
 
 def _prim(name: str) -> str:

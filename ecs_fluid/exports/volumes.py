@@ -22,7 +22,8 @@ import numpy as np
 
 from ecs_fluid.components import Species
 from ecs_fluid.errors import StorageError
-from ecs_fluid.exports.frames import Columns, Frame, Job, flat, positions
+from ecs_fluid.exports.frames import Columns, Frame, Job, flat
+from ecs_fluid.io.vtkhdf import POINTS
 
 MEANS = {"Velocity.u": "velocity", "Temperature.T": "temperature"}
 AMOUNTS = {column.label: name for name, column in Species.columns.items()}
@@ -62,7 +63,8 @@ class Volumes:
     def _spacing(self, job: Job) -> float:
         for which in range(len(job.frames)):
             columns = job.frames.frame(which).particles
-            found = [positions(columns[name]) for name in self.tracers if len(positions(columns[name])) > 1]
+            places = [columns[name][POINTS] for name in self.tracers]
+            found = [x for x in places if len(x) > 1]
             if found:
                 return mean_spacing(np.concatenate(found))
         raise StorageError(
@@ -80,7 +82,7 @@ class Volumes:
     def of(self, frame: Frame) -> Volume:
         """The volume of one frame."""
         chosen = dict.fromkeys([*self.tracers, *self.vortons])
-        x = np.concatenate([positions(frame.particles[name]) for name in chosen])
+        x = np.concatenate([frame.particles[name][POINTS] for name in chosen])
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
         first = np.floor(lo / self.voxel).astype(np.int64) - 1
         shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
@@ -127,16 +129,16 @@ class _Sharing:
 
     def total(self, label: str | None, having: str | None = None) -> np.ndarray:
         """Sum of w q at the points of the grid, (nx, ny, nz) or (..., 3), float64; q = 1 without a label."""
-        chosen = [columns for columns in self.populations if (label or having or "Position.x") in columns]
+        chosen = [columns for columns in self.populations if (label or having or POINTS) in columns]
         parts = [
-            self._shared(columns, np.ones(len(positions(columns))) if label is None else columns[label])
+            self._shared(columns, np.ones(len(columns[POINTS])) if label is None else columns[label])
             for columns in chosen
         ]
         total: np.ndarray = np.sum(parts, axis=0)
         return total
 
     def _shared(self, columns: Columns, values: np.ndarray) -> np.ndarray:
-        place = positions(columns).astype(np.float64) / self.voxel - self.first
+        place = columns[POINTS].astype(np.float64) / self.voxel - self.first
         out = shared_out(place, flat(values).astype(np.float64), self.shape)
         return out.reshape(*self.shape, *values.shape[1:])
 

@@ -25,11 +25,10 @@ def write(job: Job) -> dict[str, Any]:
     parts: dict[str, list[tuple[float, str, str]]] = {}
     for frame in frames:
         made = {name: _points(columns) for name, columns in frame.particles.items()}
-        found = list(surfaces.of(frame))
-        for name in (*frame.bodies, *([frames.surface] if frames.surface else [])):
-            made[name] = _surfaces([surface for surface in found if surface.population == name])
+        for name, found in surfaces.by_population(frame).items():
+            made[name] = _surfaces(found)
             if name in frame.bodies:
-                ids = [np.full(len(s.mesh.vertices), s.row_id) for s in found if s.population == name]
+                ids = [np.full(len(surface.mesh.vertices), surface.row_id) for surface in found]
                 add_array(made[name].GetPointData(), "id", np.concatenate([np.empty(0, np.int64), *ids]))
         for name, data in made.items():
             file = frame_file(name, frame.number, "vtp")

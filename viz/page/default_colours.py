@@ -10,15 +10,7 @@ from ecs_fluid.viz.colours import Paint, paint, shaded
 from ecs_fluid.viz.columns import Columns, positions
 from ecs_fluid.viz.shared_limits import View, is_cloud
 from ecs_fluid.viz.smoke import Puff
-from ecs_fluid.viz.style import Colour, Look
-
-SOLID: Colour = (0.72, 0.7, 0.66)
-EDGE: Colour = (0.75, 0.8, 0.88)
-WATER: Colour = (0.24, 0.52, 0.82)
-"""Bodies, edges of containers and liquids, as in ``viz.bodies`` and ``viz.surfaces``, which need PyVista."""
-
-SMALL = 0.6
-"""Radius of the strongest vortons within smoke, in that of vortons alone, as in ``viz.scene``."""
+from ecs_fluid.viz.style import Look
 
 
 def is_liquid(columns: Columns) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import ecs_fluid.components  # noqa: F401  (all classes, so that `title` knows their units)
 from ecs_fluid.exports.frames import Frames
 from ecs_fluid.viz.columns import DERIVED, Array, Columns, choose, has_scalar, known_scalars, title
-from ecs_fluid.viz.shared_limits import is_signed, limits
+from ecs_fluid.viz.shared_limits import is_signed, limits, widened
 
 COVERED = {"Position.x", "Velocity.u", "Strength.alpha"}
 """Columns that are not offered by themselves: places, and those whose size is `speed` or `strength`."""
@@ -22,19 +22,15 @@ class Field:
 
     name: str
     populations: list[int]
-    low: float = np.inf
-    high: float = -np.inf
+    span: tuple[float, float] | None = None
 
     def widen(self, values: Array) -> None:
-        """Take values into account, all but the outermost 0.5 % on either side, as `show` does."""
-        finite = values[np.isfinite(values)]
-        if len(finite):
-            low, high = np.percentile(finite, [0.5, 99.5])
-            self.low, self.high = min(self.low, float(low)), max(self.high, float(high))
+        """Take values into account, as `show` does."""
+        self.span = widened(self.span, values)
 
     def told(self) -> dict[str, object]:
         """The field as the viewer knows it."""
-        low, high = (self.low, self.high) if self.low <= self.high else (0.0, 1.0)
+        low, high = self.span or (0.0, 1.0)
         return {
             "name": self.name,
             "title": title(self.name),

@@ -6,7 +6,7 @@ import base64
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -15,14 +15,14 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.runs.surface_meshes import stored_mesh
-from ecs_fluid.viz.camera import CAMERAS, FACING, ROOM, VIEW_ANGLE
+from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
 from ecs_fluid.viz.colours import PAINTED
 from ecs_fluid.viz.columns import scalar, title
 from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, samples
 from ecs_fluid.viz.page.solids import Solids
 from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, survey
-from ecs_fluid.viz.style import LOOKS, Look, Options
+from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, SMOKE, SOLID, Look, Options
 
 GROUP_BYTES = 1_500_000
 """Places of a group of frames; a file of them is loaded and unpacked in well under 0.1 s."""
@@ -144,6 +144,7 @@ class _Writer:
         if self.held:
             self._flush()
         names = [field.name for field in self.fields]
+        surface, speed = self.frames.surface, self.speed if self.moving else -1
         header = {
             "format": "ecs_fluid page",
             "version": 1,
@@ -156,10 +157,10 @@ class _Writer:
             "populations": [self._population(k, name) for k, name in enumerate(self.tables)],
             "bodies": [{"name": name, "shown": True} for name in self.frames.bodies],
             "shapes": self.solids.shapes,
-            "surface": self._surface(),
+            "surface": None if surface is None else {"name": surface, "shown": True, "field": speed},
             "fields": [field.told() for field in self.fields],
             "colour": names.index(color_by) if color_by is not None else -1,
-            "small": default_colours.SMALL,
+            "small": SMALL,
             "puff": {"radius": self.view.puff.radius, "opacity": self.view.puff.opacity}
             if self.smoke and self.view.puff
             else None,
@@ -180,7 +181,7 @@ class _Writer:
             # A look that paints the tracers hides the vortons among them, as `show` does.
             "shown": not (self.look.paint and self.smoke and is_vortons(table)),
             "radius": self._radius(name),
-            "plain": default_colours.WATER if liquid else self.look.plain,
+            "plain": SMOKE.water if liquid else self.look.plain,
             "planes": self.smoke.planes if cloud and self.smoke else 0,
             "lit": lit,
             "shade": shade,
@@ -195,19 +196,12 @@ class _Writer:
             return None
         return {"title": title(column), "range": self.view.painted, "signed": False}
 
-    def _surface(self) -> dict[str, Any] | None:
-        if self.frames.surface is None:
-            return None
-        return {"name": self.frames.surface, "shown": True, "field": self.speed if self.moving else -1}
-
     def _camera(self) -> dict[str, Any]:
         """What the viewer fits its camera to; z stays up, so that turning is turning about z."""
         lo, hi, points = self.view.lo, self.view.hi, self.view.points
         if points is None or not len(points):
             points = np.array([lo, hi])
-        extent = hi - lo
-        thin = extent.min() < 0.02 * extent.max()
-        towards = CAMERAS[FACING["xyz"[int(extent.argmin())]] if thin else "auto"][0]
+        towards = CAMERAS[facing(lo, hi, "auto")][0]
         if towards == (0.0, 0.0, 1.0):
             towards = (0.0, -1e-3, 1.0)
         pad = 2.0 * max(self.view.radii.values(), default=0.0)
@@ -227,7 +221,7 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
     names = [*frames.particles, *frames.bodies]
     if names:
         options = Options(populations=names, hulls=surfaces.polytopes, look=look)
-        view = survey(Recording(cast("Any", frames.stored), frames.numbers), options)
+        view = survey(Recording(frames.stored, frames.numbers), options)
         clouds = [name for name in view.clouds if "Liquid.mass" not in frames.columns(name)]
         view = dataclasses.replace(view, clouds=tuple(clouds))
     else:
@@ -284,9 +278,9 @@ def _colours(look: Look) -> dict[str, Any]:
             "text": look.text,
             "dark": dark,
             "light": look.light,
-            "solid": default_colours.SOLID,
-            "edge": default_colours.EDGE if dark else look.plain,
-            "water": default_colours.WATER,
+            "solid": SOLID,
+            "edge": EDGE if dark else look.plain,
+            "water": SMOKE.water,
         },
         "maps": {
             "sequential": colour_map(look.colours, look.part),

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 import ecs_fluid as ef
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.surface_meshes import stored_mesh
-from ecs_fluid.viz import bodies, layers, scene
+from ecs_fluid.viz import layers
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, place
 from ecs_fluid.viz.colours import paint
 from ecs_fluid.viz.columns import scalar
@@ -201,13 +201,6 @@ def test_fire_is_coloured_as_by_show(tmp_path: Path) -> None:
     mine = dict(zip(map(tuple, x.astype(np.float32)), found, strict=True))
     for where, colour in drawn.items():
         np.testing.assert_array_equal(mine[where], colour)
-
-
-def test_colours_that_are_written_twice_are_the_same() -> None:
-    """Here they are free of PyVista."""
-    assert (default_colours.SOLID, default_colours.EDGE) == (bodies.SOLID, bodies.EDGE)
-    assert LOOKS["smoke"].water == default_colours.WATER
-    assert default_colours.SMALL == scene.SMALL
 
 
 def test_surface_is_the_stored_mesh(tmp_path: Path) -> None:
