@@ -27,6 +27,8 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Number
 from operator import itemgetter
 from typing import (
     TYPE_CHECKING,
@@ -97,18 +99,17 @@ LARGEST = 1e30
 
 def _check_number(value: Any) -> Any:
     """Refuse what pydantic would turn into a number, and sizes that no calculation bears."""
-    if isinstance(value, str | bytes | bool):
+    if isinstance(value, str | bytes | bool | np.bool_):
         raise PydanticCustomError("wrong_kind", "a number is needed, written in digits without quotes")
-    if (
-        isinstance(value, float | int) and LARGEST < abs(value) < math.inf
-    ):  # pydantic refuses what is not finite
+    size: Any = abs(value) if isinstance(value, float | int | np.number | Decimal) else 0
+    if LARGEST < size < math.inf:  # pydantic refuses what is not finite
         raise ValueError(f"a size of at most {LARGEST:g} is needed")
     return value
 
 
 def _check_truth(value: Any) -> Any:
     """Refuse numbers and words that pydantic would turn into true or false."""
-    if isinstance(value, str | bytes | int | float) and not isinstance(value, bool):
+    if isinstance(value, str | bytes | Number) and not isinstance(value, bool):
         raise ValueError("true or false is needed, without quotes")
     return value
 

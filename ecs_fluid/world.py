@@ -142,13 +142,15 @@ class World:
     def set_fluid(self, **constants: Unpack[FluidKeywords]) -> None:
         """Tell what the fluid is: fields of FluidOptions by name; what is not given stays as it is.
 
-        Give density, viscosity, temperature, heat_capacity, gravity (which may be a Keyed), law, expansion,
-        density_profile or temperature_profile, before the systems and particles that start from them.
+        Give density, viscosity, temperature, heat_capacity, conductivity, gravity (which may be a Keyed),
+        law, expansion, density_profile or temperature_profile, before the systems and particles that start
+        from them; not during a tick.
         Without a call the fluid is air at rest: 1.2 kg/m^3, 300 K, no viscosity, gravity (0, 0, -9.81) m/s^2.
 
         Raises:
             RecipeError: a constant is unknown, out of range, or contradicts another one.
         """
+        self._ticker.between_ticks("set_fluid")
         fluid = changed(self.fluid[Fluid], constants, "set_fluid")
         self._put(self.fluid, fluid)
         if self.recipe is not None:

@@ -106,6 +106,7 @@ class SphSystem(System):
         """Check names, and give the world its books."""
         for name in self.hydrostatic:
             world[name][Liquid]
+        self._viscosity(world)
         world.require(LoadSystem)
         if LiquidModel not in world.fluid:
             self._clear(world)
@@ -184,13 +185,24 @@ class SphSystem(System):
         model = self.field(LiquidModel)
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
         c = math.sqrt(7 * stiffness / self._densest())
-        some = np.concatenate([liquid.viscosity for (liquid,) in self.query(Liquid)])
-        viscosity = float(some[0])
-        if (some != some[0]).any():
-            raise FluidError(
-                f"liquids have viscosities from {some.min():g} to {some.max():g} m^2/s; one value is allowed"
-            )
+        viscosity = self._viscosity(self.world)
         return LiquidLaw(reach, self.support, volume, stiffness, viscosity + self.artificial * c * reach / 20)
+
+    def _viscosity(self, world: World) -> float:
+        """That of all liquids, m^2/s; two of them are refused."""
+        found = [
+            (float(nu), entity.name)
+            for entity, (liquid,) in world.entities_with(Liquid)
+            if len(entity)
+            for nu in (liquid.viscosity.min(), liquid.viscosity.max())
+        ]
+        (least, thin), (most, thick) = min(found, default=(0.0, "")), max(found, default=(0.0, ""))
+        if least < most:
+            raise FluidError(
+                f"SphSystem: {thin!r} has a viscosity of {least:g} m^2/s and {thick!r} of {most:g} m^2/s; "
+                "liquids of one viscosity are needed"
+            )
+        return least
 
     def _densest(self) -> float:
         return max(float((liquid.mass / liquid.volume).max(initial=0)) for (liquid,) in self.query(Liquid))

@@ -161,9 +161,9 @@ def test_ctrl_c_ends_after_the_tick_with_everything_stored(world: Path) -> None:
 def test_diverged_run_keeps_its_last_good_state(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Steps that leave the range of float32 end with the culprit named and the last good tick stored.
 
-    The ring moves at about 1e9 m/s, so a step of 1e31 s goes to 1e40 m; float32 ends at 3.4e38.
+    The ring moves at about 1e9 m/s, so a step of 1e30 s goes to 1e39 m; float32 ends at 3.4e38.
     """
-    changes = ("world.precision='single'", "world.dt=1e31", "ring.circulation=1e9", "nozzle.rate=0")
+    changes = ("world.precision='single'", "world.dt=1e30", "ring.circulation=1e9", "nozzle.rate=0")
     overrides = [part for change in changes for part in ("--set", change)]
     assert main(["run", str(world), "--out", "bad", *overrides, "--frames", "9"]) == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]

@@ -107,6 +107,8 @@ def test_classes_stand_for_empty_tables() -> None:
     ("options", "words"),
     [
         ({"dt": 0}, "World: dt = 0; a number above 0.0 is needed"),
+        ({"dt": np.float64(1e35)}, r"World: dt = .*1e\+35.*: a size of at most 1e\+30 is needed"),
+        ({"dt": np.bool_(True)}, "World: dt = .*True.*: a number is needed, written in digits"),
         ({"dt": float("inf")}, "World: dt = inf; a finite number is needed"),
         (
             {"dt": "1/0"},
@@ -371,7 +373,7 @@ def test_a_handle_keeps_its_world_but_a_system_and_the_world_itself_do_not() -> 
 
 
 @pytest.mark.parametrize("phase", ["rates", "observe"])
-@pytest.mark.parametrize("what", ["step", "evaluate", "save"])
+@pytest.mark.parametrize("what", ["step", "evaluate", "save", "set_fluid"])
 def test_a_tick_within_a_tick_is_refused(what: str, phase: str, tmp_path: object) -> None:
     class Recursive(System):
         def process(self, dt: float) -> None:

@@ -157,8 +157,8 @@ class Set:
             for _, velocity in self.query(ef.Position, ef.Velocity):
                 velocity.u[:, 0] += speed_beside.SPEED
 
-    class Charge(Component):
-        '''Charge.'''
+    class Ballast(Component):
+        '''Ballast.'''
 
         q: Array = column("C", default=1.0)
 
@@ -166,7 +166,7 @@ class Set:
         '''A particle at the origin.'''
 
         def spawn(self, world: ef.World) -> None:
-            world.spawn(self.name, ef.Position([[0.0, 0.0, 0.0]]), Set.Charge([2.0]))
+            world.spawn(self.name, ef.Position([[0.0, 0.0, 0.0]]), Set.Ballast([2.0]))
 """
 WORLD = """
 [world]
@@ -192,7 +192,7 @@ def test_nested_classes_and_modules_beside_a_world_file_that_are_imported_late(
     world.step(5)
     assert world["a"][ef.Position].x[0, 0] == pytest.approx(3.0, rel=1e-6)
     for kind in (System, Component, Recipe):
-        for name in [name for name in kind.registry if "Set." in name or name == "Charge"]:
+        for name in [name for name in kind.registry if "Set." in name or name == "Ballast"]:
             del kind.registry[name]
     sys.modules.pop("nested_beside")
     sys.modules.pop("speed_beside")

@@ -234,7 +234,7 @@ def scattering(kernel: Callable[..., None]) -> Callable[..., np.ndarray]:
         if out is None:
             out = np.empty(shape, values.dtype)
         out[...] = 0
-        rows = values.reshape(-1, sx.shape[1])
+        rows = np.atleast_2d(values)
         kernel(sx, rows, start, origin, spacing, view_as(out, *shape[:3], len(rows)))
         return out
 

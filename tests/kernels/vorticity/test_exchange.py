@@ -1,6 +1,7 @@
 """Diffusion by exchange between particles: order, moments, conservation, stability, units."""
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaincc
 
+import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, partition
 from ecs_fluid.kernels.grids.neighbours import packed, stacked
@@ -368,10 +370,10 @@ def test_none_and_one_particle_exchange_nothing() -> None:
         np.testing.assert_array_equal(rate, np.zeros((n, 3)))
 
 
-@pytest.mark.parametrize(("order", "dimension", "word"), [(3, 3, "order"), (2, 1, "dimension")])
-def test_unknown_order_and_dimension_are_refused(order: int, dimension: int, word: str) -> None:
-    with pytest.raises(ValueError, match=f"{word} must be 2 or"):
-        exchange.exchange_rows(np.zeros((1, 3)), np.ones(1), np.ones(1), np.ones(1), 1.0, order, dimension)
+@pytest.mark.parametrize(("name", "value"), [("order", 3), ("dimension", 1)])
+def test_unknown_order_and_dimension_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ef.RecipeError, match=f"DiffusionSystem: {name} = {value}"):
+        ef.DiffusionSystem(**{name: value})
 
 
 def test_bits_do_not_depend_on_threads() -> None:
