@@ -61,12 +61,13 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 SECTIONS = ("preset", "world", "fluid", "entity", "system", "output")
 SHIPPED = Path(__file__).parent
+LEAST_FPS = 1e-9
 
 
 class WorldTable(WorldOptions):
     """[world]: clock, arithmetic, seed and length of the run."""
 
-    fps: float | None = Field(default=None, ge=1e-9)
+    fps: float | None = Field(default=None, ge=LEAST_FPS)
     """frames of a second of simulated time, 1/s; dt is 1/(fps steps_per_frame) then"""
     steps_per_frame: int = Field(default=1, ge=1)
     """ticks from one frame to the next"""
@@ -82,7 +83,7 @@ class WorldTable(WorldOptions):
         fps, steps = given.get("fps"), given.get("steps_per_frame", 1)
         if not (isinstance(fps, int | float) and isinstance(steps, int)):
             return given
-        usable = 1e-9 <= fps <= LARGEST and steps > 0
+        usable = LEAST_FPS <= fps <= LARGEST and steps > 0
         return {**given, "dt": 1.0 / (fps * steps)} if usable else given
 
     @model_validator(mode="after")

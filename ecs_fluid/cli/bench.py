@@ -56,7 +56,7 @@ def velocity(
     if calibrate:
         # A solver that does not keep a tolerance is what is being found out.
         with warnings.catch_warnings(action="ignore", category=FluidWarning):
-            times = solver_bench.calibrate(precision, lambda text: err.print(text))
+            times = solver_bench.calibrate(precision, err.print)
         path = _store(precision, times)
         out.print(f"times for `auto` kept in {path}")
     out.print(

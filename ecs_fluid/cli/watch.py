@@ -84,7 +84,7 @@ def watch(
         off_screen=serve,
     )
     live = Live(made, options, sliders, ticks, paused)
-    with compiling(lambda text: err.print(text)):
+    with compiling(err.print):
         if serve:
             from ecs_fluid.viz.serve import serve as show
 
