@@ -87,8 +87,11 @@ class Column:
         else:
             array = self._converted(value)
         shape = array.shape[1:] if self.per_row else array.shape
-        alike = len(shape) == len(self.shape) and (array.ndim > 0 or not self.per_row)
-        if not alike or any(want not in (None, got) for want, got in zip(self.shape, shape, strict=True)):
+        alike = shape == self.shape or (
+            len(shape) == len(self.shape)
+            and all(want in (None, got) for want, got in zip(self.shape, shape, strict=True))
+        )
+        if not alike or (self.per_row and not array.ndim):
             wanted = ("n", *self.shape) if self.per_row else self.shape
             text = ", ".join("any" if part is None else str(part) for part in wanted)
             if len(wanted) == 1:

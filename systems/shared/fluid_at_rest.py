@@ -42,8 +42,9 @@ def fluid_at_rest(world: World) -> FluidAtRest:
     )
 
     def layers(profile: Array, constant: Any) -> tuple[Array, Array]:
-        rows = profile if len(profile) else np.array([[0.0, constant]])
-        return rows[:, 1].astype(number), rows[:, 0].astype(number)
+        if not len(profile):
+            return np.array([constant], number), np.zeros(1, number)
+        return profile[:, 1].astype(number), profile[:, 0].astype(number)
 
     return FluidAtRest(
         world.gravity.astype(number), int(table.law), density, temperature, expansion,
