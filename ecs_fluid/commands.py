@@ -120,6 +120,8 @@ class Commands:
                 raise ComponentError(
                     f"entity {name!r}: the kill mask has shape {chosen.shape}; shape ({count},) is needed"
                 )
+            if not chosen.any():
+                return
         elif chosen.size and chosen.dtype.kind not in "iu":
             raise ComponentError(
                 f"entity {name!r}: rows to kill have dtype {chosen.dtype}; a mask or row numbers are allowed"
