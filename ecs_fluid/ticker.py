@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,11 @@ MANY = 2**15
 
 def finite(array: Array) -> bool:
     """Whether no number of the array is NaN or infinite; whole numbers never are."""
-    if array.size < MANY or array.dtype.kind != "f":
+    if array.dtype.kind != "f":
+        return True
+    if array.ndim == 0:  # a constant of the fluid
+        return math.isfinite(array)
+    if array.size < MANY:
         return bool(np.isfinite(array).all())
     from ecs_fluid.kernels.compiled.columns import all_finite
 
