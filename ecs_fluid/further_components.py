@@ -8,7 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.plugins import kind_of, without_kind
+from ecs_fluid.plugins import kind_of, ships, without_kind
 from ecs_fluid.validation_errors import nearest, shown
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def component_of(table: Any, place: str, allow_code: bool = False) -> type[Compo
         if kind.__module__ == CARRIED and not kind.derived
     }
     kind = kind_of(table, place, Component, known, allow_code)
-    if kind.__module__.startswith("ecs_fluid.") and kind not in known.values():
+    if ships(kind) and kind not in known.values():
         # By its import path, which needs no leave, since it is loaded already.
         raise RecipeError(
             f"{place}: kind = {shown(table['kind'])} is for recipes and systems alone; {nearest('', known)}"

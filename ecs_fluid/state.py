@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.plugins import import_path
+from ecs_fluid.plugins import import_path, ships
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -70,7 +70,7 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
             kind.__name__: import_path(kind)
             for entity in world.entities
             for kind in entity.tables
-            if not kind.derived and not kind.__module__.startswith("ecs_fluid.")
+            if not kind.derived and not ships(kind)
         },
         "history": world.history[-1:],
         "recipe": world.recipe,

@@ -99,8 +99,8 @@ class Guard:
             for number, (entity, tables) in enumerate(world.tables)
             for kind, table in tables.items()
             if (wanted(kind) if wanted else not kind.derived)
-            for column, array in table.__dict__.items()
-            if not finite(array)
+            for column in kind.columns
+            if not finite(array := table.__dict__[column])
         ]
         first = world.processes.first(min(places, default=None))
         return None if first is None else f"entity {first[3]!r}: {first[1]} row {first[2]}"

@@ -119,7 +119,7 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             said = f"= {context['tag']!r} is not known" if "tag" in context else "is missing"
             return f"{place}: {key}.{field} {said}; {nearest(context.get('tag', ''), tags)}"
         case "model_attributes_type" | "model_type":
-            return f"{place}: {key} = {shown(value)}; a table is needed"
+            return f"{place}: {f'{key} = ' if key else ''}{shown(value)}; a table is needed"
         case "literal_error" | "enum":
             allowed = context.get("expected", "")
             return f"{place}: {key} = {shown(value)}; allowed: {allowed}"

@@ -1,4 +1,4 @@
-"""Particles as PyVista objects: arrows."""
+"""Particles as arrows in PyVista."""
 
 from __future__ import annotations
 

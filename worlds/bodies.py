@@ -106,7 +106,7 @@ class _Placed(Recipe):
         if self._keyed() and motion != "scripted":
             raise ValueError(f"center or rotation is keyed in time, but motion is {motion!r}; use 'scripted'")
         if motion == "fixed" and (any(self.velocity) or any(self.angular_velocity)):
-            raise ValueError("a body with motion = 'fixed' has a velocity or spin; use 'scripted' or 'free'")
+            raise ValueError("a body with motion = 'fixed' has a velocity; use 'scripted' or 'free'")
         for key, rate in (("center", self.velocity), ("rotation", self.angular_velocity)):
             if key in self._keyed() and any(rate):
                 raise ValueError(f"{key} is keyed in time, so its rate of change cannot be given too")
@@ -146,7 +146,7 @@ class BodyRecipe(_Placed):
     """One rigid body: a ball or a convex polytope.
 
     Mass and inertia follow from the shape and the density, exactly. A free body moves by gravity and
-    contacts, a scripted one along its keys, or steadily by `velocity` and `spin`.
+    contacts, a scripted one along its keys, or steadily by `velocity` and `angular_velocity`.
     """
 
     kind: ClassVar[str] = "body"
@@ -185,8 +185,8 @@ class BodyRecipe(_Placed):
 class ContainerRecipe(_Placed):
     """A convex polytope inside out: particles and bodies that are in it stay in it.
 
-    It moves along its keys, or steadily by `velocity` and `spin`, whatever it meets. Its `mass` matters for
-    its heat alone: the shape is that of the room inside, and says nothing of how thick the walls are.
+    It moves along its keys, or steadily by `velocity` and `angular_velocity`, whatever it meets. Its `mass`
+    matters for its heat alone: the shape is that of the room inside, and says nothing of the walls.
     """
 
     kind: ClassVar[str] = "container"
@@ -287,7 +287,7 @@ class Spheres(Recipe):
             room = np.maximum(edge - 2 * radius[:, None], 0.0)
             centers = centers + self.jitter * room * (stream(world.seed, self.name).random((rows, 3)) - 0.5)
         if self.motion == "fixed" and (velocity.any() or angular_velocity.any()):
-            raise RecipeError("motion is 'fixed', but there is a velocity or spin; use 'scripted' or 'free'")
+            raise RecipeError("motion is 'fixed', but there is a velocity; use 'scripted' or 'free'")
         world.spawn(
             self.name,
             Pose(centers, _rotations(np.zeros(3), rows)),

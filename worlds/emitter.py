@@ -24,7 +24,6 @@ from ecs_fluid.further_components import filled
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import System
 from ecs_fluid.systems.emission import EmissionSystem, Emitter, further
-from ecs_fluid.systems.operations import InertiaSystem
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -109,10 +108,9 @@ class EmitterRecipe(Recipe, Emitter):
         return tuple(kinds)
 
     def systems(self) -> list[System]:
-        """What emits, and what moves particles with an own velocity."""
+        """What emits."""
         emitter = Emitter(**{key: getattr(self, key) for key in Emitter.model_fields})
-        inertia = [InertiaSystem()] if self.population == "inertial" else []
-        return [*inertia, EmissionSystem(emitters=[emitter])]
+        return [EmissionSystem(emitters=[emitter])]
 
     def lint(self) -> list[str]:
         """Sentences on an emitter that fills memory or does nothing to the flow."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.plugins import group_of, kind_of, searching, ships, users_code, without_kind
@@ -21,6 +22,7 @@ from ecs_fluid.system import LARGEST, Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
+from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -94,6 +96,11 @@ class WorldTable(WorldOptions):
                 f"make it {1 / (self.fps * self.steps_per_frame):g} s; give dt or fps, not both"
             )
         return self
+
+    def told(self, **options: Any) -> dict[str, Any]:
+        """What was given: no dt that follows from the frames, so that another steps_per_frame may be set."""
+        follows = self.fps is not None and self.dt == 1.0 / (self.fps * self.steps_per_frame)
+        return self.model_dump(exclude_unset=True, exclude={"dt"} if follows else None, **options)
 
 
 class FluidTable(FluidOptions):
@@ -239,7 +246,7 @@ class WorldRecipe(Settings):
         """Plain data that `from_tables` turns into this recipe again."""
         plain = {
             "preset": self.preset,
-            "world": self.world.model_dump(mode="json", exclude_unset=True),
+            "world": self.world.told(mode="json"),
             "fluid": self.fluid.model_dump(mode="json", exclude_unset=True),
             "entity": [item.table() for item in self.entity],
             "system": [dict(item) for item in self.system],
@@ -265,6 +272,8 @@ class WorldRecipe(Settings):
             except FluidError as error:
                 raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from error.__cause__
         needed = [asked for recipe in checked.entity for asked in needed_by(recipe)]
+        if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
+            needed.append(("an own velocity", InertiaSystem()))
         chosen: list[Asked] = []
         for number, item in enumerate(checked.system, start=1):
             place = f"[[system]] {number}"
@@ -279,9 +288,9 @@ class WorldRecipe(Settings):
 
     def _as_given(self) -> dict[str, Any]:
         given = {key: getattr(self, key) for key in ("preset", "entity", "system")}
-        for key in ("world", "fluid", "output"):
+        for key in ("fluid", "output"):
             given[key] = getattr(self, key).model_dump(exclude_unset=True)
-        return given
+        return {**given, "world": self.world.told()}
 
     def _fluid_systems(self) -> Iterator[Asked]:
         for key, kind in FLUID.items():
@@ -443,7 +452,7 @@ def schema() -> dict[str, Any]:
 
 def _listed(base: type, kinds: Mapping[str, type[Recipe] | type[System]]) -> dict[str, Any]:
     """Schema of [[entity]] or [[system]]: a class of the package by its kind, or one of the user's."""
-    shipped = {name: kind for name, kind in kinds.items() if kind.__module__.startswith("ecs_fluid.")}
+    shipped = {name: kind for name, kind in kinds.items() if ships(kind)}
     offered = [point.name for point in entry_points(group=group_of(base)) if point.name not in shipped]
     named = [{"type": "string", "pattern": "^[^:]+:[^:]+$"}, *({"const": name} for name in offered)]
     items = [{"type": "object", "properties": {"kind": kind}, "required": ["kind"]} for kind in named]

@@ -23,7 +23,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -44,15 +44,18 @@ _UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
 _PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
 
 
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
 class _Plan(BaseModel, strict=True, allow_inf_nan=False):
-    last_tick: int = Field(ge=1)
-    every: int = Field(ge=1)
+    last_tick: Count = Field(ge=1)
+    every: Count = Field(ge=1)
     checkpoint_seconds: float
 
 
 class _Timing(BaseModel, strict=True, allow_inf_nan=False):
     seconds: float
-    calls: int
+    calls: Count
 
 
 class _Info(BaseModel, strict=True, allow_inf_nan=False):
@@ -64,12 +67,12 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
     status: str | None = None
     state_hash: str | None = None
     error: str | None = None
-    ticks: int = 0
+    ticks: Count = 0
     time: float = 0.0
     wall_seconds: float = 0.0
     ticks_per_second: float = 0.0
     plan: _Plan = _Plan(last_tick=1, every=1, checkpoint_seconds=0.0)
-    particles: dict[str, int] = {}
+    particles: dict[str, Count] = {}
     systems: dict[str, _Timing] = {}
 
 

@@ -164,7 +164,8 @@ def _split(text: str) -> Iterator[str]:
         pieces.append(piece)
         part = ",".join(pieces)
         bare = re.sub(r"\"[^\"]*\"|'[^']*'", "", part)
-        if len(re.findall(r"[\[{\"']", bare)) <= len(re.findall(r"[\]}]", bare)):
+        closed = len(re.findall(r"[\[{]", bare)) <= len(re.findall(r"[\]}]", bare))
+        if closed and not re.search("[\"']", bare):
             yield part
             pieces = []
     if pieces:

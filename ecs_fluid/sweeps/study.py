@@ -183,7 +183,10 @@ class Study:
 
     def _run(self, names: list[str]) -> None:
         plan = replace(self.plan, points={})
-        jobs = [Job(plan, self.member(name)) for name in names if not self._done(name)]
+        left = [name for name in names if not self._done(name)]
+        for name in left:
+            self._ended.pop(name, None)  # what a former attempt ran into is not told of the new one
+        jobs = [Job(plan, self.member(name)) for name in left]
         self.watch.begin(len(names), len(names) - len(jobs))
         written = time.monotonic()
         for member in self._attempts(jobs):

@@ -285,6 +285,12 @@ def test_clock(world: dict[str, Any], settings: tuple[str, ...], dt: float, ever
         assert WorldRecipe(world=world, entity=[RING]).build().dt == dt
 
 
+def test_a_stored_world_takes_other_steps_per_frame_like_its_file() -> None:
+    stored = WorldRecipe.from_tables({**tables(), "world": {"fps": 30, "steps_per_frame": 2}}).tables()
+    override(stored, "world.steps_per_frame=4")
+    assert WorldRecipe.from_tables(stored).build().dt == 1 / 120
+
+
 def test_schema_takes_both_forms_of_dt() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(schema())

@@ -97,6 +97,12 @@ def test_what_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
         json.dumps(document)[:-5]: "is damaged: it is not JSON",
         "[" * 100_000: "is damaged: it is not JSON",
         "[]": "not one of ecs_fluid",
+        json.dumps({**document, "ticks": 10**400}): "ticks",
+        json.dumps({**document, "ticks": -1}): "ticks",
+        json.dumps(
+            {**document, "plan": {"last_tick": 10**400, "every": 1, "checkpoint_seconds": 1.0}}
+        ): "last_tick",
+        json.dumps({**document, "systems": {"A": {"seconds": 1.0, "calls": 10**400}}}): "calls",
     }.items():
         (tmp_path / "run" / "run.json").write_text(text)
         with pytest.raises(StorageError, match=why):

@@ -33,6 +33,7 @@ def test_lists_are_toml_values_or_text() -> None:
     assert (path, values) == ("fluid.velocity.solver", ("direct", "tree"))
     assert axis("ring.center", "[0,0,1],[0,0,2]") == ([0, 0, 1], [0, 0, 2])
     assert axis("a", "true, 1, 1.0, 'x,y'") == (True, 1, 1.0, "x,y")
+    assert axis("a", '"a],b",c') == ("a],b", "c")
     assert axis("system.0.kind", "swirl:Swirl") == ("swirl:Swirl",)
     assert axis("a", np.linspace(0.0, 1.0, 3)) == (0.0, 0.5, 1.0)
     assert axis("a", 3) == (3,)

@@ -198,6 +198,27 @@ def test_a_failed_point_of_a_study_is_an_error(world: Path) -> None:
         assert study.run({"world.dt": 1e-11}).finished
 
 
+def test_a_second_attempt_tells_nothing_of_the_first(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ends with an error of the disk, the second well; one that a stop leaves out is no attempt."""
+    from ecs_fluid.sweeps import member
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no room")
+
+    with ef.Study(world, "s", vary={"ring.core": [0.25]}, frames=1, **ALONE) as study:
+        with monkeypatch.context() as patched:
+            patched.setattr(member, "_opened", refuse)
+            (first,) = study.run_planned()
+        assert first.status == "failed" and "no room" in first.error
+        study.stop()
+        study.run_planned()
+        assert len(read_records(Path("s/history.jsonl"))) == 1
+        (Path("s") / "stop").unlink()
+        (second,) = study.run_planned()
+    assert (second.status, second.error) == ("finished", "")
+    assert [record.get("error", "") for record in read_records(Path("s/history.jsonl"))][1:] == [""]
+
+
 def test_a_recipe_from_python_is_swept_like_its_file(world: Path) -> None:
     from ecs_fluid.worlds.world_recipe import read
 

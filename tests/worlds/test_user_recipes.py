@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.world_recipe import schema
+from ecs_fluid.worlds.world_recipe import WorldRecipe, schema
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 CODE, WORLD = (re.search(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "toml"))
@@ -56,6 +56,18 @@ def test_droplets_fall_as_their_charge_says_also_after_a_resume(folder: Path) ->
         np.testing.assert_allclose(moved[:, 2], 0.5 * a * t**2, atol=1e-12)
         np.testing.assert_allclose(moved[:, 1], v * t, atol=1e-12)
         np.testing.assert_allclose(last[name]["InertialVelocity.v"][:, 2], a * t, atol=1e-12)
+
+
+def test_an_own_velocity_moves_whoever_asked_for_it() -> None:
+    """x = v t of tracers with the component by name: nobody has to know of the system that moves them."""
+    tracers = {"kind": "tracers", "name": "dust", "points": [[0.1 * i, 0.0, 0.0] for i in range(8)]}
+    tracers["component"] = [{"kind": "InertialVelocity", "v": [1.0, 2.0, 3.0]}]
+    world = WorldRecipe.from_tables(
+        {"world": {"dt": 0.1, "precision": "double"}, "entity": [tracers]}
+    ).build()
+    start = world["dust"][ef.Position].x.copy()
+    world.step(2)
+    np.testing.assert_allclose(world["dust"][ef.Position].x - start, [[0.2, 0.4, 0.6]] * 8, rtol=1e-12)
 
 
 def test_the_schedule_shows_one_field_with_its_equation(folder: Path) -> None:
