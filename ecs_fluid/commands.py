@@ -128,11 +128,7 @@ class Commands:
             )
         elif chosen.size and not ((chosen >= 0) & (chosen < count)).all():
             worst = int(chosen[(chosen < 0) | (chosen >= count)].flat[0])
-            raise ComponentError(
-                f"entity {name!r}: row {worst} cannot be killed; rows 0 to {count - 1} exist"
-                if count
-                else f"entity {name!r}: row {worst} cannot be killed; the entity has no rows"
-            )
+            raise ComponentError(f"entity {name!r}: row {worst} cannot be killed; there are {count} rows")
         if chosen.dtype == np.bool_:
             mask = chosen[own].copy()
         else:

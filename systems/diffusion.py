@@ -58,10 +58,12 @@ class DiffusionSystem(System):
 
     def added(self, world: World) -> None:
         """Index-space exchange works on the sorted vortons."""
-        if self.rate and self.method != "index_space":
+        indexed = self.method == "index_space"
+        unused = "eddy_viscosity" if indexed else "rate"
+        if getattr(self, unused):
             raise RecipeError(
-                f"DiffusionSystem: rate = {self.rate:g} 1/s is for method = 'index_space'; method = "
-                f"{self.method!r} takes the fluid's viscosity"
+                f"DiffusionSystem: {unused} = {getattr(self, unused):g} is not for method = {self.method!r}, "
+                f"which takes {'its rate' if indexed else 'the viscosity of the fluid'}"
             )
         world.require(PartitionSystem)
 

@@ -163,6 +163,8 @@ class EmissionSystem(System):
                 raise RecipeError(f"two emitters are called {emitter.name!r}; each needs a name of its own")
             target = world[emitter.into]
             target[Position]
+            for kind, _ in further(emitter):
+                target[kind]
             if emitter.attached is not None:
                 _carrier(world[emitter.attached])
 
@@ -309,7 +311,11 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
     """Classes of the further components of an emitter's particles, and their tables."""
     # Imported where the world file was read, if that was allowed.
     place = f"emitter {emitter.name!r}"
-    return [(component_of(table, place), table) for table in emitter.component]
+    found = [(component_of(table, place), table) for table in emitter.component]
+    for kind, _ in found:
+        if kind in EmissionSystem.may_read:
+            raise RecipeError(f"{place} sets {kind.__name__} by parameters of its own; use these")
+    return found
 
 
 def _carrier(entity: Entity) -> Array:

@@ -136,7 +136,7 @@ class SphSystem(System):
         unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
         for entity, (liquid,) in world.entities_with(Liquid):
             rho = float(liquid.mass.sum() / liquid.volume.sum()) if len(entity) else math.inf
-            if around.density > HEAVY_AROUND * rho and not self.surrounded:
+            if around.density > HEAVY_AROUND * rho and not self._lifted(world):
                 said.append(
                     f"{entity.name!r} has a density of {rho:g} kg/m^3 and the fluid around it "
                     f"{around.density:g} kg/m^3; [fluid] is what surrounds a liquid, so give it that "
@@ -301,8 +301,11 @@ class SphSystem(System):
 
     def _weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
-        around = self.surrounded or self.world.system(BuoyancySystem) is not None
-        return 1 - (float(self.field(Fluid).density) if around else 0.0) / rho
+        return 1 - (float(self.field(Fluid).density) if self._lifted(self.world) else 0.0) / rho
+
+    def _lifted(self, world: World) -> bool:
+        """Whether the liquid feels the weight of what surrounds it."""
+        return self.surrounded or world.system(BuoyancySystem) is not None
 
     # ------------------------------------------------------------------ time
 
@@ -412,6 +415,8 @@ class SphSystem(System):
         from ecs_fluid.kernels.sph.forces import compression_energy
         from ecs_fluid.kernels.sph.step import evaluate
 
+        if not any(len(liquid.mass) for (liquid,) in self.query(Liquid)):
+            raise FluidError("SphSystem: there is no liquid to measure")
         self._prepare()
         x, v, mass, size = self._joined()
         law = self._law()

@@ -115,11 +115,11 @@ class SurfaceTensionSystem(System):
         if contrast:
             chi = step(table.phi, width)
             force += contrast * chi[..., None] * self.world.gravity
-            force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, table, h))
+            force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, h))
         _clear_faces(force)
         return rotation(force, h)
 
-    def _induced(self, force: Array, chi: Array, table: SignedDistance, h: Array) -> Array:
+    def _induced(self, force: Array, chi: Array, h: Array) -> Array:
         """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
         from ecs_fluid.kernels.biot_savart.direct import velocity
         from ecs_fluid.kernels.biot_savart.regularisation import CODES

@@ -61,16 +61,13 @@ class Look:
 
 
 SMOKE = Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76))
+PAPER = Look("#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47))
+DAYLIGHT = Look("#c9d6df", "#f4f7f9", "#22303a", (0.45, 0.58, 0.7), (0.15, 0.24, 0.33), (0.35, 0.4, 0.47))
 
 LOOKS = {
     "smoke": SMOKE,
-    "paper": Look(
-        "#ffffff",
-        "#ffffff",
-        "#22262e",
-        (0.38, 0.55, 0.74),
-        (0.07, 0.13, 0.24),
-        (0.35, 0.4, 0.47),
+    "paper": replace(
+        PAPER,
         colours="viridis",
         part=(0.0, 0.92),
         tints=(
@@ -104,18 +101,7 @@ LOOKS = {
         paint="vorticity",
     ),
     # Liquid as a glossy surface with foam on it, by daylight.
-    "liquid": Look(
-        "#c9d6df",
-        "#f4f7f9",
-        "#22303a",
-        (0.45, 0.58, 0.7),
-        (0.15, 0.24, 0.33),
-        (0.35, 0.4, 0.47),
-        colours="viridis",
-        part=(0.0, 0.92),
-        paint="liquid",
-        water=(0.1, 0.4, 0.62),
-    ),
+    "liquid": replace(DAYLIGHT, colours="viridis", part=(0.0, 0.92), paint="liquid", water=(0.1, 0.4, 0.62)),
 }
 
 

@@ -56,16 +56,16 @@ def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
     first = own.min(axis=0) - steps
     shape = own.max(axis=0) + steps + 1 - first
     chunk = max(1, CANDIDATES // len(offsets))
-    found = np.empty(0, dtype=np.int64)
+    found = []
     for start in range(0, len(x), chunk):
         candidates = own[start : start + chunk, None, :] + offsets
         gap = (candidates + shift) * cell + middle - x[start : start + chunk, None, :]
         near = (gap**2).sum(axis=2) <= reach**2
         near |= (offsets == 0).all(axis=1)
         index = candidates[near] - first
-        keys = (index[:, 0] * shape[1] + index[:, 1]) * shape[2] + index[:, 2]
-        found = np.union1d(found, keys)
-    index = np.stack(np.unravel_index(found, tuple(int(part) for part in shape)), axis=1) + first
+        found.append(np.unique((index[:, 0] * shape[1] + index[:, 1]) * shape[2] + index[:, 2]))
+    keys = np.unique(np.concatenate(found))
+    index = np.stack(np.unravel_index(keys, tuple(int(part) for part in shape)), axis=1) + first
     return (index + shift) * cell + middle, np.where(flat, 0.0, cell)
 
 

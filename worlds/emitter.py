@@ -98,10 +98,6 @@ class EmitterRecipe(Recipe, Emitter):
         kinds = list[type[Component]](compress((Density, Temperature, Species), told))
         for number, (kind, table) in enumerate(further(self), start=1):
             place = f"[[entity.component]] {number}"
-            if kind in EmissionSystem.may_read:
-                raise RecipeError(
-                    f"{place}: an emitter sets {kind.__name__} by parameters of its own; use these"
-                )
             # Of no rows: a list, one value per row, is refused before the first particle is born.
             filled(kind, table, 0, place, f"{self.into!r} begins with")
             kinds.append(kind)

@@ -28,7 +28,7 @@ def exchanged(
     order: int,
     dimension: int,
 ) -> tuple[Array, float]:
-    """Like `kernels.exchange.exchange_rows` of all ranks' rows: (rates of this rank's, largest loss of all).
+    """Like `exchange_rows` of one process, of all ranks' rows: (rates of this rank's, largest loss of all).
 
     `row` (n,) are their numbers among all, by which those of one cell are sorted. The bits are those of one
     process.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,45 +180,44 @@ class Ranks(SharedWork):
     def _scope(self, world: World, system: System) -> Iterator[None]:
         """What `system` asked for by its `distribution`, while it runs."""
         if system.integrates or system.distribution == "rows":
-            yield from self._rows()
+            # No message passes while the system runs, so an error on one rank is shared after it.
+            error: FluidError | None = None
+            with self._showing(world, world._tables_of, local=True):
+                try:
+                    yield
+                except FluidError as raised:
+                    error = raised
+            self.comm.share_error(error)
         elif system.distribution == "ranks":
-            self.local = True
-            try:
+            with self._showing(world, world._tables_of, local=True):
                 yield
-            finally:
-                self.local = False
         else:
             with self.all_rows(world):
                 yield
                 self._write_back(world, {*system.writes, *system.adds})
 
-    def _rows(self) -> Iterator[None]:
-        """No message passes while the system runs, so an error on one rank is shared after it."""
-        self.local = True
-        error: FluidError | None = None
-        try:
-            yield
-        except FluidError as raised:
-            error = raised
-        finally:
-            self.local = False
-        self.comm.share_error(error)
-
-    @contextmanager
-    def all_rows(self, world: World) -> Iterator[None]:
+    def all_rows(self, world: World) -> AbstractContextManager[None]:
         """Tables are gathered from all ranks when they are asked for."""
-        former, found = world._shown, world._found
-        world._found = {}  # answers that hold other tables
-        world._shown = {
-            entity.number: GatheredTables(former[entity.number], self, entity.name)
+        own = world._tables_of
+        shown = {
+            entity.number: GatheredTables(own[entity.number], self, entity.name)
             if entity.name in self.bounds
-            else former[entity.number]
+            else own[entity.number]
             for entity in world.entities
         }
+        return self._showing(world, shown, local=False)
+
+    @contextmanager
+    def _showing(self, world: World, tables: Mapping[int, Tables], local: bool) -> Iterator[None]:
+        """Other tables for a while, also within a system that sees others and asks this one."""
+        former = self.local, world._shown, world._found
+        self.local = local
+        if tables is not world._shown:
+            world._shown, world._found = tables, {}  # answers that hold these tables
         try:
             yield
         finally:
-            world._shown, world._found = former, found
+            self.local, world._shown, world._found = former
 
     def _write_back(self, world: World, touched: set[type[Component]]) -> None:
         """Put this rank's rows of gathered tables that the running system filled where they belong."""

@@ -160,6 +160,8 @@ class SharedWork(OneProcess):
             parts.fetch(*block_boxes(part.x[part.blocks[0]], part.blocks[1]), **walk)
         if self._shared is not None:
             self._shared.begin()
+        elif self.machine.shares(targets.u):
+            self.machine.barrier()  # whoever has emptied it waits until all have, and then fills it
         return part
 
     def join(self, targets: Targets, part: Targets, pairs: int) -> None:

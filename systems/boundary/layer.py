@@ -94,7 +94,7 @@ class LayerBoundary(PanelBoundary):
             return
         bodies, hulls = gathered(entities)
         surfaces = list(self._surfaces(bodies, hulls))
-        spacing = self._spacing(bodies, surfaces)
+        spacing = self._spacing(surfaces)
         sheet = self._sheet(bodies, hulls, surfaces)
         wake = self.world[self.system.wake]
         old = self._outside(bodies, hulls, known)
@@ -119,7 +119,7 @@ class LayerBoundary(PanelBoundary):
             vortons = np.concatenate([new.x, places]), np.concatenate([new.alpha, shares])
             self._to_lattice(bodies, known.ids, hulls, surfaces, vortons, spacing)
 
-    def _spacing(self, bodies: Bodies, surfaces: list[Surface]) -> float:
+    def _spacing(self, surfaces: list[Surface]) -> float:
         """Of the lattice, m."""
         smallest = min(float(np.ptp(s.panels.vertices, axis=0).max()) for s in surfaces)
         return self.system.lattice or smallest / FINE

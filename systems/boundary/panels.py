@@ -80,7 +80,7 @@ class KnownAngularVelocity(NamedTuple):
     before: Array
     """their spin (n, 3) that the fluid knows of, 0 for new ones"""
     gone: Array
-    """mask of the rows of ShedSpin whose bodies are no more"""
+    """mask of the rows of ShedAngularVelocity whose bodies are no more"""
 
 
 class ReleasedVortons(NamedTuple):

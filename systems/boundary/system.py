@@ -51,7 +51,7 @@ class BoundarySystem(System):
 
     layer: the sheet of `panels` and all of the wake are vortons on a lattice, whose spacing resolves the
     boundary layer, and are put back on it at every tick by M4'. With a DiffusionSystem, drag, torque and lift
-    then follow from the vorticity, see `systems.boundary_layer`. For solids, with a `lattice` of at most a
+    then follow from the vorticity, see `systems.boundary.layer`. For solids, with a `lattice` of at most a
     third of the layer, which is about sqrt(4 nu R/U) thick, and dt of at most lattice/U. Fluid that fills a
     moving body counts as fluid, so a free body acts as if it were heavier by what it displaces.
 

@@ -137,7 +137,7 @@ class SurfaceSystem(System):
         else:
             self._clear_mesh()
         if due:
-            self._record(table)
+            self._record()
 
     # ------------------------------------------------------------------ distances
 
@@ -235,7 +235,7 @@ class SurfaceSystem(System):
         mesh.x = mesh.normal = mesh.u = np.zeros((0, 3), number)
         mesh.faces, mesh.curvature = np.zeros((0, 3), np.int64), np.zeros(0, number)
 
-    def _record(self, table: SignedDistance) -> None:
+    def _record(self) -> None:
         """Join the record that DiagnosticsSystem made in this tick, or make one."""
         history = self.world.history
         if not history or history[-1].get("tick") != self.world.tick:

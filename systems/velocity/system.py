@@ -187,7 +187,7 @@ class VelocitySystem(System):
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
         solver.prepare(sources, grid)
         from_grid = self.at == "grid" or solver.on_grid
-        if from_grid or (others and self.tracers == "grid"):
+        if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
             self._fill_grid(solver, sources, grid)
         if from_grid:
             self._vortons_from_grid(sources, vortons, solver.on_grid)
@@ -266,10 +266,10 @@ class VelocitySystem(System):
     def _both_from_grid(self, sources: Sources, tables: list[Table]) -> None:
         """Velocity and gradient at the vortons, which are read in the order of their cells."""
         from ecs_fluid.kernels.grids import cubic_gradient
-        from ecs_fluid.kernels.grids.differences import jacobian_and_field
+        from ecs_fluid.kernels.grids.differences import jacobian
 
         grid, first = self.field(Grid), 0
-        both = jacobian_and_field(self.field(VelocityField).u, grid.spacing, order=4)
+        both = jacobian(self.field(VelocityField).u, grid.spacing, order=4, with_field=True)
         for entity, x, u, du in tables:
             assert du is not None
             start, stop, total = self.world.processes.placed(entity, len(x))
@@ -346,7 +346,9 @@ class VelocitySystem(System):
 
     def _warn_once(self, solver: Solver, sources: Sources, grid: Grid, when: str = "") -> None:
         """Warn of a grid that does not do, once for each solver."""
-        if solver.name not in self._warned_of:
+        # Asked of all processes, since only the one that lints has warned by then.
+        (warned,) = self.world.processes.largest([float(solver.name in self._warned_of)])
+        if not warned:
             for text in solver.grid_lint(sources, grid):
                 self._warned_of.add(solver.name)
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)

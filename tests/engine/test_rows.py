@@ -248,8 +248,8 @@ def test_entities_and_tables_are_made_between_ticks(phase: type[Scripted], actio
 @pytest.mark.parametrize(
     ("rows_to_kill", "words"),
     [
-        ([3], "row 3 cannot be killed; rows 0 to 2 exist"),
-        ([0, -1], "row -1 cannot be killed; rows 0 to 2 exist"),
+        ([3], "row 3 cannot be killed; there are 3 rows"),
+        ([0, -1], "row -1 cannot be killed; there are 3 rows"),
         (7, "row 7 cannot be killed"),
         (np.array([True, False]), r"the kill mask has shape \(2,\); shape \(3,\) is needed"),
         (True, r"the kill mask has shape \(\); shape \(3,\) is needed"),
@@ -270,7 +270,7 @@ def test_kill_refuses(rows_to_kill: object, words: str) -> None:
 
 def test_kill_in_an_entity_without_rows() -> None:
     world = world_of()
-    with pytest.raises(ComponentError, match="row 0 cannot be killed; the entity has no rows"):
+    with pytest.raises(ComponentError, match="row 0 cannot be killed; there are 0 rows"):
         world["a"].kill([0])
     world["a"].kill(np.zeros(0, bool))
 

@@ -45,6 +45,22 @@ class Pull(ef.System):
                 entity.spawn(ef.Position(middle[None, :] * [1.0, 1.0, 0.5]))
 
 
+class Asks(ef.System):
+    """Sees all rows, and asks systems that see those of their rank, and one that sees all as well."""
+
+    reads = (ef.Strength,)
+    writes = (ef.Position,)
+    asks = (ef.VelocitySystem, ef.DiagnosticsSystem)
+    phase = "constrain"
+
+    def process(self, dt: float) -> None:
+        for _, (position, strength) in self.entities(ef.Position, ef.Strength):
+            fastest = self.world.diagnostics()["speed"]
+            wind = self.world.velocity(position.x[:70]).mean(axis=0)
+            assert len(position.x) == len(strength.alpha)
+            position.x += (1e-3 * wind / fastest).astype(self.world.dtype)
+
+
 class Breaks(ef.System):
     """Makes one row NaN at tick 3; or raises an error where that row is."""
 
@@ -98,10 +114,29 @@ def two_clouds(how: str) -> ef.World:
     return world
 
 
+def coarse() -> ef.World:
+    """A grid too coarse for its solver, of which is warned once, and tracers that lie far beyond."""
+    draw = np.random.default_rng(1)
+    world = ef.World(dt=1e-3)
+    x, alpha = draw.random((400, 3)), draw.standard_normal((400, 3))
+    world.spawn("vortons", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(np.full(400, 0.02)))
+    world.spawn("tracers", ef.Position(3.0 * draw.random((50, 3))))
+    world.add_systems(
+        [ef.PartitionSystem(cells=300), ef.VelocitySystem(solver="poisson"), ef.AdvectionSystem()]
+    )
+    return world
+
+
 def made(name: str) -> ef.World:
-    """A shipped world, one of those above (cloud, few, nan, error), or one with a solver (ring:, clouds:)."""
+    """A shipped world, one of those above by its name, or one with a solver (ring:, clouds:)."""
     if name.startswith("clouds:"):
         return two_clouds(name[7:])
+    if name == "asking":
+        world = ef.load("vortex_ring")
+        world.add_system(Asks())
+        return world
+    if name == "coarse":
+        return coarse()
     if name.startswith("ring:"):
         world = ef.load("vortex_ring")
         velocity = world.system(ef.VelocitySystem)
@@ -122,8 +157,7 @@ def made(name: str) -> ef.World:
 
 
 def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
-    """What a run of the world comes to, and what it says of itself before."""
-    remarks = world.lint()
+    """What a run of the world comes to, and what it says of itself behind it."""
     try:
         world.step(ticks)
         error = ""
@@ -134,7 +168,7 @@ def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
         "error": error,
         "rows": {entity.name: len(entity) for entity in world.entities},
         "tick": world.tick,
-        "remarks": remarks,
+        "remarks": world.lint(),
     }
 
 

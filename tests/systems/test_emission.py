@@ -266,3 +266,20 @@ def test_values_that_the_precision_cannot_hold_are_refused(emitter: dict[str, An
     with pytest.raises(ComponentError, match=rf"'a': {column} row 0 is 0.0; .* above 0 .*rounded to float32"):
         world.step()
     assert len(world["a"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("Temperature", "emitter 'jet' sets Temperature by parameters of its own; use these"),
+        ("Age", "entity 'sparks' has no Age"),
+    ],
+)
+def test_further_components_are_checked_when_the_emitter_joins(kind: str, words: str) -> None:
+    column = {"Temperature": "T", "Age": "t"}[kind]
+    world = ef.World()
+    world.spawn("sparks", ef.Position(np.empty((0, 3))), ef.Temperature(np.empty(0)))
+    further = {"kind": kind, column: 3.0}
+    emitter = {"name": "jet", "into": "sparks", "temperature": 400.0, "component": [further]}
+    with pytest.raises(FluidError, match=words):
+        world.add_system(ef.EmissionSystem(emitters=[emitter]))

@@ -260,8 +260,10 @@ def test_a_rate_is_no_viscosity() -> None:
         "DiffusionSystem: method = 'index_space' exchanges by its rate, which is 0, and leaves out the "
         "fluid's viscosity of 0.001 m^2/s; give it a rate in 1/s, or take another method"
     ) in world.lint()
-    with pytest.raises(ef.RecipeError, match=r"rate = 0\.5 1/s is for method = 'index_space'"):
+    with pytest.raises(ef.RecipeError, match=r"rate = 0\.5 is not for method = 'pse'"):
         world.add_system(ef.DiffusionSystem(rate=0.5))
+    with pytest.raises(ef.RecipeError, match="eddy_viscosity = 3 is not for method = 'index_space'"):
+        world.add_system(ef.DiffusionSystem(method="index_space", rate=0.5, eddy_viscosity=3.0))
 
 
 # ------------------------------------------------------------------ density

@@ -398,3 +398,11 @@ def test_particles_of_very_different_size_are_refused() -> None:
     LiquidRecipe(name="fine", sphere={"center": (1, 0, 0), "radius": 0.1}, spacing=0.02).build(world)
     with pytest.raises(ef.FluidError, match="spacings that differ by less than 7 %"):
         world.step()
+
+
+def test_nothing_is_measured_of_no_liquid() -> None:
+    world, system = tank(None, {"sphere": {"radius": 0.2}, "spacing": 0.1})
+    world["water"].kill(np.arange(len(world["water"])))
+    world.step()
+    with pytest.raises(ef.FluidError, match="SphSystem: there is no liquid to measure"):
+        system.measure()

@@ -117,6 +117,8 @@ def test_constants_of_the_surroundings_are_not_the_liquids() -> None:
         "liquid its own",
     ]
     tables["entity"][0]["viscosity"] = 1e-6
+    tables["system"] = [{"kind": "buoyancy"}]
+    assert not any("density" in text for text in WorldRecipe.from_tables(tables).build().lint())
     tables["system"] = [{"kind": "sph", "surrounded": True}]
     assert WorldRecipe.from_tables(tables).build().lint() == []
     del tables["fluid"], tables["system"]

@@ -38,8 +38,8 @@ from numba.extending import overload
 from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_root, two_to_the
 
 EXACT: dict[str, Any] = {"error_model": "numpy", "forceinline": True}
-"""Options of a record's ``density``. No fast-math: its freedom was used otherwise by whoever compiles
-than by those that load, in the last bit."""
+"""Options of a record's ``density``. No fast-math of their own: its freedom was used otherwise by whoever
+compiles than by those that load, in the last bit. Gaussian and Rankine take that of ``potential_factors``."""
 
 
 class Regularisation(NamedTuple):

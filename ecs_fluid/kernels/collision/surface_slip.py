@@ -174,9 +174,11 @@ def parts_to_go(who: Array, slip: Array, one: Array, two: Array, gain: float, co
     """
     sums = np.zeros((count, 5))
     for c in range(len(who)):
+        total = sums[who[c]]
         for k in range(3):
             w, a, b = slip[c, k], one[c, k], two[c, k]
-            sums[who[c]] += np.array([a * a, a * b, b * b, -w * a, -w * b])
+            for m, term in enumerate((a * a, a * b, b * b, -w * a, -w * b)):
+                total[m] += term
     out = np.empty((count, 2))
     for i in range(count):
         first, second = least_squares(sums[i])
@@ -276,7 +278,7 @@ def _rms(who: Array, values: Array, count: int) -> Array:
     number, square = np.zeros(count), np.zeros(count)
     for c in range(len(who)):
         number[who[c]] += 1.0
-        square[who[c]] += (values[c] * values[c]).sum()
+        square[who[c]] += dot(row_of(values, c), row_of(values, c))
     out = np.empty(count)
     for i in range(count):
         out[i] = math.sqrt(square[i] / max(number[i], 1.0))

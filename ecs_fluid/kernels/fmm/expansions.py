@@ -11,7 +11,7 @@ source node, so core size and node size are free of each other; the series of 1/
 even faster than that of 1/r, like ((a + b)/sqrt(R^2 + sigma^2))^order for node radii a and b.
 
 Everything is scaled: M by powers of the source node's scale, L by the target node's, D by the distance, so
-that float32 has room for any size of a flow. ``fmm_meetings`` has the derivatives and the sums over n.
+that float32 has room for any size of a flow. ``m2l`` has the derivatives and the sums over n.
 
 Source: Dehnen 2002 (J. Comput. Phys. 179, 27) for the truncation by total order and the criterion.
 """

@@ -1,6 +1,6 @@
 """Source nodes act on a target node: derivatives of the kernel, and sums of products with the moments.
 
-The sums are those of ``fmm_expansions``, for one target node and as many source nodes as a vector has lanes.
+The sums are those of ``expansions``, for one target node and as many source nodes as a vector has lanes.
 The derivatives D come from f_k = (1/r d/dr)^k G by the recurrence of McMurchie and Davidson 1978 (their
 R_tuv), which needs a kernel for nothing but f_0 ... f_order.
 """

@@ -48,8 +48,12 @@ def share(run: Callable[[int, int], Result], pieces: int) -> list[Result]:
     waiting = iter(range(len(results)))
 
     def work() -> None:
-        for i in waiting:
-            results[i] = run(ends[i], ends[i + 1])
+        try:
+            for i in waiting:
+                results[i] = run(ends[i], ends[i + 1])
+        except BaseException:
+            results.extend(waiting)  # the other threads begin none of them
+            raise
 
     with ThreadPoolExecutor(workers - 1) as pool:
         others = [pool.submit(work) for _ in range(workers - 1)]

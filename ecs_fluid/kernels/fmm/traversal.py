@@ -1,8 +1,8 @@
 """The walk of the fast multipole method: from pieces of the target tree down to its leaves.
 
 Going down the target tree, a node inherits the source nodes that its parent could not deal with. Those far
-enough away act on its local expansion (``fmm_expansions``), larger ones are opened, and the rest is left to
-its two children. A leaf evaluates its expansion; what is left is its list for ``fmm_near``.
+enough away act on its local expansion (``expansions``), larger ones are opened, and the rest is left to
+its two children. A leaf evaluates its expansion; what is left is its list for ``near``.
 
 Every piece works by itself and every target adds its sources in an order that depends on the points alone, so
 the result has the same bits for any number of threads.

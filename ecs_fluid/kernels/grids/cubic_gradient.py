@@ -84,8 +84,8 @@ def interpolate(
 ) -> None:  # fmt: skip
     """Fill rows ``order`` of u (n, 3) and du (n, 3, 3) at x (n, 3) m from a ``field`` (px, py, pz, 3, 4).
 
-    That is ``differences.jacobian_and_field`` of the velocity at the grid points, and the values are those of
-    ``cubic.interpolate`` but for rounding. ``order`` (k,) int64 names every row that is wanted, best
-    sorted by cell.
+    That is ``differences.jacobian`` of the velocity at the grid points, with the field, and the values are
+    those of ``cubic.interpolate`` but for rounding. ``order`` (k,) int64 names every row that is wanted,
+    best sorted by cell.
     """
     _interpolate(x, order, origin, spacing, field, u, view_as(du, len(du), 9))

@@ -64,19 +64,14 @@ def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarra
                     here[k, c, 3] = z[k, c]
 
 
-def jacobian(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
+def jacobian(
+    field: np.ndarray, spacing: np.ndarray, order: Order = 2, with_field: bool = False
+) -> np.ndarray:
     """J[..., i, j] = du_i / dx_j of a field (px, py, pz, m): (px, py, pz, m, 3), unit of field per m.
 
-    ``spacing`` (3,) m, 0 for a flat axis.
+    ``spacing`` (3,) m, 0 for a flat axis. With the field as a further column it is (px, py, pz, m, 4).
     """
-    out = np.empty((*field.shape, 3), field.dtype)
-    _jacobian(field, spacing, order, out)
-    return out
-
-
-def jacobian_and_field(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:
-    """(px, py, pz, m, 4): the ``jacobian`` of a field (px, py, pz, m), and in the last column the field."""
-    out = np.empty((*field.shape, 4), field.dtype)
+    out = np.empty((*field.shape, 3 + with_field), field.dtype)
     _jacobian(field, spacing, order, out)
     return out
 
@@ -86,7 +81,8 @@ def gradient(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.nda
     return jacobian(field[..., None], spacing, order)[..., 0, :]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+# Sums that may be reordered came out otherwise from this kernel as compiled and as loaded, in the last bit.
+@njit(parallel=True, cache=True, fastmath={"contract"})
 def _curl(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     px, py, pz, _ = field.shape
     kind = field.dtype.type

@@ -4,8 +4,8 @@
 grid (the same way), interpolate it back, relax. The error falls by about the same factor in every V-cycle
 whatever the grid, so the cost is proportional to the number of points. A first cycle that starts from the
 coarsest grid (full multigrid) brings the error near that of the discretisation at once.
-Any numbers of points work (see ``transfer``). Axes whose spacing is more than sqrt(2) times the smallest are
-not coarsened until the others have caught up (semi-coarsening), since relaxation does not smooth along them.
+Any numbers of points work (see ``grid_transfer``). Axes whose spacing is more than sqrt(2) times the smallest
+are not coarsened until the others have caught up (semi-coarsening): relaxation does not smooth along them.
 Source: Trottenberg, Oosterlee, Schueller, Multigrid (2001), chapters 2 and 5.
 """
 

@@ -181,7 +181,7 @@ def _residual_parallel(
 
 
 def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> tuple[float, float]:
-    """``residual`` for fields as rows: fills ``out`` inside, returns the RMS of the residual and of rhs."""
+    """Fill ``out`` inside with rhs - lap A; returns the RMS of the residual and of rhs."""
     if laplacian.inner == 0:
         return 0.0, 0.0
     if field.size < SERIAL:

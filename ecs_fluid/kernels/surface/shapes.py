@@ -31,13 +31,6 @@ def torus(x: ArrayLike, center: ArrayLike, radius: float, thickness: float) -> n
     return np.asarray(np.hypot(np.hypot(r[..., 0], r[..., 1]) - radius, r[..., 2]) - thickness)
 
 
-def capsule(x: ArrayLike, start: ArrayLike, end: ArrayLike, radius: float) -> np.ndarray:
-    """All points within ``radius`` of the segment from ``start`` to ``end``."""
-    r, d = _from(x, start), _from(end, start)
-    t = np.clip(r @ d / max(float(d @ d), np.finfo(float).tiny), 0.0, 1.0)
-    return np.asarray(np.linalg.norm(r - t[..., None] * d, axis=-1) - radius)
-
-
 def plane(x: ArrayLike, point: ArrayLike, normal: ArrayLike) -> np.ndarray:
     """The half-space behind a plane whose ``normal`` (3,), of any length but 0, points outside."""
     n = np.asarray(normal, dtype=np.float64)

@@ -360,13 +360,13 @@ def _index_exchange(
 
 def index_exchange(
     sx: np.ndarray, values: np.ndarray, size: np.ndarray, start: np.ndarray, cells: np.ndarray,
-    viscosity: float, rate: np.ndarray, reach: float | None = 2.0, dissipation: bool = False,
+    viscosity: float, rate: np.ndarray, reach: float = 2.0, dissipation: bool = False,
 ) -> None:  # fmt: skip
     """The articles' diffusion: exchange with all of the 27 cells around, no length scale in ``viscosity``.
 
     d alpha_p / dt = sum_q 2 nu f_pq (alpha_q - alpha_p)  [- nu alpha_p with ``dissipation``],
     f_pq = exp(-d^2 / (reach size_pq)^2), size_pq^2 = (size_p^2 + size_q^2) / 2, so reach = 2 is
-    exp(-d^2 / (4 size^2)); None switches the falloff off (f = 1).
+    exp(-d^2 / (4 size^2)).
 
     ``sx`` (3, n) m, ``values`` (k, n) intensive or extensive (particles count as equals), ``size`` (n,) m
     diameter, ``start`` and ``cells`` as ``partition`` made them, ``viscosity`` nu in 1/s. Overwrites ``rate``
@@ -377,9 +377,8 @@ def index_exchange(
     on how many particles a cell holds, unless the falloff ends well inside the neighbouring cells.
     """
     kind = sx.dtype.type
-    falloff = 0.0 if reach is None else 1.0 / (reach * reach)
     _index_exchange(
         sx, values, kind(0.5) * size * size, start, cells, _longest_run(start, cells), kind(2.0 * viscosity),
-        kind(viscosity if dissipation else 0.0), kind(falloff), kind(_INDEX_CUTOFF),
+        kind(viscosity if dissipation else 0.0), kind(1.0 / (reach * reach)), kind(_INDEX_CUTOFF),
         _exponential_constants(sx.dtype), rate,
     )  # fmt: skip

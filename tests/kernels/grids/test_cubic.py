@@ -113,7 +113,7 @@ def test_velocity_and_gradient_in_one_pass(
     field = np.random.default_rng(8).standard_normal((*(np.array(cells) + 1), 3)).astype(dtype)
     rows = np.random.default_rng(9).permutation(500)[:300]
     u, du = np.full((500, 3), 7.0, dtype), np.full((500, 3, 3), 7.0, dtype)
-    both = differences.jacobian_and_field(field, SPACING, order=4)
+    both = differences.jacobian(field, SPACING, order=4, with_field=True)
     cubic_gradient.interpolate(x, rows, ORIGIN, SPACING, both, u, du)
     jacobian = differences.jacobian(field, SPACING, order=4)
     exact, slope = (cubic.interpolate(x, ORIGIN, SPACING, f) for f in (field, jacobian))
@@ -149,7 +149,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: type) -> None:
                 np.empty_like(x),
                 np.empty((3000, 3, 3), dtype),
             )
-            both = differences.jacobian_and_field(out, SPACING)
+            both = differences.jacobian(out, SPACING, with_field=True)
             cubic_gradient.interpolate(x, np.arange(3000), ORIGIN, SPACING, both, u, du)
             coarse = cubic.coarsen(out, np.array([3, 4, 2]))
             bits.append(b"".join(a.tobytes() for a in (out, read, u, du, coarse)))

@@ -1,5 +1,9 @@
 """Finite differences: exact for linear fields, second order inside, zero along flat axes."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Literal
 
 import numba
@@ -104,3 +108,27 @@ def test_bits_do_not_depend_on_threads() -> None:
         parts = [f(u, SPACING) for f in (differences.jacobian, differences.curl)]
         results.append(b"".join(part.tobytes() for part in parts))
     assert results[0] == results[1]
+
+
+LOADED = """
+import hashlib, numpy as np
+from ecs_fluid.kernels.grids import differences
+for real in (np.float32, np.float64):
+    field = np.random.default_rng(1).standard_normal((20, 17, 15, 3)).astype(real)
+    h = np.array([0.1, 0.2, 0.15])
+    for function in (differences.curl, differences.jacobian):
+        print(hashlib.blake2b(function(field, h, 4).tobytes(), digest_size=8).hexdigest())
+"""
+
+
+@pytest.mark.nightly
+def test_bits_are_those_of_the_cache(tmp_path: Path) -> None:
+    """The process that compiles a kernel has the bits of those that load it."""
+    environment = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path)}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", LOADED], env=environment, capture_output=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert found[0] == found[1] and len(set(found[0].split())) == 4

@@ -17,7 +17,6 @@ SHAPES: dict[str, Shape] = {
     "sphere": lambda x: shapes.sphere(x, A, 0.6),
     "box": lambda x: shapes.box(x, A, (1.0, 0.7, 0.4)),
     "torus": lambda x: shapes.torus(x, A, 0.6, 0.25),
-    "capsule": lambda x: shapes.capsule(x, A, B, 0.2),
     "plane": lambda x: shapes.plane(x, A, N),
     "union": lambda x: shapes.union(shapes.sphere(x, A, 0.3), shapes.sphere(x, B, 0.25)),
 }
@@ -48,8 +47,6 @@ def test_known_points() -> None:
         (shapes.box([[2.0, 2.5, 0.0]], (0, 0, 0), (2, 1, 2)), np.sqrt(1.0 + 4.0)),
         (shapes.box([[0.9, 0.0, 0.0]], (0, 0, 0), (2, 4, 4)), -0.1),
         (shapes.torus([[0.0, 0.0, 0.3]], (0, 0, 0), 0.4, 0.1), 0.4),
-        (shapes.capsule([[0.0, 0.0, 5.0]], (0, 0, 0), (0, 0, 2), 0.5), 2.5),
-        (shapes.capsule([[3.0, 0.0, 1.0]], (0, 0, 0), (0, 0, 2), 0.5), 2.5),
         (shapes.plane([[1.0, 1.0, 1.0]], (0, 0, 0), N), 1.0 / 3.0),
     ]
     for found, wanted in known:

@@ -42,3 +42,19 @@ def test_they_count_as_if_they_had_been_there_from_the_start(
 ) -> None:
     assert velocities(made_with, set_later) == velocities({**made_with, **set_later}, {})
     assert velocities(made_with, set_later) != velocities(made_with, {})
+
+
+@pytest.mark.parametrize("solver", ["poisson", "hybrid"])
+def test_the_field_is_empty_once_the_last_vorton_is_gone(solver: str) -> None:
+    draw = np.random.default_rng(1)
+    world = ef.World(dt=0.01)
+    x, alpha = draw.random((300, 3)), draw.standard_normal((300, 3))
+    world.spawn("vortons", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(np.full(300, 0.1)))
+    world.spawn("tracers", ef.Position(draw.random((5, 3))))
+    world.add_system(ef.VelocitySystem(solver=solver, tracers="solver"))
+    world.evaluate()
+    field = world.fluid[ef.VelocityField]
+    assert np.abs(field.u).max() > 0.1
+    world["vortons"].kill(np.arange(300))
+    world.evaluate()
+    assert field.u.size < 100 and not field.u.any() and not world["tracers"][ef.Velocity].u.any()
