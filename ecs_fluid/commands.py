@@ -129,12 +129,10 @@ class Commands:
         elif chosen.size and not ((chosen >= 0) & (chosen < count)).all():
             worst = int(chosen[(chosen < 0) | (chosen >= count)].flat[0])
             raise ComponentError(f"entity {name!r}: row {worst} cannot be killed; there are {count} rows")
-        if chosen.dtype == np.bool_:
-            mask = chosen[own].copy()
-        else:
-            mask = np.zeros(count, dtype=bool)
-            mask[chosen if chosen.size else slice(0, 0)] = True
-            mask = mask[own]
+        if chosen.dtype != np.bool_:
+            numbers, chosen = chosen.astype(np.int64), np.zeros(count, dtype=bool)
+            chosen[numbers] = True
+        mask = chosen[own].copy()
         self.waiting.add(name)
         former = self._killed.get(name)
         self._killed[name] = mask if former is None else former | mask

@@ -169,8 +169,10 @@ class Study:
 
     def member(self, name: str) -> Member:
         """The member of this name as it is now."""
-        new = Member(name, self.plan.points[name], self.folder / "members" / name)
-        return self._ended.get(name, new)
+        return self._ended.get(name) or self._new(name)
+
+    def _new(self, name: str) -> Member:
+        return Member(name, self.plan.points[name], self.folder / "members" / name)
 
     def stop(self) -> None:
         """Let the members under way end after their tick and begin no more; also from another thread."""
@@ -183,10 +185,8 @@ class Study:
 
     def _run(self, names: list[str]) -> None:
         plan = replace(self.plan, points={})
-        left = [name for name in names if not self._done(name)]
-        for name in left:
-            self._ended.pop(name, None)  # what a former attempt ran into is not told of the new one
-        jobs = [Job(plan, self.member(name)) for name in left]
+        # What a former attempt ran into is not told of the new one.
+        jobs = [Job(plan, self._new(name)) for name in names if not self._done(name)]
         self.watch.begin(len(names), len(names) - len(jobs))
         written = time.monotonic()
         for member in self._attempts(jobs):

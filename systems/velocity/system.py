@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import Field
@@ -24,7 +24,7 @@ from ecs_fluid.components import (
     VelocityGradient,
 )
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
 from ecs_fluid.plugins import import_path
@@ -37,10 +37,16 @@ from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
+from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
 
 SOLVERS = (DirectSolver, TreeSolver, FmmSolver, PoissonSolver, HybridSolver, AutoSolver)
 """Solvers that ship."""
+
+SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"]
+
+KernelName = SHIPPED_KERNELS | str
+"""Name of a regularisation: of any record of `kernels.biot_savart.regularisation`; editors offer these."""
 
 FEW_PAIRS = 2**22
 """Up to this many pairs of point and vorton the direct sum answers `velocity_at_few`: a few milliseconds,
@@ -109,7 +115,7 @@ class VelocitySystem(System):
     """how particles read the field grid; vortons of poisson and hybrid always cubic"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
     """poisson, hybrid: how vortons share their strength among grid points"""
-    kernel: Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"] = "winckelmans"
+    kernel: KernelName = "winckelmans"
     """regularisation of the vortons' cores"""
     opening: Literal["angle", "box"] = "angle"
     """when the tree takes a cluster whole"""
@@ -137,7 +143,13 @@ class VelocitySystem(System):
     @classmethod
     def parameters_for(cls, values: Any, place: str) -> type[Settings]:
         """The parameters of the solver are among those of the system."""
-        name = values.get("solver") if isinstance(values, dict) else None
+        given = values if isinstance(values, dict) else {}
+        name, kernel = given.get("solver"), given.get("kernel")
+        if isinstance(kernel, str) and kernel not in get_args(SHIPPED_KERNELS):
+            from ecs_fluid.kernels.biot_savart.regularisation import CODES
+
+            if kernel not in CODES:
+                raise RecipeError(f"{place}: kernel = {kernel!r} is not known; {nearest(kernel, CODES)}")
         own = solver_class(name, place).Parameters if isinstance(name, str) else Settings
         return model_with(cls.Parameters, own)
 
