@@ -44,7 +44,7 @@ _UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
 _PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
 
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+Count = Annotated[int, Field(lt=2**63)]
 
 
 class _Plan(BaseModel, strict=True, allow_inf_nan=False):
@@ -55,7 +55,7 @@ class _Plan(BaseModel, strict=True, allow_inf_nan=False):
 
 class _Timing(BaseModel, strict=True, allow_inf_nan=False):
     seconds: float
-    calls: Count
+    calls: Count = Field(ge=0)
 
 
 class _Info(BaseModel, strict=True, allow_inf_nan=False):
@@ -67,7 +67,7 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
     status: str | None = None
     state_hash: str | None = None
     error: str | None = None
-    ticks: Count = 0
+    ticks: Count = Field(default=0, ge=0)
     time: float = 0.0
     wall_seconds: float = 0.0
     ticks_per_second: float = 0.0
