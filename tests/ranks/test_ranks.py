@@ -78,13 +78,13 @@ def check(ranks: int, ticks: dict[str, int], machine: int = 8) -> None:
             assert max(counts) <= 1.2 * sum(counts) / ranks + 2
 
 
-@pytest.mark.parametrize(("ranks", "machine"), [(4, 1), (3, 2)])
+@pytest.mark.parametrize(("ranks", "machine"), [pytest.param(4, 1, marks=pytest.mark.nightly), (3, 2)])
 def test_machines_have_parts_of_the_tree(ranks: int, machine: int) -> None:
     """Each machine has some of the vortons and nodes, and gets what its targets look at: the same bits."""
     check(ranks, CLOUDS, machine)
 
 
-@pytest.mark.parametrize(("ranks", "machine"), [(2, 8), (3, 2)])
+@pytest.mark.parametrize(("ranks", "machine"), [pytest.param(2, 8, marks=pytest.mark.nightly), (3, 2)])
 def test_any_number_of_ranks_gives_the_bits_of_one_process(ranks: int, machine: int) -> None:
     """Every way to share a sum, spawning and killing (cloud), fewer rows than ranks (few), bodies, fire."""
     check(ranks, QUICK, machine)

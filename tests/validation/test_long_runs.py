@@ -135,6 +135,7 @@ def ratios(records: list[dict[str, Any]], name: str) -> np.ndarray:
     return np.array([record[name] for record in records]) / records[0][name]
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning", "ignore::RuntimeWarning")
 def test_colliding_rings_survive_by_reformulation_and_subfilter_model() -> None:
     """882 vortons, Re infinite: the classic method blows up before 8 s, rVPM lasts 10 s, with the model 12 s.

@@ -128,6 +128,7 @@ def test_internal_wave(waves: tuple[int, int]) -> None:
     assert frequency == pytest.approx(exact, rel=0.03)
 
 
+@pytest.mark.nightly
 def test_rayleigh_taylor_growth() -> None:
     """Case 67: a ripple on a layer of heavy over light fluid grows at sqrt(A g k), 5 % over 3 e-folds.
 

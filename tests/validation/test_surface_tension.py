@@ -206,6 +206,7 @@ def test_drop_at_rest_stays() -> None:
     assert world.diagnostics()["energy"] < 4e-6 * 4 * np.pi
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("inside", [2.0, 0.5])
 def test_heavy_drops_fall_and_light_ones_rise(inside: float) -> None:
     """The first acceleration of a ball is g (rho_i - rho_o) / (rho_i + rho_o / 2): half the mass of what it
@@ -225,6 +226,7 @@ def test_heavy_drops_fall_and_light_ones_rise(inside: float) -> None:
 # ------------------------------------------------------------------ worlds
 
 
+@pytest.mark.nightly
 def test_drops_merge_and_become_round() -> None:
     """The shipped world, coarser: two parts, then one for good, with the volume kept; what is one drop has
     less surface than the two had (2^(1/3) times that of the final ball)."""

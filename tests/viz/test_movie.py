@@ -81,6 +81,7 @@ def test_slice_movie_asks_for_every_frames_velocity(frame: Frame, tmp_path: Path
     assert (np.diff(film[:, 30:80].astype(float).mean(axis=(1, 2, 3))) > 2.0).all()
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow(frame: Frame, tmp_path: Path) -> None:
     def resident() -> int:
         gc.collect()
