@@ -35,7 +35,7 @@ class Made(Sequence[Any]):
     @overload
     def __getitem__(self, index: slice) -> Any: ...
     def __getitem__(self, index: int | slice) -> Any:
-        assert isinstance(index, int)
+        assert not isinstance(index, slice)
         return self.frame(range(FRAMES)[index])
 
     def frame(self, number: int) -> Any:
