@@ -10,7 +10,7 @@ Simulation for Video Games, part 3 (second order). The Jacobian is J[..., i, j] 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit, prange
@@ -38,23 +38,28 @@ def _stencil(i: int, points: int, inverse: float, order: int) -> tuple[int, int,
     return b, b, c, c, inverse / max(c - b, 1), 0.0
 
 
+@njit(forceinline=True)
+def _around(field: np.ndarray, i: int, j: int, inverse: Any, order: int) -> Any:
+    """Four lines of points (pz, m) along x, with two weights, and four along y, of the line (i, j)."""
+    kind = field.dtype.type
+    i0, i1, i2, i3, vx, wx = _stencil(i, field.shape[0], inverse[0], order)
+    j0, j1, j2, j3, vy, wy = _stencil(j, field.shape[1], inverse[1], order)
+    x = field[i0, j], field[i1, j], field[i2, j], field[i3, j], kind(vx), kind(wx)
+    return x, (field[i, j0], field[i, j1], field[i, j2], field[i, j3], kind(vy), kind(wy))
+
+
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     """``field`` (px, py, pz, m) into ``out`` (px, py, pz, m, 3); a fourth column takes the field itself."""
     px, py, pz, m = field.shape
-    with_field = out.shape[4] == 4
-    kind = field.dtype.type
-    inv0, inv1, inv2 = _inverse(spacing, (px, py, pz))
+    with_field, kind = out.shape[4] == 4, field.dtype.type
+    inverse = _inverse(spacing, (px, py, pz))
     for row in prange(px * py):
         i, j = row // py, row % py
-        i0, i1, i2, i3, vx, wx = _stencil(i, px, inv0, order)
-        j0, j1, j2, j3, vy, wy = _stencil(j, py, inv1, order)
-        ax, bx, ay, by = kind(vx), kind(wx), kind(vy), kind(wy)
-        x0, x1, x2, x3 = field[i0, j], field[i1, j], field[i2, j], field[i3, j]
-        y0, y1, y2, y3 = field[i, j0], field[i, j1], field[i, j2], field[i, j3]
+        (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
         z, here = field[i, j], out[i, j]
         for k in range(pz):
-            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inv2, order)
+            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
             az, bz = kind(vz), kind(wz)
             for c in range(m):
                 here[k, c, 0] = (x2[k, c] - x1[k, c]) * ax + (x3[k, c] - x0[k, c]) * bx
@@ -85,18 +90,13 @@ def gradient(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.nda
 @njit(parallel=True, cache=True, fastmath={"contract"})
 def _curl(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     px, py, pz, _ = field.shape
-    kind = field.dtype.type
-    inv0, inv1, inv2 = _inverse(spacing, (px, py, pz))
+    kind, inverse = field.dtype.type, _inverse(spacing, (px, py, pz))
     for row in prange(px * py):
         i, j = row // py, row % py
-        i0, i1, i2, i3, vx, wx = _stencil(i, px, inv0, order)
-        j0, j1, j2, j3, vy, wy = _stencil(j, py, inv1, order)
-        ax, bx, ay, by = kind(vx), kind(wx), kind(vy), kind(wy)
-        x0, x1, x2, x3 = field[i0, j], field[i1, j], field[i2, j], field[i3, j]
-        y0, y1, y2, y3 = field[i, j0], field[i, j1], field[i, j2], field[i, j3]
+        (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
         z, here = field[i, j], out[i, j]
         for k in range(pz):
-            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inv2, order)
+            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
             az, bz = kind(vz), kind(wz)
             xy = (x2[k, 1] - x1[k, 1]) * ax + (x3[k, 1] - x0[k, 1]) * bx
             xz = (x2[k, 2] - x1[k, 2]) * ax + (x3[k, 2] - x0[k, 2]) * bx
