@@ -15,6 +15,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.shared.properties import volume_lint
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 
@@ -24,7 +25,9 @@ class DiffusionSystem(System):
     * pse: particle strength exchange, d(alpha_p)/dt = nu/eps^2 sum_q (V_p alpha_q - V_q alpha_p)
       eta_eps(x_p - x_q), antisymmetric, so the total strength stays. Needs particles that fill the
       region into which vorticity spreads, with eps = `radius` core radii at least 1.5 spacings.
-    * core_spreading: d(sigma^2)/dt = 2 nu, exact for a lone Gaussian blob. Works for filaments too.
+    * core_spreading: the variance v sigma^2 of a blob's vorticity along each axis grows by 2 nu a second, so
+      d(sigma^2)/dt = 2 nu/v, where v is 1 for gaussian blobs (for a lone one this is exact), 1/2 for
+      winckelmans and 1/5 for rankine ones; rosenhead_moore ones have none. Works for filaments too.
     * index_space: the articles' exchange with all vortons of the 27 cells around, with the falloff
       exp(-d^2 / (4 size^2)), by the number `rate` in 1/s in place of a viscosity. A look, not physics.
 
@@ -85,13 +88,26 @@ class DiffusionSystem(System):
         if nu == 0.0:
             return
         if self.method == "core_spreading":
-            growth = self.world.dtype(2.0 * nu)
+            growth = self.world.dtype(2.0 * nu / self._variance())
             for (rate,) in self.query(CoreRadiusRate):
                 rate.dsigma2[:] += growth
         elif self.method == "pse":
             self._exchange(dt, nu)
         else:
             self._exchange_in_index_space(dt)
+
+    def _variance(self) -> float:
+        """Variance of the blobs' vorticity along each axis, in sigma^2."""
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+
+        velocity = self.world.system(VelocitySystem) or VelocitySystem()
+        blob = record(CODES[velocity.kernel])
+        if not 0 < blob.variance < np.inf:
+            raise FluidError(
+                "DiffusionSystem: method = 'core_spreading' widens blobs by the variance of their "
+                f"vorticity, and that of kernel = {blob.name!r} is {blob.variance:g}; take another kernel or method"
+            )
+        return blob.variance
 
     def _exchange(self, dt: float, nu: float) -> None:
         from ecs_fluid.kernels.vorticity.exchange import stable_step

@@ -21,7 +21,6 @@ Amount = Annotated[float, Field(ge=-1e9, le=1e9)]
 Overlap = Annotated[float, Field(ge=0.1, le=10)]
 Point = tuple[Coordinate, Coordinate, Coordinate]
 Profile = Literal["thin", "gaussian", "uniform", "article"]
-Blobs = Literal["winckelmans", "gaussian", "points"]
 
 
 def _not_zero(vector: Point) -> Point:

@@ -8,21 +8,23 @@ the area pi r0^2, so L layers have (2 L - 1)^2 cells. (The layering of Knio & Gh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import numpy as np
+from pydantic import AfterValidator, PrivateAttr
 
 from ecs_fluid.component import Array
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.system import Settings
-from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Blobs, Length, Overlap, Profile, overlap_lint
+from ecs_fluid.systems.velocity.system import SHIPPED_KERNELS, VelocitySystem
+from ecs_fluid.validation_errors import nearest
+from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Length, Overlap, Profile, overlap_lint
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
 
 GAUSSIAN_REACH = 3.0
 """Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
-
-SPREAD = {"winckelmans": 1.0, "gaussian": 2.0, "points": 0.0}
-"""Growth of a^2, in sigma^2, when a core exp(-s^2/a^2) is made of blobs: twice a blob's variance per axis.
-
-Winckelmans: <rho^2>/3 = 1/2 from zeta = 15/(8 pi) (rho^2 + 1)^(-7/2); Gaussian exp(-rho^2/2): 1.
-"""
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,28 @@ def enclosed(profile: Profile, s: Array, core: float) -> Array:
     return np.asarray(s**2)
 
 
-def shrunk(core: float, sigma: float, blobs: Blobs) -> float:
-    """Core radius to lay out so that the blobs' own width brings it back to `core` (Gaussian core), m."""
-    square = core**2 - SPREAD[blobs] * sigma**2
+def shrunk(core: float, sigma: float, blobs: str) -> float:
+    """Core radius to lay out so that the blobs' own width brings it back to `core` (Gaussian core), m.
+
+    A core exp(-s^2/a^2) made of blobs has a^2 larger by twice a blob's variance per axis.
+    """
+    if blobs == "points":
+        return core
+    from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+
+    spread = 2 * record(CODES[blobs]).variance
+    square = core**2 - spread * sigma**2
     if square < 0.04 * core**2:
-        allowed = core * np.sqrt(0.96 / SPREAD[blobs])
         raise ValueError(
-            f"a core of {core:g} m cannot be made of blobs of radius {sigma:g} m (overlap times spacing); "
-            f"blobs of at most {allowed:.3g} m are allowed, so use a finer spacing or blobs = 'points'"
+            f"a core of {core:g} m cannot be made of {blobs} blobs of radius {sigma:g} m (overlap times "
+            f"spacing); blobs of at most {core * np.sqrt(0.96 / spread):.3g} m are allowed, so use a finer "
+            "spacing or blobs = 'points'"
         )
     return float(np.sqrt(square))
 
 
 def layers(
-    profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs
+    profile: Profile, core: float, spacing: float, overlap: float, blobs: str
 ) -> tuple[int, float, float]:
     """Number of layers, outer radius of the section and core radius of its profile (both m)."""
     if profile == "thin":
@@ -89,7 +99,7 @@ def ring_moments(profile: Profile, edges: Array, core: float) -> tuple[Array, Ar
     return share, square
 
 
-def section(profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs) -> Section:
+def section(profile: Profile, core: float, spacing: float, overlap: float, blobs: str) -> Section:
     """Cells of a core section, at most `spacing` apart (square root of the area); shares sum to one.
 
     A thin core is a single cell.
@@ -111,7 +121,7 @@ def section(profile: Profile, core: float, spacing: float, overlap: float, blobs
 
 
 def section_lint(
-    profile: Profile, core: float, spacing: float, overlap: float, blobs: Blobs, thing: str
+    profile: Profile, core: float, spacing: float, overlap: float, blobs: str, thing: str
 ) -> list[str]:
     """Sentences on a core that is coarse or wider than it says."""
     if profile == "thin":
@@ -133,6 +143,18 @@ def section_lint(
     return said
 
 
+def _known(blobs: str) -> str:
+    if blobs not in (*get_args(SHIPPED_KERNELS), "points"):
+        from ecs_fluid.kernels.biot_savart.regularisation import CODES
+
+        if blobs not in CODES:
+            raise ValueError(f"{blobs!r} is not known; {nearest(blobs, (*CODES, 'points'))}")
+    return blobs
+
+
+Blobs = Annotated[SHIPPED_KERNELS | Literal["points"] | str, AfterValidator(_known)]
+
+
 class CoredVortex(Settings):
     """What rings and tubes have in common: a core, thin or filled with blobs."""
 
@@ -144,12 +166,33 @@ class CoredVortex(Settings):
     """vorticity over the core's section"""
     overlap: Overlap = 1.5
     """blob radius over spacing of a filled core, 1"""
-    blobs: Blobs = "winckelmans"
-    """regularisation whose width is taken off a gaussian core; 'points' takes nothing off"""
+    blobs: Blobs | None = None
+    """regularisation whose width is taken off a gaussian core; default the kernel of the world's velocity, as
+    far as it is told when the vortons are made; 'points' takes nothing off"""
+    _kernel: str = PrivateAttr("winckelmans")
+
+    def made_for(self, world: World) -> None:
+        """Take over the world's regularisation if it is told; RecipeError if the core is too thin for it."""
+        if velocity := world.system(VelocitySystem):
+            self._kernel = velocity.kernel
+        try:
+            layers(*self._core)
+        except ValueError as error:
+            raise RecipeError(str(error)) from None
 
     @property
-    def _core(self) -> tuple[Profile, float, float, float, Blobs]:
-        return self.profile, self.core, self.spacing, self.overlap, self.blobs
+    def _core(self) -> tuple[Profile, float, float, float, str]:
+        return self.profile, self.core, self.spacing, self.overlap, self.blobs or self._kernel
+
+    def core_lint(self, thing: str) -> list[str]:
+        """A core that is coarse, wider than it says, or made of other blobs than the world's."""
+        said = section_lint(*self._core, thing)
+        if self.profile == "gaussian" and self.blobs not in (None, "points", self._kernel):
+            said.append(
+                f"the core is laid out for blobs = {self.blobs!r}, but the world's kernel is "
+                f"{self._kernel!r}; leave blobs out to have the world's"
+            )
+        return said
 
     @property
     def _sigma(self) -> float:

@@ -18,7 +18,7 @@ from ecs_fluid.worlds.parameters import (
     refuse_above,
     waves_lint,
 )
-from ecs_fluid.worlds.section import CoredVortex, layers, section, section_lint
+from ecs_fluid.worlds.section import CoredVortex, layers, section
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class VortexRing(Recipe, CoredVortex):
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
+        self.made_for(world)
         around = max(2 * np.pi * self.radius / self.spacing, 8)
         cells = (2 * self._laid[0] - 1) ** 2
         refuse_above(MOST_VORTONS, around * cells, "vortons", "use a larger spacing")
@@ -108,7 +109,7 @@ class VortexRing(Recipe, CoredVortex):
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = section_lint(*self._core, "ring")
+        said = self.core_lint("ring")
         if self.wavenumber > 0:
             said += waves_lint(self.spacing, 2 * np.pi * self.radius / self.wavenumber)
         return said

@@ -19,7 +19,7 @@ from ecs_fluid.worlds.parameters import (
     refuse_above,
     waves_lint,
 )
-from ecs_fluid.worlds.section import CoredVortex, layers, section, section_lint
+from ecs_fluid.worlds.section import CoredVortex, layers, section
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class VortexTube(Recipe, CoredVortex):
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
+        self.made_for(world)
         count = layers(*self._core)[0]
         along = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1)
         refuse_above(MOST_VORTONS, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
@@ -94,7 +95,7 @@ class VortexTube(Recipe, CoredVortex):
 
     def lint(self) -> list[str]:
         """Sentences on overlap, width of the blobs and resolution of the waves."""
-        said = section_lint(*self._core, "tube")
+        said = self.core_lint("tube")
         if self.amplitude > 0 or self.variation > 0:
             said += waves_lint(self.spacing, self.wavelength or self.length)
         if self.profile != "thin" and self.overlap < 1.5 * (1 + 2 * self.variation) and self.variation > 0:

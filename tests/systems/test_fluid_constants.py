@@ -226,7 +226,7 @@ def test_a_fluid_without_viscosity_is_told_where_there_is_drag() -> None:
 
 
 def test_eddies_add_to_the_viscosity_of_diffusion_alone() -> None:
-    """d(sigma^2)/dt = 2 (nu + nu_eddy); the ball beside it is braked by nu: m dv/dt = -6 pi rho nu R v."""
+    """d(sigma^2)/dt = 4 (nu + nu_eddy); the ball beside it is braked by nu: m dv/dt = -6 pi rho nu R v."""
     tables = {
         "world": {"dt": 0.1, "precision": "double"},
         "fluid": {
@@ -245,7 +245,7 @@ def test_eddies_add_to_the_viscosity_of_diffusion_alone() -> None:
     sigma = world["ring"][ef.CoreRadius].sigma.copy()
     world.step(10)
     grown = world["ring"][ef.CoreRadius].sigma ** 2 - sigma**2
-    np.testing.assert_allclose(grown, 2 * 0.04 * 1.0, rtol=1e-9)
+    np.testing.assert_allclose(grown, 4 * 0.04 * 1.0, rtol=1e-9)
     mass = 100.0 * 4 / 3 * np.pi * 1e-3
     slowed = np.exp(-6 * np.pi * 2.0 * 0.01 * 0.1 * 1.0 / mass)
     assert one[ef.RigidMotion].v[0, 0] == pytest.approx(slowed, rel=1e-12)

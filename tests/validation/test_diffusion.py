@@ -129,24 +129,40 @@ def test_core_spreading_keeps_strength_and_impulse_of_a_ring() -> None:
     assert np.abs(after["strength"]).max() < 1e-12
     assert after["impulse"] == pytest.approx(before["impulse"], abs=1e-10 * math.pi)
     sigma = world["vortex0"][ef.CoreRadius].sigma
-    assert sigma == pytest.approx(np.full(100, math.sqrt(0.15**2 + 4e-3 * world.time)), rel=1e-12)
+    # The default blobs, Winckelmans', have the variance sigma^2/2: 2 nu t of it are 4 nu t of sigma^2.
+    assert sigma == pytest.approx(np.full(100, math.sqrt(0.15**2 + 8e-3 * world.time)), rel=1e-12)
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk2", "rk3", "rk4"])
-def test_core_spreading_is_exact_in_time(integrator: str) -> None:
-    """Case 32: sigma^2 = sigma0^2 + 2 nu t to 1e-12, since it is the square that is integrated."""
+@pytest.mark.parametrize(("kernel", "variance"), [("gaussian", 1.0), ("winckelmans", 0.5), ("rankine", 0.2)])
+def test_core_spreading_is_exact_in_time(kernel: str, variance: float, integrator: str) -> None:
+    """Case 32: sigma^2 = sigma0^2 + 2 nu t/v to 1e-12, since it is the square that is integrated.
+
+    The second moment of vorticity along an axis grows by 2 nu times its total, whatever its shape (integrate
+    x^2 nu laplacian(omega) by parts), and that of a blob is v sigma^2 times its strength.
+    """
     world = world_of(
         (np.zeros((1, 3)), np.array([[0.0, 0.0, 0.01]]), np.array([0.2])),
         ef.DiffusionSystem(method="core_spreading"),
+        velocity={"kernel": kernel},
         dt=0.1,
         integrator=integrator,
         debug=True,
     )
     world.set_fluid(viscosity=0.03)
     world.step(25)
-    expected = math.sqrt(0.2**2 + 2 * 0.03 * 2.5)
+    expected = math.sqrt(0.2**2 + 2 * 0.03 * 2.5 / variance)
     assert world["vortex0"][ef.CoreRadius].sigma[0] == pytest.approx(expected, rel=1e-12)
     assert world["vortex0"][ef.Position].x.tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_blobs_without_a_variance_cannot_spread() -> None:
+    """The tail of Rosenhead and Moore's blob falls as rho^-5: int rho^4 zeta drho has no end."""
+    one = np.zeros((1, 3)), np.array([[0.0, 0.0, 0.01]]), np.array([0.2])
+    world = world_of(one, ef.DiffusionSystem(method="core_spreading"), velocity={"kernel": "rosenhead_moore"})
+    world.set_fluid(viscosity=0.03)
+    with pytest.raises(ef.FluidError, match="kernel = 'rosenhead_moore' is inf; take another kernel"):
+        world.step()
 
 
 def decay(length: float, time: float, viscosity: float, cells: float, **system: Any) -> Array:

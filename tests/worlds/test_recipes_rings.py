@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.recipe import Recipe
@@ -252,3 +253,35 @@ def test_any_ring_is_whole(
     assert (sigma > 0).all() and (volume > 0).all()
     assert len(np.unique(x, axis=0)) == len(x)
     assert np.abs(alpha.sum(axis=0)).max() < 1e-11 * np.abs(alpha).sum()
+
+
+def test_a_core_is_made_of_the_worlds_blobs() -> None:
+    """Variances add up: a^2 = laid^2 + 2 v sigma^2, v = 1/2 and 1/5 of Winckelmans and Rankine blobs.
+
+    The regularisation is told once, in [fluid] velocity or by the system that is there; told again by the
+    recipe and otherwise, it is a sentence.
+    """
+    table = {"kind": "vortex_ring", "name": "ring", "profile": "gaussian", "core": 0.2, "spacing": 0.08}
+
+    def laid(kernel: str, **more: str) -> tuple[float, list[str]]:
+        recipe = ef.WorldRecipe.from_tables(
+            {"fluid": {"velocity": {"kernel": kernel}}, "entity": [{**table, **more}]}
+        )
+        assert "blobs" not in recipe.tables()["entity"][0] or more
+        radii = np.hypot(*recipe.build()["ring"][ef.Position].x.T[:2])
+        return float(radii.max() - 1.0), recipe.lint()
+
+    by_default, said = laid("winckelmans")
+    assert said == [] and laid("winckelmans", blobs="winckelmans") == (by_default, [])
+    assert laid("rankine")[0] == laid("rankine", blobs="rankine")[0] > by_default
+    (sentence,) = laid("rankine", blobs="winckelmans")[1]
+    assert "laid out for blobs = 'winckelmans', but the world's kernel is 'rankine'" in sentence
+    with pytest.raises(ef.RecipeError, match=r"cannot be made of gaussian blobs of radius 0.15 m"):
+        laid("gaussian", spacing=0.1)
+    with pytest.raises(ef.RecipeError, match=r"'gausian' is not known; did you mean 'gaussian'"):
+        laid("gaussian", blobs="gausian")
+    by_hand = ef.World()
+    by_hand.add_system(ef.VelocitySystem(kernel="rankine"))
+    VortexRing(**{key: value for key, value in table.items() if key != "kind"}).build(by_hand)
+    radii = np.hypot(*by_hand["ring"][ef.Position].x.T[:2])
+    assert float(radii.max() - 1.0) == laid("rankine")[0]

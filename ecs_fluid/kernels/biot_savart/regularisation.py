@@ -61,6 +61,8 @@ class Regularisation(NamedTuple):
     """(r2, s2): zeta/sigma^3, 1/m^3, with the bits of its formula in any loop (options ``EXACT``)"""
     centre: float
     """zeta(0)"""
+    variance: float
+    """of zeta along each axis, 4 pi/3 int zeta rho^4 drho, in sigma^2; infinite where the integral is"""
     reach: float
     """core radii at which sums over the vorticity of near blobs end"""
     ring_constant: float
@@ -190,6 +192,7 @@ WINCKELMANS = Regularisation(
     potential_factors=_winckelmans_potential,
     density=_winckelmans_density,
     centre=15 / (8 * math.pi),
+    variance=0.5,
     reach=5.0,  # 3e-3 of the strength lies beyond
     ring_constant=-0.5,
     gaussians=((0.27206566, 0.3496552), (0.5676777, 0.58735997), (0.16025664, 1.18698602)),  # 0.2 % are left
@@ -341,6 +344,7 @@ GAUSSIAN = Regularisation(
     potential_factors=_gaussian_potential,
     density=_gaussian_density,
     centre=(2 * math.pi) ** -1.5,
+    variance=1.0,
     reach=5.0,  # 1.5e-5
     ring_constant=-0.5 * (2.0 - np.euler_gamma + math.log(2.0)),
     gaussians=((1.0, 1.0),),
@@ -402,6 +406,7 @@ RANKINE = Regularisation(
     potential_factors=_rankine_potential,
     density=_rankine_density,
     centre=3 / (4 * math.pi),
+    variance=0.2,
     reach=1.0,
     ring_constant=_RANKINE_RING,
     # Its sharp edge has no such mixture; this Gaussian gives thin rings the same speed.
@@ -464,6 +469,7 @@ ROSENHEAD_MOORE = Regularisation(
     potential_factors=_rosenhead_moore_potential,
     density=_rosenhead_moore_density,
     centre=3 / (4 * math.pi),
+    variance=math.inf,
     reach=10.0,  # 1.5e-2
     ring_constant=-1.0,
     # Its vorticity falls too slowly for Gaussians: 3 % of the velocity are left.

@@ -80,7 +80,7 @@ def main() -> None:
     fifth = WINCKELMANS._replace(
         name="fourth_order", core_shift=same, core_constant=same, velocity_factor=velocity,
         gradient_factors=gradient, potential_factors=potential, density=density, series=(-0.5, 0.125),
-        far_enough=far_enough, centre=15 / (4 * np.pi),
+        far_enough=far_enough, centre=15 / (4 * np.pi), variance=0.0,
     )  # fmt: skip
     code = len(regularisation.RECORDS)
     regularisation.RECORDS = (*regularisation.RECORDS, fifth)

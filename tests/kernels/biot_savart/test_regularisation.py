@@ -176,6 +176,23 @@ def test_vorton_of_the_articles_and_its_mollification(real: type) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_variance_is_the_integral_it_stands_for(name: str) -> None:
+    """<x^2> = 4 pi/3 int zeta rho^4 drho; with rho = 1/v beyond 1 a tail of rho^-5 is an integral of 1/v."""
+
+    def integrand(rho: float) -> float:
+        return float(4.0 / 3.0 * np.pi * rho**4 * ZETA[name](np.array(rho)))
+
+    core = quad(integrand, 0.0, 1.0, epsabs=1e-13)[0]
+    if name == "rosenhead_moore":
+        assert record(CODES[name]).variance == np.inf
+        near, far = (quad(lambda v: integrand(1.0 / v) / v**2, end, 1.0)[0] for end in (1e-3, 1e-6))
+        assert far - near == pytest.approx(3 * np.log(10.0), rel=1e-3)  # zeta = 3/(4 pi) rho^-5: no end
+        return
+    tail = quad(lambda v: integrand(1.0 / v) / v**2, 0.0, 1.0, epsabs=1e-13)[0]
+    assert record(CODES[name]).variance == pytest.approx(core + tail, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_ring_constant_is_the_integral_it_stands_for(name: str) -> None:
     """C = -ln 2 - int q'(rho) ln(rho) drho, with q' = 4 pi rho^2 zeta."""
 
