@@ -104,8 +104,8 @@ class DiffusionSystem(System):
         blob = record(CODES[velocity.kernel])
         if not 0 < blob.variance < np.inf:
             raise FluidError(
-                "DiffusionSystem: method = 'core_spreading' widens blobs by the variance of their "
-                f"vorticity, and that of kernel = {blob.name!r} is {blob.variance:g}; take another kernel or method"
+                "DiffusionSystem: method = 'core_spreading' goes by the variance of blobs, and that of "
+                f"kernel = {blob.name!r} is {blob.variance:g}; take another kernel, or another method"
             )
         return blob.variance
 
