@@ -43,12 +43,11 @@ LEAST = 3.0
 class ReactionSystem(System):
     """Reaction on bodies: the momentum that fluid loses at them, and its record FluidReaction.
 
-    tracers: each stands for the mass `tracer_mass` of fluid, the density times the volume per tracer. One
-    that meets a body loses its velocity relative to the surface there, along the normal (contact
-    "sliding"; a stream of speed U against a plate exerts rho U^2 A), or all of it ("sticking", part 4). It
-    gives its momentum once, at the first tick of a contact, so that forces do not depend on dt. All meetings
-    of a tick are solved together and implicitly (`kernels.collision.reaction`): momentum is exact, and a
-    light body is never thrown back.
+    tracers: each stands for the mass `density` times `tracer_volume` of fluid. One that meets a body loses
+    its velocity relative to the surface there, along the normal (contact "sliding"; a stream of speed U
+    against a plate exerts rho U^2 A), or all of it ("sticking", part 4). It gives its momentum once, at the
+    first tick of a contact, so that forces do not depend on dt. All meetings of a tick are solved together
+    and implicitly (`kernels.collision.reaction`): momentum is exact, and a light body is never thrown back.
 
     vortons: -`density` times the impulse, and the angular impulse about the body's centre, that the
     BoundarySystem gave to the vortons near that body (its BoundaryExchange).
@@ -70,22 +69,19 @@ class ReactionSystem(System):
     """where the change of the velocity comes from"""
     angular: Source = "none"
     """where the change of the spin comes from"""
-    tracer_mass: float | None = Field(default=None, gt=0, le=1e9)
-    """mass of fluid that a tracer stands for, kg; density times its volume"""
+    tracer_volume: float | None = Field(default=None, gt=0, le=1e9)
+    """volume of fluid that a tracer stands for, m^3"""
     contact: Literal["sliding", "sticking"] = "sliding"
     """tracers give what points into the surface, or all of their relative velocity"""
     density: float | None = Field(default=None, gt=0, le=1e6)
-    """density of vortons, kg/m^3; default the fluid's"""
+    """density of tracers and vortons, kg/m^3; default the fluid's"""
     on: tuple[Name, ...] = ()
     """tracers that count; default all particles without strength"""
 
     def added(self, world: World) -> None:
         """Particles remember whom they met."""
-        if "tracers" in (self.linear, self.angular) and self.tracer_mass is None:
-            raise RecipeError(
-                "ReactionSystem: tracer_mass is missing; give the density times the volume that a tracer "
-                "stands for, such as 1.2 kg/m^3 times cell^3/per_cell"
-            )
+        if "tracers" in (self.linear, self.angular) and self.tracer_volume is None:
+            raise RecipeError("ReactionSystem: tracer_volume is missing; that of a tracer is cell^3/per_cell")
         world.require(CollisionSystem)
         if "vortons" in (self.linear, self.angular):
             world.require(BoundarySystem, reaction="none")
@@ -147,7 +143,7 @@ class ReactionSystem(System):
         change = np.zeros((len(free), 6))
         sources = (self.linear, self.angular)
         moved = np.repeat([source == "tracers" for source in sources], 3)
-        if moved.any() and self.tracer_mass is not None:
+        if moved.any() and self.tracer_volume is not None:
             whole = np.where(np.outer(moved, moved), masses + matrix, np.eye(6))
             change = np.linalg.solve(whole, np.where(moved, rest, 0.0)[..., None])[..., 0]
         by_tracers = np.where(moved & free[:, None], np.einsum("nab,nb->na", masses, change), rest)
@@ -162,27 +158,26 @@ class ReactionSystem(System):
 
         n = len(bodies.x)
         matrix, given = np.zeros((n, 6, 6)), np.zeros((n, 6))
-        if self.tracer_mass is None:
+        if self.tracer_volume is None:
             return matrix, given
+        mass = own_or_fluids(self, "density") * self.tracer_volume
         sticking = self.contact == "sticking"
         for entity in self._tracers(self.world):
             touch = entity[Contact]
             meeting_matrices(
-                entity[Position].x, entity[Velocity].u, touch.body, touch.before, self.tracer_mass, sticking,
+                entity[Position].x, entity[Velocity].u, touch.body, touch.before, mass, sticking,
                 bodies.shape, bodies.hull, hulls, bodies.x, bodies.q, matrix, given,
             )  # fmt: skip
         return matrix, given
 
     def _from_vortons(self, entities: list[Entity]) -> Array:
         """Impulse and angular impulse (n, 6) that the vortons lost."""
-        parts = []
-        for entity in entities:
+        lost = np.zeros((sum(map(len, entities)), 6))
+        for entity, rows in rows_of_each(entities):
             if BoundaryExchange in entity:
                 table = entity[BoundaryExchange]
-                parts.append(np.concatenate([table.impulse, table.moment], axis=1).astype(np.float64))
-            else:
-                parts.append(np.zeros((len(entity), 6)))
-        return -own_or_fluids(self, "density") * np.concatenate(parts)
+                lost[rows] = np.concatenate([table.impulse, table.moment], axis=1)
+        return -own_or_fluids(self, "density") * lost
 
     def _report(self, entities: list[Entity], by_tracers: Array, by_vortons: Array) -> None:
         tables = [entity[FluidReaction] for entity in entities]

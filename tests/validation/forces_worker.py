@@ -45,7 +45,7 @@ def busy_world(precision: str = "single") -> ef.World:
             ef.BuoyancySystem(),
             ef.DragSystem(lift=0.3),
             ef.ConductionSystem(reach=0.1),
-            ef.ReactionSystem(tracer_mass=1e-4, angular="tracers"),
+            ef.ReactionSystem(tracer_volume=1e-4 / 1.2, angular="tracers"),
         ]
     )
     return world

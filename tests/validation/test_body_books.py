@@ -34,7 +34,7 @@ def test_momentum_over_a_thousand_ticks() -> None:
         [
             ef.BuoyancySystem(),
             ef.DragSystem(),
-            ef.ReactionSystem(tracer_mass=2e-5, contact="sticking"),
+            ef.ReactionSystem(tracer_volume=2e-5 / 1.2, contact="sticking"),
         ]
     )
     book = mass * ball[ef.RigidMotion].v[0]
@@ -63,7 +63,7 @@ def test_momentum_and_energy_of_particles_and_balls() -> None:
     world.add_system(ef.WindSystem(velocity=(0.0, 0.0, 0.0)))
     x = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * 0.8
     balls(world, "balls", x, radius=0.2, mass=0.1, v=0.3 * draw.standard_normal((8, 3)), friction=0.3)
-    world.add_system(ef.ReactionSystem(tracer_mass=1e-3, angular="tracers"))
+    world.add_system(ef.ReactionSystem(tracer_volume=1e-3 / 1.2, angular="tracers"))
     linear, _, energy = momenta(world)
     lost = np.zeros(3)
     for _ in range(1000):
@@ -82,7 +82,9 @@ def test_forces_are_recorded() -> None:
     world.spawn("smoke", ef.Position(np.array([[-0.23, 0.0, 0.0], [-0.22, 0.01, 0.0]])))
     world.add_system(ef.WindSystem(velocity=(1.0, 0.0, 0.0)))
     balls(world, "ball", [0, 0, 0], radius=0.2, motion="fixed")
-    world.add_systems([ef.ReactionSystem(tracer_mass=0.5, contact="sticking"), ef.DiagnosticsSystem(every=1)])
+    world.add_systems(
+        [ef.ReactionSystem(tracer_volume=0.5 / 1.2, contact="sticking"), ef.DiagnosticsSystem(every=1)]
+    )
     world.step()
     record = world.history[-1]
     assert np.allclose(record["force_by_tracers"], [2 * 0.5 * 1.0 / 0.05, 0, 0], rtol=1e-12)

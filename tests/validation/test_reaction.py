@@ -37,7 +37,7 @@ def test_a_stream_against_a_plate(contact: str, dt: float) -> None:
     smoke = stream(world, lattice((-2.0, -0.5, -0.5), (0.0, 0.5, 0.5), 0.05), (2.0, 0, 0))
     assert len(smoke) == 40 * 20 * 20
     plate = solid(world, "plate", box(0.1, 3, 3), center=(0.05, 0, 0), motion="fixed")
-    world.add_systems([ef.ReactionSystem(tracer_mass=1.2 * 0.05**3, contact=contact)])
+    world.add_systems([ef.ReactionSystem(tracer_volume=0.05**3, contact=contact)])
     total = np.zeros(3)
     for _ in range(round(0.6 / dt)):
         world.step()
@@ -66,7 +66,7 @@ def test_a_ball_through_smoke_slows() -> None:
     stream(world, draw.uniform([0, -0.3, 0.05], [1.5, 0.3, 0.4], (20_000, 3)), (0.1, 0.3, 0.0))
     ball = balls(world, "ball", [-0.3, 0, 0], radius=0.2, mass=0.2, v=[2.0, 0, 0])
     mass = 1e-5
-    world.add_system(ef.ReactionSystem(tracer_mass=mass, contact="sticking", angular="tracers"))
+    world.add_system(ef.ReactionSystem(tracer_volume=mass / 1.2, contact="sticking", angular="tracers"))
     linear, angular, _ = momenta(world)
     books = (np.zeros(3), np.zeros(3))
     for _ in range(40):
@@ -90,7 +90,7 @@ def test_a_feather_goes_along() -> None:
     world = body_world(dt=0.05, gravity=(0.0, 0.0, 0.0))
     stream(world, lattice((-1.0, -0.4, -0.4), (-0.2, 0.4, 0.4), 0.05), (1.0, 0, 0))
     ball = balls(world, "ball", [0, 0, 0], radius=0.2, mass=1e-4)
-    world.add_system(ef.ReactionSystem(tracer_mass=1e-2, contact="sticking", angular="tracers"))
+    world.add_system(ef.ReactionSystem(tracer_volume=1e-2 / 1.2, contact="sticking", angular="tracers"))
     for _ in range(20):
         world.step()
         v = ball[ef.RigidMotion].v[0]
@@ -165,11 +165,23 @@ def test_vortons_give_back_what_they_gain(linear: str, angular: str) -> None:
     assert moved > 1e-6
 
 
+@pytest.mark.parametrize(("fluids", "own"), [(1.2, None), (1000.0, None), (1.2, 1000.0)])
+def test_tracers_weigh_what_the_fluid_weighs(fluids: float, own: float | None) -> None:
+    """One tracer of the volume V at 1 m/s that a fixed plate stops gives rho V, rho the fluid's or told."""
+    world = body_world(dt=0.1)
+    world.set_fluid(density=fluids)
+    stream(world, np.array([[-0.05, 0.0, 0.0]]), (1.0, 0, 0))
+    plate = solid(world, "plate", box(0.1, 3, 3), center=(0.05, 0, 0), motion="fixed")
+    world.add_systems([ef.ReactionSystem(tracer_volume=0.25, density=own)])
+    world.step()
+    assert plate[ef.FluidReaction].tracers[0, 0] == pytest.approx(0.25 * (own or fluids), rel=1e-12)
+
+
 def test_who_sets_the_spin_is_asked_once() -> None:
     """Two systems that both give the spin back are refused in a sentence."""
     world = body_world()
     balls(world, "ball", [0, 0, 0])
     with pytest.raises(ef.RecipeError, match="changes the spin too"):
-        world.add_systems([ef.BoundarySystem(), ef.ReactionSystem(tracer_mass=1.0, angular="tracers")])
-    with pytest.raises(ef.RecipeError, match="tracer_mass is missing"):
+        world.add_systems([ef.BoundarySystem(), ef.ReactionSystem(tracer_volume=1.0, angular="tracers")])
+    with pytest.raises(ef.RecipeError, match="tracer_volume is missing"):
         world.add_systems([ef.ReactionSystem()])
