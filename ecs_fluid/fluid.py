@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from ecs_fluid.component import Array, Component, column
+from ecs_fluid.errors import FluidError
 from ecs_fluid.keyframes import Keyed, KeyedVector
 from ecs_fluid.system import Settings
 from ecs_fluid.validation_errors import validated
@@ -150,6 +151,11 @@ def changed(table: Fluid | None, given: Mapping[str, Any], place: str) -> Fluid:
     )
 
 
+def check(table: Fluid, place: str) -> None:
+    """Raise RecipeError for a table that `World.set_fluid` would not have made."""
+    validated(FluidOptions, options_of(table).model_dump(warnings=False), place)
+
+
 def options_of(table: Fluid) -> FluidOptions:
     """The options that make this table."""
     numbers: dict[str, Any] = {name: float(getattr(table, name)) for name in SCALARS}
@@ -165,6 +171,9 @@ def options_of(table: Fluid) -> FluidOptions:
 
 def gravity_of(table: Fluid) -> Any:
     """Gravity as FluidOptions have it: a vector (3,) m/s^2, or Keyed."""
+    rows, times = len(table.gravity), len(table.gravity_times)
+    if rows != times or not rows:
+        raise FluidError(f"Fluid has {rows} rows of gravity for {times} gravity_times; one a time is needed")
     if len(table.gravity) == 1:
         return tuple(table.gravity[0].tolist())
     keys = list(zip(table.gravity_times.tolist(), table.gravity.tolist(), strict=True))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError
+from ecs_fluid.fluid import Fluid
 from ecs_fluid.integrator import Tables
 
 
@@ -28,6 +29,10 @@ def checked_tables(
         if kind.derived:
             raise ComponentError(
                 f"entity {name!r}: {kind.__name__} is derived; systems fill it, so it cannot be spawned"
+            )
+        if kind is Fluid and name != "fluid":
+            raise ComponentError(
+                f"entity {name!r}: Fluid is for the entity 'fluid' alone, which has one; use World.set_fluid"
             )
         if kind in tables or kind in blanks:
             raise ComponentError(f"entity {name!r}: {kind.__name__} was given twice")

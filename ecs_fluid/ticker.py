@@ -15,6 +15,7 @@ from ecs_fluid.access import poison, running, undeclared_changes
 from ecs_fluid.commands import Commands
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning
+from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import METHODS, SINGLE, Stage
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
@@ -190,6 +191,7 @@ class Ticker:
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
         schedule = world.schedule
+        check(world.fluid[Fluid], "Fluid before the tick")
         if not self.warned:
             self.warn(world, 6)
         for system in world._systems:
@@ -282,6 +284,8 @@ class Ticker:
                 for scope in scopes:
                     entered.enter_context(scope(world, system))
                 system.process(dt)
+            if Fluid in system.writes:
+                check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
             seconds, timing = time.perf_counter() - started, system._timing
             timing.last += seconds
             if timing.first is None:
