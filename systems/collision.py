@@ -79,6 +79,7 @@ class CollisionSystem(System):
 
     def __post_init__(self) -> None:
         self._warned: set[str] = set()
+        self._gone = dict[str, int]()
 
     def added(self, world: World) -> None:
         """Bring the systems it needs, and clear what is misplaced from the start."""
@@ -120,6 +121,14 @@ class CollisionSystem(System):
             if count:
                 getattr(total, name)[0] += count
         total.cleared[0] += self._clear_new(obstacles, hulls)
+
+    def lint(self, world: World) -> list[str]:
+        """Populations of which nothing was left at the start."""
+        return [
+            f"all {count} particles of {name!r} lie inside a body or outside all containers, and were "
+            "removed at the start; move them, or the bodies"
+            for name, count in self._gone.items()
+        ]
 
     def overlap(self, points: Array) -> Array:
         """Depth (n,) m by which points (n, 3) m are inside a body or outside all containers; else <= 0."""
@@ -171,6 +180,8 @@ class CollisionSystem(System):
         for entity, (position,) in self.chosen(Position):
             lost = self.overlap(position.x) > 0.0
             if lost.any():
+                if lost.all():
+                    self._gone[entity.name] = len(lost)
                 entity.kill(lost)
                 cleared += int(lost.sum())
         return cleared

@@ -256,6 +256,16 @@ def test_what_is_inside_at_the_start_is_removed_and_counted() -> None:
     assert np.array_equal(world["smoke"][ef.Position].x, x[~lost])
 
 
+def test_a_population_that_is_gone_at_the_start_is_told() -> None:
+    ring = {"kind": "vortex_ring", "name": "ring", "radius": 0.2, "core": 0.1, "circulation": 0.5}
+    tank = {"kind": "container", "name": "tank", "shape": {"shape": "box", "size": [1.0, 1.0, 0.8]}}
+    for height, there in ((0.0, True), (3.0, False)):
+        tables = {"entity": [{**ring, "center": [0.0, height, 0.0]}, tank]}
+        world = ef.WorldRecipe.from_tables(tables).build()
+        said = [text for text in world.lint() if "'ring' lie inside a body or outside all containers" in text]
+        assert (len(said) == 0, len(world["ring"]) > 0) == (there, there)
+
+
 def emitter(world: ef.World, **options: Any) -> None:
     """Smoke, 100 particles a tick of 0.02 s, from a ball of 0.6 m across about the origin."""
     world.spawn("smoke", ef.Position(np.zeros((0, 3))))
