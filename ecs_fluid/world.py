@@ -282,24 +282,18 @@ class World:
             self._schedule = None
 
     @before_sharing
-    def spawn_rows(
-        self, name: str, *components: Component, ready: Sequence[Component] = (), where_free: bool = False
-    ) -> None:
+    def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> None:
         """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
 
-        Columns of components that are not given get their default; one without a default must be given.
-        Tables that are `ready`, in the world's precision and checked before, are taken as they are. With
+        Columns of components that are not given get their default; one without a default must be given. With
         `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
         """
         with self.active():
-            self._spawn_rows(name, components, ready, where_free)
+            self._spawn_rows(name, components, where_free)
 
-    def _spawn_rows(
-        self, name: str, components: tuple[Component, ...], ready: Sequence[Component], where_free: bool
-    ) -> None:
+    def _spawn_rows(self, name: str, components: tuple[Component, ...], where_free: bool) -> None:
         entity = self[name]
         tables = checked_tables(name, components, self.dtype)
-        tables.update({type(table): table for table in ready})
         tables.pop(RowId, None)
         rows = next((t.rows or 0 for t in tables.values()), 0)
         full: Tables = {}

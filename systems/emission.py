@@ -34,10 +34,10 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,
     fluid_at_rest,
+    refuse_both,
     temperature_at,
     temperature_of,
 )
-from ecs_fluid.tables import checked_tables
 from ecs_fluid.world import World
 
 MAX_PER_TICK = 10_000_000
@@ -142,10 +142,6 @@ class EmissionSystem(System):
     emitters: list[Emitter] = Field(default_factory=list)
     """the emitters of the world"""
 
-    def __post_init__(self) -> None:
-        self._draw = np.random.Generator(np.random.Philox(0))
-        self._same: dict[str, tuple[Emitter, Tables, int, list[Component]]] = {}
-
     def spawns(self, world: World) -> None:
         """Make the entity that keeps each emitter's state."""
         for emitter in self.emitters:
@@ -163,6 +159,7 @@ class EmissionSystem(System):
                 raise RecipeError(f"two emitters are called {emitter.name!r}; each needs a name of its own")
             target = world[emitter.into]
             target[Position]
+            refuse_both(world, f"emitter {emitter.name!r} has", emitter.density, emitter.temperature)
             for kind, _ in further(emitter):
                 target[kind]
             if emitter.attached is not None:
@@ -174,9 +171,8 @@ class EmissionSystem(System):
             count = self._due(emitter, self.world[emitter.name][Emission])
             if count:
                 has = self.world[emitter.into].tables
-                rows = self._particles(emitter, has, count, dt)
-                constants = self._constants(emitter, has, count)
-                self.world.spawn_rows(emitter.into, *rows, ready=constants, where_free=True)
+                rows = self._particles(emitter, has, count, dt) + self._constants(emitter, has, count)
+                self.world.spawn_rows(emitter.into, *rows, where_free=True)
 
     def _due(self, emitter: Emitter, state: Emission) -> int:
         tick = self.world.tick
@@ -200,43 +196,27 @@ class EmissionSystem(System):
         return math.floor(total * (1 + 1e-12) + 1e-9)
 
     def _constants(self, emitter: Emitter, has: Tables, count: int) -> list[Component]:
-        """What is the same for all particles of an emitter, made and checked once for the most of a tick."""
-        whose, given, most, made = self._same.get(emitter.name, (None, None, 0, list[Component]()))
-        if whose is not emitter or given is not has or most < count:
-            made, most = [], 2 * count
-            if CoreRadius in has:
-                made.append(CoreRadius.unchecked(sigma=np.full(most, emitter.core)))
-            if Volume in has:
-                volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
-                made.append(Volume.unchecked(volume=np.full(most, volume)))
-            if Species in has:
-                fractions = emitter.fractions.items()
-                made.append(Species.unchecked(**{name: np.full(most, y) for name, y in fractions}))
-            for kind, table in further(emitter):
-                if kind.per_row:
-                    whole = filled(kind, table, most, f"emitter {emitter.name!r}", "a tick makes")
-                    made.append(kind.blank(most, self.world.dtype) if isinstance(whole, type) else whole)
-            made = list(checked_tables(emitter.into, tuple(made), self.world.dtype).values())
-            self._same[emitter.name] = emitter, has, most, made
-        return [
-            type(table).unchecked(**{name: array[:count] for name, array in table.__dict__.items()})
-            for table in made
-        ]
+        """What is the same for all particles of an emitter."""
+        made = list[Component]()
+        if CoreRadius in has:
+            made.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
+        if Volume in has:
+            volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
+            made.append(Volume.unchecked(volume=np.full(count, volume)))
+        if Species in has:
+            fractions = emitter.fractions.items()
+            made.append(Species.unchecked(**{name: np.full(count, y) for name, y in fractions}))
+        for kind, table in further(emitter):
+            if kind.per_row:
+                whole = filled(kind, table, count, f"emitter {emitter.name!r}", "a tick makes")
+                made.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
+        return made
 
     def _stream(self, emitter: Emitter) -> np.random.Generator:
         """Random numbers of an emitter in this tick: keyed by seed and name, counted by tick."""
         key = np.array([self.world.seed, zlib.crc32(emitter.name.encode())], np.uint64)
         counter = np.array([0, self.world.tick, 0, 0], np.uint64)
-        # One generator that is set anew: a new one asks the system for entropy first, even if it has a key.
-        self._draw.bit_generator.state = {
-            "bit_generator": "Philox",
-            "state": {"counter": counter, "key": key},
-            "buffer": np.zeros(4, np.uint64),
-            "buffer_pos": 4,
-            "has_uint32": 0,
-            "uinteger": 0,
-        }
-        return self._draw
+        return np.random.Generator(np.random.Philox(counter=counter, key=key))
 
     def _particles(self, emitter: Emitter, has: Tables, count: int, dt: float) -> list[Component]:
         """What differs from particle to particle, or in time."""
@@ -258,10 +238,7 @@ class EmissionSystem(System):
 
     def _carried(self, emitter: Emitter, has: Tables, x: Array) -> list[Component]:
         """Density and temperature of the new particles, as far as the target has them."""
-        count, tables = len(x), list[Component]()
-        if Temperature not in has and Density not in has:
-            return tables
-        fluid = fluid_at_rest(self.world)
+        count, tables, fluid = len(x), list[Component](), fluid_at_rest(self.world)
         z, now = x[:, 2], self.world.time
         law = fluid.law != LAWS["none"]
         if emitter.temperature is None and emitter.density is not None and law:
@@ -320,6 +297,4 @@ def further(emitter: Emitter) -> list[tuple[type[Component], dict[str, Any]]]:
 
 def _carrier(entity: Entity) -> Array:
     """Places (n, 3) m of what carries an emitter: particles, or the centres of bodies."""
-    if Pose in entity:
-        return entity[Pose].x
-    return entity[Position].x
+    return entity[Pose].x if Pose in entity else entity[Position].x

@@ -11,6 +11,7 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, one_of, overlap_lint
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 Positive = Annotated[float, Field(gt=0, le=1e9)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
-CARRIED = ("density", "temperature", *Species.columns)
 
 
 class FluidBlock(Recipe):
@@ -50,9 +50,9 @@ class FluidBlock(Recipe):
     overlap: Overlap = 1.5
     """core radius over the cell's edge, 1"""
     density: Positive | Formula | None = None
-    """density, kg/m^3; a number or a formula"""
+    """density, kg/m^3; a number or a formula; default the fluid's, or by the temperature"""
     temperature: Positive | Formula | None = None
-    """temperature, K; a number or a formula"""
+    """temperature, K; a number or a formula; default the fluid's, or by the density"""
     fuel: Fraction | Formula = 0.0
     """mass fraction of fuel, 1; a number or a formula"""
     flame: Fraction | Formula = 0.0
@@ -79,6 +79,7 @@ class FluidBlock(Recipe):
 
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
+        refuse_both(world, "the block has", self.density, self.temperature)
         x, edge = self._places(world)
         volume = float(np.prod(edge[edge > 0]))
         tables: list[Component] = [
@@ -129,8 +130,5 @@ class FluidBlock(Recipe):
         return np.full(len(x), float(given))
 
     def lint(self) -> list[str]:
-        """Sentences on cores that do not overlap, and on fluid that carries nothing."""
-        said = overlap_lint(self.overlap, "flow")
-        if all(getattr(self, name) in (None, 0.0) for name in CARRIED):
-            said.append("the block carries nothing, so nothing will move it; give a density or a temperature")
-        return said
+        """Sentences on cores that do not overlap."""
+        return overlap_lint(self.overlap, "flow")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidError
-from ecs_fluid.fluid import LAWS, Fluid
+from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.fluid import LAWS, Fluid, options_of
 from ecs_fluid.system import System
 from ecs_fluid.world import World
 
@@ -51,6 +51,16 @@ def fluid_at_rest(world: World) -> FluidAtRest:
         layers(table.density_profile, table.density),
         layers(table.temperature_profile, table.temperature),
     )  # fmt: skip
+
+
+def refuse_both(world: World, place: str, density: Any, temperature: Any) -> None:
+    """Raise RecipeError for a density told beside a temperature, of which the equation of state makes it."""
+    law = options_of(world.fluid[Fluid]).law
+    if law != "none" and density is not None and temperature is not None:
+        raise RecipeError(
+            f"{place} density = {density!r} kg/m^3 and temperature = {temperature!r} K, but with the fluid's "
+            f"law = {law!r} one follows from the other; leave one of them out"
+        )
 
 
 def density_of(fluid: FluidAtRest, temperature: Array) -> Array:
