@@ -133,15 +133,16 @@ class BodyHeat(Component):
     """Temperature of a body, its heat capacity C, and how it exchanges heat and expands.
 
     transfer: heat flux per area and difference of temperature to the fluid. expansion: the body displaces
-    V (1 + expansion (T - reference)) of fluid; its shape for contacts stays as it is. rest: what T is too
-    small by, so that in single precision small amounts of heat add up.
+    V (1 + expansion (T - reference)) of fluid; its shape for contacts stays as it is. A reference of 0
+    becomes the fluid's temperature at the body's height in its first tick with a BuoyancySystem. rest: what T
+    is too small by, so that in single precision small amounts of heat add up.
     """
 
     T: Array = column("K", above=0.0)
     capacity: Array = column("J/K", above=0.0)
     transfer: Array = column("W/(m^2 K)", default=0.0, minimum=0.0)
     expansion: Array = column("1/K", default=0.0)
-    reference: Array = column("K", default=300.0, above=0.0)
+    reference: Array = column("K", default=0.0, minimum=0.0)
     rest: Array = column("K", default=0.0)
 
 

@@ -29,7 +29,14 @@ from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread, joined
-from ecs_fluid.systems.shared.properties import attach_ambient, column, particle_density, shed, volume_lint
+from ecs_fluid.systems.shared.properties import (
+    attach_ambient,
+    column,
+    particle_density,
+    shed,
+    temperature_lint,
+    volume_lint,
+)
 from ecs_fluid.systems.shared.walls import containers, mirrored, poison
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -82,13 +89,13 @@ class BaroclinicSystem(System):
 
     def added(self, world: World) -> None:
         """Gradients on the grid come from the transfer, accelerations from memory."""
-        fluid = fluid_at_rest(world)
+        self._of_temperature = temperature_lint(self, world)  # before densities are attached
         world.require(TransferSystem)
         if self.model == "full":
             world.require(VelocitySystem)
         for entity in self._carriers(world):
-            if Temperature not in entity or fluid.law == LAWS["none"]:
-                attach_ambient(entity, Density, fluid)
+            if Temperature not in entity or not world.fluid[Fluid].law:
+                attach_ambient(entity, Density)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)
 
@@ -175,7 +182,8 @@ class BaroclinicSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Vortons that buoyancy cannot see."""
-        return volume_lint(self, world)
+        unheard = self._of_temperature if world.fluid[Fluid].law == LAWS["none"] else []
+        return [*volume_lint(self, world), *unheard]
 
     def _flat_axis(self, x: Array) -> int:
         """Axis across a flat population, -1 in three dimensions."""

@@ -22,8 +22,9 @@ from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
-from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest
+from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, rows_of_each
+from ecs_fluid.systems.shared.properties import temperature_lint
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class BuoyancySystem(System):
     """
 
     reads = (Pose, RigidMotion, Body, TransferGrid, DensityField, Fluid)
-    may_read = (*SHAPES, AddedMass, BodyHeat)
+    may_read = (*SHAPES, AddedMass)
+    writes = (BodyHeat,)
     adds = (BodyLoad,)
     phase = "move"
     before = (BodySystem, "ConductionSystem")
@@ -80,7 +82,7 @@ class BuoyancySystem(System):
         mass, moment, volume = displacement(bodies, hulls, *profile(fluid))
         if self.local:
             self._excess(bodies, hulls, volume, mass, moment)
-        factor = _swelling(entities)
+        factor = _swelling(entities, fluid)
         mass, moment = mass * factor, moment * factor[:, None]
         gravity = fluid.gravity.astype(np.float64)
         loads = [entity[BodyLoad] for entity in entities]
@@ -93,6 +95,10 @@ class BuoyancySystem(System):
         if self.added_mass:
             whole = _coefficients(entities, bodies) * (mass * solid)[:, None, None]
             add_spread(whole.astype(number), [load.added for load in loads])
+
+    def lint(self, world: World) -> list[str]:
+        """Warm particles that lift nothing."""
+        return temperature_lint(self, world) if self.local else []
 
     def _excess(self, bodies: Bodies, hulls: Hulls, volume: Array, mass: Array, moment: Array) -> None:
         """Add what particles have more than the ambient fluid, continued linearly into the bodies."""
@@ -170,17 +176,15 @@ def second_moment(bodies: Bodies, i: int) -> Array:
     return np.asarray(turn @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ turn.T)
 
 
-def _swelling(entities: list[Entity]) -> Array:
-    """Displaced over cold volume (n,) of all bodies, 1; at least 0."""
-    parts = []
-    for entity in entities:
+def _swelling(entities: list[Entity], fluid: FluidAtRest) -> Array:
+    """Displaced over cold volume (n,) of all bodies, 1; at least 0. Missing references become the fluid's."""
+    factor = np.ones(sum(map(len, entities)))
+    for entity, rows in rows_of_each(entities):
         if BodyHeat in entity:
-            heat = entity[BodyHeat]
-            warm = heat.T.astype(np.float64) - heat.reference
-            parts.append(np.maximum(1.0 + heat.expansion * warm, 0.0))
-        else:
-            parts.append(np.ones(len(entity)))
-    return np.concatenate(parts)
+            heat, around = entity[BodyHeat], temperature_at(fluid, entity[Pose].x[:, 2])
+            heat.reference = np.where(heat.reference, heat.reference, around)
+            factor[rows] += heat.expansion * (heat.T.astype(np.float64) - heat.reference)
+    return np.maximum(factor, 0.0)
 
 
 def _coefficients(entities: list[Entity], bodies: Bodies) -> Array:

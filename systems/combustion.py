@@ -10,7 +10,6 @@ from pydantic import Field
 from ecs_fluid.components import Position, Species, Strength, Temperature, Volume
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
-from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.properties import attach_ambient, check_species, shed
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
@@ -58,14 +57,13 @@ class CombustionSystem(System):
 
     def added(self, world: World) -> None:
         """What burns has a temperature; fractions that make no sense are refused."""
-        fluid = fluid_at_rest(world)
         for entity in world.entities:
             if Species in entity:
                 check_species(entity.name, entity[Species])
             burns = Species in entity or (Strength in entity and entity.name not in shed(world))
             if Position in entity and Volume in entity and burns:
-                attach_ambient(entity, Species, fluid)
-                attach_ambient(entity, Temperature, fluid)
+                attach_ambient(entity, Species)
+                attach_ambient(entity, Temperature)
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:

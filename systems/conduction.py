@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Position, Strength, Temperature, Volume
+from ecs_fluid.components import Position, Temperature, Volume
 from ecs_fluid.components.bodies import (
     Body,
     BodyHeat,
@@ -20,7 +20,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, near_bodies
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
-from ecs_fluid.systems.shared.properties import attach_ambient, shed
+from ecs_fluid.systems.shared.properties import attach_to_vortons
 from ecs_fluid.systems.thermal import ExpansionSystem
 from ecs_fluid.world import World
 
@@ -58,10 +58,7 @@ class ConductionSystem(System):
 
     def added(self, world: World) -> None:
         """Vortons have a temperature, and the density follows it."""
-        fluid = fluid_at_rest(world)
-        for entity in world.entities:
-            if Strength in entity and Volume in entity and entity.name not in shed(world):
-                attach_ambient(entity, Temperature, fluid)
+        attach_to_vortons(world, Temperature)
         world.require(ExpansionSystem)
 
     def process(self, dt: float) -> None:

@@ -101,12 +101,13 @@ class AccelerateSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """An acceleration along the fluid's gravity: either gravity told twice, or two of them."""
-        gravity = world.gravity
+        gravity = world.fluid[Fluid].gravity
         for own in map(np.asarray, key_values(self.acceleration)):
-            if own @ gravity > ALONG * np.linalg.norm(own) * np.linalg.norm(gravity):
+            along = gravity @ own > ALONG * np.linalg.norm(own) * np.linalg.norm(gravity, axis=1)
+            if along.any():
                 return [
                     f"AccelerateSystem has acceleration = {own.tolist()} m/s^2 along the fluid's gravity "
-                    f"{gravity.tolist()}; leave it out to have the fluid's, or give the fluid a gravity of 0"
+                    f"{gravity[along][0].tolist()}; leave it out to have the fluid's, or make the fluid's 0"
                 ]
         return []
 

@@ -244,7 +244,6 @@ class SamplingSystem(System):
 
     def added(self, world: World) -> None:
         """Give the tracers the components, as the ambient has them."""
-        fluid = fluid_at_rest(world)
         world.require(TransferSystem)
         for name in self.on:
             if Strength in world[name] or Volume in world[name]:
@@ -255,7 +254,7 @@ class SamplingSystem(System):
         for entity in self._tracers(world):
             for kind in CARRIED:
                 if kind.__name__.lower() in self.take:
-                    attach_ambient(entity, kind, fluid)
+                    attach_ambient(entity, kind)
 
     def _tracers(self, world: World) -> list[Entity]:
         if self.on:

@@ -14,7 +14,6 @@ from ecs_fluid.components import (
     Position,
     Species,
     SpeciesRate,
-    Strength,
     Temperature,
     TemperatureRate,
     Volume,
@@ -27,7 +26,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
 from ecs_fluid.systems.shared.populations import add_spread, joined
-from ecs_fluid.systems.shared.properties import attach_ambient, shed
+from ecs_fluid.systems.shared.properties import attach_to_vortons
 from ecs_fluid.world import World
 
 EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
@@ -74,10 +73,7 @@ class ThermalSystem(System):
 
     def added(self, world: World) -> None:
         """Every vorton has a temperature, and the density follows."""
-        fluid, without = fluid_at_rest(world), shed(world)
-        for entity in world.entities:
-            if Strength in entity and Volume in entity and entity.name not in without:
-                attach_ambient(entity, Temperature, fluid)
+        attach_to_vortons(world, Temperature)
         world.require(ExpansionSystem)
 
     def __post_init__(self) -> None:

@@ -12,13 +12,14 @@ from ecs_fluid.components import Density, Position, Species, Strength, Temperatu
 from ecs_fluid.components.bodies import BoundVorticity
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import ComponentError
-from ecs_fluid.fluid import LAWS
+from ecs_fluid.fluid import LAWS, Fluid
 from ecs_fluid.integrator import Tables
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import (
     FluidAtRest,
     density_at,
     density_of,
+    fluid_at_rest,
     temperature_at,
     temperature_of,
 )
@@ -76,19 +77,39 @@ def volume_lint(system: System, world: World) -> list[str]:
     ]
 
 
+def temperature_lint(system: System, world: World) -> list[str]:
+    """Lint of a system of buoyancy where particles have temperatures, which alone make no density."""
+    found = [entity for entity, _ in world.entities_with(Position, Volume)]
+    warm = [entity.name for entity in found if Temperature in entity]
+    if not warm or any(Density in entity for entity in found) or world.fluid[Fluid].law != LAWS["none"]:
+        return []
+    return [
+        f"{type(system).__name__}: {warm[0]!r} has temperatures and no density, and with the fluid's law = "
+        "'none' nothing rises by temperature; take law = 'ideal_gas' or 'liquid', or give it a density"
+    ]
+
+
 def shed(world: World) -> set[str]:
     """Entities whose vortons a system makes anew: vorticity that surfaces shed, without heat of its own."""
     return {name for system in world.systems for name in getattr(system, "sheds", ())}
 
 
-def attach_ambient(entity: Entity, kind: type, fluid: FluidAtRest) -> None:
+def attach_to_vortons(world: World, kind: type) -> None:
+    """Give every population of vortons that stand for fluid a component by `attach_ambient`."""
+    without = shed(world)
+    for entity in world.entities:
+        if Strength in entity and Volume in entity and entity.name not in without:
+            attach_ambient(entity, kind)
+
+
+def attach_ambient(entity: Entity, kind: type) -> None:
     """Give an entity a Density, Temperature or Species as the fluid at rest has it; nothing if it has one.
 
     With an equation of state an entity that has a density gets the temperature that belongs to it.
     """
     if kind in entity:
         return
-    z = entity[Position].x[:, 2]
+    fluid, z = fluid_at_rest(entity.world), entity[Position].x[:, 2]
     if kind is Density:
         entity.world.attach(entity.name, Density(particle_density(entity.tables, fluid)))
     elif kind is Temperature:

@@ -128,14 +128,59 @@ def test_constants_written_in_a_tick_or_a_checkpoint_keep_their_range(
         ef.resume(tmp_path / "a.npz")
 
 
+class Stirrer(ef.System):
+    """Writes a constant of the fluid in the middle of a tick."""
+
+    writes = (ef.Fluid,)
+    phase = "move"
+
+    def __init__(self, **columns: Any) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def process(self, dt: float) -> None:
+        self.world.fluid[ef.Fluid].put(**self.columns)
+
+
+@pytest.mark.parametrize("between", [True, False])
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [({"gravity": np.eye(3)}, "Fluid has 3 rows of gravity for 1 gravity_times"),
+     ({"gravity": np.eye(3), "gravity_times": [0.0, 2.0, 1.0]}, "times of keys must increase"),
+     ({"density_profile": [[1.0, 5.0], [0.0, 3.0]]}, "Fluid.*: density_profile = .* must increase"),
+     ({"density_profile": [[0.0, 5.0], [1.0, 3.0]]}, "Fluid.*: density 1.2 lies outside density_profile")],
+)  # fmt: skip
+def test_what_is_written_into_the_fluid_is_checked_as_a_whole(
+    columns: dict[str, Any], said: str, between: bool
+) -> None:
+    world = ef.World()
+    if between:
+        world.fluid[ef.Fluid].put(**columns)
+    else:
+        world.add_system(Stirrer(**columns))
+    with pytest.raises(ef.FluidError, match=said):
+        world.step()
+    assert world.tick == 0
+
+
+def test_there_is_one_fluid() -> None:
+    world = ef.World()
+    world.spawn("oil", ef.Position([[0.0, 0.0, 0.0]]))
+    with pytest.raises(ef.ComponentError, match=r"entity 'oil': Fluid is for .*use World\.set_fluid"):
+        world.attach("oil", world.fluid[ef.Fluid])
+
+
 def test_gravity_told_to_particles_a_second_time_is_told() -> None:
     world = ef.World()
     world.spawn("sparks", ef.Position([[0.0, 0, 0]]), ef.InertialVelocity)
     system = world.add_system(ef.AccelerateSystem(acceleration=(0.0, 0.0, -9.81)))
     assert world.lint() == [
         "AccelerateSystem has acceleration = [0.0, 0.0, -9.81] m/s^2 along the fluid's gravity "
-        "[0.0, 0.0, -9.81]; leave it out to have the fluid's, or give the fluid a gravity of 0"
+        "[0.0, 0.0, -9.81]; leave it out to have the fluid's, or make the fluid's 0"
     ]
+    world.set_fluid(gravity=ef.Keyed(keys=[(0.0, [0.0, 0.0, 0.0]), (1.0, [0.0, 0.0, -1.62])]))
+    assert "gravity [0.0, 0.0, -1.62]; leave" in world.lint()[0]
+    world.set_fluid(gravity=(0.0, 0.0, -9.81))
     for other in ((0.0, 0.0, 9.81), (9.81, 0.0, 0.0), None):
         system.acceleration = other
         assert world.lint() == []
@@ -286,6 +331,36 @@ def test_another_density_on_the_command_line_is_that_of_all_systems() -> None:
     assert told == []
     assert float(world.fluid[ef.Fluid].density) == 1000.0
     assert not [text for text in world.lint() if "density" in text]
+
+
+@pytest.mark.parametrize("law", ["ideal_gas", "liquid", "none"])
+def test_density_and_temperature_are_not_told_both_where_one_makes_the_other(law: str) -> None:
+    told = {"density": 0.5, "temperature": 310.0}
+    block = {"kind": "fluid_block", "name": "p", "sphere": {"radius": 0.2}}
+    emitter = {"kind": "emitter", "name": "e", "into": "p", "population": "vortons", "strength": [0, 0, 1]}
+    for one in (block, emitter):
+        recipe = ef.WorldRecipe.from_tables({"fluid": {"law": law}, "entity": [{**one, **told}]})
+        if law == "none":
+            recipe.build()
+            continue
+        said = f"density = 0.5 kg/m\\^3 and temperature = 310.0 K, but with the fluid's law = '{law}'"
+        with pytest.raises(ef.RecipeError, match=said):
+            recipe.build()
+
+
+@pytest.mark.parametrize("kind", ["baroclinic", "buoyancy"])
+def test_temperatures_that_lift_nothing_are_told(kind: str) -> None:
+    block = {"kind": "fluid_block", "name": "gas", "sphere": {"radius": 0.2}, "temperature": 400.0}
+    body = {"kind": "body", "name": "ball", "shape": {"shape": "ball", "radius": 0.1}, "center": [1, 0, 0]}
+    tables = {"entity": [block, body], "system": [{"kind": kind}]}
+    said = [text for text in ef.WorldRecipe.from_tables(tables).build().lint() if "nothing rises" in text]
+    assert said == [
+        f"{kind.capitalize()}System: 'gas' has temperatures and no density, and with the fluid's law = "
+        "'none' nothing rises by temperature; take law = 'ideal_gas' or 'liquid', or give it a density"
+    ]
+    for quiet in ({"fluid": {"law": "ideal_gas"}}, {"entity": [{**block, "density": 1.0}, body]}):
+        made = ef.WorldRecipe.from_tables({**tables, **quiet}).build()
+        assert not [text for text in made.lint() if "nothing rises" in text]
 
 
 def test_two_densities_are_told_in_one_sentence() -> None:

@@ -280,6 +280,23 @@ def test_a_heated_balloon_lifts_off() -> None:
         assert np.isclose(ball[ef.RigidMotion].v[0, 2], wanted * 0.1, rtol=1e-10)
 
 
+@pytest.mark.parametrize(("warm", "part"), [(500.0, 0.0), (600.0, 0.1)])
+def test_a_body_expands_from_the_temperature_of_the_fluid(warm: float, part: float) -> None:
+    """Neutral at the fluid's 500 K it stays; 100 K warmer it displaces 1.1 times as much: a = 0.1 g/1.55.
+
+    At the height 1 m of a fluid with 500 K there, and 700 K at 0 m; what it had when released is kept.
+    """
+    world = afloat(density=1.2, dt=0.01)
+    world.set_fluid(law="liquid", expansion=0.0, temperature=500.0)
+    world.set_fluid(temperature_profile=[[0.0, 700.0], [1.0, 500.0]])
+    ball = balls(world, "ball", [0, 0, 1], radius=0.2, mass=1.2 * 4 / 3 * np.pi * 0.2**3)
+    world.attach("ball", ef.BodyHeat([warm], [100.0], expansion=[1e-3]))
+    world.add_system(ef.BuoyancySystem())
+    world.step(10)
+    assert np.isclose(ball[ef.RigidMotion].v[0, 2], part * G / (1 + (1 + part) / 2) * 0.1, rtol=1e-10)
+    assert ball[ef.BodyHeat].reference.tolist() == [500.0]
+
+
 def test_a_constant_torque_spins_a_body_up() -> None:
     """I d(spin)/dt = T: a user's own system adds to BodyLoad; spin = T t/I about a principal axis."""
     world = body_world(gravity=(0.0, 0.0, 0.0), dt=0.1)
