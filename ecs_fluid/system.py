@@ -252,7 +252,9 @@ class System(esper.Processor):
 
     def __init__(self, **parameters: Any) -> None:
         self._take(parameters)
-        self._implied, self._timing = False, Timing()
+        self._implied, self._probed, self._timing = False, False, Timing()
+        # By name in `on` ("" without) and types: whether an entity has them; None after the first tick.
+        self._asked: dict[str, dict[Types, bool]] | None = {}
         self._world: weakref.ref[World] | None = None
         self.watching = False
         self.__post_init__()
@@ -355,9 +357,20 @@ class System(esper.Processor):
 
     def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
         """Like `query`, with the entity: pairs of (entity, tables)."""
+        return self._matching(types, ())
+
+    def _matching(self, types: Types, on: tuple[str, ...]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
+        """Those that have all the `types`, of the entities `on`, or of all where it is empty."""
         for wanted in types:
             self.check_declared(wanted)
-        return self.world.entities_with(*types)
+        found = self.world.entities_with(*types)
+        if on:
+            found = iter([pair for pair in found if pair[0].name in on])
+        if self._asked is not None and any(kind.per_row for kind in types):
+            names = {entity.name for entity, _ in self.world.entities_with(*types)}
+            for name in on or ("",):
+                self._asked.setdefault(name, {})[types] = name in names if on else bool(names)
+        return found
 
     def joined(self, *types: type[Component]) -> tuple[list[Entity], list[Array]]:
         """Entities that have all the `types`, and the first column of each type with their rows end to end.
@@ -376,7 +389,7 @@ class System(esper.Processor):
     def chosen(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
         """Like `entities`, but only those that the parameter `on` names; all where it names none."""
         on = getattr(self, "on", ())
-        return (found for found in self.entities(*types) if not on or found[0].name in on)
+        return self._matching(types, (on,) if isinstance(on, str) else on)
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""

@@ -210,6 +210,8 @@ class Ticker:
                 self._replay(world, schedule, bad)
             self._observe(world, schedule.phases["observe"])
         self._threads.learn({id(system): system._timing.last for system in world._systems})
+        for text in world._unanswered():
+            warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
         """Run the phases prepare and rates alone."""

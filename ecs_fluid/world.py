@@ -29,7 +29,7 @@ from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_o
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
-from ecs_fluid.schedule import Schedule, build, misnamed
+from ecs_fluid.schedule import Schedule, build, misnamed, named
 from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
@@ -483,7 +483,7 @@ class World:
         systems = self.schedule.systems
         with self.processes.all_rows(self):
             said = [text for system in systems for text in system.lint(self)]
-        return [*misnamed(systems), *self._unmatched(systems), *said]
+        return [*misnamed(systems), *self._unmatched(systems), *self._unintegrated(systems), *said]
 
     def _unmatched(self, systems: list[System]) -> Iterator[str]:
         """Sentences on systems that were asked for and find nothing of what they need."""
@@ -494,6 +494,39 @@ class World:
                 yield (
                     f"{type(system).__name__} reads {' and '.join(missing)}, which no entity has, so it does "
                     "nothing; give an entity one, or leave the system out"
+                )
+
+    def _unintegrated(self, systems: list[System]) -> Iterator[str]:
+        """A sentence on rates of this world that nobody integrates or reads."""
+        read = {kind for s in systems if not s._implied for kind in (*s.reads, *s.may_read)}
+        written = {kind for system in systems for kind in system.writes}
+        there = {kind for tables in self._tables_of.values() for kind in tables if kind.rate_of in tables}
+        names = sorted(kind.__name__ for kind in there - read if kind.rate_of not in written)
+        if names and not any(system.integrates for system in systems):
+            yield (
+                f"no system integrates rates, which leaves {' and '.join(names)} without effect; add an "
+                "AdvectionSystem"
+            )
+
+    def _unanswered(self) -> Iterator[str]:
+        """Sentences on systems that found no entity with what they asked for in their first tick.
+
+        Those that another one brought along or asks have their use all the same.
+        """
+        useful = [name for system in self._systems for name in system.asks]
+        for system in self._systems:
+            asked, system._asked = system._asked, None
+            for where, asks in (asked or {}).items():
+                if any(asks.values()) or system._implied or any(self._unmatched([system])):
+                    continue
+                if any(named(system, name) for name in useful):
+                    continue
+                wanted = [kind for kind in next(iter(asks)) if not where or kind not in self[where]]
+                needed = " and ".join(map(_described, wanted))
+                place, lack = (f" with {where!r}", "it does not have") if where else ("", "no entity has")
+                yield (
+                    f"{type(system).__name__} does nothing{place}: {lack} {needed}"
+                    f"{' together' if len(wanted) > 1 else ''}; add what is missing, or leave it out"
                 )
 
     @collective
@@ -586,6 +619,11 @@ class World:
     def __repr__(self) -> str:
         rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))
         return f"World(tick={self.tick}, time={self.time:.6g} s, {rows})"
+
+
+def _described(kind: type[Component]) -> str:
+    given = " and ".join(other.__name__ for other in kind.given)
+    return f"{kind.__name__} (comes with {given})" if given else kind.__name__
 
 
 def _forget(context: str) -> None:

@@ -59,7 +59,7 @@ class DragSystem(System):
     reads = (Pose, RigidMotion, Body, BodyLoad, Fluid)
     may_read = SHAPES
     adds = (BodyLoad,)
-    asks = (VelocitySystem,)
+    asks = (VelocitySystem, "WindSystem")
     phase = "move"
     before = (BodySystem, "AlignmentSystem")
 

@@ -72,7 +72,7 @@ class BoundarySystem(System):
         ShedAngularVelocity,
         BoundaryLayer,
     )
-    asks = (VelocitySystem,)
+    asks = (VelocitySystem, "WindSystem")
     phase = "constrain"
     after = ("CollisionSystem",)
 

@@ -71,7 +71,7 @@ class SurfaceSystem(System):
     phase = "observe"
     writes = (SignedDistance, SurfaceMesh)
     may_read = (*BODIES, *CARRIED, *FILLED, Position, Volume, Liquid)
-    asks = (CollisionSystem, "VelocitySystem")
+    asks = (CollisionSystem, "VelocitySystem", "WindSystem")
     # Its numbers join the record of the same tick.
     after = ("DiagnosticsSystem",)
 

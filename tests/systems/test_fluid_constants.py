@@ -173,6 +173,7 @@ def test_there_is_one_fluid() -> None:
 def test_gravity_told_to_particles_a_second_time_is_told() -> None:
     world = ef.World()
     world.spawn("sparks", ef.Position([[0.0, 0, 0]]), ef.InertialVelocity)
+    world.add_system(ef.AdvectionSystem())
     system = world.add_system(ef.AccelerateSystem(acceleration=(0.0, 0.0, -9.81)))
     assert world.lint() == [
         "AccelerateSystem has acceleration = [0.0, 0.0, -9.81] m/s^2 along the fluid's gravity "
@@ -190,6 +191,7 @@ def test_gravity_told_to_particles_a_second_time_is_told() -> None:
 # ------------------------------------------------------------------ viscosity
 
 
+@pytest.mark.filterwarnings("error::ecs_fluid.errors.FluidWarning")
 @pytest.mark.parametrize("on", [(), ("ball",), ("other",)])
 def test_wind_carries_balls_as_it_carries_particles(on: tuple[str, ...]) -> None:
     """m dv/dt = -6 pi rho nu R (v - U): from rest v = U (1 - exp(-t / tau)), if it blows on the ball."""
@@ -197,7 +199,8 @@ def test_wind_carries_balls_as_it_carries_particles(on: tuple[str, ...]) -> None
     world.set_fluid(density=2.0, viscosity=0.01, gravity=(0, 0, 0))
     ball(world, density=100.0)
     world.spawn("other", ef.Position([[5.0, 0.0, 0.0]]))
-    world.add_systems([ef.DragSystem(law="stokes"), ef.WindSystem(velocity=(3.0, 0.0, 0.0), on=on)])
+    wind = ef.WindSystem(velocity=(3.0, 0.0, 0.0), on=on)
+    world.add_systems([ef.DragSystem(law="stokes"), wind, ef.AdvectionSystem()])
     world.step(10)
     tau = 100.0 * 4 / 3 * np.pi * 1e-3 / (6 * np.pi * 2.0 * 0.01 * 0.1)
     wanted = 3.0 * (1 - np.exp(-1.0 / tau)) if on != ("other",) else 0.0
