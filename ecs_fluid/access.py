@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ecs_fluid.commands import Commands
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
 from ecs_fluid.schedule import named
@@ -63,6 +66,49 @@ def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]]
         for kind, table in tables.items()
         if kind not in system.writes and kind not in system.adds
     }
+
+
+def check_additions(world: World, system: System) -> None:
+    """Raise ScheduleError when `system` sets derived tables that it only declares to add to.
+
+    Once, before it first runs on rows of such tables, a copy of it does so with these filled with NaN: what
+    is finite then was assigned. All that the copy changes is forgotten. What others read is left alone, and
+    so are observers, which may change the world, and what several processes do together.
+    """
+    only = {kind for kind in system.adds if kind.derived}
+    only = only.difference(system.reads, system.may_read, system.writes)
+    both = {*system.writes, *system.adds}
+    changed = [(name, tables[kind]) for name, tables in world.tables for kind in both if kind in tables]
+    added = [
+        (vars(table), field, name)
+        for name, table in changed
+        if type(table) in only and table.rows
+        for field in type(table).columns.values()
+        if field.kind != "int"
+    ]
+    if not added or system._probed or system.phase == "observe" or world.processes.scopes:
+        return
+    system._probed = True
+    commands, kept = world._ticker.commands, [(vars(table), vars(table).copy()) for _, table in changed]
+    try:
+        world._ticker.commands = Commands()
+        for columns, former in kept:
+            columns.update(copy.deepcopy(former))
+        for columns, field, _ in added:
+            columns[field.name].fill(np.nan)
+        # What breaks the copy breaks the system too, or comes from the NaN.
+        with warnings.catch_warnings(action="ignore"), suppress(Exception):
+            copy.deepcopy(system, {id(world): world}).process(world.dt)
+        for columns, field, name in added:
+            if np.isfinite(columns[field.name]).any():
+                raise ScheduleError(
+                    f"{type(system).__name__} sets {field.label} of entity {name!r}, to which it should add; "
+                    f"write += in place of =, or move {field.component} from its adds to its writes"
+                )
+    finally:
+        world._ticker.commands = commands
+        for columns, former in kept:
+            columns.update(former)
 
 
 def poison(world: World) -> None:
@@ -162,9 +208,19 @@ class Asked:
                     "its asks"
                 )
             with running(world, system):
-                return value(*arguments, **named_ones)
+                answered = value(*arguments, **named_ones)
+            return self._each(answered) if inspect.isgenerator(answered) else answered
 
         return answer
+
+    def _each(self, items: Iterator[Any]) -> Iterator[Any]:
+        """What a generator of the system yields; its body runs under its declarations too."""
+        while True:
+            with running(*self._asked):
+                item = next(items, self)
+            if item is self:  # the end
+                return
+            yield item
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._asked[1], name, value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ecs_fluid.access import poison, running, undeclared_changes
+from ecs_fluid.access import check_additions, poison, running, undeclared_changes
 from ecs_fluid.commands import Commands
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning
@@ -285,6 +285,8 @@ class Ticker:
             with ExitStack() as entered:
                 for scope in scopes:
                     entered.enter_context(scope(world, system))
+                if self.debug:
+                    check_additions(world, system)
                 system.process(dt)
             if Fluid in system.writes:
                 check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -79,9 +81,9 @@ def test_may_read_of_every_component() -> None:
 # ---------------------------------------------------------------------- loads
 
 
-def flight(thruster: type[System], first: bool, loads: bool = True) -> ef.World:
+def flight(thruster: type[System], first: bool, loads: bool = True, debug: bool = True) -> ef.World:
     """A free ball of 2 kg without gravity, and a thruster added before or after its BodySystem."""
-    world = ef.World(dt=0.1, precision="double", debug=True)
+    world = ef.World(dt=0.1, precision="double", debug=debug)
     ball = (np.zeros((1, 3)), np.tile([1.0, 0, 0, 0], (1, 1)))
     world.spawn(
         "ball",
@@ -110,6 +112,51 @@ def test_a_thruster_acts_wherever_it_is_added(first: bool) -> None:
     world = flight(thruster(), first)
     world.step(10)
     assert world["ball"][ef.RigidMotion].v[0, 0] == pytest.approx(1.5, abs=1e-12)
+
+
+@pytest.mark.parametrize("value", [3.0, 0.0])
+def test_an_assignment_to_what_is_added_to_is_caught(value: float) -> None:
+    """Wherever it is added, and whether it would be overtaken by another or overtake it."""
+
+    def assign(self: System, dt: float) -> None:
+        for (load,) in self.query(ef.BodyLoad):
+            load.force[:, 0] = value
+
+    for first in (True, False):
+        world = flight(thruster(process=assign), first)
+        with refused(
+            "Thruster sets BodyLoad.force of entity 'ball', to which it should add; write += in place of =, "
+            "or move BodyLoad from its adds to its writes"
+        ):
+            world.step()
+        assert not world["ball"][ef.RigidMotion].v.any()
+
+
+def test_the_search_for_assignments_leaves_nothing_behind() -> None:
+    """A system with a memory, tables to write and commands acts as often as without debug."""
+
+    def process(self: Any, dt: float) -> None:
+        self.calls += 1
+        self.draws.append(self.random.random())
+        for load, motion in self.query(ef.BodyLoad, ef.RigidMotion):
+            load.force[:, 0] += self.draws[-1]
+            motion.v[:, 1] += self.calls
+            self.world.spawn_rows("dust", ef.Position([[self.calls, 0.0, 0.0]]))
+
+    def remember(self: Any) -> None:
+        self.calls, self.draws, self.random = 0, [], np.random.default_rng(1)
+
+    states = []
+    for debug in (True, False):
+        busy = thruster(
+            process=process, __post_init__=remember, writes=(ef.RigidMotion,), before=("BodySystem",)
+        )
+        world = flight(busy, True, debug=debug)
+        world.spawn("dust", ef.Position(np.zeros((0, 3))))
+        world.step(3)
+        assert len(world["dust"]) == 3
+        states.append(world.state_hash())
+    assert states[0] == states[1]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -276,6 +323,10 @@ class Clock(System):
             float(entity[ef.Age].t.max()) for entity in self.world.entities if ef.Age in entity
         )
 
+    def ages(self) -> Iterator[float]:
+        yield from (float(age.t[0]) for (age,) in self.query(ef.Age))
+        yield float(self.world["dust"][ef.Age].t[0])
+
     def farthest(self) -> float:
         return float(self.world["dust"][ef.Strength].alpha.max())
 
@@ -302,6 +353,17 @@ def test_who_asks_another_system_says_so() -> None:
         # Clock's reading of Age is its own.
         ask(body, asks=asks).step()
         assert seen[1] == 2.0
+    ages: list[float] = []
+
+    def each(self: System) -> None:
+        for age in self.world.system(Clock).ages():  # type: ignore[union-attr]
+            ages.append(age)
+            if len(ages) == 2:  # between two of them the one that asks is back under its own declarations
+                self.world["dust"][ef.Age]
+
+    with refused(UNDECLARED):
+        ask(each, asks=Clock).step()
+    assert ages == [4.0, 4.0]
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -410,7 +472,7 @@ def test_systems_that_others_bring_along_may_match_nothing() -> None:
     """VelocitySystem brings a PartitionSystem; the one that was asked for is the one that is said."""
     world = ef.World()
     world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]]))
-    world.add_system(ef.VelocitySystem())
+    world.add_systems([ef.VelocitySystem(), ef.AdvectionSystem()])
     assert [text.split(",")[0] for text in world.lint()] == ["VelocitySystem reads Strength and CoreRadius"]
 
 
@@ -419,6 +481,81 @@ def test_an_entity_that_an_emitter_will_fill_is_matched() -> None:
     world.spawn("dust", ef.Position(np.zeros((0, 3))), ef.Age)
     world.add_system(make("Grows", reads=(ef.Position, ef.Age), phase="observe")())
     assert world.lint() == []
+
+
+def drifting(*systems: System) -> ef.World:
+    """A ring of one vorton, and sparks with an own velocity."""
+    world = ef.World()
+    world.spawn("ring", ef.Position(np.zeros((1, 3))), ef.Strength([[0.0, 0.0, 1.0]]), ef.CoreRadius([0.5]))
+    world.spawn("sparks", ef.Position(np.zeros((0, 3))), ef.InertialVelocity)
+    world.add_systems(systems)
+    return world
+
+
+def searching(*types: type[Component], **declared: Any) -> System:
+    """A system Searches that asks for entities with all the `types`."""
+    return make("Searches", reads=types, process=lambda self, dt: list(self.chosen(*types)), **declared)()
+
+
+ACCELERATION = "Acceleration (comes with InertialVelocity)"
+IN_VAIN: list[tuple[System, str]] = [
+    (
+        searching(ef.Strength, ef.InertialVelocity),
+        "Searches does nothing: no entity has Strength and InertialVelocity together",
+    ),
+    (
+        searching(ef.Strength, ef.InertialVelocity, on=("sparks", "ring")),
+        "Searches does nothing with 'sparks': it does not have Strength|"
+        "Searches does nothing with 'ring': it does not have InertialVelocity",
+    ),
+    (
+        ef.AccelerateSystem(on=("ring",)),
+        f"AccelerateSystem does nothing with 'ring': it does not have {ACCELERATION}",
+    ),
+    (
+        ef.AccelerateSystem(on=("sparks", "ring")),
+        f"AccelerateSystem does nothing with 'ring': it does not have {ACCELERATION}",
+    ),
+    (
+        ef.WindSystem(velocity=(1.0, 0.0, 0.0), on=("fluid",)),
+        "WindSystem does nothing with 'fluid': it does not have Velocity (comes with Position)",
+    ),
+    (searching(ef.Strength, on="ring", __annotations__={"on": str}), ""),  # one name, and no tuple
+    (ef.AccelerateSystem(), ""),
+    (searching(ef.Position, ef.InertialVelocity), ""),
+    (make("Looks", reads=(ef.Strength, ef.InertialVelocity))(), ""),
+]
+
+
+@pytest.mark.parametrize(("system", "said"), IN_VAIN)
+def test_a_system_that_finds_no_entity_is_said_once(system: System, said: str) -> None:
+    """By what it asked for in its first tick, where each of its components is somewhere."""
+    world = drifting(ef.AdvectionSystem(), system)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        world.step(2)
+    sentences = [f"{text}; add what is missing, or leave it out" for text in said.split("|") if text]
+    assert [str(warning.message) for warning in heard] == sentences
+    assert all(warning.filename == __file__ for warning in heard)
+
+
+def test_rates_that_nobody_integrates_are_said() -> None:
+    """Unless their state is moved, or they are read, by another system."""
+    wind = ef.WindSystem(velocity=(1.0, 0.0, 0.0))
+    said = (
+        "no system integrates rates, which leaves Acceleration and Velocity without effect; add an "
+        "AdvectionSystem"
+    )
+    gravity = ef.AccelerateSystem()
+    assert drifting(wind, gravity).lint() == [said]
+    others: list[System] = [
+        ef.AdvectionSystem(),
+        make("Moves", writes=(ef.Position, ef.InertialVelocity))(),
+        make("Looks", reads=(ef.Velocity, ef.Acceleration), phase="observe")(),
+    ]
+    for other in others:
+        blown = ef.WindSystem(velocity=(1.0, 0.0, 0.0))
+        assert drifting(blown, ef.AccelerateSystem(), other).lint() == []
 
 
 WORLDS = sorted(shipped())
