@@ -265,7 +265,7 @@ def test_few_thin_cores_and_other_solvers_are_not_warned_of() -> None:
     cloud["ring"][ef.CoreRadius].sigma[:10] = 0.01
     assert too_coarse(cloud) == ([], [])
     cloud["ring"][ef.CoreRadius].sigma[:11] = 0.01
-    assert len(cloud.lint()) == 1
+    assert ["cells of the" in text for text in cloud.lint()] == [False, True]  # and nothing integrates
     assert too_coarse(far_line(thin_ring(solver="direct"))) == ([], [])
     asked = far_line(thin_ring(solver="direct"))
     with pytest.warns(ef.FluidWarning, match="too few for solver = 'hybrid'") as said:
