@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -38,6 +37,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
     temperature_at,
     temperature_of,
 )
+from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.world import World
 
 MAX_PER_TICK = 10_000_000
@@ -212,15 +212,9 @@ class EmissionSystem(System):
                 made.append(kind.blank(count, self.world.dtype) if isinstance(whole, type) else whole)
         return made
 
-    def _stream(self, emitter: Emitter) -> np.random.Generator:
-        """Random numbers of an emitter in this tick: keyed by seed and name, counted by tick."""
-        key = np.array([self.world.seed, zlib.crc32(emitter.name.encode())], np.uint64)
-        counter = np.array([0, self.world.tick, 0, 0], np.uint64)
-        return np.random.Generator(np.random.Philox(counter=counter, key=key))
-
     def _particles(self, emitter: Emitter, has: Tables, count: int, dt: float) -> list[Component]:
         """What differs from particle to particle, or in time."""
-        draw = self._stream(emitter)
+        draw = stream(self.world.seed, emitter.name, self.world.tick)
         x = self._places(emitter, draw, count, dt)
         tables: list[Component] = [Position.unchecked(x=x)]
         if Strength in has or InertialVelocity in has:

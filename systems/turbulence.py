@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 from pydantic import Field
 
@@ -11,6 +9,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Position, Velocity
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.random_numbers import stream
 
 
 class TurbulenceSystem(System):
@@ -51,8 +50,7 @@ class TurbulenceSystem(System):
 
     def _waves(self) -> tuple[Array, Array, Array]:
         """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""
-        key = np.array([self.world.seed, zlib.crc32(f"turbulence {self.scale!r}".encode())], np.uint64)
-        draw = np.random.Generator(np.random.Philox(key=key))
+        draw = stream(self.world.seed, f"turbulence {self.scale!r}")
         way, across = draw.standard_normal((2, self.modes, 3))
         way /= np.linalg.norm(way, axis=1, keepdims=True)
         across -= (across * way).sum(axis=1, keepdims=True) * way

@@ -27,10 +27,10 @@ from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at
+from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.hulls import Hull
 from ecs_fluid.worlds.parameters import Length, Point
-from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box
 from ecs_fluid.worlds.shapes import AnyPolytope, AnyShape, Ball
 

@@ -12,10 +12,10 @@ from ecs_fluid.components import CoreRadius, Density, Position, Species, Strengt
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
+from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, one_of, overlap_lint
-from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name, Recipe
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, one_of
-from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Sphere
 
 if TYPE_CHECKING:

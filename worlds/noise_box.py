@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.worlds.parameters import (
     MOST_VORTONS,
     Extent,
@@ -17,7 +18,6 @@ from ecs_fluid.worlds.parameters import (
     overlap_lint,
     refuse_above,
 )
-from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.vortons import spawn_vortons
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
+from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.cells import (
     candidates,
@@ -20,7 +21,6 @@ from ecs_fluid.worlds.cells import (
     typical_distance,
 )
 from ecs_fluid.worlds.parameters import MOST_TRACERS, Length, Point, one_of, refuse_above
-from ecs_fluid.worlds.random_numbers import stream
 from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Sphere, Torus
 
 if TYPE_CHECKING:
