@@ -65,7 +65,8 @@ def append_field(
     """
     folder = Path(folder)
     check_name(name, what="field")
-    points = _grid_points(name, arrays)
+    _check_grid(name, arrays)
+    frame = FieldFrame(tick, time, np.asarray(origin, float), np.asarray(spacing, float), dict(arrays))
     make_folder(folder)
     refuse_linked(folder)
     path = folder / f"{name}-{tick:08d}.vtkhdf"
@@ -73,7 +74,7 @@ def append_field(
     def write(handle: BinaryIO) -> None:
         # HDF5 builds the image in memory: a full disk then fails in our write, not inside HDF5.
         with h5py.File("field", "w", driver="core", backing_store=False) as file:
-            _fill(file, tick, time, points, np.asarray(origin, float), np.asarray(spacing, float), arrays)
+            _fill(file, frame)
             file.flush()
             handle.write(file.id.get_file_image())
 
@@ -137,7 +138,7 @@ def drop_fields_after(folder: str | Path, name: str, tick: int) -> None:
         _write_series(folder, name)
 
 
-def _grid_points(name: str, arrays: Mapping[str, np.ndarray]) -> tuple[int, ...]:
+def _check_grid(name: str, arrays: Mapping[str, np.ndarray]) -> None:
     shapes = {array.shape[:3] for array in arrays.values()}
     if len(shapes) != 1 or min(map(len, shapes)) < 3:
         raise StorageError(f"the arrays of field {name!r} must share one grid of three axes, not {shapes}.")
@@ -148,32 +149,24 @@ def _grid_points(name: str, arrays: Mapping[str, np.ndarray]) -> tuple[int, ...]
                 f"array {key} of field {name!r} must be non-empty float32 or float64, not {array.dtype} of "
                 f"shape {array.shape}."
             )
-    return tuple(shapes.pop())
 
 
-def _fill(
-    file: h5py.File,
-    tick: int,
-    time: float,
-    points: tuple[int, ...],
-    origin: np.ndarray,
-    spacing: np.ndarray,
-    arrays: Mapping[str, np.ndarray],
-) -> None:
+def _fill(file: h5py.File, frame: FieldFrame) -> None:
+    points = next(iter(frame.arrays.values())).shape[:3]
     vtk = file.create_group("VTKHDF")
     vtk.attrs["Version"] = np.array([2, 0], dtype=np.int64)
     vtk.attrs.create("Type", np.bytes_("ImageData"))
     vtk.attrs["WholeExtent"] = np.array([[0, n - 1] for n in points], dtype=np.int64).ravel()
-    vtk.attrs["Origin"], vtk.attrs["Spacing"] = origin, spacing
+    vtk.attrs["Origin"], vtk.attrs["Spacing"] = frame.origin, frame.spacing
     vtk.attrs["Direction"] = np.eye(3).ravel()
     data = vtk.create_group("PointData")
-    for key, array in arrays.items():
+    for key, array in frame.arrays.items():
         tail = array.shape[3:]
         width = (math.prod(tail),) if tail else ()
         flat = np.swapaxes(array, 0, 2).reshape(*points[::-1], *width)
         data.create_dataset(key, data=flat).attrs["row_shape"] = np.array(tail, dtype=np.int64)
     ours = file.create_group("ecs_fluid")
-    ours.attrs["tick"], ours.attrs["time"] = np.int64(tick), np.float64(time)
+    ours.attrs["tick"], ours.attrs["time"] = np.int64(frame.tick), np.float64(frame.time)
 
 
 def _write_series(folder: Path, name: str) -> None:

@@ -195,9 +195,9 @@ class RunFolder:
         checkpoint.keep_last(self.checkpoints, keep)
         return path
 
-    def newest_checkpoint(self, at_most: int | None = None) -> checkpoint.Found:
+    def newest_checkpoint(self) -> checkpoint.Found:
         """The newest intact checkpoint; ``skipped`` of it says which newer ones were damaged."""
-        return checkpoint.newest_checkpoint(self.checkpoints, at_most)
+        return checkpoint.newest_checkpoint(self.checkpoints)
 
     def write_trajectory(self, resume_at_tick: int | None = None) -> TrajectoryWriter:
         """A writer for the trajectory of this run."""

@@ -44,16 +44,14 @@ class TrajectoryWriter:
 
     With ``resume_at_tick`` an existing trajectory is continued: frames later than that tick are dropped, so
     that a resumed run writes them again, and what a crash left unfinished is put right. Without it the
-    folder must not hold a trajectory yet. ``durable`` waits for the disk at every frame, which also
-    survives a power cut and costs some milliseconds; without it every end of the process itself is survived.
+    folder must not hold a trajectory yet. Every end of the process is survived.
 
     Raises StorageError: another writer, no permission, damaged files, an existing trajectory.
     """
 
     @interrupts_delayed()
-    def __init__(self, folder: str | Path, resume_at_tick: int | None = None, durable: bool = False) -> None:
+    def __init__(self, folder: str | Path, resume_at_tick: int | None = None) -> None:
         self.folder = Path(folder)
-        self._durable = durable
         self._files: dict[str, _OpenFile] = {}
         self._columns: dict[str, dict[str, Column]] = {}
         self._ticks: list[int] = []
@@ -179,8 +177,6 @@ class TrajectoryWriter:
                 except _DAMAGE as error:
                     raise image.failure or error from None
                 image.check()
-                if self._durable:
-                    image.sync()
             unfinished.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -234,7 +230,7 @@ class TrajectoryWriter:
     def _commit(self) -> None:
         if self._files:
             files = {f"{name}.vtkhdf": file.paged for name, file in self._files.items()}
-            commit(self.folder, files, self._durable)
+            commit(self.folder, files)
 
     def _roll_back(self) -> None:
         """After a failure: forget what HDF5 holds in memory and go on from what the disk holds."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ecs_fluid.errors import StorageError
-from ecs_fluid.io.disk import NAME, storage_error, sync_folder
+from ecs_fluid.io.disk import NAME, storage_error
 from ecs_fluid.io.lock import folder_guard
 from ecs_fluid.io.untrusted import NO_LINK, memory_of_machine, read_bytes
 
@@ -157,34 +157,27 @@ class PagedFile:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._handle, self._committed)
 
-    def sync(self) -> None:
-        """Wait until the disk holds the content."""
-        os.fsync(self._handle)
-
     def close(self) -> None:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
-def commit(folder: Path, files: Mapping[str, PagedFile], durable: bool = False) -> None:
+def commit(folder: Path, files: Mapping[str, PagedFile]) -> None:
     """Make the changes of all ``files`` (keyed by file name in ``folder``) real, together.
 
-    ``durable`` also waits for the disk at each step, so that the promise covers a power cut. Raises
-    StorageError when the journal cannot be written; nothing has changed then, except that a journal which
-    was complete will be replayed by the next ``recover``.
+    Raises StorageError when the journal cannot be written; nothing has changed then, except that a journal
+    which was complete will be replayed by the next ``recover``.
     """
     changes = {name: file.change() for name, file in files.items()}
     journal = folder / JOURNAL
     try:
         for file in files.values():
             file.check()
-            if durable:
-                file.sync()
-        _write_journal(journal, changes, durable)
+        _write_journal(journal, changes)
         with folder_guard(folder, exclusive=True):
             for name, change in changes.items():
-                _apply(folder / name, change, durable)
+                _apply(folder / name, change)
             # Before the journal goes: as long as it is there, nobody cuts a file back (see abandon).
             for file in files.values():
                 file.committed()
@@ -220,7 +213,7 @@ def recover(folder: Path) -> None:
     try:
         with folder_guard(folder, exclusive=True):
             for name, change in read_journal(folder).items():
-                _apply(folder / name, change, durable=True)
+                _apply(folder / name, change)
             journal.unlink(missing_ok=True)
     except OSError as error:
         raise storage_error(error, "repair trajectory in", folder) from error
@@ -247,7 +240,7 @@ def read_journal(folder: Path) -> dict[str, Change]:
         raise StorageError(f"journal {folder / JOURNAL} cannot be understood: {error}.") from error
 
 
-def _write_journal(path: Path, changes: Mapping[str, Change], durable: bool) -> None:
+def _write_journal(path: Path, changes: Mapping[str, Change]) -> None:
     index = [
         {"name": name, "size": change.size, "pages": [[n, len(page)] for n, page in change.pages.items()]}
         for name, change in changes.items()
@@ -259,15 +252,10 @@ def _write_journal(path: Path, changes: Mapping[str, Change], durable: bool) -> 
         with open(path, "xb") as handle:  # made anew: a link of that name is not followed
             handle.write(body)
             handle.write(_checksum(body))
-            if durable:
-                handle.flush()
-                os.fsync(handle.fileno())
     except BaseException:
         with contextlib.suppress(OSError):
             path.unlink()
         raise
-    if durable:
-        sync_folder(path.parent)
 
 
 def _parse(body: bytes, folder: Path) -> dict[str, Change]:
@@ -291,14 +279,12 @@ def _parse(body: bytes, folder: Path) -> dict[str, Change]:
     return changes
 
 
-def _apply(path: Path, change: Change, durable: bool) -> None:
+def _apply(path: Path, change: Change) -> None:
     handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | NO_LINK)
     try:
         for number, page in change.pages.items():
             _write_at(handle, memoryview(page), number * PAGE)
         os.ftruncate(handle, change.size)
-        if durable:
-            os.fsync(handle)
     finally:
         os.close(handle)
 

@@ -40,8 +40,8 @@ def example(tick: int) -> Frame:
     return frame
 
 
-def write(folder: Path, ticks: range, resume_at: int | None = None, durable: bool = False) -> None:
-    with TrajectoryWriter(folder, resume_at_tick=resume_at, durable=durable) as writer:
+def write(folder: Path, ticks: range, resume_at: int | None = None) -> None:
+    with TrajectoryWriter(folder, resume_at_tick=resume_at) as writer:
         for tick in ticks:
             writer.append(tick, tick * 0.1, example(tick))
 
@@ -72,9 +72,8 @@ def contents(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_frames_come_back_bit_for_bit(tmp_path: Path, durable: bool) -> None:
-    write(tmp_path, range(14), durable=durable)
+def test_frames_come_back_bit_for_bit(tmp_path: Path) -> None:
+    write(tmp_path, range(14))
     trajectory = Trajectory(tmp_path)
     assert trajectory.ticks.tolist() == list(range(14)) and len(trajectory) == 14
     assert trajectory.times.tolist() == [tick * 0.1 for tick in range(14)]
