@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
+from scipy.interpolate import CubicHermiteSpline
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.system import Settings
@@ -78,25 +79,11 @@ class CameraPath(Settings):
     def _placed(self, time: float) -> tuple[Triple, Triple, Triple]:
         times = np.array([key.time for key in self.key])
         values = np.array([[*key.position, *key.focal, *key.up] for key in self.key])
-        if len(times) == 1 or time <= times[0]:
-            found = values[0]
-        elif time >= times[-1]:
-            found = values[-1]
+        if self.between == "linear" or len(times) == 1:
+            found = np.array([np.interp(time, times, column) for column in values.T])
         else:
-            k = int(np.searchsorted(times, time, side="right")) - 1
-            h = times[k + 1] - times[k]
-            s = (time - times[k]) / h
-            if self.between == "linear":
-                found = (1.0 - s) * values[k] + s * values[k + 1]
-            else:
-                slope = _slopes(times, values)
-                # Hermite's cubics: value and slope at both ends.
-                found = (
-                    (2 * s**3 - 3 * s**2 + 1) * values[k]
-                    + (3 * s**2 - 2 * s**3) * values[k + 1]
-                    + (s**3 - 2 * s**2 + s) * h * slope[k]
-                    + (s**3 - s**2) * h * slope[k + 1]
-                )
+            way = CubicHermiteSpline(times, values, _slopes(times, values))
+            found = way(np.clip(time, times[0], times[-1]))
         x, y, z = (tuple(float(v) for v in part) for part in found.reshape(3, 3))
         return x, y, z  # type: ignore[return-value]
 

@@ -9,16 +9,6 @@ import pyvista as pv
 from ecs_fluid.viz.style import Look
 
 
-def bar_style(plotter: pv.Plotter, look: Look) -> dict[str, Any]:
-    """Place, colour and letters of every bar, in proportion to the picture."""
-    height = plotter.window_size[1]
-    return {
-        "color": look.text, "n_labels": 4, "vertical": False, "width": 0.3, "height": 0.1,
-        "position_x": 0.67, "position_y": 0.03, "unconstrained_font_size": True,
-        "label_font_size": max(8, height // 42), "title_font_size": max(8, height // 38),
-    }  # fmt: skip
-
-
 def bar_title(title: str) -> str:
     """With a line below it, or the title would stand among the labels."""
     return title + "\n"
@@ -31,13 +21,14 @@ def scalar_bar(
     key = pv.DataSetMapper()
     key.lookup_table = table
     key.scalar_range = span
+    # Close values, such as densities, need another digit to differ.
+    digits = "{0:.4g}" if span[1] - span[0] < 0.1 * abs(span[1]) else "{0:.3g}"
+    height = plotter.window_size[1]
     return plotter.add_scalar_bar(
-        bar_title(title),
-        mapper=key,
-        # Close values, such as densities, need another digit to differ.
-        fmt="{0:.4g}" if span[1] - span[0] < 0.1 * abs(span[1]) else "{0:.3g}",
-        **bar_style(plotter, look),
-    )
+        bar_title(title), mapper=key, fmt=digits, color=look.text, n_labels=4, vertical=False,
+        width=0.3, height=0.1, position_x=0.67, position_y=0.03, unconstrained_font_size=True,
+        label_font_size=max(8, height // 42), title_font_size=max(8, height // 38),
+    )  # fmt: skip
 
 
 class Clock:

@@ -46,16 +46,12 @@ sys.exit(0 if pixels.GetNumberOfTuples() and pixels.GetRange(0)[1] > 128 else 3)
 _works = False
 
 
-def require_gl(command: Sequence[str] | None = None) -> None:
-    """Return if off-screen rendering works here; raise FluidError naming the missing packages if not.
-
-    `command` replaces the probing child (its exit status 0 means that rendering works); an answer of a
-    replaced child is never remembered.
-    """
+def require_gl() -> None:
+    """Return if off-screen rendering works here; raise FluidError naming the missing packages if not."""
     global _works
-    if command is None and os.environ.get("ECS_FLUID_GL") == "no":
+    if os.environ.get("ECS_FLUID_GL") == "no":
         raise FluidError("nothing is rendered here, because the environment says ECS_FLUID_GL=no")
-    if command is None and not _works:
+    if not _works:
         note = _note()
         if not note.is_file():
             _probe((sys.executable, "-c", _CHILD))
@@ -63,8 +59,6 @@ def require_gl(command: Sequence[str] | None = None) -> None:
                 note.parent.mkdir(parents=True, exist_ok=True)
                 note.touch()
         _works = True
-    elif command is not None:
-        _probe(command)
     quiet_vtk()
 
 

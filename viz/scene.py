@@ -259,7 +259,7 @@ class Scene(Canvas):
         what, colour = self.options.what, self.view.color_by
         coloured = what != "streamlines" and self._is_coloured(columns)
         if what == "glyphs" and is_vortons(columns):
-            mesh = glyphs(columns, color_by=colour, longest=5.0 * self.view.radii.get(name, 0.1))
+            mesh = glyphs(columns, 5.0 * self.view.radii.get(name, 0.1), colour)
             table = self._colours(colour or "strength", self.view.limits)
             self._surface(name, table, True).update(mesh, mesh.point_data["color"])
             return True

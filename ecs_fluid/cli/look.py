@@ -21,7 +21,6 @@ from ecs_fluid.cli.stored import (
     load_code_of_run,
     look_of_run,
     real_time,
-    recording,
 )
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
@@ -192,10 +191,11 @@ def _movie(
             )
         else:
             from ecs_fluid.viz.movie import movie as write
+            from ecs_fluid.viz.shared_limits import Recording
 
             flow = VelocityOf(folder) if options["what"] in ("slice", "streamlines") else None
             options["hulls"] = hulls_of_run(folder)
-            write(target, recording(stored, rows), velocity_of=flow, **more, **options)
+            write(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     out.print(f"movie: {target}")
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.fluid import Fluid, FluidOptions, options_of
+from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.systems import DiffusionSystem, EmissionSystem
 from ecs_fluid.validation_errors import nearest
@@ -113,47 +113,36 @@ def _found(world: World, path: str, place: str) -> Parameter:
 
 def _tables(world: World) -> dict[str, dict[str, Parameter]]:
     """All parameters by the tables that hold them: fluid, fluid.stretch, system.wind, wick."""
-    fluid = {
-        name: Parameter(partial(_constant, world, name), partial(_set_constant, world, name))
-        for name in FluidOptions.model_fields
-    }
+    fluid = _parameters(
+        lambda: options_of(world.fluid[Fluid]), lambda name, value: world.set_fluid(**{name: value})
+    )
     tables = {"fluid": fluid}
     keys = {kind: key for key, kind in FLUID.items()}
     for system in world.systems:
         key = keys.get(type(system))
-        names = type(system).Parameters.model_fields
-        held = {
-            name: Parameter(partial(getattr, system, name), partial(setattr, system, name)) for name in names
-        }
+        held = _parameters(partial(getattr, system, "parameters"), partial(setattr, system))
         tables.setdefault(f"fluid.{key}" if key else f"system.{type(system).kind}", held)
-        for emitter in system.emitters if isinstance(system, EmissionSystem) else ():
-            tables[emitter.name] = {
-                name: Parameter(
-                    partial(_of_emitter, system, emitter.name, name),
-                    partial(_set_of_emitter, system, emitter.name, name),
-                )
-                for name in type(emitter).model_fields
-            }
+        for number, emitter in enumerate(system.emitters if isinstance(system, EmissionSystem) else ()):
+            tables[emitter.name] = _of_emitter(system, number)
     return tables
 
 
-def _constant(world: World, name: str) -> Any:
-    return getattr(options_of(world.fluid[Fluid]), name)
+def _parameters(holder: Callable[[], Any], put: Callable[[str, Any], None]) -> dict[str, Parameter]:
+    """Parameters by name, read from what `holder` gives and set by `put`."""
+
+    def one(name: str) -> Parameter:
+        return Parameter(lambda: getattr(holder(), name), partial(put, name))
+
+    return {name: one(name) for name in type(holder()).model_fields}
 
 
-def _set_constant(world: World, name: str, value: Any) -> None:
-    world.set_fluid(**{name: value})
+def _of_emitter(system: Any, number: int) -> dict[str, Parameter]:
+    def put(name: str, value: Any) -> None:
+        emitters = list(system.emitters)
+        emitters[number] = type(emitters[number]).model_validate(dict(emitters[number]) | {name: value})
+        system.emitters = emitters
 
-
-def _of_emitter(system: Any, emitter: str, name: str) -> Any:
-    return next(getattr(one, name) for one in system.emitters if one.name == emitter)
-
-
-def _set_of_emitter(system: Any, emitter: str, name: str, value: Any) -> None:
-    system.emitters = [
-        type(one).model_validate(dict(one) | {name: value}) if one.name == emitter else one
-        for one in system.emitters
-    ]
+    return _parameters(lambda: system.emitters[number], put)
 
 
 def _keyed(world: World) -> Iterator[tuple[str, Parameter, float, float]]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidError, StorageError
+from ecs_fluid.errors import StorageError
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
     from ecs_fluid.io.trajectory import Trajectory
-    from ecs_fluid.viz.shared_limits import Recording
     from ecs_fluid.viz.surface_scene import TimedDistances
 
 Frame = dict[str, dict[str, Array]]
@@ -76,13 +75,6 @@ def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
 
     stored = _trajectory(folder)
     return stored, selected(frames, len(stored), folder)
-
-
-def recording(stored: Trajectory, rows: range) -> Recording:
-    """Frames of a trajectory as (time, frame)."""
-    from ecs_fluid.viz.shared_limits import Recording
-
-    return Recording(cast("Any", stored), rows)
 
 
 def _trajectory(folder: Path) -> Trajectory:
@@ -155,17 +147,11 @@ class SurfaceRecording(Sequence["TimedDistances"]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> TimedDistances: ...
-    @overload
-    def __getitem__(self, index: slice) -> SurfaceRecording: ...
-    def __getitem__(self, index: int | slice) -> TimedDistances | SurfaceRecording:
+    def __getitem__(self, index: Any) -> Any:
         from ecs_fluid.runs.surface_frames import stored_surface
         from ecs_fluid.viz.surface_scene import TimedDistances
         from ecs_fluid.viz.surfaces import Distances
 
-        if isinstance(index, slice):
-            raise FluidError("distances are read one by one")
         row = self._rows[index]
         time, tick = float(self._stored.times[row]), int(self._stored.ticks[row])
         if tick not in self._ticks:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ecs_fluid.errors import StorageError
 
@@ -141,14 +142,7 @@ def _meshes(
 
 def matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a quaternion (w, x, y, z), which is normalised first."""
-    w, x, y, z = q / np.linalg.norm(q)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return Rotation.from_quat(np.roll(q, -1)).as_matrix()  # which takes w last
 
 
 @cache

@@ -62,10 +62,6 @@ def test_arrows_point_along_the_strength_and_their_lengths_are_in_proportion() -
     np.testing.assert_allclose(np.unique(mesh["color"]), [1.0, 2.0])
 
 
-def test_arrows_of_what_is_no_vector(frame: Frame) -> None:
-    with pytest.raises(FluidError, match="arrows need a vector column"):
-        glyphs(frame["ring"], of="Volume.volume")
+def test_a_colour_that_is_not_there_is_refused(frame: Frame) -> None:
     with pytest.raises(FluidError, match=r"did you mean 'Strength\.alpha'"):
-        glyphs(frame["ring"], of="Strength.alfa")
-    with pytest.raises(FluidError, match="no rows"):
-        glyphs({"Position.x": np.zeros((0, 3)), "Strength.alpha": np.zeros((0, 3))})
+        glyphs(frame["ring"], 1.0, "Strength.alfa")

@@ -17,7 +17,7 @@ from ecs_fluid.viz import probe
 def test_child_that_dies_of_a_signal_becomes_one_sentence() -> None:
     dies = (sys.executable, "-c", f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})")
     with pytest.raises(FluidError) as caught:
-        probe.require_gl(dies)
+        probe._probe(dies)
     text = str(caught.value)
     assert "died of SIGSEGV" in text
     assert "apt-get install libegl1 libgl1-mesa-dri" in text
@@ -27,12 +27,12 @@ def test_child_that_dies_of_a_signal_becomes_one_sentence() -> None:
 @pytest.mark.parametrize(("status", "words"), [(3, "came back black"), (1, "exit status 1")])
 def test_child_that_exits_with_an_error_says_how(status: int, words: str) -> None:
     with pytest.raises(FluidError, match=words):
-        probe.require_gl((sys.executable, "-c", f"import sys; sys.exit({status})"))
+        probe._probe((sys.executable, "-c", f"import sys; sys.exit({status})"))
 
 
 def test_child_that_cannot_start() -> None:
     with pytest.raises(FluidError, match="could not be started"):
-        probe.require_gl(("/nonexistent/python",))
+        probe._probe(("/nonexistent/python",))
 
 
 def test_failure_is_not_remembered_and_success_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
