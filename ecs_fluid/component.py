@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,7 +281,7 @@ class Component:
                 raise ComponentError(f"{title}.{name} is missing; its unit is {field.unit}")
             shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
             kind = _FIXED.get(field.kind, floating)
-            setattr(self, name, np.full(cast(Any, shape), field.default, dtype=kind))
+            setattr(self, name, np.full(shape, field.default, dtype=kind))
 
     @classmethod
     def unchecked(cls, **arrays: Array) -> Component:
@@ -296,10 +296,7 @@ class Component:
         self = cls.__new__(cls)
         for name, field in cls.columns.items():
             shape = (rows, *field.shape) if cls.per_row else _closed(field.shape)
-            array = np.zeros(cast(Any, shape), _FIXED.get(field.kind, dtype))
-            if field.default:
-                array.fill(field.default)
-            self.__dict__[name] = array
+            self.__dict__[name] = np.full(shape, field.default or 0, _FIXED.get(field.kind, dtype))
         return self
 
     @property
@@ -320,12 +317,6 @@ class Component:
         """Set several columns, each checked as if it was assigned."""
         for name, value in arrays.items():
             setattr(self, name, value)
-
-    def cast(self, dtype: np.dtype[Any] | type) -> None:
-        """Turn float columns into `dtype`, in place."""
-        for field, array in self.items():
-            if field.kind == "float":
-                self.__dict__[field.name] = np.asarray(array, dtype=dtype, order="C")
 
     def copy(self) -> Component:
         """An independent copy."""

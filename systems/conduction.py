@@ -107,13 +107,12 @@ class ConductionSystem(System):
 
 def areas(bodies: Bodies, hulls: Hulls) -> Array:
     """Surfaces (n,) m^2 of bodies."""
+    from ecs_fluid.kernels.bodies.table import BALL
+
     out = 4 * np.pi * bodies.radius**2
-    known: dict[int, float] = {}
-    for i in np.flatnonzero(bodies.shape != 0):
-        h = int(bodies.hull[i])
-        if h not in known:
-            known[h] = _area(hulls, h)
-        out[i] = known[h]
+    polytopes = bodies.shape != BALL
+    for h in np.unique(bodies.hull[polytopes]):
+        out[polytopes & (bodies.hull == h)] = _area(hulls, h)
     return np.asarray(out)
 
 

@@ -115,7 +115,7 @@ class DragSystem(System):
         pull = force + bodies.mass[:, None] * gravity
         inertia = bodies.mass[:, None, None] * np.eye(3) + 0.5 * (added + added.transpose(0, 2, 1))
         lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.angular_velocity
-        loss = k[:, None, None] * np.eye(3) - _crossing(lift)
+        loss = k[:, None, None] * np.eye(3) - np.cross(lift[:, None], np.eye(3)).transpose(0, 2, 1)
         gained = np.empty_like(wind)
         braked(inertia, loss, pull, wind, dt, gained)
         number = self.world.dtype
@@ -167,14 +167,6 @@ class DragSystem(System):
             return np.asarray(newton)
         reynolds = 2 * size * speed / nu
         return np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton)
-
-
-def _crossing(vectors: Array) -> Array:
-    """Matrices (n, 3, 3) of the cross products with vectors (n, 3): matrix times w is vector cross w."""
-    out = np.zeros((len(vectors), 3, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[:, j, i], out[:, i, j] = vectors[:, k], -vectors[:, k]
-    return out
 
 
 def volumes(bodies: Bodies, hulls: Hulls) -> Array:

@@ -29,6 +29,9 @@ from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons
 from ecs_fluid.world import World
 
+STEPS = 4
+"""Steps of a tick in which radiation is taken."""
+
 EXCHANGING: tuple[type[Component], ...] = (Position, CoreRadius, Volume)
 """What an entity needs, beside what is conducted, to take part in the exchange."""
 
@@ -166,10 +169,10 @@ class CoolingSystem(System):
             temperature.T = cooled(temperature.T, around, self.rate, factor, dt)
 
 
-def cooled(T: Array, around: Array, rate: float, factor: float, dt: float, steps: int = 4) -> Array:
+def cooled(T: Array, around: Array, rate: float, factor: float, dt: float) -> Array:
     """Temperature (n,) K after dt of dT/dt = -rate (T - T_a) - factor (T^4 - T_a^4), factor in 1/(K^3 s).
 
-    Exact without radiation; with it in `steps` exponential steps of second order.
+    Exact without radiation; with it in `STEPS` exponential steps of second order.
     """
     number = T.dtype.type
 
@@ -178,24 +181,15 @@ def cooled(T: Array, around: Array, rate: float, factor: float, dt: float, steps
     square = around * around
 
     def coefficient(warm: Array) -> Array:
-        """rate + factor (T + T_a) (T^2 + T_a^2), in one array."""
-        k = warm * warm
-        k += square
-        k *= warm + around
-        k *= number(factor)
-        k += number(rate)
-        return k
+        return np.asarray((warm * warm + square) * (warm + around) * number(factor) + number(rate))
 
-    step = number(dt / steps)
-    for _ in range(steps):
+    step = number(dt / STEPS)
+    for _ in range(STEPS):
         away, first = T - around, coefficient(T)
         # Over a long step the start alone would take too much: implicit Euler tells what is left at its end.
-        ahead = away / (1 + step * first)
-        ahead += around
-        first += coefficient(ahead)
-        first *= -step * number(0.5)
-        away *= np.exp(first, out=first)
-        T = np.add(around, away, out=away)
+        ahead = around + away / (1 + step * first)
+        mean = number(0.5) * (first + coefficient(ahead))
+        T = around + away * np.exp(-step * mean)
     return T
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from numpy.polynomial import Legendre
 from pydantic import Field, model_validator
 
 from ecs_fluid.component import Array
@@ -52,9 +53,12 @@ class Drop(Settings):
 
     def profile(self, cosine: Array) -> Array:
         """Radius over R at cos theta, before the volume is set right."""
-        coefficients = np.zeros(self.mode + 1)
-        coefficients[self.mode] = self.amplitude
-        return np.asarray(1.0 + np.polynomial.legendre.legval(cosine, coefficients))
+        return np.asarray(1.0 + self._wave(cosine))
+
+    @property
+    def _wave(self) -> Legendre:
+        """Change of the radius over R, of cos theta."""
+        return self.amplitude * Legendre.basis(self.mode)
 
     def scale(self) -> float:
         """Factor that gives the drop the ball's volume: 1/2 int profile^3 d(cos theta) by Gauss' rule."""
@@ -91,11 +95,8 @@ class Drop(Settings):
 
     def _curve(self, angle: Array, least: float) -> tuple[tuple[Array, Array], ...]:
         """Points (s, z) of the outline at angles from the axis, and their first and second derivatives."""
-        coefficients = np.zeros(self.mode + 1)
-        coefficients[self.mode] = self.amplitude
-        poly = np.polynomial.legendre
         c, d = np.cos(angle), np.sin(angle)
-        one, two = (poly.legval(c, poly.legder(coefficients, k)) for k in (1, 2))
+        one, two = (self._wave.deriv(k)(c) for k in (1, 2))
         rho = least * self.profile(c)
         rise, bend = -least * d * one, least * (d * d * two - c * one)
         return (

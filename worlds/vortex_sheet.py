@@ -96,12 +96,8 @@ class VortexSheet(Recipe):
         y = (np.arange(ny) + 0.5) * dy - self.width / 2
         zeta = (edges[:-1] + edges[1:]) / 2
         k = 2 * np.pi / (self.variation_wavelength or self.width)
-        x, y, zeta, share = (
-            part.ravel()
-            for part in np.broadcast_arrays(
-                x[:, None, None], y[None, :, None], zeta[None, None, :], share[None, None, :]
-            )
-        )
+        x, y, zeta = (part.ravel() for part in np.meshgrid(x, y, zeta, indexing="ij"))
+        share = np.tile(share, nx * ny)
         thickness = self.thickness * (1 + self.variation * (1 - np.cos(k * y)) / 2)
         slope = self.thickness * self.variation * k * np.sin(k * y) / 2
         ripple = self.ripple * np.sin(2 * np.pi * x / (self.ripple_wavelength or self.length))

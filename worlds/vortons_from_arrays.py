@@ -135,18 +135,10 @@ def read_csv(path: Path) -> dict[str, Array]:
 def _numbers(path: Path, header: list[str], row: int, line: list[str]) -> list[float]:
     if len(line) != len(header):
         raise RecipeError(f"{path}: row {row} has {len(line)} fields, but the header has {len(header)}")
-    try:
-        return [float(field) for field in line]
-    except ValueError:
-        column = next(k for k, field in enumerate(line) if not _is_number(field))
-        raise RecipeError(
-            f"{path}: {header[column]!r} row {row} is {line[column][:60]!r}; a number is needed"
-        ) from None
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+    found = []
+    for column, field in zip(header, line, strict=True):
+        try:
+            found.append(float(field))
+        except ValueError:
+            raise RecipeError(f"{path}: {column!r} row {row} is {field[:60]!r}; a number is needed") from None
+    return found

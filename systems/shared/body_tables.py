@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array, RowId
-from ecs_fluid.components.bodies import FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
+from ecs_fluid.components.bodies import FIXED, FREE, BallShape, Body, HullShape, HullTable, Pose, RigidMotion
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.shared.populations import rows_of_each
@@ -28,10 +27,7 @@ BODIES = (Pose, RigidMotion, Body, *SHAPES)
 """What is looked at to know where bodies are, and how they move."""
 
 MOST_SEEN = 8
-"""Sets of polytopes that are remembered, of all worlds of the process."""
-
-_seen: dict[tuple[tuple[str, bytes], ...], Hulls] = {}
-"""Polytopes by all numbers of the tables they come from, so whoever changes a table gets what it says."""
+"""Sets of bodies that are remembered, of all worlds of the process."""
 
 
 class _Lasting(NamedTuple):
@@ -44,7 +40,7 @@ class _Lasting(NamedTuple):
 
 
 _known: list[_Lasting] = []
-"""As many sets of bodies: those of most ticks are those of the last one, but for where they are."""
+"""Sets of bodies, which in most ticks are those of the last one, but for where they are."""
 
 
 def body_entities(world: World) -> list[Entity]:
@@ -119,6 +115,7 @@ def _said(tables: Tables) -> tuple[Any, ...]:
 
 def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
     """The columns of `Bodies` from mass on that these tables give."""
+    from ecs_fluid.kernels.bodies.polytope import joined_hulls
     from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 
     bodies = [entity[Body] for entity in entities]
@@ -126,7 +123,7 @@ def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
     mass, restitution, friction, radius = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     inertia, motion = np.empty((n, 3, 3)), np.empty(n, np.int64)
     shape, hull = np.empty(n, np.int64), np.empty(n, np.int64)
-    hulls = _joined([entity[HullTable] for entity in entities if HullShape in entity])
+    hulls = joined_hulls([_exact(entity[HullTable]) for entity in entities if HullShape in entity])
     known = 0
     for (entity, rows), body in zip(rows_of_each(entities), bodies, strict=True):
         mass[rows], inertia[rows], motion[rows] = body.mass, body.inertia, body.motion
@@ -146,19 +143,6 @@ def _looked_up(entities: list[Entity], said: list[tuple[Any, ...]]) -> _Lasting:
             known += polytopes
     columns = mass, inertia, motion, restitution, friction, shape, radius, hull
     return _Lasting(said, columns, hulls, (motion != 0)[:, None].astype(np.float64))
-
-
-def _joined(tables: list[HullTable]) -> Hulls:
-    """All polytopes of the tables; worked out anew only where a number in them has changed."""
-    from ecs_fluid.kernels.bodies.polytope import joined_hulls
-
-    key = tuple((array.dtype.char, array.tobytes()) for table in tables for _, array in table.items())
-    found = _seen.get(key)
-    if found is None:
-        if len(_seen) >= MOST_SEEN:
-            _seen.clear()
-        found = _seen[key] = joined_hulls([_exact(table) for table in tables])
-    return found
 
 
 def _exact(table: HullTable) -> Hulls:
@@ -184,28 +168,14 @@ def rows_of(ids: Array, wanted: Array) -> tuple[Array, Array]:
     return rows, ids[rows] == wanted
 
 
-@lru_cache(maxsize=64)
-def _moved_and_free(motion: bytes) -> tuple[Any, Any]:
-    """Indices of the moving bodies and of the free ones, None where there are none."""
-    kinds = np.frombuffer(motion, np.int64)
-    masks = kinds != 0, kinds == FREE
-    moved, free = (None if not mask.any() else slice(None) if mask.all() else mask for mask in masks)
-    return moved, free
-
-
 def write_back(entities: list[Entity], bodies: Bodies) -> None:
     """Write poses and velocities of moving bodies into their tables; free bodies get theirs from impulses."""
     for entity, rows in rows_of_each(entities):
-        tables = entity.tables
-        kinds = tables[Body].__dict__["motion"]
-        moved, free = _moved_and_free(kinds.tobytes())
-        if moved is not None:
-            pose = tables[Pose].__dict__
-            pose["x"][moved], pose["q"][moved] = bodies.x[rows][moved], bodies.q[rows][moved]
-        if free is not None:
-            motion = tables[RigidMotion].__dict__
-            for name in ("v", "angular_velocity"):
-                motion[name][free] = getattr(bodies, name)[rows][free]
+        pose, motion, kinds = entity[Pose], entity[RigidMotion], entity[Body].motion
+        moved, free = kinds != FIXED, kinds == FREE
+        pose.x[moved], pose.q[moved] = bodies.x[rows][moved], bodies.q[rows][moved]
+        motion.v[free] = bodies.v[rows][free]
+        motion.angular_velocity[free] = bodies.angular_velocity[rows][free]
 
 
 def standing(bodies: Bodies, clearance: float) -> Obstacles:

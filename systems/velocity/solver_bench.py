@@ -119,11 +119,10 @@ def measure_with(
     precision: Precision,
     gradient: bool,
     parameters: dict[str, Any],
-    partition: dict[str, Any] | None = None,
     setting: str = "",
     times: Array | None = None,
 ) -> Measured:
-    """A solver with given parameters of the VelocitySystem and, if any, of the PartitionSystem.
+    """A solver with given parameters of the VelocitySystem.
 
     `times` are those by which ``auto`` chooses, if not those of this machine.
     """
@@ -132,7 +131,7 @@ def measure_with(
     world.spawn("ring", Position(cloud["x"]), Strength(cloud["alpha"]), CoreRadius(cloud["sigma"]))
     if times is not None:
         world.attach(world.fluid.name, SolverTimes(seconds=times))
-    grids = world.add_system(PartitionSystem(**(partition or {})))
+    grids = world.add_system(PartitionSystem())
     velocity = world.add_system(VelocitySystem(gradient=gradient, **parameters))
     assert world.schedule.systems
     best, rounds, spent = np.inf, 0, 0.0
