@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ import numpy as np
 
 from ecs_fluid.errors import NPZ_DAMAGE, StorageError
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
-from ecs_fluid.io.untrusted import check_file, memory_of_machine, npy_array
+from ecs_fluid.io.untrusted import check_file, memory_of_machine
 
 VERSION = 1
 """Format of the checkpoints this version writes, and the only one it reads."""
@@ -207,10 +208,17 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
 
 
 def _array(data: bytes) -> np.ndarray:
-    array = npy_array(data)
-    if array.dtype.kind not in _KINDS:
-        raise ValueError(f"an array has dtype {array.dtype}")
-    return array.copy()
+    stream = io.BytesIO(data)
+    old = np.lib.format.read_magic(stream) == (1, 0)
+    read_header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read_header(stream)
+    count = math.prod(shape)
+    if dtype.kind not in _KINDS or dtype.itemsize == 0 != count:
+        raise ValueError(f"an array has dtype {dtype}")
+    if fortran or dtype.hasobject or count * dtype.itemsize != len(data) - stream.tell():
+        raise ValueError("an array does not have the size it claims")
+    flat = np.frombuffer(data, dtype=dtype, offset=stream.tell(), count=count)
+    return flat.reshape(shape).copy()
 
 
 def _delete(path: Path) -> None:

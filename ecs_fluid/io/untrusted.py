@@ -6,15 +6,11 @@ a sparse file that claims a terabyte. Reading those hangs a process or fills the
 
 from __future__ import annotations
 
-import io
 import json
-import math
 import os
 import stat
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
@@ -85,18 +81,6 @@ def read_document(folder: Path, kind: str, version: int) -> dict[str, Any]:
             f"version {version}; open it with the ecs_fluid that wrote it."
         )
     return document
-
-
-def npy_array(data: bytes) -> np.ndarray:
-    """The array of a .npy file; ValueError if it holds objects, or not as many bytes as its header says."""
-    stream = io.BytesIO(data)
-    old = np.lib.format.read_magic(stream) == (1, 0)
-    read_header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read_header(stream)
-    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
-        raise ValueError("an array does not have the size it claims")
-    flat = np.frombuffer(data, dtype, offset=stream.tell())
-    return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def refuse_linked(folder: Path) -> None:
