@@ -355,12 +355,10 @@ class System(esper.Processor):
     @overload
     def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]: ...
 
-    def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
-        """Like `query`, with the entity: pairs of (entity, tables)."""
-        return self._matching(types, ())
-
-    def _matching(self, types: Types, on: tuple[str, ...]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
-        """Those that have all the `types`, of the entities `on`, or of all where it is empty."""
+    def entities(
+        self, *types: type[Component], on: tuple[str, ...] = ()
+    ) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
+        """Like `query`, with the entity: pairs of (entity, tables), only of those `on` where it names any."""
         for wanted in types:
             self.check_declared(wanted)
         found = self.world.entities_with(*types)
@@ -389,7 +387,7 @@ class System(esper.Processor):
     def chosen(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]:
         """Like `entities`, but only those that the parameter `on` names; all where it names none."""
         on = getattr(self, "on", ())
-        return self._matching(types, (on,) if isinstance(on, str) else on)
+        return self.entities(*types, on=(on,) if isinstance(on, str) else on)
 
     def check_declared(self, wanted: type[Component]) -> None:
         """Raise ScheduleError unless `wanted` is among the declared components."""

@@ -161,6 +161,9 @@ class Ticker:
         """What runs: nothing, the phases of a tick up to constrain, or the observers of a finished one"""
         self.warned = False
         """Whether it was said what looks wrong"""
+        self.asking = True
+        """Whether some systems have their first tick before them; what they ask for in vain is then told"""
+        self._fluid: list[bytes] = []
         self._method = METHODS[integrator]
         self._guard = Guard()
         self._replaying = False
@@ -191,7 +194,10 @@ class Ticker:
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
         schedule = world.schedule
-        check(world.fluid[Fluid], "Fluid before the tick")
+        fluid = dict(world.tables)["fluid"][Fluid]
+        if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
+            check(fluid, "Fluid before the tick")
+            self._fluid = now
         if not self.warned:
             self.warn(world, 6)
         for system in world._systems:
@@ -210,8 +216,10 @@ class Ticker:
                 self._replay(world, schedule, bad)
             self._observe(world, schedule.phases["observe"])
         self._threads.learn({id(system): system._timing.last for system in world._systems})
-        for text in world._unanswered():
-            warnings.warn(text, FluidWarning, stacklevel=5)
+        if self.asking:
+            self.asking = False
+            for text in world._unanswered():
+                warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
         """Run the phases prepare and rates alone."""

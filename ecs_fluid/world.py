@@ -386,6 +386,7 @@ class World:
         # A system that another one brought along gives way to one of its kind that the user chose.
         kept = [other for other in former if implied or not (other._implied and type(other) in given)]
         self._systems, self._schedule, self._adding = [*kept, *systems], None, True
+        self._ticker.asking = True
         for system in systems:
             system._world, system._implied = weakref.ref(self), implied
         try:

@@ -69,6 +69,8 @@ class DiffusionSystem(System):
                 f"which takes {'its rate' if indexed else 'the viscosity of the fluid'}"
             )
         world.require(PartitionSystem)
+        if self.method == "core_spreading":
+            world.require(VelocitySystem)
 
     @property
     def total(self) -> float:
@@ -88,26 +90,22 @@ class DiffusionSystem(System):
         if nu == 0.0:
             return
         if self.method == "core_spreading":
-            growth = self.world.dtype(2.0 * nu / self._variance())
+            from ecs_fluid.kernels.biot_savart.regularisation import CODES, RECORDS
+
+            kernel = next(other.kernel for other in self.world.systems if isinstance(other, VelocitySystem))
+            variance = RECORDS[CODES[kernel]].variance
+            if not 0 < variance < np.inf:
+                raise FluidError(
+                    "DiffusionSystem: method = 'core_spreading' goes by the variance of blobs, and that of "
+                    f"kernel = {kernel!r} is {variance:g}; take another kernel, or another method"
+                )
+            growth = self.world.dtype(2.0 * nu / variance)
             for (rate,) in self.query(CoreRadiusRate):
                 rate.dsigma2[:] += growth
         elif self.method == "pse":
             self._exchange(dt, nu)
         else:
             self._exchange_in_index_space(dt)
-
-    def _variance(self) -> float:
-        """Variance of the blobs' vorticity along each axis, in sigma^2."""
-        from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
-
-        velocity = self.world.system(VelocitySystem) or VelocitySystem()
-        blob = record(CODES[velocity.kernel])
-        if not 0 < blob.variance < np.inf:
-            raise FluidError(
-                "DiffusionSystem: method = 'core_spreading' goes by the variance of blobs, and that of "
-                f"kernel = {blob.name!r} is {blob.variance:g}; take another kernel, or another method"
-            )
-        return blob.variance
 
     def _exchange(self, dt: float, nu: float) -> None:
         from ecs_fluid.kernels.vorticity.exchange import stable_step
