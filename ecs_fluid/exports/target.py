@@ -41,6 +41,7 @@ def unfinished(target: Path, replace: bool) -> Iterator[Path]:
     if target.is_symlink():
         raise StorageError(f"cannot export to {target}: it is a symbolic link; a folder is needed.")
     _refuse_former(target, replace)
+    target = target.absolute()  # the present folder, too, has a name then
     make_folder(target.parent)
     # Two at once must not share a folder; what one that was killed has left goes when its process is gone.
     partial = Path(f"{temporary_name(target)}{os.getpid()}")

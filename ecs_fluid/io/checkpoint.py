@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import re
 import zipfile
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ import numpy as np
 from ecs_fluid.errors import NPZ_DAMAGE, StorageError
 from ecs_fluid.io.disk import replace_file, storage_error, temporary_name
 from ecs_fluid.io.untrusted import check_file, memory_of_machine
+from ecs_fluid.npz import array_in
 
 VERSION = 1
 """Format of the checkpoints this version writes, and the only one it reads."""
@@ -55,8 +55,6 @@ def save_checkpoint(path: str | Path, meta: Mapping[str, Any], arrays: Mapping[s
     """
     path = Path(path)
     header = _header(meta, arrays)
-    if path.is_dir():
-        raise StorageError(f"cannot write checkpoint {path}: it is a folder, not a file.")
 
     def write(handle: BinaryIO) -> None:
         with zipfile.ZipFile(handle, "w", zipfile.ZIP_STORED) as archive:
@@ -201,24 +199,10 @@ def _read(handle: BinaryIO, path: Path) -> tuple[dict[str, Any], dict[str, np.nd
                 raise ValueError("its list of arrays does not fit what it holds")
             if len(set(names)) < len(names) or not all(map(_ARRAY_NAME.fullmatch, names)):
                 raise ValueError("its arrays have impossible names")
-            arrays = {name: _array(archive.read(name + ".npy")) for name in names}
+            arrays = {name: array_in(archive, archive.getinfo(name + ".npy"), _KINDS) for name in names}
             return dict(header["meta"]), arrays
     except NPZ_DAMAGE as error:
         raise StorageError(f"checkpoint {path} cannot be understood: {error}.") from error
-
-
-def _array(data: bytes) -> np.ndarray:
-    stream = io.BytesIO(data)
-    old = np.lib.format.read_magic(stream) == (1, 0)
-    read_header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read_header(stream)
-    count = math.prod(shape)
-    if dtype.kind not in _KINDS or dtype.itemsize == 0 != count:
-        raise ValueError(f"an array has dtype {dtype}")
-    if fortran or dtype.hasobject or count * dtype.itemsize != len(data) - stream.tell():
-        raise ValueError("an array does not have the size it claims")
-    flat = np.frombuffer(data, dtype=dtype, offset=stream.tell(), count=count)
-    return flat.reshape(shape).copy()
 
 
 def _delete(path: Path) -> None:

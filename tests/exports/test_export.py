@@ -221,3 +221,13 @@ def test_a_link_in_the_run_does_not_lead_out_of_it(
     (tmp_path / "named").symlink_to(other)
     assert main([*["export", str(run), "--to", "npz"], "--out", str(tmp_path / "named")]) == 2
     assert "is a symbolic link; a folder is needed" in capsys.readouterr().err
+
+
+def test_the_present_folder_may_be_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ecs_fluid.exports.target import unfinished
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with unfinished(Path(), replace=False) as partial:
+        (partial / "a").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["here", "a"]
