@@ -16,6 +16,7 @@ from ecs_fluid.components import (
     Species,
     SpeciesField,
     SurfaceMesh,
+    Temperature,
     TemperatureField,
     TransferGrid,
     Volume,
@@ -34,10 +35,11 @@ from ecs_fluid.systems.surface.tracking import Level, advanced, parts, taken, wi
 from ecs_fluid.world import World
 
 FIELDS = {
-    "density": (DensityField, "rho"),
-    "temperature": (TemperatureField, "T"),
-    **{name: (SpeciesField, name) for name in Species.columns},
+    "density": (DensityField, "rho", ()),
+    "temperature": (TemperatureField, "T", (Temperature,)),
+    **{name: (SpeciesField, name, (Species,)) for name in Species.columns},
 }
+"""Table and column of each field, and what particles need to carry for it; a density is also a liquid's."""
 FILLED = (Fluid, TransferGrid, DensityField, TemperatureField, SpeciesField)
 """What a TransferSystem has filled, which a surface of the flow or of a liquid does without."""
 if TYPE_CHECKING:
@@ -100,9 +102,10 @@ class SurfaceSystem(System):
     def __post_init__(self) -> None:
         # Instances differ in what they read; the schedule asks the instance.
         if self.of in FIELDS:
-            self.reads = (Fluid, TransferGrid, FIELDS[self.of][0])  # type: ignore[misc]
-        if self.of in ("density", "liquid"):
-            self.reads = (*self.reads, Position, Liquid)  # type: ignore[misc]
+            field, _, carried = FIELDS[self.of]
+            self.reads = (Fluid, TransferGrid, field, *carried)  # type: ignore[misc]
+        elif self.of == "liquid":
+            self.reads = (Position, Liquid)  # type: ignore[misc]
 
     def added(self, world: World) -> None:
         """The field must be filled, and a flow must be there to carry."""
@@ -192,7 +195,7 @@ class SurfaceSystem(System):
     def _values(self) -> tuple[Any, Array]:
         """The grid, and the field on it; a flat world has a single layer."""
         grid = self.field(TransferGrid)
-        kind, name = FIELDS[self.of]
+        kind, name, _ = FIELDS[self.of]
         values = getattr(self.field(kind), name)
         for axis in np.flatnonzero(grid.flat):
             values = np.take(values, [0], axis=axis)

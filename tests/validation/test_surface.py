@@ -101,6 +101,16 @@ def test_flat_world() -> None:
     assert mesh.faces.shape[1] == 2 and len(mesh.faces) == len(mesh.x) > 20
 
 
+def test_a_surface_misses_only_what_its_field_is_of() -> None:
+    """The ball is heavy, no liquid, and has no temperature."""
+    for of, missing in (("density", []), ("temperature", ["Temperature"]), ("smoke", ["Species"])):
+        world = ef.World(dt=0.01)
+        world.spawn("ball", ef.Position(np.zeros((1, 3))), ef.Volume(np.ones(1)), ef.Density(np.ones(1)))
+        world.add_system(ef.SurfaceSystem(of=of))
+        said = [f"SurfaceSystem reads {name}, which no entity has" for name in missing]
+        assert [text.partition(", so")[0] for text in world.lint()] == said
+
+
 @pytest.mark.parametrize("of", ["density", "smoke"])
 def test_no_surface(of: str) -> None:
     """S6: no particles, or a field that is the same everywhere: said so, no NaN, an empty mesh."""
