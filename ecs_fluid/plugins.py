@@ -6,7 +6,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
@@ -61,6 +61,11 @@ def users_code(what: str, *passed: type[Exception]) -> Iterator[None]:
         raise RecipeError(
             f"{what} fails: {type(error).__name__}: {error} (line {last.lineno} of {last.filename})"
         ) from error
+
+
+def users_method(kind: type, name: str) -> AbstractContextManager[None]:
+    """`users_code` for a method of a class of the user's; nothing for a class that ships."""
+    return nullcontext() if ships(kind) else users_code(f"{name} of {import_path(kind)}")
 
 
 def import_path(kind: type) -> str:

@@ -252,7 +252,8 @@ class System(esper.Processor):
 
     def __init__(self, **parameters: Any) -> None:
         self._take(parameters)
-        self._implied, self._probed, self._timing = False, False, Timing()
+        self._implied = self._probed = self._by_user = False
+        self._timing = Timing()
         # By name in `on` ("" without) and types: whether an entity has them; None after the first tick.
         self._asked: dict[str, dict[Types, bool]] | None = {}
         self._world: weakref.ref[World] | None = None

@@ -17,6 +17,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import METHODS, SINGLE, Stage
+from ecs_fluid.plugins import users_method
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
 from ecs_fluid.threads import Threads
@@ -295,6 +296,8 @@ class Ticker:
                     entered.enter_context(scope(world, system))
                 if self.debug:
                     check_additions(world, system)
+                if system._by_user:
+                    entered.enter_context(users_method(type(system), \"process\"))
                 system.process(dt)
             if Fluid in system.writes:
                 check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
@@ -315,7 +318,8 @@ class Ticker:
 
     def _explain(self, world: World, schedule: Schedule, error: BaseException) -> None:
         """Put the state back; raise DivergedError where a system stumbled over what is not finite."""
-        stumbled = isinstance(error, Exception) and not isinstance(error, FluidError)
+        # The user's code raises a FluidError that tells what is behind it.
+        stumbled = isinstance(error, Exception) and not isinstance(error.__cause__ or error, FluidError)
         if stumbled:
             world.processes.stumbled(error)
         bad = self._guard.first_bad(world) if stumbled else None

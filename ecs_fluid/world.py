@@ -14,6 +14,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from inspect import signature
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
@@ -29,6 +30,7 @@ from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_o
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
+from ecs_fluid.plugins import ships, users_method
 from ecs_fluid.schedule import Schedule, build, misnamed, named
 from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
 from ecs_fluid.tables import checked_tables
@@ -379,6 +381,10 @@ class World:
                 raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
             if "_world" not in vars(system):
                 raise ScheduleError(f"{type(system).__name__}.__init__ has to call super().__init__()")
+            try:
+                signature(system.process).bind(self.dt)
+            except TypeError:
+                raise ScheduleError(f"{type(system).__name__} needs a method process(self, dt)") from None
             if system._world is not None or any(system is other for other in systems[:number]):
                 raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
         former, implied = self._systems, self._adding
@@ -389,14 +395,17 @@ class World:
         self._ticker.asking = True
         for system in systems:
             system._world, system._implied = weakref.ref(self), implied
+            system._by_user = not ships(type(system))
         try:
             for system in systems:
-                system.spawns(self)
+                with users_method(type(system), "spawns"):
+                    system.spawns(self)
             for system in systems:
                 on = getattr(system, "on", ())
                 for name in on if isinstance(on, tuple) else ():
                     self[name]
-                system.added(self)
+                with users_method(type(system), "added"):
+                    system.added(self)
         except BaseException:
             # A refused system must not run after all.
             self._systems, self._schedule = former, None

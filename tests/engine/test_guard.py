@@ -10,7 +10,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array, Component, column
-from ecs_fluid.errors import ComponentError, DivergedError, ScheduleError
+from ecs_fluid.errors import ComponentError, DivergedError, RecipeError, ScheduleError
 from ecs_fluid.system import System
 
 
@@ -96,8 +96,10 @@ def test_a_world_that_was_put_back_goes_on_as_if_nothing_had_happened() -> None:
 
     world.add_system(acting("Once", action, phase="constrain"))
     world.step(2)
-    with pytest.raises(RuntimeError, match="once"):
+    told = r"^process of .*:Once fails: RuntimeError: once \(line \d+ of .*test_guard.py\)$"
+    with pytest.raises(RecipeError, match=told) as error:
         world.step()
+    assert isinstance(error.value.__cause__, RuntimeError)
     world.step(3)
     straight.step(5)
     assert world.state_hash() == straight.state_hash()
@@ -119,7 +121,7 @@ def test_an_exception_inside_a_tick_puts_the_state_back(phase: str, error: type[
     world.add_system(acting("Fails", action, phase=phase, writes=(ef.Position,), after=("*",)))
     world.step(2)
     before = world.state_hash()
-    with pytest.raises(error, match="no"):
+    with pytest.raises(RecipeError if error is ValueError else error, match="no"):
         world.step()
     assert (world.state_hash(), world.tick, world.time) == (before, 2, 0.5)
 
@@ -142,6 +144,22 @@ def test_a_system_that_stumbles_over_nan_does_not_hide_who_made_it() -> None:
     assert (world.state_hash(), world.tick) == (before, 1)
 
 
+def test_what_fails_before_the_first_tick_is_told() -> None:
+    class Unready(System):
+        def added(self, world: ef.World) -> None:
+            raise KeyError("rho")
+
+        def process(self, dt: float) -> None: ...
+
+    class Timeless(System):
+        def process(self) -> None: ...  # type: ignore[override]
+
+    with pytest.raises(RecipeError, match=r"^added of .*Unready fails: KeyError: 'rho' \(line \d+ of "):
+        world_of().add_system(Unready())
+    with pytest.raises(ScheduleError, match=r"^Timeless needs a method process\(self, dt\)$"):
+        world_of().add_system(Timeless())
+
+
 def test_an_exception_in_an_observer_leaves_the_finished_tick() -> None:
     """The state is whole when observers run, and writers before it have stored this tick already."""
     world, straight = world_of(), world_of()
@@ -152,7 +170,7 @@ def test_an_exception_in_an_observer_leaves_the_finished_tick() -> None:
             raise ValueError("disk full")
 
     world.add_system(acting("Watcher", action, phase="observe"))
-    with pytest.raises(ValueError, match="disk full"):
+    with pytest.raises(RecipeError, match=r"process of .*:Watcher fails: ValueError: disk full"):
         world.step()
     straight.step()
     assert world.tick == 1
