@@ -89,7 +89,7 @@ class Recipe(Settings):
     def systems(self) -> Iterable[System]:
         """Systems without which what `build` makes would not live; those of [fluid] are in every world.
 
-        The world has one of each class, for all entities that need it and for the file's own [[system]]:
+        The world has one of each class for all entities that need it, joined with the first [[system]] of it:
         lists in their parameters add up (`BodySystem(scripts=[...])`), what one leaves open is the other's.
         """
         return ()
@@ -140,8 +140,9 @@ def read_tables(path: Path) -> dict[str, Any]:
 def override(tables: dict[str, Any], assignment: str) -> None:
     """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
 
-    A path may start with the name of an entity. The value is read as TOML, else as text. ``world.dt``
-    takes the place of ``world.fps``, and the other way round.
+    A path may start with the name of an entity; items of lists go by their number, systems by their kind
+    too (the first of it), components of vectors by x, y, z. The value is read as TOML, else as text.
+    ``world.dt`` takes the place of ``world.fps``, and the other way round.
     """
     path, sign, text = assignment.partition("=")
     parts = path.strip().split(".")
@@ -165,22 +166,24 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         target, parts = entities[parts[0]], parts[1:]
     for depth, part in enumerate(parts[:-1]):
         if isinstance(target, list):
-            target = _item(target, part, assignment)
+            target = target[_number(target, part, assignment)]
         elif isinstance(target, dict):
-            target = target.setdefault(part, {})
+            target = target.setdefault(part, {} if depth or part not in ("entity", "system") else [])
         if not isinstance(target, dict | list):
             raise RecipeError(f"--set {assignment!r}: {'.'.join(parts[: depth + 1])} is a value, not a table")
-    if isinstance(target, list):
-        _item(target, parts[-1], assignment)
-        target[int(parts[-1])] = value
-    else:
-        target[parts[-1]] = value
+    last: Any = _number(target, parts[-1], assignment) if isinstance(target, list) else parts[-1]
+    target[last] = value
     # Both set the time step, so the one that comes later takes the place of the other.
     if parts[:-1] == ["world"] and (former := {"dt": "fps", "fps": "dt"}.get(parts[-1])):
         target.pop(former, None)
 
 
-def _item(items: list[Any], part: str, assignment: str) -> Any:
+def _number(items: list[Any], part: str, assignment: str) -> int:
+    """Number of the item that a part of a path means: that number, x, y or z, or the kind of a table."""
+    names = [item.get("kind") if isinstance(item, dict) else "xyz"[n : n + 1] for n, item in enumerate(items)]
+    if part in names:
+        return names.index(part)
     if not part.isdigit() or int(part) >= len(items):
-        raise RecipeError(f"--set {assignment!r}: {part!r}; a number from 0 to {len(items) - 1} is needed")
-    return items[int(part)]
+        listed = ", ".join(f"{n} ({name})" if name else f"{n}" for n, name in enumerate(names)) or "none"
+        raise RecipeError(f"--set {assignment!r}: {part!r} is none of the items there; known: {listed}")
+    return int(part)

@@ -23,6 +23,7 @@ def tables() -> dict[str, Any]:
         "world": {"dt": 0.1},
         "fluid": {"velocity": {"solver": "direct"}},
         "entity": [dict(RING), {"kind": "vortex_ring", "name": "other"}],
+        "system": [{"kind": "remesh"}, {"kind": "wind", "velocity": [0.0, 0.0, 1.0]}],
     }
 
 
@@ -47,6 +48,7 @@ def tables() -> dict[str, Any]:
         ("ring.radius=2", ("entity", 0, "radius"), 2),
         ("other.axis=[0, 1, 0]", ("entity", 1, "axis"), [0, 1, 0]),
         ("entity.1.core=0.1", ("entity", 1, "core"), 0.1),
+        ("system.wind.velocity.z=2", ("system", 1, "velocity", 2), 2),
         ("output.every=5", ("output", "every"), 5),
         ("preset=article", ("preset",), "article"),
         ("ring.name=a=b", ("entity", 0, "name"), "a=b"),
@@ -77,11 +79,13 @@ def test_override_changes_nothing_else() -> None:
         ("=3", "path=value is needed"),
         ("world..dt=3", "path=value is needed"),
         ("rnig.radius=3", "'rnig' is no section and no entity; did you mean 'ring'?"),
-        ("entity.2.core=1", "'2'; a number from 0 to 1 is needed"),
-        ("entity.x.core=1", "'x'; a number from 0 to 1 is needed"),
-        ("entity.-1.core=1", "'-1'; a number from 0 to 1 is needed"),
-        ("entity.2=1", "'2'; a number from 0 to 1 is needed"),
+        ("entity.2.core=1", "'2' is none of the items there; known: 0 "),
+        ("entity.x.core=1", "'x' is none of the items there; known: 0 "),
+        ("entity.-1.core=1", "'-1' is none of the items there"),
+        ("entity.2=1", "'2' is none of the items there; known: 0 "),
         ("world.dt.more=1", "world.dt is a value, not a table"),
+        ("system.2.rate=1", r"'2' is none of the items there; known: 0 \(remesh\), 1 \(wind\)"),
+        ("system.wind.velocity.w=1", r"'w' is none of the items there; known: 0 \(x\), 1 \(y\), 2 \(z\)"),
     ],
 )
 def test_override_refuses(assignment: str, words: str) -> None:
