@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import ComponentError
+from ecs_fluid.validation_errors import shown
 
 Array = NDArray[Any]
 
@@ -104,17 +105,14 @@ class Column:
             array = np.asarray(value)
         except (ValueError, TypeError) as error:
             raise ComponentError(f"{self.label} needs an array of numbers: {error}") from None
-        if self.kind != "int":
-            if array.dtype.kind in "iu" or (array.dtype.kind == "f" and self.kind == "double"):
-                array = array.astype(np.float64)
-            if array.dtype.char not in "fd" or not array.dtype.isnative:
-                raise ComponentError(
-                    f"{self.label} has dtype {array.dtype}; float32, float64 or whole numbers are allowed"
-                )
-        elif array.dtype.kind not in "iu":
-            raise ComponentError(f"{self.label} has dtype {array.dtype}; whole numbers are allowed")
-        else:
-            array = array.astype(np.int64, copy=False)
+        what = "whole numbers" if self.kind == "int" else "float32, float64 or whole numbers"
+        if array.dtype.kind in "iu" or (array.dtype.kind == "f" and self.kind == "double"):
+            array = array.astype(np.int64 if self.kind == "int" else np.float64, copy=False)
+        if array.dtype.char not in ("lq" if self.kind == "int" else "fd") or not array.dtype.isnative:
+            raise ComponentError(
+                f"{self.label} holds {shown(array.ravel()[:1].tolist())} of dtype {array.dtype}; {what} are "
+                f"allowed, in {self.unit}"
+            )
         # Not ascontiguousarray, which turns a single number, shape (), into shape (1,).
         return np.asarray(array, order="C")
 

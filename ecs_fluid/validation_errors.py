@@ -86,7 +86,7 @@ def _furthest(details: list[Any]) -> list[Any]:
     """The details without an alternative of the wrong type whose neighbour got as far as a key inside."""
     first = details[0]["loc"]
     inner = [d for d in details if d["loc"][: len(first) - 1] == first[:-1] and len(d["loc"]) > len(first)]
-    return inner if inner and _alternative(first[-1]) else details
+    return _furthest(inner) if inner and _alternative(first[-1]) else details
 
 
 def sentence(error: ValidationError, place: str, model: type[BaseModel] | None = None) -> str:
@@ -137,6 +137,7 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
             return f"{place}: {key} = {shown(value)}; {what} {limit} is needed"
         case _:
             reason = first["msg"].removeprefix("Input should be ")
+            reason = re.sub(", (got|unable) .*", "", reason).replace("valid integer", "whole number")
             reason = re.sub("valid (tuple|list)", "list", reason).replace("valid dictionary", "table")
             return f"{place}: {key} = {shown(value)}; {reason} is needed"
 

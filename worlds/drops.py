@@ -180,7 +180,7 @@ class Drops(Recipe):
     def lint(self) -> list[str]:
         """A sentence on drops that are too coarse."""
         least = min(drop.radius for drop in self.drops) / self.spacing
-        if least >= COARSE:
+        if least >= COARSE * (1 - 1e-6):
             return []
         return [
             f"{least:.2g} cells per radius < {COARSE:g}: surface tension will be noisy; use spacing <= "

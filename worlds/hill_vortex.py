@@ -75,7 +75,7 @@ class HillVortex(Recipe):
     def lint(self) -> list[str]:
         """Sentences on overlap and resolution."""
         said = overlap_lint(self.overlap, "vortex")
-        if self.spacing > 0.2 * self.radius:
+        if self.spacing > 0.2 * self.radius * (1 + 1e-6):
             said.append(
                 f"{self.radius / self.spacing:.1f} cells per radius < 5, the vortex will "
                 f"travel some 10 % too slowly; use spacing <= {0.2 * self.radius:.3g} m"

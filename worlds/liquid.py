@@ -147,7 +147,7 @@ class LiquidRecipe(Recipe):
             return []
         low, high = region.bounds()
         across = float((high - low).min()) / self.spacing
-        if across >= LEAST_ACROSS:
+        if across >= LEAST_ACROSS * (1 - 1e-6):
             return []
         return [
             f"the liquid is {across:.2g} particles thick, fewer than {LEAST_ACROSS}, and will not keep its "

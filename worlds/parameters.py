@@ -52,7 +52,7 @@ def waves_lint(spacing: float, *waves: float) -> list[str]:
     return [
         f"{wave / spacing:.1f} blobs per wave < 8; use spacing <= {wave / 8:.3g} m"
         for wave in waves
-        if wave < 8 * spacing
+        if wave < 8 * spacing * (1 - 1e-6)
     ]
 
 

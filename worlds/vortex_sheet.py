@@ -110,7 +110,7 @@ class VortexSheet(Recipe):
     def lint(self) -> list[str]:
         """Sentences on overlap and on the resolution of the layer and its waves."""
         said = overlap_lint(self.overlap, "sheet")
-        if self.spacing > self.thickness:
+        if self.spacing > self.thickness * (1 + 1e-6):
             said.append(
                 f"spacing {self.spacing:.3g} m is coarser than the thickness "
                 f"{self.thickness:.3g} m, so the layer becomes wider than asked; use spacing <= "

@@ -404,11 +404,12 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     tables = read_tables(path)
     for setting in settings:
         override(tables, setting)
-    if not tables.get("entity"):
+    recipe = WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent)
+    if not recipe.entity:
         raise RecipeError(
             f"{path.name} holds no entity; add one, for example a table [[entity]] with kind = 'vortex_ring'"
         )
-    return WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent)
+    return recipe
 
 
 def load(source: str | Path | WorldRecipe, *settings: str, allow_code: bool = False) -> World:

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ecs_fluid.cli import app, out
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.validation_errors import nearest
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
         from ecs_fluid.cli.look import check_pictures
 
         check_pictures(None, plot, "--plot")
+    elif diagnostics is not None:
+        raise FluidError("--diagnostics is what --plot draws; add --plot file.png")
     run = RunFolder.open(folder)
     about = run.read_info()
     stored = run.read_trajectory()

@@ -52,7 +52,8 @@ def worlds(
     elif world in found:
         print(found[world].read_text(encoding="utf-8"), end="")
     else:
-        raise FluidError(f"there is no shipped world {world!r}; {nearest(world, found)}")
+        hint = "for a file add --schedule" if Path(world).is_file() else nearest(world, found)
+        raise FluidError(f"there is no shipped world {world!r}; {hint}")
 
 
 @app.command

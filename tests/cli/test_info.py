@@ -219,3 +219,8 @@ def test_what_is_no_run_is_named(folder: Path, capsys: pytest.CaptureFixture[str
     ):
         assert main(["info", str(path)]) == 2
         assert said in capsys.readouterr().err.replace("\n", " ")
+    for path in (".", "/"):
+        assert main(["schema", path]) == 2
+        assert "it is a folder, not a file." in capsys.readouterr().err
+    assert main(["info", str(folder), "--diagnostics", "energyy"]) == 2
+    assert "add --plot file.png" in capsys.readouterr().err

@@ -83,7 +83,7 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "unknown integrator": ('[world]\nintegrator = "rk5"' + RING, ("integrator = 'rk5'", "'rk4'")),
     "unknown precision": ('[world]\nprecision = "half"' + RING, ("precision = 'half'", "'double'")),
     "negative seed": ("[world]\nseed = -1" + RING, ("seed = -1", "at least 0")),
-    "seed is not whole": ("[world]\nseed = 1.5" + RING, ("seed = 1.5", "integer")),
+    "seed is not whole": ("[world]\nseed = 1.5" + RING, ("seed = 1.5", "whole number")),
     "world is a list": ("[[world]]\ndt = 0.1" + RING, ("[world]",)),
     "negative viscosity": ("[fluid]\nviscosity = -1e-3" + RING, ("viscosity = -0.001", "at least 0")),
     "unknown fluid key": ("[fluid]\nviscocity = 1e-3" + RING, ("'viscocity'", "did you mean 'viscosity'")),
@@ -148,6 +148,12 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "age limit without seconds": (RING + '[[system]]\nkind = "age_limit"', ("'seconds' is missing",)),
     "output every zero": (RING + "[output]\nevery = 0", ("[output]", "every = 0", "at least 1")),
+    "half a step": ("[world]\nsteps_per_frame = 2.5" + RING, ("= 2.5; a whole number is needed",)),
+    "key of a vector is nan": (
+        "[fluid]\ngravity = { keys = [[0, [0, nan, 0]]] }" + RING,
+        ("gravity.keys.0.1.1 = nan; a finite number is needed",),
+    ),
+    "entities alone": ('[[entities]]\nkind = "vortex_ring"', ("'entities'", "did you mean 'entity'")),
     "no entity": ("[world]\ndt = 0.1", ("holds no entity", "[[entity]]")),
     "nothing at all": ("", ("holds no entity",)),
     "stretching without gradients": (

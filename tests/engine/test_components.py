@@ -73,7 +73,7 @@ def test_scalar_columns_say_their_shape_as_python_does() -> None:
     "value", [["a"], [True], [1j], [None], np.zeros(1, np.float16), [np.datetime64("now")]]
 )
 def test_wrong_dtype(value: object) -> None:
-    with refused(r"CoreRadius.sigma has dtype .*; float32, float64 or whole numbers are allowed"):
+    with refused(r"CoreRadius.sigma holds .* of dtype .*; float32, float64 or whole numbers are allowed"):
         ef.CoreRadius(value)
 
 
@@ -83,7 +83,7 @@ def test_ragged_lists() -> None:
 
 
 def test_whole_number_columns_refuse_fractions() -> None:
-    with refused("Charge.count has dtype float64; whole numbers are allowed"):
+    with refused("Charge.count holds .* of dtype float64; whole numbers are allowed"):
         Charge([1.0], count=[1.5])
     assert Charge([1.0], count=np.array([7], np.uint8)).count.dtype == np.int64
 

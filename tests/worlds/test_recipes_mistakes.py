@@ -140,6 +140,20 @@ def test_coarse_recipe_is_told_what_to_change(table: dict[str, Any], words: str)
     assert any(words in text for text in sentences)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"kind": "drops", "drops": [{"radius": 0.3}], "spacing": 0.05},  # 0.3 / 0.05 < 6 in floats
+        {"kind": "hill_vortex", "radius": 0.7, "spacing": 0.14},
+        {"kind": "liquid", "box": {"low": [0, 0, 0.1], "high": [1, 1, 0.3]}, "spacing": 0.05},
+        {"kind": "jet_ring", "thickness": 0.3 * 4 / 3, "half_length": 1, "spacing": 0.1},
+    ],
+    ids=lambda table: table["kind"],
+)
+def test_what_is_just_fine_enough_is_not_told(table: dict[str, Any]) -> None:
+    assert entity_recipe({"name": "thing", **table}, "[[entity]] 1").lint() == []
+
+
 @pytest.mark.parametrize("kind", SHIPPED)
 def test_every_parameter_is_described_with_its_unit_and_bounded(kind: str) -> None:
     model: type[BaseModel] = Recipe.registry[kind]

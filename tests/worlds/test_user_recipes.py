@@ -218,7 +218,7 @@ def test_an_entity_without_further_components_stores_none() -> None:
     ("table", "sentence"),
     [
         ({"kind": "Temperature", "T": -5.0}, "Temperature.T row 0 is -5.0; values"),
-        ({"kind": "Temperature", "T": "hot"}, "Temperature.T has dtype <U3"),
+        ({"kind": "Temperature", "T": "hot"}, "Temperature.T holds ['hot'] of dtype <U3; float32, "),
         ({"kind": "Temperature", "T": [[1.0], [2.0, 3.0]]}, "Temperature.T needs an array of numbers"),
         ({"kind": "Strength", "alpha": [0.0, 0.0, 1.0]}, "entity 'ring' already has a Strength"),
         ({"kind": "Velocity", "u": [0.0, 0.0, 1.0]}, "kind = 'Velocity' is not known"),
