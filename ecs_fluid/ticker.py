@@ -297,7 +297,7 @@ class Ticker:
                 if self.debug:
                     check_additions(world, system)
                 if system._by_user:
-                    entered.enter_context(users_method(type(system), \"process\"))
+                    entered.enter_context(users_method(type(system), "process"))
                 system.process(dt)
             if Fluid in system.writes:
                 check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
