@@ -354,7 +354,9 @@ class System(esper.Processor):
         self, a: type[A], b: type[B], c: type[C], d: type[D], /
     ) -> Iterator[tuple[Entity, tuple[A, B, C, D]]]: ...
     @overload
-    def entities(self, *types: type[Component]) -> Iterator[tuple[Entity, tuple[Any, ...]]]: ...
+    def entities(
+        self, *types: type[Component], on: tuple[str, ...] = ()
+    ) -> Iterator[tuple[Entity, tuple[Any, ...]]]: ...
 
     def entities(
         self, *types: type[Component], on: tuple[str, ...] = ()

@@ -197,7 +197,7 @@ class Ticker:
         schedule = world.schedule
         fluid = dict(world.tables)["fluid"][Fluid]
         if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
-            check(fluid, "Fluid before the tick")
+            check(world.fluid[Fluid], "Fluid before the tick")
             self._fluid = now
         if not self.warned:
             self.warn(world, 6)
