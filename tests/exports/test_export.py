@@ -153,7 +153,8 @@ for to in ("npz", "ply", "vdb", "gltf", "obj", "vtp", "vti"):
     words = ["export", {str(run)!r}, "--to", to, "--out", {str(tmp_path / "out")!r}, "--voxel", "0.1"]
     assert main(words) == 2
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    # -B: compiled modules are written in part too, which nothing tells their readers.
+    done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 7
