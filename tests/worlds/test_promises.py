@@ -344,7 +344,7 @@ def rotating_container() -> float:
 
 @measure
 def sloshing_container() -> float:
-    return float(out_of_box(places(march(lean("sloshing_container"), 1.0), "water"), [0.5] * 3).max())
+    return float(out_of_box(places(march(lean("sloshing_container"), 1.2), "water"), [0.5] * 3).max())
 
 
 # ------------------------------------------------------------------ liquids
