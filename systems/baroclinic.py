@@ -94,7 +94,7 @@ class BaroclinicSystem(System):
         if self.model == "full":
             world.require(VelocitySystem)
         for entity in self._carriers(world):
-            if Temperature not in entity or not world.fluid[Fluid].law:
+            if Temperature not in entity or world.fluid[Fluid].law == LAWS["none"]:
                 attach_ambient(entity, Density)
             if self.model == "full" and VelocityMemory not in entity:
                 world.attach(entity.name, VelocityMemory)

@@ -232,7 +232,10 @@ class EmissionSystem(System):
 
     def _carried(self, emitter: Emitter, has: Tables, x: Array) -> list[Component]:
         """Density and temperature of the new particles, as far as the target has them."""
-        count, tables, fluid = len(x), list[Component](), fluid_at_rest(self.world)
+        count, tables = len(x), list[Component]()
+        if Temperature not in has and Density not in has:
+            return tables
+        fluid = fluid_at_rest(self.world)
         z, now = x[:, 2], self.world.time
         law = fluid.law != LAWS["none"]
         if emitter.temperature is None and emitter.density is not None and law:

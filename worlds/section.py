@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 GAUSSIAN_REACH = 3.0
 """Radius, in core radii, where a Gaussian core is cut off: exp(-9) = 1.2e-4 of it lies outside."""
 
+KERNEL: str = VelocitySystem().kernel
+"""Regularisation of a world that tells none."""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -169,7 +172,7 @@ class CoredVortex(Settings):
     blobs: Blobs | None = None
     """regularisation whose width is taken off a gaussian core; default the kernel of the world's velocity, as
     far as it is told when the vortons are made; 'points' takes nothing off"""
-    _kernel: str = PrivateAttr("winckelmans")
+    _kernel: str = PrivateAttr(KERNEL)
 
     def made_for(self, world: World) -> None:
         """Take over the world's regularisation if it is told; RecipeError if the core is too thin for it."""

@@ -30,7 +30,7 @@ from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World, WorldOptions
 from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.joined_systems import Asked, joined, needed_by
-from ecs_fluid.worlds.section import CoredVortex
+from ecs_fluid.worlds.section import KERNEL, CoredVortex
 
 FLUID: dict[str, type[System]] = {
     "partition": PartitionSystem,
@@ -227,7 +227,7 @@ class WorldRecipe(Settings):
         recipe._folder, recipe._allow_code = folder, allow_code
         for one in recipes:
             if isinstance(one, CoredVortex):
-                one._kernel = recipe.fluid.velocity.get("kernel", "winckelmans")
+                one._kernel = recipe.fluid.velocity.get("kernel", KERNEL)
         ticks = recipe.world.duration / recipe.world.dt
         if not ticks <= MOST_TICKS:
             raise RecipeError(
