@@ -1,12 +1,16 @@
 """A page that shows a world while it is simulated, drawn by this machine and served by trame.
 
-The optional packages come with ``pip install "ecs-fluid[watch]"``.
+Whoever opens it needs the key in the address that is printed: the first request leaves it in a cookie that no
+other site can send, and every later one, that of the WebSocket too, is answered only with that cookie. The
+optional packages come with ``pip install "ecs-fluid[watch]"``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ecs_fluid.errors import FluidError
@@ -14,6 +18,10 @@ from ecs_fluid.viz.live import Live
 from ecs_fluid.viz.scene import Scene
 
 REST = 0.02  # s in which the server answers browsers between two ticks, at least
+
+COOKIE = "ecs_fluid_key"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine that only it can use"""
 
 
 def require_trame() -> None:
@@ -26,6 +34,39 @@ def require_trame() -> None:
         raise FluidError('serving needs trame: install it with `pip install "ecs-fluid[watch]"`') from None
 
 
+def doorkeeper(key: str, loopback: bool) -> Any:
+    """Middleware of aiohttp that answers 403 to whoever lacks the key, and to pages of other sites.
+
+    Where only this machine is let in, the name that a browser used must be one of its own too: a stranger's
+    name that leads here (DNS rebinding) is refused before it can ask for anything.
+    """
+    from aiohttp import web
+
+    def refused(why: str) -> web.HTTPForbidden:
+        return web.HTTPForbidden(text=f"{why}; open the address that `ecs-fluid watch --serve` printed\n")
+
+    @web.middleware
+    async def let_in(request: web.Request, handler: Any) -> web.StreamResponse:
+        if loopback and request.url.host not in LOOPBACK:
+            raise refused(f"there is no {request.url.host!r} here")
+        if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
+            raise refused("a page of another site asked")
+        if request.path == "/" and _same(request.query.get("key", ""), key):
+            home = web.HTTPFound("/index.html")
+            home.set_cookie(COOKIE, key, httponly=True, samesite="Strict")
+            raise home
+        if not _same(request.cookies.get(COOKIE, ""), key):
+            raise refused("the key is missing or wrong")
+        answer: web.StreamResponse = await handler(request)
+        return answer
+
+    return let_in
+
+
+def _same(given: str, key: str) -> bool:
+    return secrets.compare_digest(given.encode(), key.encode())
+
+
 class Page:
     """The page of a `Live` world: its picture, its buttons and its sliders."""
 
@@ -36,12 +77,19 @@ class Page:
         self.live = live
         self.scene = Scene(live.begin(), live.options)
         self.server: Any = get_server(name, client_type="vue3")
+        self.key = secrets.token_urlsafe(24)
         live.show(self.scene)
         self.scene.plotter.render_window.Render()
         self._build()
 
+    def guard(self, host: str) -> None:
+        """Let in those alone who have the key, once the server starts at that address."""
+        keeper = doorkeeper(self.key, host in LOOPBACK)
+        self.server.controller.on_server_bind.add(lambda served: served.app.middlewares.append(keeper))
+
     def run(self, host: str, port: int) -> None:
         """Serve until interrupted or told to quit."""
+        self.guard(host)
         self.server.controller.on_server_ready.add_task(self.simulate)
         try:
             self.server.start(host=host, port=port, open_browser=False, show_connection_info=False, argv=[])
@@ -98,6 +146,8 @@ class Page:
         await server.stop()
 
 
-def serve(live: Live, host: str, port: int) -> None:
-    """Serve the world at http://host:port until interrupted."""
-    Page(live).run(host, port)
+def serve(live: Live, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve the world at http://host:port until interrupted; `say` gets the address with its key."""
+    page = Page(live)
+    say(f"serving http://{host}:{port}/?key={page.key} until Ctrl-C")
+    page.run(host, port)

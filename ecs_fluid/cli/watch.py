@@ -88,8 +88,7 @@ def watch(
         if serve:
             from ecs_fluid.viz.serve import serve as show
 
-            out.print(f"serving http://{host}:{port} until Ctrl-C")
-            show(live, host, port)
+            show(live, host, port, out.print)
         else:
             from ecs_fluid.viz.window import watch as look_at
 

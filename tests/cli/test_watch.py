@@ -241,12 +241,15 @@ def test_window_keys_and_slider() -> None:
 
 
 def test_page_shows_and_steps() -> None:
-    """The server answers, its task steps the world, and what is turned in the browser's state arrives."""
+    """Its task steps the world, and what is turned in the browser arrives. Only those with the key get anything,
+    WebSockets too; no page of another site does, nor a stranger's name that leads here."""
     pytest.importorskip("trame.app")
     pytest.importorskip("trame.widgets.vuetify3")
     import asyncio
 
-    from ecs_fluid.viz.serve import Page
+    import aiohttp
+
+    from ecs_fluid.viz.serve import COOKIE, Page
 
     turned: list[float] = []
     one = Live(
@@ -256,17 +259,41 @@ def test_page_shows_and_steps() -> None:
         4,  # type: ignore[arg-type]
     )
     page = Page(one, "test_watch")
+    page.guard("localhost")
+    found: dict[str, int] = {}
 
-    async def use() -> str:
+    async def ask(name: str, path: str, cookie: str | None, **headers: str) -> None:
+        held = {} if cookie is None else {COOKIE: cookie}
+        address = f"http://127.0.0.1:{page.server.port}"
+        async with aiohttp.ClientSession(cookies=held, cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+            if path == "/ws":
+                try:
+                    async with client.ws_connect(address + path, headers=headers):
+                        found[name] = 101
+                except aiohttp.WSServerHandshakeError as refusal:
+                    found[name] = refusal.status
+                return
+            async with client.get(address + path, headers=headers) as answer:
+                found[name] = answer.status
+                if answer.status == 403:
+                    assert "that `ecs-fluid watch --serve` printed" in await answer.text()
+
+    async def use() -> None:
         task = page.server.start(
             host="127.0.0.1", port=0, exec_mode="task", open_browser=False, show_connection_info=False
         )
         await page.server.ready
         simulating = asyncio.ensure_future(page.simulate())
-        reader, writer = await asyncio.open_connection("127.0.0.1", page.server.port)
-        writer.write(b"GET /index.html HTTP/1.0\r\n\r\n")
-        answer = (await reader.read(20)).decode()
-        writer.close()
+        here = f"http://127.0.0.1:{page.server.port}"
+        for path in ("/index.html", "/ws"):
+            await ask(f"{path} no key", path, None)
+            await ask(f"{path} wrong", path, "wslink-secret")
+            await ask(f"{path} other site", path, page.key, Origin="http://evil.example")
+            await ask(f"{path} no site", path, page.key, Origin="null")
+            await ask(f"{path} other name", path, page.key, Host="evil.example")
+            await ask(f"{path} key", path, page.key, Origin=here)
+        await ask("/ wrong key", "/?key=wslink-secret", None)
+        await ask("/ key", f"/?key={page.key}", None)
         with page.server.state as state:
             state.share_0 = 0.5
         while one.world.tick < 4:
@@ -274,10 +301,10 @@ def test_page_shows_and_steps() -> None:
         one.quit()
         await simulating
         await asyncio.wait_for(task, 20)
-        return answer
 
-    answer = asyncio.run(asyncio.wait_for(use(), 60))
-    assert answer.startswith("HTTP/1.") and " 200 " in answer
+    asyncio.run(asyncio.wait_for(use(), 60))
+    let_in = {name: status for name, status in found.items() if status != 403}
+    assert let_in == {"/index.html key": 200, "/ws key": 101, "/ key": 200} and len(found) == 14
     assert one.world.tick == 4 and turned[-1] == 2.0 and page.server.state.text_0 == "nu = 2"
 
 
