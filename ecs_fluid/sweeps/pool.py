@@ -1,8 +1,9 @@
 """Where members run: one after another in this process, or on the workers of a Dask scheduler.
 
 A local pool has its scheduler in this process and one command ``dask worker``, which keeps worker processes
-of one member each; both listen on the loopback alone. Dask replaces a worker that died and hands its member
-to another one, which resumes it.
+of one member each. All listen on the loopback alone, and let in only whoever has the key that is made for each
+sweep, which no process of another user can read. Dask replaces a worker that died and hands its member to
+another one, which resumes it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class DaskPool:
     ) -> None:
         require_dask()
         import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Security
 
         self.threads, self.report, self.say = threads, report, say
         self._running: dict[Any, Job] = {}
@@ -76,11 +77,14 @@ class DaskPool:
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
-            with dask.config.set({"distributed.scheduler.allowed-failures": 2}):
+            settings = {"allowed-failures": 2, "http.routes": []}
+            with dask.config.set({f"distributed.scheduler.{key}": value for key, value in settings.items()}):
                 self._cluster = LocalCluster(
                     n_workers=0,
                     host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
+                    security=Security.temporary(),
+                    dashboard_address="127.0.0.1:0",  # None would take port 8787, which may be in use
+                    scheduler_kwargs={"dashboard": False},
                     silence_logs=logging.CRITICAL,
                 )
         try:
@@ -134,8 +138,17 @@ class DaskPool:
         make_folder(self._log.parent)
         # No limit of memory: at 95 % of it Dask would kill a member that may well end.
         options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1"
-        options += " --no-dashboard --dashboard-address 127.0.0.1:0"  # of its page of metrics
+        options += " --no-dashboard --dashboard-address 127.0.0.1:0"
         module, address = "distributed.cli.dask_worker", self._cluster.scheduler_address
+        keys = self._cluster.security.get_tls_config_for_role("worker")
+        environment = {
+            "NUMBA_NUM_THREADS": str(self.threads),
+            "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+            # Not in files or arguments: others may read those.
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": keys["ca_file"],
+            "DASK_DISTRIBUTED__COMM__TLS__WORKER__CERT": keys["cert"],
+            "DASK_DISTRIBUTED__COMM__TLS__WORKER__KEY": keys["key"],
+        }
         try:
             with open(self._log, "ab") as log:
                 return subprocess.Popen(
@@ -143,7 +156,7 @@ class DaskPool:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env={**os.environ, "NUMBA_NUM_THREADS": str(self.threads)},
+                    env={**os.environ, **environment},
                     start_new_session=True,  # Ctrl-C is for the sweep, which tells its members
                 )
         except OSError as error:
@@ -231,8 +244,9 @@ def check_address(scheduler: str) -> None:
 
 
 def require_dask() -> None:
-    """Raise FluidError in one sentence when Dask is not installed."""
+    """Raise FluidError in one sentence when Dask is not installed, or what makes its keys."""
     try:
+        import cryptography  # noqa: F401
         import distributed  # noqa: F401
     except ImportError:
         raise FluidError(

@@ -241,8 +241,8 @@ def test_window_keys_and_slider() -> None:
 
 
 def test_page_shows_and_steps() -> None:
-    """Its task steps the world, and what is turned in the browser arrives. Only those with the key get anything,
-    WebSockets too; no page of another site does, nor a stranger's name that leads here."""
+    """Its task steps the world, and what is turned in the browser arrives. Only those with the key get
+    anything, WebSockets too; no page of another site does, nor a stranger's name that leads here."""
     pytest.importorskip("trame.app")
     pytest.importorskip("trame.widgets.vuetify3")
     import asyncio
