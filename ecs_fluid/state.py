@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.plugins import import_path, ships
+from ecs_fluid.provenance import provenance
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
-VERSION = 2
+VERSION = 3
 """Of the description in a checkpoint; a checkpoint names classes by module, so moving one raises it."""
 
 
@@ -55,6 +56,7 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         systems.append({"class": type(system).path(), "parameters": parameters, "implied": system._implied})
     meta = {
         "version": VERSION,
+        "computed_with": provenance(),
         "options": world.options.model_dump(mode="json"),
         "tick": world.tick,
         "next_row_id": world.next_row_id,

@@ -51,6 +51,12 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
         "particles": ", ".join(f"{name} {n:,}" for name, n in about.get("particles", {}).items()),
         "state hash": about.get("state_hash"),
     }
+    former: dict[str, str] = {}
+    for stretch in about["stretches"]:
+        now = stretch["computed_with"]
+        new = ", ".join(f"{key} {value}" for key, value in now.items() if former.get(key) != value)
+        lines[f"from tick {stretch['first_tick']}"] = f"{stretch['started']}, {new or 'as before'}"
+        former = now
     for key, value in lines.items():
         out.print(f"{key:<15} {value}")
     _systems(about.get("systems", {}))

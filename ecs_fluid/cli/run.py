@@ -13,7 +13,7 @@ from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
 from ecs_fluid.cli import Bars, Threads, Ticks, app, err, out, use_threads, warn
 from ecs_fluid.cli.stopping import stopping
-from ecs_fluid.cli.worlds import AllowCode, Settings
+from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
@@ -141,6 +141,7 @@ def resume(
     frames: Ticks = None,
     threads: Threads = None,
     allow_code: AllowCode = False,
+    anyway: Anyway = False,
     mpi: Mpi = False,
 ) -> int:
     """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes.
@@ -154,7 +155,7 @@ def resume(
     with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        job, skipped = Run.resume(folder, frames, allow_code)
+        job, skipped = Run.resume(folder, frames, allow_code, anyway)
         for text in skipped:
             warn(text)
         # A run killed between its last checkpoint and its last word is not finished: it has that word to say.

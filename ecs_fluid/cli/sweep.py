@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
 from ecs_fluid.cli import Bars, Threads, app, err, out, use_threads, warn
 from ecs_fluid.cli.stopping import stopping
-from ecs_fluid.cli.worlds import AllowCode, Settings
+from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Member
 from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, planned, run_sweep
@@ -35,6 +35,7 @@ def sweep(
     scheduler: str | None = None,
     dry_run: bool = False,
     allow_code: AllowCode = False,
+    anyway: Anyway = False,
 ) -> int:
     """Run a world for all combinations of values, each in a run folder of its own.
 
@@ -66,7 +67,8 @@ def sweep(
     with _View() as view:
         study = Study(
             world, out_, vary=axes, seeds=seeds, settings=set_, frames=frames, diagnostics=chosen,
-            workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=view,
+            workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code,
+            anyway=anyway, watch=view,
         )  # fmt: skip
         with stopping("stopping: members under way end after their tick ...", study.stop):
             done = run_sweep(study)

@@ -20,6 +20,11 @@ AllowCode = Annotated[
     bool, Parameter(help="let the world file name classes by import path, which runs their code")
 ]
 
+Anyway = Annotated[
+    bool,
+    Parameter(negative="", help="go on with what other versions or another processor computed"),
+]
+
 
 @app.command
 def worlds(

@@ -3,7 +3,7 @@
 ::
 
     RUN/world.toml           the recipe as run
-    RUN/run.json             versions, seed, machine, command, start; as it goes on status, ticks, timings
+    RUN/run.json             seed, command, what computed which stretch; as it goes on status, ticks, timings
     RUN/diagnostics.jsonl    one record per line
     RUN/trajectory/          one VTKHDF file per population
     RUN/trajectory/fields/   grid fields, one VTKHDF image per stored tick
@@ -19,9 +19,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,13 +33,13 @@ from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
+from ecs_fluid.provenance import provenance
 from ecs_fluid.validation_errors import validated
 
 FORMAT = "ecs_fluid run"
-VERSION = 1
+VERSION = 2
 _OURS = ("run.json", "world.toml", "diagnostics.jsonl", "trajectory", "checkpoints", "writer.lock")
 _UNFINISHED = tuple(f".{name}.tmp" for name in _OURS)
-_PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
 
 
 Count = Annotated[int, Field(lt=2**63)]
@@ -58,9 +56,18 @@ class _Timing(BaseModel, strict=True, allow_inf_nan=False):
     calls: Count = Field(ge=0)
 
 
+class _Stretch(BaseModel, strict=True):
+    """From one start of a run to the next: where it began, and what computed it."""
+
+    first_tick: Count = Field(ge=0)
+    started: str
+    computed_with: dict[str, str]
+
+
 class _Info(BaseModel, strict=True, allow_inf_nan=False):
     """What this program writes into ``run.json`` and reads again; there may be more."""
 
+    stretches: list[_Stretch] = Field(min_length=1)
     world: str | None = None
     source: str | None = None
     command: str | list[Any] | None = None
@@ -109,7 +116,10 @@ class RunFolder:
         is not a run; another process writes there; the disk says no.
         """
         folder = Path(path)
-        document = _json({**_surroundings(), **info, "status": "running"}, folder)
+        document = _json(
+            {"format": FORMAT, "version": VERSION, **info, "stretches": [_stretch(0)], "status": "running"},
+            folder,
+        )
         make_folder(folder)
         _check_empty_or_run(folder, existing)
         lock = WriterLock(folder / "writer.lock")
@@ -209,11 +219,14 @@ class RunFolder:
         return Trajectory(self.trajectory)
 
     def rewind(self, tick: int) -> None:
-        """Drop diagnostics, checkpoints and grid fields later than ``tick``, from where the run goes on.
+        """Begin a stretch at ``tick``: drop diagnostics, checkpoints and grid fields that are later.
 
         The trajectory is cut by ``write_trajectory(resume_at_tick=tick)``.
         """
         self._check_writable()
+        # A stretch that began here or later has computed nothing that is left.
+        kept = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
+        self.update(stretches=[*kept, _stretch(tick)])
         drop_records_after(self.diagnostics, tick)
         checkpoint.drop_after(self.checkpoints, tick)
         for name in field_names(self.fields):
@@ -236,22 +249,12 @@ class RunFolder:
             raise StorageError(f"run {self.path} was opened to read only; resume it to write.")
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages on which results can depend, of those that are installed."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
-
-
-def _surroundings() -> dict[str, Any]:
-    """What a result can depend on beside the recipe; no host or user names."""
+def _stretch(tick: int) -> dict[str, Any]:
+    """A stretch of a run that begins now; no host or user names."""
     here, cores = platform.uname(), os.cpu_count()
     machine = {"cpus": cores, "processor": here.machine, "system": here.system, "kernel": here.release}
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    identity = {"format": FORMAT, "version": VERSION, "versions": versions()}
-    return {**identity, "machine": machine, "started": started}
+    return {"first_tick": tick, "started": started, "computed_with": provenance(), "machine": machine}
 
 
 def _json(document: Mapping[str, Any], folder: Path) -> str:

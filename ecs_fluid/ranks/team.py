@@ -16,6 +16,7 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.provenance import differences
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.ranks import Ranks, even, shared
 
@@ -123,6 +124,8 @@ def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
         else:
             arrays[name] = comm.broadcast(None, "start")
     try:
+        if found := differences(meta["computed_with"]):
+            raise FluidError(f"rank {comm.rank}: rank 0 has {', '.join(found)}; all ranks need the same")
         world = world_of(meta, arrays, "the world of rank 0", allow_code)
     except FluidError as error:
         comm.share_error(error)

@@ -15,6 +15,7 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.plugins import imported
+from ecs_fluid.provenance import refuse_elsewhere
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
@@ -37,6 +38,7 @@ class _Entity(BaseModel, strict=True):
 class _Meta(BaseModel, strict=True):
     """The description in a checkpoint, as `packed` builds it."""
 
+    computed_with: dict[str, str]
     options: dict[str, Any]
     tick: int = Field(ge=0, lt=2**63)
     next_row_id: int = Field(ge=0, lt=2**63)
@@ -47,14 +49,16 @@ class _Meta(BaseModel, strict=True):
     recipe: dict[str, Any] | None
 
 
-def resume(path: Any, allow_code: bool = False) -> World:
+def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
     """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
 
     Classes of your own systems and components must be imported before; with `allow_code` their modules are
-    imported by the names that the checkpoint holds, which runs their code.
+    imported by the names that the checkpoint holds, which runs their code. Other versions, kernels or another
+    processor than the checkpoint was made with compute other bits; `anyway` accepts that.
 
     Raises:
-        StorageError: the file is missing, damaged, of another version, or needs a class that is not loaded.
+        StorageError: the file is missing, damaged, of another version, computed with something else, or needs
+            a class that is not loaded.
     """
     meta, arrays = load_checkpoint(Path(path))
     if meta.get("version") != VERSION:
@@ -63,6 +67,7 @@ def resume(path: Any, allow_code: bool = False) -> World:
             f"and version {VERSION} is read; continue it with the ecs_fluid that made it"
         )
     validated(_Meta, meta, f"{path} cannot be understood", StorageError)
+    refuse_elsewhere(path, meta["computed_with"], anyway)
     return world_of(meta, arrays, path, allow_code)
 
 

@@ -13,6 +13,7 @@ from ecs_fluid.errors import DivergedError, FluidError, StorageError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.plugins import searching
+from ecs_fluid.provenance import refuse_elsewhere
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
 from ecs_fluid.state import packed
@@ -54,7 +55,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
 
 
 def about(world: World) -> dict[str, Any]:
-    """Command, seed and options of a run; the run folder adds versions and machine by itself."""
+    """Command, seed and options of a run; the run folder adds what computes it by itself."""
     return {
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "seed": world.seed,
@@ -90,18 +91,19 @@ class Run:
 
     @classmethod
     def resume(
-        cls, path: Path, last_tick: int | None = None, allow_code: bool = False
+        cls, path: Path, last_tick: int | None = None, allow_code: bool = False, anyway: bool = False
     ) -> tuple[Run, list[str]]:
         """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
         folder = RunFolder.resume(path)
         try:
+            info = folder.read_info()
+            if (plan := info.get("plan")) is None:
+                raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
+            refuse_elsewhere(path, info["stretches"][-1]["computed_with"], anyway)
             found = folder.newest_checkpoint()
             with searching(code_of(path) if allow_code else None):
-                world = resume(found.path, allow_code)
+                world = resume(found.path, allow_code, anyway)
             folder.rewind(world.tick)
-            plan = folder.read_info().get("plan")
-            if plan is None:
-                raise StorageError(f"{path}: run.json has no plan of the run, so it cannot be resumed")
         except FluidError:
             folder.close()
             raise

@@ -174,7 +174,7 @@ def _opened(job: Job) -> Run:
     recipe = plan.recipe_of(member.values)
     last = plan.frames or recipe.frames
     if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
-        return Run.resume(member.path, last, plan.allow_code)[0]
+        return Run.resume(member.path, last, plan.allow_code, plan.anyway)[0]
     made = recipe.build()
     about = {
         "world": plan.world,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text
-from ecs_fluid.io.runfolder import versions
 from ecs_fluid.io.untrusted import read_document
+from ecs_fluid.provenance import differences, provenance, refuse_elsewhere
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.validation_errors import nearest
@@ -46,6 +46,7 @@ class Plan:
         vary: values by path, for a sweep of all combinations; None for a study whose points come one by one.
         frames: ticks of every member; None for the world's own duration.
         points: members by name.
+        anyway: whether what other versions or another processor computed is gone on with.
         remarks: sentences on what looks coarse, from the recipes.
     """
 
@@ -58,6 +59,7 @@ class Plan:
     frames: int | None
     allow_code: bool
     points: dict[str, Point] = field(default_factory=dict)
+    anyway: bool = False
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -169,7 +171,7 @@ class Plan:
         return found
 
     def save(self, folder: Path, status: str) -> None:
-        """Write sweep.json: what was asked, with which versions, and the members."""
+        """Write sweep.json: what was asked, what computes it, and the members."""
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -178,7 +180,7 @@ class Plan:
             "source": self.source,
             "settings": list(self.settings),
             "allow_code": self.allow_code,
-            "versions": versions(),
+            "computed_with": provenance(),
             "members": [{"name": name, "values": point} for name, point in self.points.items()],
         }
         text = json.dumps(document, indent=2, default=str) + "\n"
@@ -187,7 +189,8 @@ class Plan:
     def continues(self, folder: Path) -> list[str]:
         """Take in the members of the sweep in `folder`, if there is one; returns remarks.
 
-        Raises StorageError: the folder holds another sweep, whose first difference is named, or other things.
+        Raises StorageError: the folder holds another sweep, whose first difference is named, or other things,
+        or what computed the sweep so far is not here and `anyway` is not set.
         """
         path = folder / FILE
         if not path.exists():
@@ -204,11 +207,9 @@ class Plan:
                 "choose another folder with --out"
             )
         self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points
-        now, then = versions(), stored.get("versions", {})
-        changed = [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
-        if not changed:
-            return []
-        return [f"versions changed since the sweep began, so bits may differ: {', '.join(changed)}"]
+        then = stored.get("computed_with", {})
+        refuse_elsewhere(folder, then, self.anyway)
+        return [f"members before were computed with {text}, so bits may differ" for text in differences(then)]
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:

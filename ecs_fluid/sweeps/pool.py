@@ -1,9 +1,9 @@
 """Where members run: one after another in this process, or on the workers of a Dask scheduler.
 
 A local pool has its scheduler in this process and one command ``dask worker``, which keeps worker processes
-of one member each. All listen on the loopback alone, and let in only whoever has the key that is made for each
-sweep, which no process of another user can read. Dask replaces a worker that died and hands its member to
-another one, which resumes it.
+of one member each. All listen on the loopback alone, and let in only whoever has the key that is made for
+each sweep, which no process of another user can read. Dask replaces a worker that died and hands its member
+to another one, which resumes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.disk import make_folder, storage_error
-from ecs_fluid.io.runfolder import versions
+from ecs_fluid.provenance import differences, provenance
 from ecs_fluid.sweeps.member import Job, Member, Report, run_member
 from ecs_fluid.sweeps.plan import FILE
 
@@ -110,7 +110,7 @@ class DaskPool:
             free = self._slots() - len(self._running)
             while waiting and free > 0:
                 job, free = replace(waiting.popleft(), threads=self.threads), free - 1
-                task = self._client.submit(_task, job, self._topic, versions(), pure=False)
+                task = self._client.submit(_task, job, self._topic, provenance(), pure=False)
                 self._running[task] = job
             while not self._reports.empty():
                 self.report(*self._reports.get())
@@ -194,16 +194,12 @@ class DaskPool:
 
 
 def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
-    """A member as a task of Dask; runs in a worker, which must share versions and folder with the sweep."""
+    """A member as a task of Dask; its worker shares folder, versions and kind of processor."""
     from distributed import Status, get_client, get_worker
 
     worker = get_worker()
-    for package, version in wanted.items():
-        if (ours := versions().get(package, "not at all")) != version:
-            raise FluidError(
-                f"worker {worker.address} has {package} {ours}, but the sweep has {version}; the same "
-                "versions are needed for the same bits"
-            )
+    if found := differences(wanted):
+        raise FluidError(f"worker {worker.address}: the sweep has {', '.join(found)}; both need the same")
     if not (job.sweep / FILE).is_file():
         raise FluidError(
             f"worker {worker.address} does not see {job.sweep}; a folder that all share is needed (--out)"

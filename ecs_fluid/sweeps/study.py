@@ -85,6 +85,7 @@ class Study:
         scheduler: address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, in place of workers.
         diagnostics: columns of the tables; default all.
         allow_code: whether the world may name systems by import path, which runs their code.
+        anyway: go on with what other versions or another processor computed, though bits may differ.
         watch: told how it goes.
 
     Raises:
@@ -107,11 +108,13 @@ class Study:
         scheduler: str | None = None,
         diagnostics: Sequence[str] | None = None,
         allow_code: bool = False,
+        anyway: bool = False,
         watch: Watcher | None = None,
     ) -> None:
         _check_numbers(workers, threads, scheduler)
         plan, points = planned(world, vary, seeds, settings, frames, allow_code)
         plan.check_diagnostics(diagnostics or ())
+        plan.anyway = anyway
         self.plan, self.diagnostics, self.watch = plan, diagnostics, watch or Watcher()
         self.folder = (Path("sweeps") / plan.world if out is None else Path(out)).absolute()
         if scheduler is not None or workers != 0:
@@ -280,6 +283,7 @@ def sweep(
     threads: int | None = None,
     scheduler: str | None = None,
     allow_code: bool = False,
+    anyway: bool = False,
     watch: Watcher | None = None,
 ) -> Sweep:
     """Run a world for every combination of values, each in a run folder of its own.
@@ -292,7 +296,7 @@ def sweep(
         seeds: number of seeds for every combination, from the world's own seed upwards.
         out: folder of the sweep; default ``sweeps/NAME``.
         settings: ``path=value`` overrides for all members.
-        frames, diagnostics, workers, threads, scheduler, allow_code, watch: as of `Study`.
+        frames, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as of `Study`.
 
     Returns:
         The members with their values, folders, hashes and errors. One that fails does not stop the others.
@@ -304,7 +308,8 @@ def sweep(
     """
     study = Study(
         world, out, vary=vary, seeds=seeds, settings=settings, frames=frames, diagnostics=diagnostics,
-        workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, watch=watch,
+        workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, anyway=anyway,
+        watch=watch,
     )  # fmt: skip
     return run_sweep(study)
 

@@ -35,10 +35,11 @@ def test_a_run_can_be_repeated_from_its_folder(tmp_path: Path) -> None:
     info = run.read_info()
     assert run.recipe == RECIPE and (run.path / "world.toml").read_text(encoding="utf-8") == RECIPE
     assert INFO.items() <= info.items() and info["status"] == "running"
-    assert info["versions"]["numpy"] == np.__version__
-    assert info["versions"]["python"] == sys.version.split()[0] and "ecs-fluid" in info["versions"]
-    assert info["machine"]["cpus"] == os.cpu_count()
-    assert os.uname().nodename not in json.dumps(info["machine"])
+    (stretch,) = info["stretches"]
+    assert stretch["first_tick"] == 0 and stretch["computed_with"]["numpy"] == np.__version__
+    assert stretch["computed_with"]["python"] == sys.version.split()[0]
+    assert stretch["machine"]["cpus"] == os.cpu_count()
+    assert f'"{os.uname().nodename}"' not in json.dumps(stretch)
 
 
 def test_updates_keep_the_rest_and_need_the_writer(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_what_is_not_a_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
     make(tmp_path / "run").close()
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     for text, why in {
-        json.dumps({**document, "version": 4}): "format version 4, but this ecs_fluid reads only version 1",
+        json.dumps({**document, "version": 4}): "format version 4, but this ecs_fluid reads only version 2",
         json.dumps(document)[:-5]: "is damaged: it is not JSON",
         "[" * 100_000: "is damaged: it is not JSON",
         "[]": "not one of ecs_fluid",
