@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from ecs_fluid.component import Array, Column, Component
+from ecs_fluid.threads import check_threads
 
 if TYPE_CHECKING:
     from ecs_fluid.components import Sources
@@ -279,6 +280,7 @@ def collective(method: F) -> F:
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:
+        check_threads()
         return world.processes.call(world, method, arguments, named)
 
     return call  # type: ignore[return-value]

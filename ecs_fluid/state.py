@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import StorageError
+from ecs_fluid.io.provenance import provenance
 from ecs_fluid.plugins import import_path, ships
-from ecs_fluid.provenance import provenance
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

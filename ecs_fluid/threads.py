@@ -8,10 +8,13 @@ way; so only time decides.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
     from ecs_fluid.system import System
@@ -34,6 +37,31 @@ SWITCH = 1e-5
 """s; time that all threads have to save. Changing their number, and back, takes about that."""
 
 ALL, ONE, MIXED = "all", "one", "mixed"
+
+_lost = False
+"""Whether this is a forked process whose kernel threads stayed behind in its parent"""
+
+
+def _forked() -> None:
+    global _lost
+    numba = sys.modules.get("numba")
+    try:
+        _lost = _lost or (numba is not None and numba.threading_layer() == "omp")
+    except ValueError:  # no kernel has run in the parent
+        return
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forked)
+
+
+def check_threads() -> None:
+    """Raise FluidError in a forked process in which the first parallel kernel would end it."""
+    if _lost:
+        raise FluidError(
+            "this process was forked from one whose kernels have run, and their threads (GNU OpenMP) do not "
+            "live on in it; start it afresh: multiprocessing.get_context('spawn')"
+        )
 
 
 class Threads:

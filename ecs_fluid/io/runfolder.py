@@ -30,10 +30,10 @@ from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
 from ecs_fluid.io.fields import drop_fields_after, field_names
 from ecs_fluid.io.lock import WriterLock
+from ecs_fluid.io.provenance import provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
-from ecs_fluid.provenance import provenance
 from ecs_fluid.validation_errors import validated
 
 FORMAT = "ecs_fluid run"

@@ -14,8 +14,8 @@ import ecs_fluid.systems  # noqa: F401  (registers what ships)
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.checkpoint import load_checkpoint
+from ecs_fluid.io.provenance import refuse_elsewhere
 from ecs_fluid.plugins import imported
-from ecs_fluid.provenance import refuse_elsewhere
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables

@@ -10,10 +10,10 @@ from typing import Any
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError, StorageError
+from ecs_fluid.io.provenance import refuse_elsewhere
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.plugins import searching
-from ecs_fluid.provenance import refuse_elsewhere
 from ecs_fluid.runs.resume import resume
 from ecs_fluid.runs.surface_frames import store_surface
 from ecs_fluid.state import packed

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text
+from ecs_fluid.io.provenance import differences, provenance, refuse_elsewhere
 from ecs_fluid.io.untrusted import read_document
-from ecs_fluid.provenance import differences, provenance, refuse_elsewhere
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.validation_errors import nearest

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.disk import make_folder, storage_error
-from ecs_fluid.provenance import differences, provenance
+from ecs_fluid.io.provenance import differences, provenance
 from ecs_fluid.sweeps.member import Job, Member, Report, run_member
 from ecs_fluid.sweeps.plan import FILE
 

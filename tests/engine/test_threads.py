@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import numba
@@ -125,3 +128,29 @@ def test_a_failing_system_leaves_the_number_as_it_was(two: None) -> None:
     with pytest.raises(ef.FluidError, match="on purpose"):
         world.step(20)
     assert numba.get_num_threads() == 2
+
+
+FORK = """
+import multiprocessing as mp
+import ecs_fluid as ef
+
+def child(after: bool) -> str:
+    try:
+        world = ef.load("vortex_ring")
+        world.step()
+    except ef.FluidError as error:
+        return str(error)
+    return world.state_hash()
+
+before = mp.get_context("fork").Pool(1).map_async(child, [False]).get(300)[0]
+here = child(False)
+after = mp.get_context("fork").Pool(1).map_async(child, [True]).get(60)[0]
+print(before == here, after)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_after_a_step_is_one_sentence_and_before_it_all_is_well() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("True this process was forked") and "get_context('spawn')" in done.stdout

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid import provenance
 from ecs_fluid.cli import main
+from ecs_fluid.io import provenance
 from ecs_fluid.io.runfolder import RunFolder
 
 WORLD = """
