@@ -28,14 +28,15 @@ def foreign(module: str) -> str | None:
 ALLOWED = {
     "foundation": {"foundation"},
     "kernels": {"kernels"},
-    "io": {"foundation", "io"},
+    # A stored state names the kernels that computed it.
+    "io": {"foundation", "kernels", "io"},
     "components": {"foundation", "components"},
     # The engine reaches kernels (copies, sums, the integrator) and files lazily.
     "engine": {"foundation", "engine", "kernels", "io"},
     "systems": {"foundation", "engine", "components", "systems", "kernels"},
     "worlds": {"foundation", "engine", "components", "systems", "kernels", "worlds"},
     "runs": {"foundation", "engine", "components", "systems", "kernels", "io", "worlds", "runs"},
-    "ranks": {"foundation", "engine", "components", "kernels", "runs", "ranks"},
+    "ranks": {"foundation", "engine", "components", "kernels", "io", "runs", "ranks"},
     "exports": {"foundation", "engine", "components", "io", "runs", "exports"},
     "viz": {"foundation", "engine", "components", "systems", "kernels", "io", "runs", "exports", "viz"},
     "sweeps": {"foundation", "engine", "io", "runs", "worlds", "sweeps"},
