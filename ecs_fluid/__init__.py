@@ -19,6 +19,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ecs_fluid.allowed": "Limits limits",
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (
         "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "
@@ -31,7 +32,8 @@ _HOMES = {
         "VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
-        "ComponentError DivergedError FluidError FluidWarning RecipeError ScheduleError StorageError"
+        "ComponentError DivergedError FluidError FluidWarning LimitError RecipeError ScheduleError "
+        "StorageError"
     ),
     "ecs_fluid.exports": "export",
     "ecs_fluid.fluid": "Fluid FluidOptions",

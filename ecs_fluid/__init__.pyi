@@ -1,3 +1,7 @@
+from ecs_fluid.allowed import (
+    Limits as Limits,
+    limits as limits,
+)
 from ecs_fluid.component import (
     Array as Array,
     Component as Component,
@@ -70,6 +74,7 @@ from ecs_fluid.errors import (
     DivergedError as DivergedError,
     FluidError as FluidError,
     FluidWarning as FluidWarning,
+    LimitError as LimitError,
     RecipeError as RecipeError,
     ScheduleError as ScheduleError,
     StorageError as StorageError,

@@ -50,6 +50,10 @@ class StorageError(FluidError):
     """A run folder, trajectory or checkpoint that cannot be read or written."""
 
 
+class LimitError(RecipeError, StorageError):
+    """What a world or a file asks for is more than the `limits` allow."""
+
+
 class DivergedError(FluidError):
     """The simulation produced a non-finite number; the world is back at its last good state."""
 

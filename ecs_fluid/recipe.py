@@ -14,6 +14,7 @@ of a user's own class is its import path, ``kind = "puff:Puff"`` for this one in
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from ecs_fluid.errors import RecipeError, StorageError
+from ecs_fluid.allowed import check, limits
+from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.system import Settings, System
@@ -31,8 +33,9 @@ from ecs_fluid.validation_errors import NAME, nearest, shown, validated
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
-MOST_BYTES = 16 * 2**20
-"""Bytes that a world file may have; numbers by the million belong into data files."""
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DOTTED = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART})++")
+"""A key of several parts, wherever in a TOML file it stands; read once, whatever the text."""
 
 Vector = tuple[float, float, float]
 Name = Annotated[
@@ -117,24 +120,44 @@ def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
 
 
 def read_tables(path: Path) -> dict[str, Any]:
-    """Tables of a world file, TOML or (by its ending) JSON, of at most `MOST_BYTES`."""
+    """Tables of a world file, TOML or (by its ending) JSON, within the `limits`."""
     from ecs_fluid.io.untrusted import read_bytes
 
     try:
-        text = read_bytes(path, "read world file", MOST_BYTES).decode().removeprefix("\ufeff")
+        text = read_bytes(path, "read world file", limits().text).decode().removeprefix("\ufeff")
     except StorageError as error:
         raise RecipeError(str(error)) from None
     except UnicodeDecodeError:
         raise RecipeError(f"{path}: cannot be read: it is not UTF-8 text") from None
+    if path.suffix != ".json":
+        # The decoder takes memory and time by the square of the parts.
+        parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(text)), default=1)
+        check("nesting", parts, f"{path}: a key has {parts:,} dotted parts")
     try:
         tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        # ValueError covers both decoders' errors and whole numbers of thousands of digits.
+    except RecursionError:
+        raise LimitError(f"{path}: its tables or lists are nested too deeply") from None
+    except ValueError as error:
+        # Also whole numbers of thousands of digits.
         language = "JSON" if path.suffix == ".json" else "TOML"
         raise RecipeError(f"{path}: not valid {language}: {error}") from None
     if not isinstance(tables, dict):
         raise RecipeError(f"{path}: a table of tables is needed, not {type(tables).__name__}")
+    check_tables(tables, str(path))
     return tables
+
+
+def check_tables(tables: dict[str, Any], place: str) -> None:
+    """Raise LimitError where tables of strangers are nested too deeply, or have too long keys."""
+    level: list[Iterable[Any]] = [tables.values()]
+    depth = 0
+    while level:
+        depth += 1
+        check("nesting", depth, f"{place}: {depth} tables or lists lie within each other")
+        inner = [part for values in level for part in values if isinstance(part, dict | list)]
+        for key in (key for part in (tables, *inner) if isinstance(part, dict) for key in part):
+            check("key", len(key), f"{place}: the key {shown(key)} has {len(key):,} characters")
+        level = [part.values() if isinstance(part, dict) else part for part in inner]
 
 
 def override(tables: dict[str, Any], assignment: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import TRACER, VORTON, check_memory
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     CoreRadius,
@@ -22,7 +23,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.components.bodies import Pose
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import LAWS, Fluid, key_values
 from ecs_fluid.further_components import component_of, filled
 from ecs_fluid.integrator import Tables
@@ -39,9 +40,6 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
 )
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.world import World
-
-MAX_PER_TICK = 10_000_000
-
 
 Place = Annotated[float, Field(ge=-1e9, le=1e9)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -179,10 +177,10 @@ class EmissionSystem(System):
         count = self._due_until(emitter, tick + 1) - self._due_until(emitter, tick)
         if emitter.limit is not None:
             count = min(count, max(emitter.limit - int(state.emitted[0]), 0))
-        if count > MAX_PER_TICK:
-            raise FluidError(
-                f"emitter {emitter.name!r}: {count} particles in one tick; at most {MAX_PER_TICK} are allowed"
-            )
+        into = self.world[emitter.into]
+        each = VORTON if Strength in into else TRACER
+        what = f"particles in {into.name!r} by emitter {emitter.name!r}"
+        check_memory(each, len(into) + count, what, "give it a smaller rate or a limit")
         state.emitted[0] += count
         return count
 

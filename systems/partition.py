@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from ecs_fluid.allowed import GRID_POINT, TREE_CELL, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Grid, Position, Sources, Strength
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError
 from ecs_fluid.system import System
 
-MAX_CELLS = 2**27
+MANY = 2**20
+"""Cells from which on it is counted what they take."""
 PER_CORE = 2.0
 """Field cells per core radius unless something else is asked for."""
 MOST_FINE_CELLS = 2**17
@@ -69,7 +70,7 @@ class PartitionSystem(System):
     phase = "prepare"
     distribution = "ranks"
 
-    cells: int | None = Field(default=None, ge=1, le=MAX_CELLS)
+    cells: int | None = Field(default=None, ge=1, le=10**9)
     """cells of the field grid; None: by the next two"""
     cells_per_vorton: float = Field(default=1.0, gt=0, le=1000)
     """least cells of the field grid per vorton, 1"""
@@ -158,7 +159,9 @@ class PartitionSystem(System):
         count = processes.total(entities, len(x))
         box = processes.enclosing(*bounds(x))
         wanted = max(1, round(count / self.vortons_per_cell))
-        mesh = uniform_grid(*box, min(wanted, MAX_CELLS))
+        if wanted > MANY:
+            check_memory(TREE_CELL, wanted, "cells of the tree", "use more vortons_per_cell")
+        mesh = uniform_grid(*box, wanted)
         found = processes.sorted_vortons(name, entities, (x, alpha, sigma), mesh, divisible)
         names = "origin", "spacing", "cells", "start", "order", "x", "alpha", "sigma"
         sources.put(**dict(zip(names, (*mesh, *found), strict=True)))
@@ -209,14 +212,11 @@ class PartitionSystem(System):
 
         `needed` are the cells per core radius where the partition leaves them open.
         """
+        wanted = self.cells or round(vortons * self.cells_per_vorton)
+        if wanted > MANY:
+            check_memory(GRID_POINT, wanted, "grid points", "use less cells or cells_per_vorton")
         if self.cells is not None:
-            return self.cells
-        wanted = round(vortons * self.cells_per_vorton)
-        if wanted > MAX_CELLS:
-            raise FluidError(
-                f"PartitionSystem: cells_per_vorton = {self.cells_per_vorton:g} with {vortons} vortons "
-                f"asks for {wanted} grid cells; at most {MAX_CELLS} are allowed"
-            )
+            return wanted
         per_core = needed if self.cells_per_core is None else self.cells_per_core
         if per_core and vortons and np.isfinite(extent).all():
             edge = core / per_core

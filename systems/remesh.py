@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
-from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.carried_quantities import Cargo
@@ -23,7 +23,6 @@ MOST_MISSED, FEWER = 1e-14, 4.0
 """What the moments may miss in a pass, see `with_moments`; where so few points are left that they miss more,
 `loss` is taken this much smaller, and again."""
 
-MAX_POINTS = 2**26
 """Lattice points of one population; beyond it the vortons are too scattered for their spacing."""
 
 
@@ -128,12 +127,9 @@ class RemeshSystem(System):
         from ecs_fluid.kernels.grids.lattice import lattice_box
 
         _, cells = lattice_box(entity[Position].x, spacing, flat)
-        count = float(np.prod(cells + 1.0))
-        if not count <= MAX_POINTS:
-            raise FluidError(
-                f"RemeshSystem: entity {entity.name!r} spans {count:.3g} lattice points at the spacing "
-                f"{spacing:g} m; at most {MAX_POINTS} are allowed, so use a larger spacing or remove strays"
-            )
+        what = f"lattice points of {spacing:g} m for RemeshSystem around entity {entity.name!r}"
+        remedy = "use a larger spacing or remove strays"
+        check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)
 
 
 def _size(alpha: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.entity import Entity
@@ -18,7 +19,6 @@ from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
-MOST_POINTS = 2**26
 """Lattice points around the vortons of the surface."""
 
 
@@ -162,12 +162,9 @@ class SurfaceTensionSystem(System):
         places = (x.astype(np.float64) - table.origin.astype(np.float64)) / h
         flat = np.zeros(3, dtype=bool)
         _, cells = lattice_box(places, 1.0, flat)
-        count = float(np.prod(cells + 1.0))
-        if not count <= MOST_POINTS:
-            raise FluidError(
-                f"SurfaceTensionSystem: the vortons of {entity.name!r} span {count:.3g} grid points; at "
-                f"most {MOST_POINTS} are allowed, so some have flown off: use a smaller dt or larger cells"
-            )
+        what = f"grid points for SurfaceTensionSystem around the vortons of {entity.name!r}"
+        remedy = "some have flown off, so use a smaller dt or larger cells"
+        check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)
         return to_lattice("m4_prime", places, strength, 1.0, flat)
 
     def _replace(self, entity: Entity, table: SignedDistance, h: Array, low: Array, alpha: Array) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import SPHERE
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components.bodies import (
     KINDS_OF_MOTION,
@@ -266,7 +267,7 @@ class Spheres(Recipe):
         if self.box is None or self.spacing is None:
             return np.array(self.centers, dtype=np.float64), np.zeros(3)
         low, high = self.box.bounds()
-        return lattice_of_at_most(100_000, "balls", "use a larger spacing", low, high, self.spacing)
+        return lattice_of_at_most(SPHERE, "spheres", "use a larger spacing", low, high, self.spacing)
 
     def systems(self) -> list[System]:
         """What moves bodies, and what keeps particles out of them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
-from ecs_fluid.worlds.parameters import refuse_above
 
 CANDIDATES = 4_000_000
 """Cells looked at in one go; bounds the memory, not the result."""
@@ -64,6 +64,7 @@ def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
         near |= (offsets == 0).all(axis=1)
         index = candidates[near] - first
         found.append(np.unique((index[:, 0] * shape[1] + index[:, 1]) * shape[2] + index[:, 2]))
+        check_memory(TRACER, sum(map(len, found)), "cells to fill", "use larger ones")
     keys = np.unique(np.concatenate(found))
     index = np.stack(np.unravel_index(keys, tuple(int(part) for part in shape)), axis=1) + first
     return (index + shift) * cell + middle, np.where(flat, 0.0, cell)
@@ -79,10 +80,10 @@ def lattice(low: Array, high: Array, cell: float) -> tuple[Array, Array]:
 
 
 def lattice_of_at_most(
-    most: int, what: str, remedy: str, low: Array, high: Array, cell: float, per_cell: int = 1
+    each: int, what: str, remedy: str, low: Array, high: Array, cell: float, per_cell: int = 1
 ) -> tuple[Array, Array]:
-    """What `lattice` gives; RecipeError where its cells, with `per_cell` of what in each, are too many."""
-    refuse_above(most, float(np.prod(lattice_counts(high - low, cell))) * per_cell, what, remedy)
+    """What `lattice` gives; LimitError where cells with `per_cell` of `each` bytes are too many."""
+    check_memory(each, float(np.prod(lattice_counts(high - low, cell))) * per_cell, what, remedy)
     return lattice(low, high, cell)
 
 

@@ -8,21 +8,22 @@ import numpy as np
 from numpy.polynomial import Legendre
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.surface.system import SurfaceSystem
-from ecs_fluid.worlds.parameters import Direction, Length, Point, refuse_above
+from ecs_fluid.worlds.parameters import Direction, Length, Point
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 ROOM = 6
 """Layers of points around the drops."""
-MOST_POINTS = 2**22
-"""Of the grid: some seconds and 2 GB for wavy drops."""
+WAVY_POINT = 500
+"""Bytes that a point of the grid takes while wavy drops are made."""
 OVERLAP = 1.5
 """Core radius of the vortons of moving drops, in spacings, as SurfaceTensionSystem makes them."""
 COARSE = 6.0
@@ -140,7 +141,7 @@ class Drops(Recipe):
         high = np.max([np.array(drop.center) + drop.reach() for drop in self.drops], axis=0)
         first = np.floor(low / self.spacing) - ROOM
         counts = np.ceil(high / self.spacing) + ROOM + 1 - first
-        refuse_above(MOST_POINTS, float(np.prod(counts)), "grid points", "use a larger spacing")
+        check_memory(WAVY_POINT, float(np.prod(counts)), "grid points", "use a larger spacing")
         axes = [self.spacing * (a + np.arange(int(n))) for a, n in zip(first, counts, strict=True)]
         x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         each = [drop.distance(x) for drop in self.drops]

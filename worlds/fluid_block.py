@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
 from ecs_fluid.errors import RecipeError
@@ -15,7 +16,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import refuse_both
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.worlds.cells import lattice_of_at_most
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, one_of, overlap_lint
+from ecs_fluid.worlds.parameters import Length, Overlap, one_of, overlap_lint
 from ecs_fluid.worlds.regions import Box, Region, Sphere, Torus
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class FluidBlock(Recipe):
     def _places(self, world: World) -> tuple[Array, Array]:
         """Positions (n, 3), and the edges (3,) of a cell, 0 across a flat box."""
         region = self._region
-        most = MOST_VORTONS, "vortons", "use a larger spacing"
+        most = VORTON, "vortons", "use a larger spacing"
         x, edge = lattice_of_at_most(*most, *region.bounds(), self.spacing)
         if self.jitter:
             x = x + self.jitter * edge * (stream(world.seed, f"{self.name} jitter").random(x.shape) - 0.5)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import model_validator
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    MOST_VORTONS,
     Amount,
     Direction,
     Length,
     Overlap,
     Point,
     overlap_lint,
-    refuse_above,
 )
 from ecs_fluid.worlds.vortons import placed, spawn_vortons
 
@@ -64,7 +63,7 @@ class HillVortex(Recipe):
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         ball = 4 / 3 * np.pi * (self.radius / self.spacing) ** 3
-        refuse_above(MOST_VORTONS, ball, "vortons", "use a larger spacing")
+        check_memory(VORTON, ball, "vortons", "use a larger spacing")
         x, volume = ball_cells(self.radius, self.spacing)
         volume *= 4 / 3 * np.pi * self.radius**3 / volume.sum()
         rate = 7.5 * self.speed / self.radius**2

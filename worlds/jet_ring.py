@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    MOST_VORTONS,
     Amount,
     Direction,
     Length,
     Overlap,
     Point,
     overlap_lint,
-    refuse_above,
 )
 from ecs_fluid.worlds.vortons import loop_counts, loops, placed, spawn_vortons
 
@@ -60,7 +59,7 @@ class JetRing(Recipe):
         across = max(int(np.ceil(self.thickness / self.spacing - 1e-6)), 1)
         along = max(int(np.ceil(2 * self.half_length / self.spacing - 1e-6)), 1)
         around = 2 * np.pi * (self.radius + self.thickness / 2) / self.spacing
-        refuse_above(MOST_VORTONS, float(across) * along * max(around, 8), "vortons", "use a larger spacing")
+        check_memory(VORTON, float(across) * along * max(around, 8), "vortons", "use a larger spacing")
         rho = np.linspace(0.0, 1.0, across + 1)
         z = np.linspace(-1.0, 1.0, along + 1)
         radial = np.diff(-np.cos(np.pi * rho) / 2)

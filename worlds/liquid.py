@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Density, InertialVelocity, Position, Strength, Volume
 from ecs_fluid.components.bodies import HullShape, HullTable, Pose
@@ -17,14 +18,14 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.systems.sph import SphSystem
 from ecs_fluid.worlds.cells import lattice_of_at_most
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Coordinate, Length, Overlap, Point, one_of
+from ecs_fluid.worlds.parameters import Coordinate, Length, Overlap, Point, one_of
 from ecs_fluid.worlds.regions import Box, Sphere
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
 
 Heavy = Annotated[float, Field(ge=1e-3, le=1e6)]
-MOST = MOST_VORTONS, "particles of liquid", "use a larger spacing"
+MOST = VORTON, "particles of liquid", "use a larger spacing"
 """How many there may be, and what else to do."""
 LEAST_ACROSS = 4
 """Particles across the thinnest part of a liquid that is told to be coarse below it."""

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.worlds.parameters import (
-    MOST_VORTONS,
     Extent,
     Length,
     Overlap,
     Point,
     overlap_lint,
-    refuse_above,
 )
 from ecs_fluid.worlds.vortons import spawn_vortons
 
@@ -59,7 +58,7 @@ class NoiseBox(Recipe):
         """Spawn the vortons, in lattice order with the last axis fastest."""
         size = np.array(self.size)
         cells = np.maximum(np.ceil(size / self.spacing - 1e-6), 1)
-        refuse_above(MOST_VORTONS, float(np.prod(cells)), "vortons", "use a larger spacing")
+        check_memory(VORTON, float(np.prod(cells)), "vortons", "use a larger spacing")
         counts = tuple(int(part) for part in cells)
         edge = size / cells
         x = (np.indices(counts).reshape(3, -1).T + 0.5) * edge - size / 2 + np.asarray(self.center)

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import AfterValidator, Field
 
-from ecs_fluid.errors import RecipeError
-
-MOST_VORTONS = 20_000_000
-MOST_TRACERS = 50_000_000
 LEAST_OVERLAP = 1.5
 
 Length = Annotated[float, Field(ge=1e-6, le=1e6)]
@@ -39,12 +34,6 @@ def one_of(recipe: object, names: Sequence[str]) -> str:
         said = " and ".join(given) or "none"
         raise ValueError(f"{said} given; exactly one of {', '.join(names)} is needed")
     return given[0]
-
-
-def refuse_above(limit: int, count: float, what: str, remedy: str) -> None:
-    """Raise RecipeError when `count` particles are more than `limit`, before any memory is taken."""
-    if not np.isfinite(count) or count > limit:
-        raise RecipeError(f"this would make {count:.3g} {what}; at most {limit:,} are allowed, {remedy}")
 
 
 def waves_lint(spacing: float, *waves: float) -> list[str]:

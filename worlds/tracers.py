@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position
 from ecs_fluid.errors import RecipeError
@@ -20,7 +21,7 @@ from ecs_fluid.worlds.cells import (
     points_in_cells,
     typical_distance,
 )
-from ecs_fluid.worlds.parameters import MOST_TRACERS, Length, Point, one_of, refuse_above
+from ecs_fluid.worlds.parameters import Length, Point, one_of
 from ecs_fluid.worlds.regions import Box, Line, Plane, Region, Slab, Sphere, Torus
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 PLACES = ("fills", "box", "slab", "sphere", "torus", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"
-MOST_AROUND = 1_000_000
+MOST_LOOKED_AT = 1e9
+"""Cells that are looked at around all particles of an entity: about a minute."""
 
 
 class Tracers(Recipe):
@@ -110,17 +112,17 @@ class Tracers(Recipe):
             raise RecipeError(f"fills = {name!r} does not tell how large cells are; give 'cell' in m")
         reach = self.reach * core
         around, whole = candidates(x, reach, cell)
-        if around > MOST_AROUND or whole > 2**62:
+        if around * len(x) > MOST_LOOKED_AT or whole > 2**62:
             raise RecipeError(
                 f"cells of {cell:.3g} m are too small beside cores of {core:.3g} m in "
                 f"{name!r}; give a larger 'cell'"
             )
         centers, size = occupied_cells(x, reach, cell)
-        refuse_above(MOST_TRACERS, len(centers) * self.per_cell, "tracers", FEWER)
+        check_memory(TRACER, len(centers) * self.per_cell, "tracers", FEWER)
         return points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
 
     def _within(self, world: World, region: Region) -> Array:
-        most, cell = (MOST_TRACERS, "tracers", FEWER), float(self.cell or 0.0)
+        most, cell = (TRACER, "tracers", FEWER), float(self.cell or 0.0)
         centers, size = lattice_of_at_most(*most, *region.bounds(), cell, self.per_cell)
         local = points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
         return region.filled(local, "tracer", "use a smaller cell")

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    MOST_VORTONS,
     Amount,
     Direction,
     Extent,
     Length,
     Point,
-    refuse_above,
     waves_lint,
 )
 from ecs_fluid.worlds.section import CoredVortex, layers, section
@@ -91,7 +90,7 @@ class VortexRing(Recipe, CoredVortex):
         self.made_for(world)
         around = max(2 * np.pi * self.radius / self.spacing, 8)
         cells = (2 * self._laid[0] - 1) ** 2
-        refuse_above(MOST_VORTONS, around * cells, "vortons", "use a larger spacing")
+        check_memory(VORTON, around * cells, "vortons", "use a larger spacing")
         core = section(*self._core)
         radius = self.radius + core.s * np.cos(core.angle)
         # Loops of a wavy ring need four blobs a wave, however small they are.

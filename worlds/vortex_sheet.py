@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    MOST_VORTONS,
     Amount,
     Extent,
     Length,
     Overlap,
     Point,
     overlap_lint,
-    refuse_above,
     waves_lint,
 )
 from ecs_fluid.worlds.vortons import spawn_vortons
@@ -87,7 +86,7 @@ class VortexSheet(Recipe):
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         nx, ny, nz = self._cells()
-        refuse_above(MOST_VORTONS, float(nx) * ny * nz, "vortons", "use a larger spacing")
+        check_memory(VORTON, float(nx) * ny * nz, "vortons", "use a larger spacing")
         dx, dy = self.length / nx, self.width / ny
         edges = np.linspace(-REACH, REACH, nz + 1)
         share = np.diff(np.tanh(edges))

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
-    MOST_VORTONS,
     Amount,
     Direction,
     Extent,
     Length,
     Point,
     Profile,
-    refuse_above,
     waves_lint,
 )
 from ecs_fluid.worlds.section import CoredVortex, layers, section
@@ -77,7 +76,7 @@ class VortexTube(Recipe, CoredVortex):
         self.made_for(world)
         count = layers(*self._core)[0]
         along = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1)
-        refuse_above(MOST_VORTONS, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
+        check_memory(VORTON, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
         core = section(*self._core)
         step = self.length / along
         k = 2 * np.pi / (self.wavelength or self.length)

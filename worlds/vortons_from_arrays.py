@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
+from ecs_fluid.allowed import VORTON, check_memory, limits
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Point, refuse_above
+from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.vortons import spawn_vortons
 from ecs_fluid.worlds.vtk_files import read_vtk
 
@@ -60,7 +61,7 @@ class VortonsFromArrays(Recipe):
         x = self._vector(path, table, "x", ("x", "y", "z"))
         alpha = self._vector(path, table, "alpha", ("alpha_x", "alpha_y", "alpha_z"))
         rows = len(x)
-        refuse_above(MOST_VORTONS, rows, "vortons", "read a smaller file")
+        check_memory(VORTON, rows, "vortons", "read a smaller file")
         if "sigma" not in table and self.core is None:
             raise RecipeError(f"{path} has no column 'sigma'; add it, or give 'core' in the recipe")
         sigma = self._scalar(path, table, "sigma", np.full(rows, self.core or 0.0))
@@ -77,7 +78,7 @@ class VortonsFromArrays(Recipe):
             case ".csv":
                 return read_csv(path)
             case ".vtp":
-                return read_vtk(path, MOST_VORTONS)
+                return read_vtk(path, int(limits().memory / VORTON))
         raise RecipeError(f"{path}: .npz, .csv and .vtp files can be read")
 
     def _vector(self, path: Path, table: dict[str, Array], column: str, parts: tuple[str, str, str]) -> Array:

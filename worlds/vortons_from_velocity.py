@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import VORTON, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.formula import Formula, evaluate
-from ecs_fluid.worlds.parameters import MOST_VORTONS, Length, Overlap, Point, overlap_lint, refuse_above
+from ecs_fluid.worlds.parameters import Length, Overlap, Point, overlap_lint
 from ecs_fluid.worlds.vortons import spawn_vortons
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class VortonsFromVelocity(Recipe):
     def _sampled(self) -> tuple[Array, Array, Array]:
         low, high = np.array(self.low), np.array(self.high)
         cells = np.maximum(np.ceil((high - low) / self.spacing - 1e-6), 1)
-        refuse_above(MOST_VORTONS, float(np.prod(cells)), "cells", "use a larger spacing")
+        check_memory(VORTON, float(np.prod(cells)), "cells", "use a larger spacing")
         axes = [np.linspace(a, b, int(n) + 1) for a, b, n in zip(low, high, cells, strict=True)]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         formulas = (("ux", self.ux), ("uy", self.uy), ("uz", self.uz))
@@ -111,7 +112,7 @@ class VortonsFromVelocity(Recipe):
             raise RecipeError(f"{path}: u needs at least 2 points along every axis")
         if (arrays["spacing"] <= 0).any():
             raise RecipeError(f"{path}: 'spacing' needs numbers above 0 m")
-        refuse_above(MOST_VORTONS, arrays["u"].size / 3, "cells", "use a coarser grid")
+        check_memory(VORTON, arrays["u"].size / 3, "cells", "use a coarser grid")
         return arrays["u"], arrays["origin"], arrays["spacing"]
 
     def lint(self) -> list[str]:

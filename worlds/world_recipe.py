@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from ecs_fluid.allowed import TRACER, check, check_memory
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import FluidOptions
@@ -275,6 +276,7 @@ class WorldRecipe(Settings):
                     recipe.build(world)
             except FluidError as error:
                 raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from error.__cause__
+            check_memory(TRACER, world.next_row_id, f"particles with those of [[entity]] {recipe.name!r}")
         needed = [asked for recipe in checked.entity for asked in needed_by(recipe)]
         if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
             needed.append(("an own velocity", InertiaSystem()))
@@ -318,6 +320,7 @@ def _list(tables: dict[str, Any], key: str, place: str) -> list[Any]:
     items = tables.get(key, [])
     if not isinstance(items, list | tuple):
         raise RecipeError(f"{place}: [{key}] is one table; write [[{key}]], a list of tables")
+    check("tables", len(items), f"{place}: there are {len(items):,} tables [[{key}]]")
     return list(items)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.components import Species
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.frames import Columns, Frame, Job, flat
@@ -34,8 +35,6 @@ UNITS = {
     "temperature": "K",
     "vorticity": "1/s",
 }
-MOST = 1 << 26
-"""Most points of a grid: 64 million, 256 MiB for each number that a point carries."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,8 @@ class Volumes:
         lo, hi = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
         first = np.floor(lo / self.voxel).astype(np.int64) - 1
         shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
-        if float(np.prod(shape.astype(float))) > MOST:
-            raise StorageError(
-                f"frame {frame.number} needs {' x '.join(map(str, shape))} voxels of {self.voxel:g} m; "
-                f"at most {MOST:,} are allowed, so choose a larger --voxel"
-            )
+        what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
+        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger --voxel")
         tracers = _Sharing([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
         amount = (self.spacing / self.voxel) ** 3
         arrays = {"density": amount * tracers.total(None)}

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ecs_fluid.allowed import limits
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import replace_file, storage_error
-from ecs_fluid.io.untrusted import NO_LINK, check_file, memory_of_machine, read_bytes
+from ecs_fluid.io.untrusted import NO_LINK, check_file, read_bytes
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -48,7 +49,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     """
     if not os.path.lexists(path):
         return []
-    content = read_bytes(path, "read records from", memory_of_machine() // 8)
+    content = read_bytes(path, "read records from", limits().memory / 4)
     records = []
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:

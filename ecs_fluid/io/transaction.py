@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ecs_fluid.allowed import limits
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import NAME, storage_error
 from ecs_fluid.io.lock import folder_guard
-from ecs_fluid.io.untrusted import NO_LINK, memory_of_machine, read_bytes
+from ecs_fluid.io.untrusted import NO_LINK, read_bytes
 
 PAGE = 4096
 JOURNAL = "frame.journal"
@@ -224,7 +225,7 @@ def read_journal(folder: Path) -> dict[str, Change]:
     if not os.path.lexists(folder / JOURNAL):
         return {}
     try:
-        data = read_bytes(folder / JOURNAL, "read journal", memory_of_machine() // 4)
+        data = read_bytes(folder / JOURNAL, "read journal", limits().memory / 2)
     except StorageError:
         if os.path.lexists(folder / JOURNAL):
             raise

@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from ecs_fluid.allowed import limits
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
 
@@ -22,22 +23,13 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Flag of files that are written: a link in a run folder must not lead a write out of it."""
 
 
-def memory_of_machine() -> int:
-    """Bytes of memory of this machine; 16 GiB where the system does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 16 * 2**30
-
-
-def check_file(path: Path, doing: str, most: int | None = None) -> int:
+def check_file(path: Path, doing: str, most: float | None = None) -> int:
     """Size of an ordinary file in bytes, links followed; it is not opened, so no pipe is waited for.
 
-    ``doing`` completes "cannot ..."; ``most`` is the largest size allowed, default the memory of the
-    machine. Raises StorageError for anything that is not a file, and for a larger one.
+    ``doing`` completes "cannot ..."; ``most`` is the largest size allowed, default the limit of memory.
+    Raises StorageError for anything that is not a file, and for a larger one.
     """
-    where = " on this machine" if most is None else ""
-    most = memory_of_machine() if most is None else most
+    most = limits().memory if most is None else most
     try:
         found = path.stat()
     except OSError as error:
@@ -48,12 +40,12 @@ def check_file(path: Path, doing: str, most: int | None = None) -> int:
         raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, not a file.")
     if found.st_size > most:
         raise StorageError(
-            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,} are read{where}."
+            f"cannot {doing} {path}: it has {found.st_size:,} bytes, and at most {most:,.0f} are read."
         )
     return found.st_size
 
 
-def read_bytes(path: Path, doing: str, most: int | None = MOST_TEXT) -> bytes:
+def read_bytes(path: Path, doing: str, most: float | None = MOST_TEXT) -> bytes:
     """Content of an ordinary file. Raises StorageError like `check_file`."""
     size = check_file(path, doing, most)
     try:

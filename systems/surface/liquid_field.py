@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.components import Position
 from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.shared.populations import joined
 from ecs_fluid.world import World
-
-MOST_POINTS = 2**25
 
 
 def has_liquid(world: World) -> bool:
@@ -44,12 +43,9 @@ def filled_part(world: World) -> tuple[Array, Array, Array]:
     spacing = float(volume.mean()) ** (1 / 3)
     flat = np.zeros(3, dtype=bool)
     _, cells = lattice_box(x, spacing, flat)
-    count = float(np.prod(cells + 5.0))
-    if not count <= MOST_POINTS:
-        raise FluidError(
-            f"SurfaceSystem: the liquid spans {count:.3g} grid points of {spacing:g} m; at most "
-            f"{MOST_POINTS:,} are allowed, so remove the particles that have flown off"
-        )
+    what = f"grid points of {spacing:g} m for SurfaceSystem around the liquid"
+    remedy = "remove the particles that have flown off"
+    check_memory(GRID_POINT, float(np.prod(cells + 5.0)), what, remedy)
     low, field = to_lattice("positive", x, volume[:, None], spacing, flat)
     part = np.pad(field[..., 0] / spacing**3, 2)
     return spacing * (low - 2.0), np.full(3, spacing), np.ascontiguousarray(part.astype(world.dtype))

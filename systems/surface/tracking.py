@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ecs_fluid.allowed import GRID_POINT, check_memory
 from ecs_fluid.component import Array
-from ecs_fluid.errors import FluidError
 
 if TYPE_CHECKING:
     from ecs_fluid.systems.surface.motion import Motion
@@ -22,7 +22,6 @@ HELD = 2.5
 """Cells beside the surface in which carried values are kept."""
 ROOM = 6
 """Layers of points that the grid keeps free around the liquid."""
-MOST_POINTS = 2**25
 
 
 class Level(NamedTuple):
@@ -60,12 +59,8 @@ def refitted(level: Level) -> Level:
     # Not at every step: a point of slack on each side keeps the grid while the liquid moves by one cell.
     if ((np.abs(low) <= 1) & (np.abs(shape - high) <= 1)).all():
         return level
-    if np.prod(high - low) > MOST_POINTS:
-        raise FluidError(
-            f"the liquid spreads over {np.prod(high - low):,} grid points of "
-            f"{float(np.asarray(level.spacing).max()):g} m; at most {MOST_POINTS:,} are "
-            "allowed, so use larger cells"
-        )
+    what = f"grid points of {float(np.asarray(level.spacing).max()):g} m around the liquid"
+    check_memory(GRID_POINT, float(np.prod(high - low)), what, "use larger cells")
     phi = np.full(high - low, np.abs(level.phi).max(), level.phi.dtype)
     first, last = np.maximum(low, 0), np.minimum(high, shape)
     taken = tuple(slice(a, b) for a, b in zip(first, last, strict=True))

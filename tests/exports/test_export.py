@@ -58,7 +58,7 @@ def files_of(folder: Path) -> list[Path]:
         ),
         (["--to", "npz", "--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
         (["--to", "vdb", "--voxel", "0"], "voxel 0: the edge of a voxel in m, above 0, is needed."),
-        (["--to", "vti", "--voxel", "1e-4"], "at most 67,108,864 are allowed, so choose a larger --voxel"),
+        (["--to", "vti", "--voxel", "1e-4"], "GB are allowed, choose a larger --voxel"),
         (["--to", "vdb", "--only", "box"], "hold no particles to make a volume of"),
         (["--to", "obj", "--only", "smoke"], "stores no surfaces, and OBJ holds nothing else"),
         (["--to", "npz", "--out", "{run}/run.json"], "it is a file; a folder is needed."),

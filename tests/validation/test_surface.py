@@ -16,7 +16,6 @@ import ecs_fluid as ef
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.kernels.surface import level_set, shapes
 from ecs_fluid.kernels.surface.facets import enclosed
-from ecs_fluid.systems.surface import tracking
 from ecs_fluid.systems.surface.contour import contour
 
 Array = np.ndarray
@@ -301,10 +300,12 @@ def test_threads_do_not_matter() -> None:
 
 def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in one sentence, at the door where that is possible."""
-    monkeypatch.setattr(tracking, "MOST_POINTS", 1000)
+    monkeypatch.setattr(ef.limits(), "memory", 160_000.0)
     # Five points across, and six on either side: 17^3.
     start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.25), 0.1, (0, -0.5, -0.5), (1, 0.5, 0.5))
-    with pytest.raises(FluidError, match=r"spreads over 4,913 grid points of 0.1 m; at most 1,000"):
+    with pytest.raises(
+        FluidError, match=r"4,913 grid points of 0.1 m around the liquid of about .* at most 0.00016 GB"
+    ):
         carried_world(start, "turn").step()
     monkeypatch.undo()
     with pytest.raises(RecipeError, match="needs carried = true"):

@@ -1,0 +1,164 @@
+"""Limits: what a file asks for is counted before it is made, and everybody can set what is allowed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.recipe import read_tables
+
+RING = """
+[[entity]]
+kind = "vortex_ring"
+name = "ring"
+radius = 1.0
+core = 0.2
+circulation = 1.0
+"""
+
+
+@pytest.fixture(autouse=True)
+def former() -> Iterator[None]:
+    """Limits are the process's own, so each test gives them back."""
+    given = ef.limits().model_dump()
+    yield
+    for name, value in given.items():
+        setattr(ef.limits(), name, value)
+
+
+def refusal(text: str, folder: Path, suffix: str = "toml") -> str:
+    """The sentence for a world file with that text, which takes little memory to be found."""
+    path = folder / f"world.{suffix}"
+    path.write_text(text, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ef.LimitError) as refused:
+            ef.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 60e6 + 30 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a" + ".a" * 20_000 + " = 1", "a key has 20,001 dotted parts; at most 32 are allowed"),
+        ("[a" + " . a" * 100_000 + "]", "100,001 dotted parts"),
+        ("x.'a'" + ".'a'" * 20_000 + " = 1", "20,002 dotted parts"),
+        (r'"\""' + r'."\""' * 20_000 + " = 1", "20,001 dotted parts"),
+        ("x = {a = \"'\", b" + ".b" * 20_000 + " = 1, c = \"'.x\"}", "dotted parts"),
+        ("center" + ".a" * 3_000 + " = 1", "3,001 dotted parts"),
+        ("a = " + "[" * 100 + "]" * 100, "33 tables or lists lie within each other; at most 32"),
+        ("a = " + "[" * 10_000 + "]" * 10_000, "nested too deeply"),
+        ("k" * 1000 + " = 1", "has 1,000 characters; at most 200 are allowed"),
+        ("\n[[entity]]" * 10_001, "there are 10,001 tables [[entity]]; at most 10,000 are allowed"),
+        (RING + "spacing = 1e-4\nprofile = 'uniform'", "vortons of about"),
+    ],
+    ids=lambda value: value[:30] if value.isprintable() else None,
+)  # fmt: skip
+def test_small_files_that_ask_for_much(text: str, words: str, tmp_path: Path) -> None:
+    ef.limits().memory = 2e9
+    said = refusal(text, tmp_path)
+    assert words in said
+    assert "(to allow more: ECS_FLUID_LIMITS='" in said or "nested too" in said
+
+
+def test_json_has_the_same_limits(tmp_path: Path) -> None:
+    nested = '{"a": ' * 40 + "1" + "}" * 40
+    assert "33 tables or lists" in refusal(nested, tmp_path, "json")
+    assert "nested too deeply" in refusal("[" * 100_000, tmp_path, "json")
+    assert "has 300 characters" in refusal(f'{{"a": [{{"{"k" * 300}": 1}}]}}', tmp_path, "json")
+
+
+def test_what_is_within_the_limits_is_read(tmp_path: Path) -> None:
+    """Dots and brackets in values and comments count for nothing, and many numbers are no nesting."""
+    path = tmp_path / "world.toml"
+    path.write_text(
+        "# it's " + ". " * 100 + "\n" + "a" + ".a" * 31 + " = 1\nb = '" + "[" * 100 + "...'\n"
+        f"c = [{'1.5, ' * 100_000}]\n{'k' * 200} = 2\n",
+        encoding="utf-8",
+    )
+    tables = read_tables(path)
+    assert len(tables["c"]) == 100_000 and set(tables) == {"a", "b", "c", "k" * 200}
+
+
+def test_limits_can_be_set(tmp_path: Path) -> None:
+    path = tmp_path / "world.toml"
+    path.write_text("a" + ".a" * 40 + " = 1", encoding="utf-8")
+    with pytest.raises(ef.LimitError, match="nesting"):
+        read_tables(path)
+    ef.limits().nesting = 50
+    assert read_tables(path)
+    many = {"entity": [{"kind": "tracers", "name": "t", "line": line} for line in [
+        {"start": [0, 0, 0], "end": [1, 0, 0], "count": 2}]]}  # fmt: skip
+    ef.limits().tables = 1
+    assert len(ef.WorldRecipe.from_tables(many).build()["t"]) == 2
+    with pytest.raises(ef.LimitError, match="2 tables"):
+        ef.WorldRecipe.from_tables({"entity": many["entity"] * 2})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("nesting", -1, "nesting = -1; a number at least 1 is needed"),
+        ("memory", "much", "memory = 'much'"),
+        ("memmory", 1, "unknown key 'memmory'; did you mean 'memory'"),
+    ],
+)
+def test_limits_that_are_none(name: str, value: Any, words: str) -> None:
+    with pytest.raises(ef.RecipeError, match=words):
+        setattr(ef.limits(), name, value)
+
+
+def told_by(code: str, **environment: str) -> str:
+    """What a new process prints."""
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True,
+        check=True,
+    ).stdout  # fmt: skip
+
+
+def test_limits_of_the_environment_and_of_the_process() -> None:
+    """Half of what ulimit leaves a process; what the environment says goes before it."""
+    ask = "import ecs_fluid as ef\nprint(ef.limits().memory)"
+    code = f"import resource\nresource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2)\n{ask}"
+    assert float(told_by(code)) == 1.5 * 2**30
+    assert float(told_by(code, ECS_FLUID_LIMITS="memory=7e9, key=10")) == 7e9
+    wrong = "import ecs_fluid as ef\ntry: ef.limits()\nexcept ef.FluidError as error: print(error)"
+    assert told_by(wrong, ECS_FLUID_LIMITS="memory") == (
+        "ECS_FLUID_LIMITS = 'memory': memory = ''; a valid number is needed\n"
+    )
+
+
+def test_particles_and_grids_are_counted_before_they_are_made(tmp_path: Path) -> None:
+    """Of recipes, of emitters, of the cells that the tree asks for: refused with little memory taken."""
+    ef.limits().memory = 1e9
+    region = {"slab": {"size": 1.0, "thickness": 1.0}, "cell": 1e-3}
+    for table in (
+        {"kind": "tracers", "name": "t", **region},
+        {"kind": "spheres", "name": "b", "box": {"low": [0, 0, 0], "high": [1, 1, 1]}, "spacing": 1e-3,
+         "radius": 1e-4, "density": 1.0},
+    ):  # fmt: skip
+        tracemalloc.start()
+        with pytest.raises(ef.LimitError, match="at most 1 GB are allowed, use a"):
+            ef.WorldRecipe.from_tables({"entity": [table]}).build()
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+        tracemalloc.stop()
+    path = tmp_path / "world.toml"
+    path.write_text(RING + "spacing = 0.05\nprofile = 'uniform'", encoding="utf-8")
+    for setting, what in (("vortons_per_cell=1e-3", "cells of the tree"), ("cells=900000000", "grid points")):
+        world = ef.load(path, f"fluid.partition.{setting}")
+        ef.limits().memory = 1e7
+        with pytest.raises(ef.LimitError, match=f"{what} of about"):
+            world.step()
+        ef.limits().memory = 1e9
