@@ -1,6 +1,6 @@
 """Limits on what input may ask for, so that a small file does not take the machine; each of them can be set.
 
-In the environment, as ``ECS_FLUID_LIMITS="memory=64e9 tables=50000"``, or in Python::
+In the environment, as ``ECS_FLUID_LIMITS="memory=64e9 tables=5000"``, or in Python::
 
     ef.limits().memory = 64e9
 
@@ -58,7 +58,7 @@ class Limits(BaseModel):
     """tables and lists within each other, and parts of a dotted key"""
     key: int = Field(default=200, ge=1)
     """characters of a key, and of a part of a setting's path"""
-    tables: int = Field(default=10_000, ge=1)
+    tables: int = Field(default=1000, ge=1)
     """tables [[entity]], and as many [[system]]"""
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -61,7 +61,7 @@ def refusal(text: str, folder: Path, suffix: str = "toml") -> str:
         ("a = " + "[" * 100 + "]" * 100, "33 tables or lists lie within each other; at most 32"),
         ("a = " + "[" * 10_000 + "]" * 10_000, "nested too deeply"),
         ("k" * 1000 + " = 1", "has 1,000 characters; at most 200 are allowed"),
-        ("\n[[entity]]" * 10_001, "there are 10,001 tables [[entity]]; at most 10,000 are allowed"),
+        ("\n[[entity]]" * 1_001, "there are 1,001 tables [[entity]]; at most 1,000 are allowed"),
         (RING + "spacing = 1e-4\nprofile = 'uniform'", "vortons of about"),
     ],
     ids=lambda value: value[:30] if value.isprintable() else None,
