@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
-from ecs_fluid.plugins import import_path, ships
+from ecs_fluid.plugins import code_named_in, import_path, ships
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -54,9 +54,16 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
             ) from None
         # That nobody chose it: a system of its kind takes its place, and lint keeps silent on it.
         systems.append({"class": type(system).path(), "parameters": parameters, "implied": system._implied})
+    classes = {
+        kind.__name__: import_path(kind)
+        for entity in world.entities
+        for kind in entity.tables
+        if not kind.derived and not ships(kind)
+    }
     meta = {
         "version": VERSION,
         "computed_with": provenance(),
+        "code": code_named_in([systems, classes]),
         "options": world.options.model_dump(mode="json"),
         "tick": world.tick,
         "next_row_id": world.next_row_id,
@@ -68,12 +75,7 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
             }
             for entity in world.entities
         ],
-        "classes": {
-            kind.__name__: import_path(kind)
-            for entity in world.entities
-            for kind in entity.tables
-            if not kind.derived and not ships(kind)
-        },
+        "classes": classes,
         "history": world.history[-1:],
         "recipe": world.recipe,
     }

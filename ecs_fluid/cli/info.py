@@ -53,7 +53,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
     }
     former: dict[str, str] = {}
     for stretch in about["stretches"]:
-        now = stretch["computed_with"]
+        now = {**stretch["computed_with"], **stretch.get("code", {})}
         new = ", ".join(f"{key} {value}" for key, value in now.items() if former.get(key) != value)
         lines[f"from tick {stretch['first_tick']}"] = f"{stretch['started']}, {new or 'as before'}"
         former = now

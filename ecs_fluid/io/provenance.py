@@ -1,17 +1,41 @@
-"""What the bits of a result depend on beside its recipe: versions, processor, and the code of the kernels."""
+"""What the bits of a result depend on beside its recipe: versions, processor, settings and code."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from ecs_fluid.errors import StorageError
 
 PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
+
+USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
+USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
+"""Settings of numba that change its code, each told where it is another."""
+
+CHOOSING = (
+    "NPY_DISABLE_CPU_FEATURES",
+    "NPY_ENABLE_CPU_FEATURES",
+    "OPENBLAS_CORETYPE",
+    "GLIBC_TUNABLES",
+)
+"""Variables by which numpy, its linear algebra and the C library choose their code."""
+
+LONGEST = 300
+"""Characters of one entry"""
+
+Text = Annotated[str, Field(max_length=LONGEST)]
+Provenance = Annotated[dict[Text, Text], Field(max_length=1000)]
+"""As files hold it: what computed, by name."""
 
 
 @cache
@@ -19,6 +43,7 @@ def provenance() -> dict[str, str]:
     """By name what this process computes with; equal ones compute the same bits from the same state."""
     from llvmlite import binding
     from numba import config
+    from numba.core.registry import cpu_target
 
     from ecs_fluid.kernels.compiled import cache_folder
 
@@ -26,18 +51,43 @@ def provenance() -> dict[str, str]:
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
-    # As numba compiles for: the processor found, or what its variables name.
-    features = config.CPU_FEATURES
-    if features is None:
-        features = "" if config.CPU_NAME == "generic" else binding.get_host_cpu_features().flatten()
-    digest = hashlib.blake2b(features.encode(), digest_size=4).hexdigest()
-    found["processor"] = f"{config.CPU_NAME or binding.get_host_cpu_name()} {platform.machine()} {digest}"
-    return {**found, "kernels": cache_folder().name}
+    found["libc"] = " ".join([platform.system(), *platform.libc_ver()])
+    # Numpy chooses by the processor that is here, numba compiles for that or for what its variables name.
+    here = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    _, *target = cpu_target.target_context.codegen().magic_tuple()
+    found["processor"] = f"{here[0]} {platform.machine()} {_digest(here[1].encode())}"
+    if target != [*here]:
+        found["processor"] += f" as {target[0]} {_digest(target[1].encode())}"
+    for name, usual in USUAL.items():
+        if (value := getattr(config, name)) != usual:
+            found[f"numba's {name}"] = f"{value:d}"
+    found |= {name: os.environ[name] for name in CHOOSING if name in os.environ}
+    found |= {"code": _code(Path(__file__).parents[1]), "kernels": cache_folder().name}
+    return {name: value[:LONGEST] for name, value in found.items()}
 
 
-def differences(other: Mapping[str, str]) -> list[str]:
-    """Where another provenance differs from this process's, in words."""
-    ours = provenance()
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def digest_of(file: Path) -> str:
+    """Digest of the content of a file."""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, partial(hashlib.blake2b, digest_size=8)).hexdigest()
+
+
+def _code(package: Path) -> str:
+    """Digest of the modules that make, step and store a world; the kernels have their own."""
+    digests = []
+    for path, folders, names in os.walk(package, followlinks=True):
+        folders[:] = sorted({*folders} - {"cli", "exports", "viz", "kernels"})
+        digests += [digest_of(Path(path, name)) for name in sorted(names) if name.endswith(".py")]
+    return _digest("".join(digests).encode())
+
+
+def differences(other: Mapping[str, str], ours: Mapping[str, str] | None = None) -> list[str]:
+    """Where another provenance differs from ours, by default this process's, in words."""
+    ours = provenance() if ours is None else ours
     return [
         f"{name} {other.get(name, '(unknown)')} (here {ours.get(name, 'none')})"
         for name in dict.fromkeys([*other, *ours])
@@ -45,10 +95,13 @@ def differences(other: Mapping[str, str]) -> list[str]:
     ]
 
 
-def refuse_elsewhere(path: object, then: Mapping[str, str], anyway: bool) -> None:
+def refuse_elsewhere(
+    path: object, then: Mapping[str, str], anyway: bool, ours: Mapping[str, str] | None = None
+) -> None:
     """Raise StorageError where a state was computed with something else, unless `anyway`."""
-    if not anyway and (found := differences(then)):
+    if not anyway and (found := differences(then, ours)):
+        more = f" and {len(found) - 6} more" if len(found) > 6 else ""
         raise StorageError(
-            f"{path} was computed with {', '.join(found)}: its bits would not go on as there; "
+            f"{path} was computed with {', '.join(found[:6])}{more}: its bits may not go on as there; "
             "continue where it was made, or accept that: --anyway, in Python anyway=True"
         )

@@ -30,7 +30,7 @@ from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
 from ecs_fluid.io.fields import drop_fields_after, field_names
 from ecs_fluid.io.lock import WriterLock
-from ecs_fluid.io.provenance import provenance
+from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
@@ -57,17 +57,18 @@ class _Timing(BaseModel, strict=True, allow_inf_nan=False):
 
 
 class _Stretch(BaseModel, strict=True):
-    """From one start of a run to the next: where it began, and what computed it."""
+    """Part of a run that one thing computed: where it began, and what that was."""
 
     first_tick: Count = Field(ge=0)
-    started: str
-    computed_with: dict[str, str]
+    started: Text
+    computed_with: Provenance
+    code: Provenance = {}
 
 
 class _Info(BaseModel, strict=True, allow_inf_nan=False):
     """What this program writes into ``run.json`` and reads again; there may be more."""
 
-    stretches: list[_Stretch] = Field(min_length=1)
+    stretches: list[_Stretch] = Field(min_length=1, max_length=10_000)
     world: str | None = None
     source: str | None = None
     command: str | list[Any] | None = None
@@ -117,7 +118,13 @@ class RunFolder:
         """
         folder = Path(path)
         document = _json(
-            {"format": FORMAT, "version": VERSION, **info, "stretches": [_stretch(0)], "status": "running"},
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                **info,
+                "stretches": [_stretch(0, {})],
+                "status": "running",
+            },
             folder,
         )
         make_folder(folder)
@@ -218,15 +225,21 @@ class RunFolder:
         """A reader for the trajectory of this run."""
         return Trajectory(self.trajectory)
 
+    def begin_stretch(self, tick: int, code: Mapping[str, str], **changes: Any) -> None:
+        """Note what computes the run from ``tick`` on, and ``update``; ``code``: digests of own modules."""
+        # A stretch that began here or later has computed nothing that is left.
+        kept = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
+        new = _stretch(tick, code)
+        if not kept or any(kept[-1].get(key) != new[key] for key in ("computed_with", "code")):
+            kept.append(new)
+        self.update(stretches=kept, **changes)
+
     def rewind(self, tick: int) -> None:
-        """Begin a stretch at ``tick``: drop diagnostics, checkpoints and grid fields that are later.
+        """Drop diagnostics, checkpoints and grid fields later than ``tick``, which are computed anew.
 
         The trajectory is cut by ``write_trajectory(resume_at_tick=tick)``.
         """
         self._check_writable()
-        # A stretch that began here or later has computed nothing that is left.
-        kept = [each for each in self.read_info()["stretches"] if each["first_tick"] < tick]
-        self.update(stretches=[*kept, _stretch(tick)])
         drop_records_after(self.diagnostics, tick)
         checkpoint.drop_after(self.checkpoints, tick)
         for name in field_names(self.fields):
@@ -249,12 +262,13 @@ class RunFolder:
             raise StorageError(f"run {self.path} was opened to read only; resume it to write.")
 
 
-def _stretch(tick: int) -> dict[str, Any]:
+def _stretch(tick: int, code: Mapping[str, str]) -> dict[str, Any]:
     """A stretch of a run that begins now; no host or user names."""
     here, cores = platform.uname(), os.cpu_count()
     machine = {"cpus": cores, "processor": here.machine, "system": here.system, "kernel": here.release}
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"first_tick": tick, "started": started, "computed_with": provenance(), "machine": machine}
+    what = {"computed_with": provenance(), "code": dict(code)}
+    return {"first_tick": tick, "started": started, **what, "machine": machine}
 
 
 def _json(document: Mapping[str, Any], folder: Path) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from ecs_fluid.component import Component
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.provenance import differences
+from ecs_fluid.plugins import code_named_in
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.ranks import Ranks, even, shared
 
@@ -124,9 +125,11 @@ def _received(comm: Comm, allow_code: bool) -> tuple[World, Ranks]:
         else:
             arrays[name] = comm.broadcast(None, "start")
     try:
-        if found := differences(meta["computed_with"]):
-            raise FluidError(f"rank {comm.rank}: rank 0 has {', '.join(found)}; all ranks need the same")
+        found = differences(meta["computed_with"])
         world = world_of(meta, arrays, "the world of rank 0", allow_code)
+        found += differences(meta["code"], code_named_in([meta["systems"], meta["classes"]]))
+        if found:
+            raise FluidError(f"rank {comm.rank}: rank 0 has {', '.join(found)}; all ranks need the same")
     except FluidError as error:
         comm.share_error(error)
         raise

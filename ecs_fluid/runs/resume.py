@@ -14,8 +14,8 @@ import ecs_fluid.systems  # noqa: F401  (registers what ships)
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.checkpoint import load_checkpoint
-from ecs_fluid.io.provenance import refuse_elsewhere
-from ecs_fluid.plugins import imported
+from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
+from ecs_fluid.plugins import code_named_in, imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
@@ -38,7 +38,8 @@ class _Entity(BaseModel, strict=True):
 class _Meta(BaseModel, strict=True):
     """The description in a checkpoint, as `packed` builds it."""
 
-    computed_with: dict[str, str]
+    computed_with: Provenance
+    code: Provenance = {}
     options: dict[str, Any]
     tick: int = Field(ge=0, lt=2**63)
     next_row_id: int = Field(ge=0, lt=2**63)
@@ -53,8 +54,8 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
     """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
 
     Classes of your own systems and components must be imported before; with `allow_code` their modules are
-    imported by the names that the checkpoint holds, which runs their code. Other versions, kernels or another
-    processor than the checkpoint was made with compute other bits; `anyway` accepts that.
+    imported by the names that the checkpoint holds, which runs their code. Other versions, other code or
+    another processor than it was made with may compute other bits; `anyway` accepts that.
 
     Raises:
         StorageError: the file is missing, damaged, of another version, computed with something else, or needs
@@ -68,7 +69,10 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
         )
     validated(_Meta, meta, f"{path} cannot be understood", StorageError)
     refuse_elsewhere(path, meta["computed_with"], anyway)
-    return world_of(meta, arrays, path, allow_code)
+    world = world_of(meta, arrays, path, allow_code)
+    ours = code_named_in([meta["systems"], meta.get("classes")])
+    refuse_elsewhere(path, meta.get("code", {}), anyway, ours)
+    return world
 
 
 def world_of(meta: dict[str, Any], arrays: dict[str, Any], path: Any, allow_code: bool = False) -> World:

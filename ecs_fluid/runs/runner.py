@@ -119,7 +119,7 @@ class Run:
         """
         world, folder = self.world, self.folder
         plan = {key: getattr(self, key) for key in ("last_tick", "every", "checkpoint_seconds")}
-        folder.update(status="running", plan=plan)
+        folder.begin_stretch(world.tick, packed(world)[0]["code"], status="running", plan=plan)
         earlier = folder.read_info()
         self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
         self._started, self._first_tick = time.perf_counter(), world.tick

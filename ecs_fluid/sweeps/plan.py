@@ -7,16 +7,20 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, Field
+
 from ecs_fluid.errors import RecipeError, StorageError
-from ecs_fluid.io.disk import replace_text
-from ecs_fluid.io.provenance import differences, provenance, refuse_elsewhere
+from ecs_fluid.io.disk import replace_text, storage_error
+from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_elsewhere
 from ecs_fluid.io.untrusted import read_document
+from ecs_fluid.plugins import code_named_in
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
-from ecs_fluid.validation_errors import nearest
+from ecs_fluid.validation_errors import nearest, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -36,6 +40,18 @@ VECTORS = ("strength", "impulse", "angular_impulse", "force_by_tracers", "force_
 """Those of them that have the parts x, y and z."""
 
 
+class _Member(BaseModel, strict=True):
+    name: str = Field(pattern=r"^[^./\\][^/\\]*$")
+    values: dict[str, Any]
+
+
+class _Stored(BaseModel, strict=True):
+    """What is read again of ``sweep.json``, beside what was asked."""
+
+    members: list[_Member]
+    computed_with: list[Provenance] = Field(min_length=1)
+
+
 @dataclass
 class Plan:
     """A world, what is set for all members, and the members.
@@ -47,6 +63,7 @@ class Plan:
         frames: ticks of every member; None for the world's own duration.
         points: members by name.
         anyway: whether what other versions or another processor computed is gone on with.
+        former: what computed the sweep before, oldest first.
         remarks: sentences on what looks coarse, from the recipes.
     """
 
@@ -60,6 +77,7 @@ class Plan:
     allow_code: bool
     points: dict[str, Point] = field(default_factory=dict)
     anyway: bool = False
+    former: list[dict[str, str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -168,10 +186,18 @@ class Plan:
         """What makes this sweep another one when it changes, as JSON holds it."""
         plain = {key: getattr(self, key) for key in ("world", "tables", "vary", "frames")}
         found: dict[str, Any] = json.loads(json.dumps(plain, default=str))
+        named = [text for place, text in _values(found) if place.endswith(".file")]
+        files = {name: Path(self.home, str(name)) for text in named for name in json.loads(f"[{text}]")}
+        if files:
+            found["files"] = {name: _content(path, *_state(path)) for name, path in files.items()}
         return found
+
+    def _computed_with(self) -> dict[str, str]:
+        return {**provenance(), **code_named_in(self.tables)}
 
     def save(self, folder: Path, status: str) -> None:
         """Write sweep.json: what was asked, what computes it, and the members."""
+        now = self._computed_with()
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -180,7 +206,7 @@ class Plan:
             "source": self.source,
             "settings": list(self.settings),
             "allow_code": self.allow_code,
-            "computed_with": provenance(),
+            "computed_with": [*self.former, *([now] if self.former[-1:] != [now] else [])],
             "members": [{"name": name, "values": point} for name, point in self.points.items()],
         }
         text = json.dumps(document, indent=2, default=str) + "\n"
@@ -206,10 +232,26 @@ class Plan:
                 f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
                 "choose another folder with --out"
             )
+        validated(_Stored, stored, f"{path} is damaged", StorageError)
         self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points
-        then = stored.get("computed_with", {})
-        refuse_elsewhere(folder, then, self.anyway)
-        return [f"members before were computed with {text}, so bits may differ" for text in differences(then)]
+        *_, then = self.former = stored["computed_with"]
+        refuse_elsewhere(folder, then, self.anyway, self._computed_with())
+        found = differences(then, self._computed_with())
+        return [f"members before were computed with {text}, so bits may differ" for text in found]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise storage_error(error, "read", path) from error
+    return found.st_mtime_ns, found.st_size
+
+
+@cache
+def _content(path: Path, *state: int) -> str:
+    """Digest of a data file, read once as long as it does not change."""
+    return digest_of(path)
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:

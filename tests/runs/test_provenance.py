@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -15,7 +16,9 @@ import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io import provenance
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.plugins import code_named_in
 
+ROOT = Path(__file__).parents[2]
 WORLD = """
 [world]
 dt = 0.1
@@ -46,7 +49,12 @@ def told(run: Path) -> list[dict[str, Any]]:
 def edit(path: Path, name: str, value: str) -> None:
     """Let the last stretch of a run, or a sweep, be computed with something else."""
     document = json.loads(path.read_text())
-    (document["stretches"][-1] if "stretches" in document else document)["computed_with"][name] = value
+    last = (
+        document["stretches"][-1]
+        if "stretches" in document
+        else {"computed_with": document["computed_with"][-1]}
+    )
+    last["computed_with"][name] = value
     path.write_text(json.dumps(document))
 
 
@@ -68,21 +76,25 @@ def test_another_one_is_refused_and_accepted(
     first, second = told(run)
     assert (first["first_tick"], second["first_tick"]) == (0, 2)
     assert first["computed_with"][name] == "of old" and second["computed_with"] == provenance.provenance()
-    # What it is now is here: no word is needed any more.
+    # What it is now is here: no word is needed any more, and nothing new is to be told.
+    size = (run / "run.json").stat().st_size
     assert main(["resume", str(run), "--frames", "5"]) == 0
-    assert [each["first_tick"] for each in told(run)] == [0, 2, 4]
+    assert [each["first_tick"] for each in told(run)] == [0, 2]
+    assert (run / "run.json").stat().st_size < size + 100
     capsys.readouterr()
     assert main(["info", str(run)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert (
-        "from tick 0" in said and f"{name} of old" in said and "from tick 4" in said and "as before" in said
-    )
+    assert "from tick 0" in said and f"{name} of old" in said and "from tick 2" in said
 
 
 def test_stretches_that_left_nothing_are_not_told(run: Path) -> None:
-    for _ in range(2):
-        ef.runs.runner.Run.resume(run, 4)[0].folder.close()
-    assert [each["first_tick"] for each in told(run)] == [0, 2]
+    """Another numba goes on at tick 2, and is killed before its first tick; then a third."""
+    for numba in ("1", "2"):
+        job, _ = ef.runs.runner.Run.resume(run, 4)
+        job.folder.begin_stretch(2, {"module mine": numba})
+        job.folder.close()
+    (first, second) = told(run)
+    assert (first["first_tick"], second["first_tick"], second["code"]) == (0, 2, {"module mine": "2"})
 
 
 def test_a_checkpoint_knows_what_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,14 +110,114 @@ def test_a_checkpoint_knows_what_made_it(tmp_path: Path, monkeypatch: pytest.Mon
     assert ef.resume(tmp_path / "a.npz", anyway=True).state_hash() == world.state_hash()
 
 
-def test_numbas_own_variables_are_seen(run: Path) -> None:
-    done = subprocess.run(
-        [Path(sys.executable).parent / "ecs-fluid", "resume", str(run), "--frames", "3"],
-        env={**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 2 and "(here generic " in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr and len(told(run)) == 1
+def ecs_fluid(*words: object, python: str = sys.executable, **variables: str) -> tuple[int, str]:
+    """Code and words of a command in a process of its own."""
+    command = [python, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())", *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, " as generic "),
+        ({"NUMBA_OPT": "1"}, "numba's OPT (unknown) (here 1)"),
+        ({"NUMBA_BOUNDSCHECK": "1"}, "numba's BOUNDSCHECK (unknown) (here 1)"),
+        ({"NPY_DISABLE_CPU_FEATURES": "AVX512_SKX"}, "NPY_DISABLE_CPU_FEATURES (unknown) (here AVX512_SKX)"),
+    ],
+    ids=str,
+)
+def test_settings_that_change_bits_are_seen(run: Path, changed: dict[str, str], said: str) -> None:
+    before = everything(run)
+    code, told_ = ecs_fluid("resume", run, "--frames", "3", **changed)
+    assert code == 2 and "was computed with" in told_ and said in told_
+    assert everything(run) == before
+
+
+OTHER = os.environ.get("ECS_FLUID_OTHER_PYTHON", "")
+"""A Python with another numba"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("item", "python", "variables"),
+    [
+        ("processor", sys.executable, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}),
+        pytest.param(
+            "numba", OTHER, {}, marks=pytest.mark.skipif(not OTHER, reason="ECS_FLUID_OTHER_PYTHON")
+        ),
+    ],
+)
+def test_going_on_elsewhere_is_told_for_ever(
+    run: Path, item: str, python: str, variables: dict[str, str]
+) -> None:
+    """Refused, and anyway; then by what made it, which again is another one. New kernels are compiled."""
+    before = everything(run)
+    code, said = ecs_fluid("resume", run, "--frames", "4", python=python, **variables)
+    assert code == 2 and f"{item} " in said and "--anyway" in said
+    assert everything(run) == before
+    assert ecs_fluid("resume", run, "--frames", "4", "--anyway", python=python, **variables)[0] == 0
+    assert ecs_fluid("resume", run, "--frames", "5", python=python, **variables)[0] == 0
+    assert ecs_fluid("resume", run, "--frames", "6")[0] == 2
+    assert ecs_fluid("resume", run, "--frames", "6", "--anyway")[0] == 0
+    assert [each["first_tick"] for each in told(run)] == [0, 2, 5]
+    first, second, third = (each["computed_with"][item] for each in told(run))
+    assert first == third != second
+    said = ecs_fluid("info", run)[1]
+    assert said.count(f"{item} {first}") >= 2 and f"{item} {second}" in said
+
+
+OWN = """
+import ecs_fluid as ef
+from breeze import SPEED
+
+class Wind(ef.System):
+    phase = "rates"
+    reads, adds = ef.Position, ef.Velocity
+
+    def process(self, dt):
+        for position, velocity in self.query(ef.Position, ef.Velocity):
+            velocity.u[:, 0] += SPEED
+"""
+
+
+@pytest.mark.parametrize("edited", ["wind.py", "breeze.py"])
+def test_code_of_ones_own_is_told(tmp_path: Path, edited: str) -> None:
+    """That of a system of the world, and that of a module which it imports."""
+    (tmp_path / "wind.py").write_text(OWN)
+    (tmp_path / "breeze.py").write_text("SPEED = 1.0")
+    (tmp_path / "windy.toml").write_text(WORLD + '[[system]]\nkind = "wind:Wind"\n')
+    run, world = tmp_path / "run", tmp_path / "windy.toml"
+    assert ecs_fluid("run", world, "--allow-code", "--frames", "2", "--out", run)[0] == 0
+    resume = ["resume", run, "--allow-code", "--frames"]
+    assert ecs_fluid(*resume, "3")[0] == 0
+    (tmp_path / edited).write_text((tmp_path / edited).read_text() + "\nMORE = 2\n")
+    before = everything(run)
+    code, said = ecs_fluid(*resume, "4")
+    assert code == 2 and f"was computed with module {edited[:-3]} " in said and "--anyway" in said
+    assert everything(run) == before
+    assert ecs_fluid(*resume, "4", "--anyway")[0] == 0
+    assert ecs_fluid(*resume, "5")[0] == 0
+    first, second = told(run)
+    assert (first["first_tick"], second["first_tick"]) == (0, 3)
+    assert {*first["code"]} == {*second["code"]} == {"module wind", "module breeze"}
+    assert f"module {edited[:-3]} {second['code'][f'module {edited[:-3]}']}" in ecs_fluid("info", run)[1]
+
+
+def test_code_that_is_edited_while_it_runs_is_told_as_it_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint after the edit still names what was loaded: resuming by the new code is refused."""
+    (tmp_path / "gust.py").write_text("class Gust: pass")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("gust")
+    before = code_named_in(["gust:Gust"])
+    (tmp_path / "gust.py").write_text("class Gust: speed = 2")
+    assert list(before) == ["module gust"] and code_named_in([{"class": "gust:Gust"}]) == before
+    (tmp_path / "gust.py").unlink()
+    assert code_named_in(["gust:Gust", "absent:Gust", "ecs_fluid.world:World"]) == before
 
 
 def test_a_sweep_goes_on_where_it_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,12 +233,70 @@ def test_a_sweep_goes_on_where_it_began(tmp_path: Path, capsys: pytest.CaptureFi
     assert "bits may differ" in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_sweep_of_other_data_is_another_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file that its world reads was changed between two members."""
+    world = (
+        WORLD.partition("[[entity]]")[0]
+        + '[[entity]]\nkind = "vortons_from_arrays"\nname = "cloud"\nfile = "cloud.csv"\n'
+    )
+    (tmp_path / "cloud.toml").write_text(world, encoding="utf-8")
+    row = "x,y,z,alpha_x,alpha_y,alpha_z,sigma\n0,0,0,0,0,{},0.5\n1,0,0,0,0,1,0.5\n"
+    command = ["sweep", str(tmp_path / "cloud.toml"), "--seeds", "2", "--workers", "0", "--frames", "2"]
+    command += ["--out", str(tmp_path / "sweep")]
+    for strength, code in ((1.0, 0), (2.0, 2), (1.0, 0)):
+        (tmp_path / "cloud.csv").write_text(row.format(strength), encoding="utf-8")
+        assert main(command) == code
+    assert "another sweep: files.cloud.csv was" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_damaged_sweep_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
+    command = ["sweep", str(tmp_path / "ring.toml"), "--vary", "ring.core=0.2", "--workers", "0"]
+    command += ["--out", str(tmp_path / "sweep"), "--frames", "1"]
+    assert main(command) == 0
+    file = tmp_path / "sweep" / "sweep.json"
+    kept = json.loads(file.read_text())
+    member = {"name": "core=0.2", "values": {"ring.core": 0.2}}
+    damages = [{"computed_with": wrong} for wrong in (None, [], {}, [1], [{"numba": 1}])]
+    damages += [{"members": wrong} for wrong in (None, [1], [{"name": "a"}], [{**member, "values": 1}])]
+    damages += [{"members": [{**member, "name": name}]} for name in ("../../away", "..", "/tmp/x", "")]
+    for wrong in damages:
+        file.write_text(json.dumps({**kept, **wrong}))
+        capsys.readouterr()
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "sweep.json is damaged" in " ".join(said.split()) and said.count("\n") == 1
+    assert [path.name for path in (tmp_path / "sweep" / "members").iterdir()] == ["core=0.2"]
+
+
 def test_a_damaged_list_of_stretches_is_one_sentence(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for wrong in ([], [{}], None, [{"first_tick": -1, "started": "", "computed_with": {}}]):
+    stretch = {"first_tick": 0, "started": "", "computed_with": {}}
+    many = {f"a{number}": "1" for number in range(2000)}
+    wrongs: list[Any] = [[], [{}], None, [{**stretch, "first_tick": -1}], [{**stretch, "code": 1}]]
+    wrongs += [
+        [{**stretch, "computed_with": found}] for found in (many, {"numba": "9" * 10**6}, {"numba": 1})
+    ]
+    wrongs += [[{**stretch, "started": "9" * 10**6}], [stretch] * 10**5]
+    for wrong in wrongs:
         with RunFolder.resume(run) as folder:
             document = {**folder.read_info(), "stretches": wrong}
         kept = (run / "run.json").read_bytes()
         (run / "run.json").write_text(json.dumps(document))
-        assert main(["info", str(run)]) == 2
-        assert "run.json" in capsys.readouterr().err
+        for command in ("info", "resume"):
+            assert main([command, str(run)]) == 2
+            said = capsys.readouterr().err
+            assert "run.json" in said and len(said) < 1000
         (run / "run.json").write_bytes(kept)
+
+
+def test_going_on_a_thousand_times_leaves_run_json_small(run: Path) -> None:
+    with RunFolder.resume(run) as folder:
+        size = (run / "run.json").stat().st_size
+        for tick in range(3, 1003):
+            folder.begin_stretch(tick, {}, ticks=tick)
+        assert (run / "run.json").stat().st_size < size + 100
+        # At worst each is by something else.
+        for tick in range(1003, 1103):
+            folder.begin_stretch(tick, {"module mine": str(tick)}, ticks=tick)
+        assert (run / "run.json").stat().st_size < size + 100 * 1000
+    assert main(["info", str(run)]) == 0
