@@ -1,41 +1,46 @@
-"""A hundred runs killed at random moments and continued: all end with the same bits."""
+"""Killed at any change of a file, also the last of a run, and continued: it ends as if nothing had been."""
 
 from __future__ import annotations
 
-import os
+import hashlib
 import random
-import signal
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ecs_fluid.errors import StorageError
+from ecs_fluid.io.fields import field_names, field_ticks, read_field
+from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.runfolder import RunFolder
+from tests.cli.killed import Deaths
 
-RUNS, TICKS = 100, 240
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files are known by /proc")
+
 COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
-WORLD = f"""
+MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+TICKS, KILLS = 3, 10
+EACH_TICK = ("--set", "output.checkpoint_seconds=0", "--set", "output.every=1")
+RING = """
 [world]
 dt = 0.02
-duration = {0.02 * TICKS}
-precision = "single"
+duration = 0.06
 [fluid]
 viscosity = 1e-3
-velocity = {{ solver = "tree" }}
+diffusion = { method = "core_spreading" }
+diagnostics = { every = 1 }
 [[entity]]
 kind = "vortex_ring"
 name = "ring"
 radius = 1.0
-core = 0.25
-spacing = 0.18
-circulation = 3.0
-[[entity]]
-kind = "tracers"
-name = "smoke"
-fills = "ring"
-cell = 0.08
+core = 0.3
+spacing = 0.2
+circulation = 5.0
 [[entity]]
 kind = "emitter"
 name = "nozzle"
@@ -45,65 +50,162 @@ rate = 300.0
 spread = [0.3, 0.3, 0.1]
 [[system]]
 kind = "age_limit"
-seconds = 1.0
+seconds = 0.03
 on = ["sparks"]
-[output]
-every = 4
-checkpoint_seconds = 0.05
 """
+WORLDS = ("vortex_ring", "candle", "curve_ball", "drop_oscillates", "filled_container", "leapfrog")
+WORLDS += ("shear_layer", "two_layers", "smoulder", "wind_fountain")
 
 
-def checkpoints(out: Path) -> set[str]:
-    """Names of the checkpoints that there are."""
-    return {path.name for path in (out / "checkpoints").glob("*.npz")}
+def outcome(path: Path) -> dict[str, Any]:
+    """All that a run left but times: names of files, state, frames, fields, records."""
+    run = RunFolder.open(path)
+    info, stored, digest = run.read_info(), run.read_trajectory(), hashlib.blake2b()
+    for number in range(len(stored)):
+        for name, columns in stored.frame(number).items():
+            for label, array in columns.items():
+                digest.update(
+                    f"{number} {name} {label} {array.dtype} {array.shape}".encode() + array.tobytes()
+                )
+    for name in field_names(run.fields):
+        for tick in field_ticks(run.fields, name):
+            for label, array in read_field(run.fields, name, tick).arrays.items():
+                digest.update(f"{name} {tick} {label} {array.shape}".encode() + array.tobytes())
+    return {
+        "files": sorted(str(file.relative_to(path)) for file in path.rglob("*")),
+        "sidecars": [file.read_text() for file in sorted(path.rglob("*.xdmf"))],
+        "ticks": stored.ticks.tolist(),
+        "arrays": digest.hexdigest(),
+        "records": run.records(),
+        "recipe": run.recipe,
+        "stretches": [stretch["first_tick"] for stretch in info["stretches"]],
+        **{key: info[key] for key in ("state_hash", "status", "ticks", "time", "particles")},
+    }
 
 
-def ended(out: Path, threads: int) -> bool:
-    """Bring a run to its end, with kills at random moments; whether it went on from a checkpoint once.
+def done(command: Sequence[str], environment: dict[str, Any], deaths: Deaths) -> bool:
+    """Whether a command, which somebody may be killed in, came to its end."""
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert "Traceback" not in ended.stderr, ended.stderr
+    if not deaths.happened:
+        assert ended.returncode == 0, (command, ended.stderr)
+    return ended.returncode == 0
 
-    The first kill comes from 0.2 s (imports) to 3 s after the start, whatever goes on then. The second comes
-    up to 1 s after the first new checkpoint: a busy machine may need a minute to get there.
-    """
-    draw, went_on = random.Random(out.name), False
-    for attempt in range(50):
+
+def wait_for_writers(folder: Path) -> None:
+    """Until no process writes there, ranks and workers that outlived what started them."""
+    until = time.monotonic() + 120.0
+    while time.monotonic() < until:
+        try:
+            for lock in folder.rglob("writer.lock"):
+                WriterLock(lock).release()
+            return
+        except StorageError:
+            time.sleep(0.1)
+    raise AssertionError(f"{folder} is written still")
+
+
+def ended(world: str, out: Path, kills: Sequence[int], deaths: Deaths) -> int:
+    """Run a world, killed at such changes of its first lives; how often it was."""
+    count = 0
+    for change in (*kills, 0):
         begun = (out / "run.json").is_file() and any((out / "checkpoints").glob("*.npz"))
-        went_on |= begun
-        again = ["resume", str(out)] if begun else ["run", "world.toml", "--out", str(out), "--replace"]
-        process = subprocess.Popen(
-            [*COMMAND, *again, "--threads", str(threads)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        if attempt == 1:
-            former = checkpoints(out)
-            until = time.monotonic() + 300.0
-            while process.poll() is None and checkpoints(out) <= former and time.monotonic() < until:
-                time.sleep(0.001)
-        until = time.monotonic() + (draw.uniform(0.2, 3.0), draw.uniform(0.0, 1.0), 300.0)[min(attempt, 2)]
-        while process.poll() is None and time.monotonic() < until:
-            time.sleep(0.001)
-        process.send_signal(signal.SIGKILL)
-        _, errors = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), errors.decode()
-        if process.returncode == 0:
-            return went_on
+        words = ["resume", str(out)] if begun else ["run", world, *EACH_TICK, "--out", str(out), "--replace"]
+        command = [*COMMAND, *words, "--frames", str(TICKS), "--threads", str(1 + count % 2)]
+        finished = done(command, deaths.at(change, out), deaths)
+        assert finished != deaths.happened
+        count += deaths.happened
+        if finished:
+            return count
     raise AssertionError(f"{out} did not end")
 
 
+def whole_run(world: str, tmp_path: Path, deaths: Deaths) -> tuple[dict[str, Any], int, int]:
+    """What a run without deaths leaves, how many changes it makes, and which begins its last checkpoint."""
+    assert ended(world, tmp_path / "whole", (), deaths) == 0
+    changes = deaths.changes
+    last = next(n for n, text in enumerate(changes, 1) if f"checkpoint-{TICKS:08d}" in text)
+    assert 20 < len(changes) - last < len(changes) / 2
+    return outcome(tmp_path / "whole"), len(changes), last
+
+
+def test_killed_at_its_end(tmp_path: Path) -> None:
+    """While the last checkpoint is written; when the trajectory is closed; before the last word is told."""
+    (tmp_path / "ring.toml").write_text(RING)
+    world, deaths = str(tmp_path / "ring.toml"), Deaths(tmp_path / "notes")
+    expected, changes, last = whole_run(world, tmp_path, deaths)
+    for change in (last + 2, (last + changes) // 2, changes - 2):
+        assert ended(world, tmp_path / "run", (change,), deaths) == 1
+        assert outcome(tmp_path / "run") == expected, change
+        shutil.rmtree(tmp_path / "run")
+
+
 @pytest.mark.nightly
-def test_a_hundred_killed_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two kills each; threads 1 and 2 in turn."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "world.toml").write_text(WORLD)
-    subprocess.run([*COMMAND, "run", "world.toml", "--out", "whole"], check=True, capture_output=True)
-    whole = RunFolder.open(tmp_path / "whole")
-    expected = whole.read_info()["state_hash"]
-    continued = 0
-    for number in range(RUNS):
-        out = tmp_path / f"run{number}"
-        went_on = ended(out, 1 + number % 2)
-        run = RunFolder.open(out)
-        assert run.read_info()["state_hash"] == expected, number
-        assert list(run.read_trajectory().ticks) == list(whole.read_trajectory().ticks)
-        continued += went_on
-        for file in sorted(out.rglob("*"), reverse=True):
-            os.remove(file) if file.is_file() else os.rmdir(file)
-    assert continued > RUNS / 4, f"only {continued} of {RUNS} runs were continued from a checkpoint"
+@pytest.mark.parametrize("world", WORLDS)
+def test_ten_kills_of_a_shipped_world(tmp_path: Path, world: str) -> None:
+    """Half of the first kills are in the end of the run; a second one comes soon after it went on."""
+    deaths, draw, count = Deaths(tmp_path / "notes"), random.Random(world), 0
+    expected, changes, last = whole_run(world, tmp_path, deaths)
+    while count < KILLS:
+        first = draw.randint(last, changes) if count % 4 == 0 else draw.randint(1, last)
+        kills = first, draw.randint(1, 30)
+        count += ended(world, tmp_path / "run", kills, deaths)
+        assert outcome(tmp_path / "run") == expected, kills
+        shutil.rmtree(tmp_path / "run")
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec; pip install 'ecs-fluid[mpi]'")
+@pytest.mark.parametrize("victims", ["0", "1", "0,1", "mpiexec"])
+def test_ranks_that_are_killed(tmp_path: Path, victims: str) -> None:
+    """On the way and at the end; they go on as ranks, and as one process."""
+    (tmp_path / "ring.toml").write_text(RING)
+    world, deaths, out = str(tmp_path / "ring.toml"), Deaths(tmp_path / "notes"), tmp_path / "run"
+    expected, changes, last = whole_run(world, tmp_path, deaths)
+    mpi = [str(MPIEXEC), "-n", "2", *COMMAND]
+    for number, change in enumerate((last // 2, last + 3, changes - 2)):
+        command = [*mpi, "run", world, *EACH_TICK, "--out", str(out), "--frames", str(TICKS), "--mpi"]
+        assert not done(command, deaths.at(change, out, victims), deaths)
+        assert deaths.happened
+        wait_for_writers(out)
+        again = ["resume", str(out), "--frames", str(TICKS)]
+        assert done([*mpi, *again, "--mpi"] if number % 2 else [*COMMAND, *again], deaths.at(0, out), deaths)
+        assert outcome(out) == expected, change
+        shutil.rmtree(out)
+
+
+def swept(folder: Path) -> dict[str, Any]:
+    """All that a sweep left but times and its history."""
+    members = {path.name: outcome(path) for path in sorted((folder / "members").iterdir())}
+    files = {name: (folder / name).read_bytes() for name in ("table.csv", "members.csv", "sweep.json")}
+    return {**members, **files}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("workers", "where"), [("0", "ecs_fluid.cli"), ("2", "ecs_fluid.cli"), ("2", "multiprocessing")]
+)
+def test_sweeps_that_are_killed(tmp_path: Path, workers: str, where: str) -> None:
+    """The sweep itself without and with workers, and a worker; on the way and in the last changes."""
+    pytest.importorskip("distributed")
+    (tmp_path / "ring.toml").write_text(RING)
+    deaths, out = Deaths(tmp_path / "notes"), tmp_path / "sweep"
+    command = [
+        *COMMAND,
+        "sweep",
+        str(tmp_path / "ring.toml"),
+        "--vary",
+        "ring.core=0.25,0.3,0.35",
+        *EACH_TICK,
+    ]
+    command += ["--diagnostics", "energy", "--out", str(out), "--workers", workers]
+    assert done(command, deaths.at(0, out, where=where), deaths)
+    expected, changes = swept(out), len(deaths.changes) // (2 if where == "multiprocessing" else 1)
+    draw = random.Random(workers + where)
+    for number in range(6):
+        shutil.rmtree(out)
+        change = draw.randint(changes - 12, changes) if number % 2 else draw.randint(1, changes)
+        finished = done(command, deaths.at(change, out, where=where), deaths)
+        assert deaths.happened and finished == (where == "multiprocessing")
+        assert done(command, deaths.at(0, out), deaths)
+        assert swept(out) == expected, change
