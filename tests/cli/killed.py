@@ -18,14 +18,21 @@ def note(name, text):
     write(handle, text.encode())
     os.close(handle)
 
-def parent(pid):
-    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+def mpiexec():
+    """The process that started the ranks, above them and their proxy."""
+    pid = os.getpid()
+    while pid > 1:
+        name, _, told = open(f"/proc/{pid}/stat").read().partition("(")[2].rpartition(")")
+        if name.startswith("mpiexec"):
+            return pid
+        pid = int(told.split()[1])
+    raise SystemExit("there is no mpiexec")
 
 def victims():
     if VICTIMS == "self":
         return [os.getpid()]
     if VICTIMS == "mpiexec":
-        return [parent(os.getppid())]
+        return [mpiexec()]
     return [int(open(os.path.join(NOTES, "rank" + rank)).read()) for rank in VICTIMS.split(",")]
 
 def changed(what, path, torn=None):
@@ -104,8 +111,8 @@ class Deaths:
             victims: itself, "mpiexec", or numbers of ranks: "0,1".
             where: only processes whose command holds this count their changes.
         """
-        for former in ("changes", "killed"):
-            (self.notes / former).unlink(missing_ok=True)
+        for former in (*self.notes.glob("rank*"), self.notes / "changes", self.notes / "killed"):
+            former.unlink(missing_ok=True)
         told = {"BELOW": below.absolute(), "AT": change, "VICTIMS": victims, "NOTES": self.notes, "IN": where}
         path = os.pathsep.join(filter(None, [str(self.notes), os.environ.get("PYTHONPATH")]))
         return {
