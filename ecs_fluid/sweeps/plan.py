@@ -192,12 +192,13 @@ class Plan:
             found["files"] = {name: _content(path, *_state(path)) for name, path in files.items()}
         return found
 
-    def _computed_with(self) -> dict[str, str]:
+    def computed_with(self) -> dict[str, str]:
+        """What computes members in this process, once the recipe of one was read, which loads own modules."""
         return {**provenance(), **code_named_in(self.tables)}
 
     def save(self, folder: Path, status: str) -> None:
         """Write sweep.json: what was asked, what computes it, and the members."""
-        now = self._computed_with()
+        now = self.computed_with()
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -235,8 +236,8 @@ class Plan:
         validated(_Stored, stored, f"{path} is damaged", StorageError)
         self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points
         *_, then = self.former = stored["computed_with"]
-        refuse_elsewhere(folder, then, self.anyway, self._computed_with())
-        found = differences(then, self._computed_with())
+        refuse_elsewhere(folder, then, self.anyway, self.computed_with())
+        found = differences(then, self.computed_with())
         return [f"members before were computed with {text}, so bits may differ" for text in found]
 
 

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.disk import make_folder, storage_error
-from ecs_fluid.io.provenance import differences, provenance
+from ecs_fluid.io.provenance import differences
 from ecs_fluid.sweeps.member import Job, Member, Report, run_member
 from ecs_fluid.sweeps.plan import FILE
 
@@ -110,7 +110,8 @@ class DaskPool:
             free = self._slots() - len(self._running)
             while waiting and free > 0:
                 job, free = replace(waiting.popleft(), threads=self.threads), free - 1
-                task = self._client.submit(_task, job, self._topic, provenance(), pure=False)
+                wanted = job.plan.computed_with()
+                task = self._client.submit(_task, job, self._topic, wanted, pure=False)
                 self._running[task] = job
             while not self._reports.empty():
                 self.report(*self._reports.get())
@@ -194,11 +195,13 @@ class DaskPool:
 
 
 def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
-    """A member as a task of Dask; its worker shares folder, versions and kind of processor."""
+    """A member as a task of Dask; its worker shares folder, versions, code and kind of processor."""
     from distributed import Status, get_client, get_worker
 
     worker = get_worker()
-    if found := differences(wanted):
+    with contextlib.suppress(FluidError):  # the member will say it
+        job.plan.recipe_of(job.member.values)
+    if found := differences(wanted, job.plan.computed_with()):
         raise FluidError(f"worker {worker.address}: the sweep has {', '.join(found)}; both need the same")
     if not (job.sweep / FILE).is_file():
         raise FluidError(

@@ -281,6 +281,23 @@ def test_a_scheduler_over_tcp_and_a_sweep_that_is_killed_there(world: Path) -> N
 
 
 @pytest.mark.nightly
+def test_workers_that_hold_former_code_are_refused(world: Path) -> None:
+    """A module of one's own was edited after they had imported it."""
+    code = "import ecs_fluid as ef\n\n\nclass Idle(ef.System):\n    def process(self, dt): ...\n"
+    Path("idle.py").write_text(code, encoding="utf-8")
+    table = "[[system]]\nkind = 'idle:Idle'\n\n[output]"
+    world.write_text(world.read_text(encoding="utf-8").replace("[output]", table), encoding="utf-8")
+    command = [*COMMAND, "sweep", str(world), "--seeds", "2", "--frames", "2", "--allow-code", "--scheduler"]
+    with scheduler_with_workers(world.parent) as (address, _):
+        for out, returned in (("first", 0), ("second", 2)):
+            done = subprocess.run([*command, address, "--out", out], capture_output=True, text=True)
+            said = " ".join(done.stderr.split())
+            assert done.returncode == returned, said
+            Path("idle.py").write_text(code + "# edited\n", encoding="utf-8")
+    assert "the sweep has module idle " in said and "both need the same" in said
+
+
+@pytest.mark.nightly
 def test_a_scheduler_that_dies_is_one_sentence(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was finished stays, and the same sweep goes on without that scheduler."""
 
