@@ -19,7 +19,6 @@ from ecs_fluid.viz.scene import Scene
 
 REST = 0.02  # s in which the server answers browsers between two ticks, at least
 
-COOKIE = "ecs_fluid_key"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Names of this machine that only it can use"""
 
@@ -47,15 +46,16 @@ def doorkeeper(key: str, loopback: bool) -> Any:
 
     @web.middleware
     async def let_in(request: web.Request, handler: Any) -> web.StreamResponse:
+        name = f"ecs_fluid_key_{request.url.port}"  # browsers give all ports of a host the same cookies
         if loopback and request.url.host not in LOOPBACK:
             raise refused(f"there is no {request.url.host!r} here")
         if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
             raise refused("a page of another site asked")
         if request.path == "/" and _same(request.query.get("key", ""), key):
             home = web.HTTPFound("/index.html")
-            home.set_cookie(COOKIE, key, httponly=True, samesite="Strict")
+            home.set_cookie(name, key, httponly=True, samesite="Strict")
             raise home
-        if not _same(request.cookies.get(COOKIE, ""), key):
+        if not _same(request.cookies.get(name, ""), key):
             raise refused("the key is missing or wrong")
         answer: web.StreamResponse = await handler(request)
         return answer
@@ -64,7 +64,7 @@ def doorkeeper(key: str, loopback: bool) -> Any:
 
 
 def _same(given: str, key: str) -> bool:
-    return secrets.compare_digest(given.encode(), key.encode())
+    return secrets.compare_digest(given.encode(errors="replace"), key.encode())
 
 
 class Page:

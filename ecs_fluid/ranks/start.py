@@ -37,6 +37,7 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
 
     Raises FluidError when mpi4py is not installed.
     """
+    _shut_in()
     try:
         from mpi4py import MPI
     except ImportError as error:
@@ -57,6 +58,15 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
         return
     with leading(comm) as share:
         yield share
+
+
+def _shut_in() -> None:
+    """Leave MPI no door to the network where mpiexec tells that all ranks are on this machine."""
+    size = os.environ.get("PMI_SIZE")
+    if "MPI_UNIVERSE_SIZE" in os.environ or (size and os.environ.get("MPI_LOCALNRANKS") == size):
+        # The two libraries below MPICH, UCX and libfabric.
+        os.environ.setdefault("UCX_TLS", "sm,self")
+        os.environ.setdefault("FI_TCP_IFACE", "lo")
 
 
 def _use_threads(count: int) -> None:

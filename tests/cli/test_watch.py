@@ -249,7 +249,7 @@ def test_page_shows_and_steps() -> None:
 
     import aiohttp
 
-    from ecs_fluid.viz.serve import COOKIE, Page
+    from ecs_fluid.viz.serve import Page
 
     turned: list[float] = []
     one = Live(
@@ -263,8 +263,9 @@ def test_page_shows_and_steps() -> None:
     found: dict[str, int] = {}
 
     async def ask(name: str, path: str, cookie: str | None, **headers: str) -> None:
-        held = {} if cookie is None else {COOKIE: cookie}
-        address = f"http://127.0.0.1:{page.server.port}"
+        port = page.server.port
+        held = {} if cookie is None else {f"ecs_fluid_key_{port}": cookie}
+        address = f"http://127.0.0.1:{port}"
         async with aiohttp.ClientSession(cookies=held, cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
             if path == "/ws":
                 try:

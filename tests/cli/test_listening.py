@@ -1,0 +1,157 @@
+"""What others can reach of a sweep, a served page and a job of ranks: nothing, without a key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import pytest
+
+from tests.sweep.conftest import WORLD
+
+psutil = pytest.importorskip("psutil", reason="comes with Dask: pip install 'ecs-fluid[sweep]'")
+ECS_FLUID = str(Path(sys.executable).parent / "ecs-fluid")
+LOOPBACK = {"127.0.0.1", "::1"}
+
+
+def doors(process: int) -> set[tuple[str, int]]:
+    """Addresses and ports at which a process and those that it started, and they, can be reached."""
+    found = set()
+    with suppress(psutil.NoSuchProcess):
+        for each in (psutil.Process(process), *psutil.Process(process).children(recursive=True)):
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                sockets = each.net_connections(kind="inet")
+                # Those of UDP have no state.
+                found |= {tuple(s.laddr) for s in sockets if s.laddr and s.status in ("LISTEN", "NONE")}
+    return found
+
+
+@contextmanager
+def job(*command: str, ready: Callable[[int, str], bool]) -> Iterator[tuple[int, str]]:
+    """A command that runs until the end; gives its process and what it printed once it is `ready`."""
+    with open("told.txt", "wb") as told:
+        process = subprocess.Popen(command, stdout=told, stderr=told)
+    try:
+        deadline = time.monotonic() + 300
+        while not ready(process.pid, text := Path("told.txt").read_text()):
+            assert time.monotonic() < deadline and process.poll() is None, text
+            time.sleep(0.1)
+        yield process.pid, text
+    finally:
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(60)
+        for each in (*children, process):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        process.wait()
+
+
+def frames(number: int) -> bool:
+    """Whether so many runs are under way."""
+    return len(list(Path.cwd().rglob("trajectory/*.vtkhdf"))) >= number
+
+
+async def call(port: int, sign: Path) -> None:
+    """Send Dask a function that makes a file, as any process of this machine could: plain, with own keys."""
+    from distributed import Security, rpc
+    from distributed.protocol.pickle import dumps
+
+    for protocol, keys in (("tcp", Security()), ("tls", Security.temporary())):
+        address = f"{protocol}://127.0.0.1:{port}"
+        with suppress(OSError, asyncio.TimeoutError):
+            async with rpc(
+                address, connection_args=keys.get_connection_args("client"), timeout=2
+            ) as stranger:
+                await asyncio.wait_for(stranger.run(function=dumps(partial(Path.touch, sign))), 4)
+
+
+def ask(port: int, path: str, **headers: str) -> tuple[int, str]:
+    """Status and cookie that a page answers, 0 if what listens there speaks something else."""
+    page = HTTPConnection("127.0.0.1", port, timeout=3)
+    try:
+        page.request("GET", path, headers=headers)
+        answer = page.getresponse()
+        return answer.status, (answer.getheader("Set-Cookie") or "").partition(";")[0]
+    except (OSError, HTTPException):
+        return 0, ""
+    finally:
+        page.close()
+
+
+def test_a_sweep_is_reached_by_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is let in by a scheduler or a worker can run code in it; Dask's pages are not served."""
+    pytest.importorskip("distributed", reason="needs Dask: pip install 'ecs-fluid[sweep]'")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
+    sweep = (ECS_FLUID, "sweep", "world.toml", "--vary", "ring.core=0.25,0.3", "--frames", "100000")
+    with job(*sweep, "--workers", "2", ready=lambda *_: frames(4)) as (process, _):
+        found = doors(process)
+        assert {address for address, _ in found} <= LOOPBACK
+        assert len(found) >= 5  # scheduler, two workers and what watches each of them
+        sign, pages = tmp_path / "somebody_was_here", ("/status", "/info/main/workers.html", "/metrics")
+        with ThreadPoolExecutor(32) as pool:
+            calls = [pool.submit(asyncio.run, call(port, sign)) for _, port in found]
+            answers = [pool.submit(ask, port, page) for _, port in found for page in pages]
+        assert [each.result() for each in calls] == [None] * len(found)
+        assert not sign.exists()
+        assert {each.result()[0] for each in answers} <= {0, 404}
+
+
+def test_a_served_page_is_opened_with_its_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On any port, no page of another site asks for it, nor a stranger's name that leads here."""
+    pytest.importorskip("trame.app", reason="needs trame: pip install 'ecs-fluid[watch]'")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
+    port = 20_000 + os.getpid() % 10_000
+
+    def ready(process: int, text: str) -> bool:
+        return any(number == port for _, number in doors(process)) and "until Ctrl-C" in text
+
+    watch = (ECS_FLUID, "watch", "world.toml", "--serve", "--port", str(port))
+    with job(*watch, ready=ready) as (process, told):
+        found = doors(process)
+        assert {address for address, _ in found} <= LOOPBACK and {number for _, number in found} == {port}
+        address = re.search(rf"http://localhost:{port}(/\S*)", told)
+        assert address is not None
+        status, cookie = ask(port, address[1])
+        assert status == 302 and cookie
+        assert ask(port, "/index.html", Cookie=cookie)[0] == 200
+        for key in (cookie[:-1], cookie.replace("=", "=x"), cookie.partition("=")[0] + "=\xff", ""):
+            assert ask(port, "/index.html", Cookie=key)[0] == 403
+            assert ask(port, "/ws", Cookie=key, Connection="Upgrade", Upgrade="websocket")[0] == 403
+        for strange in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+            assert ask(port, address[1], **strange)[0] in (400, 403)
+            assert ask(port, "/index.html", Cookie=cookie, **strange)[0] in (400, 403)
+        assert "Traceback" not in Path("told.txt").read_text()
+
+
+@pytest.mark.parametrize(("launcher", "own"), [("mpiexec.gforker", 0), ("mpiexec.hydra", 1)])
+def test_ranks_of_one_machine_have_no_doors(
+    launcher: str, own: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a rank receives it unpickles. Hydra itself listens at one port, which its children inherit."""
+    pytest.importorskip("mpi4py", reason="needs MPI: pip install 'ecs-fluid[mpi]'")
+    mpiexec = shutil.which(launcher, path=str(Path(sys.executable).parent)) or shutil.which(launcher)
+    if mpiexec is None:
+        pytest.skip(f"no {launcher}; pip install 'ecs-fluid[mpi]'")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
+    run = (ECS_FLUID, "run", "world.toml", "--frames", "100000", "--mpi", "--threads", "1")
+    with job(mpiexec, "-n", "2", *run, ready=lambda *_: frames(2)) as (process, _):
+        ranks = psutil.Process(process).children(recursive=True)
+        assert sum("ecs-fluid" in " ".join(each.cmdline()) for each in ranks) == 2
+        assert len(doors(process)) == own
