@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
 
 
 @dataclass
@@ -36,6 +40,8 @@ class Comm:
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
         self.traffic: dict[str, Traffic] = {} if traffic is None else traffic
+        self.at_work = False
+        """Whether all ranks are within one call of their world"""
 
     def count(self, purpose: str, started: float, sent: int, received: int) -> None:
         """Note a call that began at `started` s of the clock, and its bytes."""
@@ -129,9 +135,18 @@ class Comm:
         if first is not None:
             raise first
 
-    def abort(self, code: int) -> None:
-        """End all ranks at once: for what must not happen and would leave the others waiting."""
+    def give_up(self, error: BaseException) -> NoReturn:
+        """End all ranks at once for what one may have met alone, which would leave the others waiting."""
+        from mpi4py import MPI
+
+        code = 2 if isinstance(error, FluidError | MPI.Exception) else 1
+        if code == 2:
+            said = " ".join(str(error).split())
+            print(f"error: rank {self.rank} of {self.size}: {said}", file=sys.stderr, flush=True)
+        else:
+            traceback.print_exception(error)
         self.handle.Abort(code)
+        os._exit(code)  # in a thread that call may return
 
 
 class Route:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
@@ -90,8 +89,6 @@ class Ranks(SharedWork):
     def __init__(self, comm: Comm, bounds: dict[str, Array]) -> None:
         super().__init__(comm, bounds)
         self.scopes = (self._scope,)
-        self.at_work = False
-        """Whether all ranks are within one call."""
         self.over = False
         """Whether the other ranks take no more part; this one has its own rows only."""
 
@@ -99,7 +96,7 @@ class Ranks(SharedWork):
 
     def call(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
         """Between ticks the others are told to make the same call; within a call they do already."""
-        if self.at_work:
+        if self.comm.at_work:
             return method(world, *arguments, **named)
         if self.over:
             raise FluidError(f"{method.__name__}: the ranks that shared this world no longer do")
@@ -108,22 +105,19 @@ class Ranks(SharedWork):
 
     def work(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
         """Make a call that all ranks make."""
-        self.at_work = True
+        self.comm.at_work = True
         try:
             return method(world, *arguments, **named)
         except FluidError:
             raise  # on all ranks, then: errors of one rank are shared
-        except BaseException:
-            # The others are somewhere within the same call and would wait for ever.
-            traceback.print_exc()
-            self.comm.abort(1)
-            raise
+        except BaseException as error:
+            self.comm.give_up(error)
         finally:
-            self.at_work = False
+            self.comm.at_work = False
 
     def check_change(self, what: str) -> None:
         """The world can be changed within calls only, which all ranks make."""
-        if not self.at_work:
+        if not self.comm.at_work:
             raise FluidError(
                 f"{what} was called on a world that {self.comm.size} ranks share; make "
                 "all entities and systems before, and change rows in a system of your own"
@@ -229,8 +223,8 @@ class Ranks(SharedWork):
                         tables.own[kind].__dict__[field.name][...] = array[self.own(entity.name)]
 
     def stumbled(self, error: BaseException) -> None:
-        """Ranks need not have stumbled together, so nobody may ask the others what is wrong; see `work`."""
-        raise error
+        """Ranks need not have stumbled together, so nobody may ask the others what is wrong."""
+        self.comm.give_up(error)
 
     def any_of(self, names: set[str]) -> set[str]:
         """What any rank names."""

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.idle import TIMEOUT, Idle, timeout
 
 if TYPE_CHECKING:
+    from ecs_fluid.ranks.comm import Comm
     from ecs_fluid.world import World
 
 Share = Callable[["World"], None]
@@ -37,6 +40,7 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
 
     Raises FluidError when mpi4py is not installed.
     """
+    timeout()
     _shut_in()
     try:
         from mpi4py import MPI
@@ -44,20 +48,46 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
         raise FluidError(
             f"a world on many ranks needs mpi4py and an MPI library: pip install 'ecs-fluid[mpi]' ({error})"
         ) from None
-    beside = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED).Get_size()
-    _use_threads(threads or max(1, (os.cpu_count() or 1) // beside))
+    here = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+    _use_threads(threads or max(1, (os.cpu_count() or 1) // here.Get_size()))
     from ecs_fluid.plugins import searching
     from ecs_fluid.ranks.comm import Comm
     from ecs_fluid.ranks.team import follow, leading
 
     comm = Comm(MPI.COMM_WORLD)
+    processes = here.allgather((comm.rank, os.getpid()))
     if comm.rank:
-        with searching(code):
+        with searching(code), _watching(comm, *processes[(here.Get_rank() + 1) % len(processes)]):
             follow(comm, allow_code=code is not None)
         yield None
         return
-    with leading(comm) as share:
+    with _watching(comm, *processes[1 % len(processes)]), leading(comm) as share:
         yield share
+
+
+@contextmanager
+def _watching(comm: Comm, rank: int, process: int) -> Iterator[None]:
+    """End all ranks when the next one on this machine does nothing for the time-out; it watches its next."""
+    from mpi4py import MPI
+
+    over, idle, limit = Event(), Idle(), timeout()
+    step = min(1.0, 0.1 * limit)
+
+    def watch() -> None:
+        while not over.wait(step):
+            # Rank 0 may sleep between calls: the others wait for its next one.
+            if idle.for_long(process, step, sleeps=not comm.at_work):
+                text = f"rank {rank} (process {process}) has not answered for {limit:g} s ({TIMEOUT})"
+                comm.give_up(FluidError(f"{text}; `ecs-fluid resume` goes on from the newest checkpoint"))
+
+    if process != os.getpid():
+        Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    except MPI.Exception as error:
+        comm.give_up(error)
+    finally:
+        over.set()
 
 
 def _shut_in() -> None:

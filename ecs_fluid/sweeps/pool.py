@@ -13,6 +13,7 @@ import logging
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.idle import TIMEOUT, Idle, timeout
 from ecs_fluid.io.disk import make_folder, storage_error
 from ecs_fluid.io.provenance import differences
 from ecs_fluid.sweeps.member import Job, Member, Report, run_member
@@ -68,6 +70,7 @@ class DaskPool:
         self._running: dict[Any, Job] = {}
         self._reports: queue.SimpleQueue[tuple[str, int, int, str]] = queue.SimpleQueue()
         self._present: set[str] = set()
+        self._idle, self._timeout = Idle(), timeout()
         self._topic = f"ecs-fluid-{uuid.uuid4().hex}"
         self._log = folder / "logs" / "workers.log"
         self._cluster: Any = None
@@ -77,7 +80,8 @@ class DaskPool:
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
-            settings = {"allowed-failures": 2, "http.routes": []}
+            # Its own time-out would take long kernels, which keep a worker from answering, for a stop.
+            settings = {"allowed-failures": 2, "http.routes": [], "worker-ttl": None}
             with dask.config.set({f"distributed.scheduler.{key}": value for key, value in settings.items()}):
                 self._cluster = LocalCluster(
                     n_workers=0,
@@ -168,9 +172,14 @@ class DaskPool:
         if self._workers is not None and self._workers.poll() is not None:
             raise FluidError(f"the workers ended with code {self._workers.returncode}; see {self._log}")
         try:
-            threads = self._client.nthreads()
+            threads = self._client.sync(self._client.scheduler.ncores, callback_timeout=self._timeout)
         except OSError:
             raise _gone() from None
+        for address, worker in self._cluster.scheduler.workers.copy().items() if self._cluster else ():
+            if self._idle.for_long(worker.pid, POLL):
+                self.say(f"worker {address} (process {worker.pid}) has not answered for {self._timeout:g} s")
+                with contextlib.suppress(OSError):
+                    os.kill(worker.pid, signal.SIGKILL)
         for address in self._present - threads.keys():
             self.say(f"worker {address} died; a new one takes its place")
         self._present = set(threads)
@@ -182,7 +191,7 @@ class DaskPool:
         if task.status not in ("finished", "error"):
             raise _gone()
         try:
-            ended: Member = task.result()
+            ended: Member = task.result(self._timeout)
         except KilledWorker:
             where = f"; see {self._log}" if self._workers is not None else ""
             text = f"every worker that ran it died (killed, out of memory, or crashed){where}"
@@ -221,7 +230,8 @@ def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
 
 def _gone() -> FluidError:
     return FluidError(
-        "the Dask scheduler is gone; what the members stored stays, and the same sweep continues it"
+        f"the Dask scheduler is gone, or has not answered for {timeout():g} s ({TIMEOUT}); what the members "
+        "stored stays, and the same sweep continues it"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,8 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.ranks.machine import PER_MACHINE
+from ecs_fluid.ranks.start import on_ranks
 from ecs_fluid.worlds.world_recipe import shipped
 from tests.ranks import worker
 
@@ -236,10 +239,108 @@ def test_a_rank_that_dies_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     finally:
         job.kill()
     assert job.returncode != 0
-    assert "KILLED" in told.upper()
+    # mpiexec, or the other rank, whichever notices first.
+    assert "KILLED" in told.upper() or "error: rank 0 of 2: " in told
+    assert "Traceback" not in told
     tick = json.loads((folder / "run.json").read_text())["ticks"] + 2
     for words in (["resume", "broken"], [*run, "alone"]):
         done = subprocess.run([ECS_FLUID, *words, "--frames", str(tick)], cwd=tmp_path, capture_output=True)
         assert done.returncode == 0, done.stderr
     infos = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("broken", "alone")]
     assert infos[0]["state_hash"] == infos[1]["state_hash"]
+
+
+IDLE = """
+import os
+import signal
+import time
+
+from mpi4py import MPI
+
+import ecs_fluid as ef
+
+
+class Idles(ef.System):
+    how: str = ""
+
+    def process(self, dt: float) -> None:
+        if self.world.processes.comm.rank != 1 or self.world.tick != 2:
+            return
+        if self.how == "stops":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif self.how == "hangs":
+            time.sleep(1000.0)
+        elif self.how == "fails":
+            raise KeyError("here alone")
+        elif self.how == "is lost":
+            raise MPI.Exception(MPI.ERR_OTHER)
+        else:
+            until = time.monotonic() + 5.0
+            while time.monotonic() < until:
+                pass
+"""
+
+LATE = """
+import time
+from pathlib import Path
+
+import ecs_fluid as ef
+import idle
+from ecs_fluid.ranks.start import on_ranks
+
+with on_ranks(threads=1, code=Path()) as share:
+    if share is not None:
+        world = ef.World()
+        world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]] * 4))
+        world.add_system(idle.Idles(how="works"))
+        share(world)
+        time.sleep(5.0)
+        world.step(4)
+        print("tick", world.tick)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what processes do is told by /proc")
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("stops", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
+        ("hangs", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
+        ("fails", r"rank 1 of 3: process of idle:Idles fails: KeyError: 'here alone'"),
+        ("is lost", r"rank 1 of 3: process of idle:Idles fails: Exception: Other MPI error"),
+    ],
+)
+def test_nobody_waits_for_ever(how: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence says which rank left the others alone, and what was stored stays."""
+    monkeypatch.setenv("ECS_FLUID_TIMEOUT", "2")
+    (tmp_path / "idle.py").write_text(IDLE, encoding="utf-8")
+    ring = 'kind = "vortex_ring"\nname = "ring"\nradius = 1.0\ncore = 0.3\ncirculation = 1.0\nspacing = 0.2\n'
+    system = f'[[system]]\nkind = "idle:Idles"\nhow = "{how}"\n'
+    (tmp_path / "world.toml").write_text(f"[[entity]]\n{ring}{system}", encoding="utf-8")
+    run = [ECS_FLUID, "run", "world.toml", "--allow-code", "--set", "output.checkpoint_seconds=0"]
+    done = mpi(3, *run, "--frames", "5", "--out", "idle", "--mpi", "--threads", "1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert re.search(f"^error: {told}", done.stderr, re.MULTILINE), done.stderr
+    assert "Traceback" not in done.stderr
+    assert RunFolder.open(tmp_path / "idle").newest_checkpoint().tick == 2
+
+
+def test_ranks_that_work_or_have_nothing_to_do_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rank 0 sleeps between two calls, then rank 1 computes; both for longer than the time-out."""
+    monkeypatch.setenv("ECS_FLUID_TIMEOUT", "2")
+    (tmp_path / "idle.py").write_text(IDLE, encoding="utf-8")
+    (tmp_path / "late.py").write_text(LATE, encoding="utf-8")
+    done = mpi(2, sys.executable, "late.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tick 4\n", "")
+
+
+@pytest.mark.parametrize("seconds", ["soon", "nan", "-1", "1e10"])
+def test_a_time_out_that_is_none(seconds: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECS_FLUID_TIMEOUT", seconds)
+    with (
+        pytest.raises(FluidError, match=f"ECS_FLUID_TIMEOUT = '{seconds}': 0 to 1e\\+09 s are needed"),
+        on_ranks(),
+    ):
+        pass

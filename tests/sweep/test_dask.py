@@ -55,10 +55,11 @@ def history(folder: Path | str) -> list[dict[str, Any]]:
 
 
 class Killer(Watcher):
-    """Kills the process that runs a member, once, when some members are finished and it is at some tick."""
+    """Kills or stops the process that runs a member, once, when some are finished and it is at some tick."""
 
-    def __init__(self, finished: int, tick: int) -> None:
-        self.finished, self.tick_, self.ended = finished, tick, 0
+    def __init__(self, finished: int, tick: int, by: signal.Signals = signal.SIGKILL) -> None:
+        self.finished, self.tick_, self.ended, self.by = finished, tick, 0, by
+        self.owner = 0
         self.study: ef.Study | None = None
         self.killed: tuple[str, int] | None = None
         self.said: list[str] = []
@@ -85,8 +86,9 @@ class Killer(Watcher):
                     item.split("=", 1) for item in environment.read_text().split("\0") if item
                 )
             assert owner != os.getpid()
-            os.kill(owner, signal.SIGKILL)
+            os.kill(owner, self.by)
             self.killed = (name, tick)
+            self.owner = owner
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -117,9 +119,15 @@ def check_killed_worker(world: Path, vary: dict[str, Any], frames: int, killer: 
     return resumed[name] - tick
 
 
-def test_two_workers_give_the_bits_of_one_process_though_one_is_killed(world: Path) -> None:
-    """4 members on 2 workers; the one that runs the third is killed in the middle of it."""
-    check_killed_worker(world, {"ring.core": [0.25, 0.3, 0.35, 0.4]}, 20, Killer(finished=2, tick=1))
+def test_two_workers_give_the_bits_of_one_process_though_one_is_stopped(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 members on 2 workers; the one that runs the third is stopped on the way, named and killed."""
+    monkeypatch.setenv("ECS_FLUID_TIMEOUT", "3")
+    killer = Killer(2, 1, signal.SIGSTOP)
+    check_killed_worker(world, {"ring.core": [0.25, 0.3, 0.35, 0.4]}, 20, killer)
+    named = [text for text in killer.said if text.endswith("has not answered for 3 s")]
+    assert len(named) == 1 and f"(process {killer.owner})" in named[0]
 
 
 def test_no_scheduler_is_one_sentence(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
