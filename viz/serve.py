@@ -8,6 +8,7 @@ optional packages come with ``pip install "ecs-fluid[watch]"``.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import Callable
@@ -57,7 +58,12 @@ def doorkeeper(key: str, loopback: bool) -> Any:
             raise home
         if not _same(request.cookies.get(name, ""), key):
             raise refused("the key is missing or wrong")
-        answer: web.StreamResponse = await handler(request)
+        try:
+            answer: web.StreamResponse = await handler(request)
+        except ConnectionError:  # the browser has left
+            return web.Response()
+        if not answer.prepared:
+            answer.headers["Cache-Control"] = "no-store"  # the key may be another one the next time
         return answer
 
     return let_in
@@ -65,6 +71,12 @@ def doorkeeper(key: str, loopback: bool) -> Any:
 
 def _same(given: str, key: str) -> bool:
     return secrets.compare_digest(given.encode(errors="replace"), key.encode())
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What asyncio says of errors that nobody waits for; nothing where a browser has left."""
+    if not isinstance(context.get("exception"), ConnectionError):
+        loop.default_exception_handler(context)
 
 
 class Page:
@@ -133,7 +145,13 @@ class Page:
 
     async def simulate(self, **_: Any) -> None:
         """Advance the world and tell browsers, until told to quit."""
-        server = self.server
+        server, loop = self.server, asyncio.get_running_loop()
+        loop.set_exception_handler(_told)
+        # What wslink says of a browser that has left, and a line before the reason of what else fails.
+        vain = ("Cannot write to closing transport", "Exception raised")
+        logging.getLogger("wslink.protocol").addFilter(
+            lambda record: not any(text in record.getMessage() for text in vain)
+        )
         while not self.live.over:
             started = time.perf_counter()
             if self.live.advance():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -39,16 +40,16 @@ def doors(process: int) -> set[tuple[str, int]]:
 
 
 @contextmanager
-def job(*command: str, ready: Callable[[int, str], bool]) -> Iterator[tuple[int, str]]:
-    """A command that runs until the end; gives its process and what it printed once it is `ready`."""
-    with open("told.txt", "wb") as told:
-        process = subprocess.Popen(command, stdout=told, stderr=told)
+def job(*command: str, ready: Callable[[int, str], bool]) -> Iterator[tuple[int, Path]]:
+    """A command that runs until the end; gives its process and the file with what it prints, once `ready`."""
+    with NamedTemporaryFile(dir=Path.cwd(), delete=False) as file:
+        process, told = subprocess.Popen(command, stdout=file, stderr=file), Path(file.name)
     try:
         deadline = time.monotonic() + 300
-        while not ready(process.pid, text := Path("told.txt").read_text()):
-            assert time.monotonic() < deadline and process.poll() is None, text
+        while not ready(process.pid, told.read_text()):
+            assert time.monotonic() < deadline and process.poll() is None, told.read_text()
             time.sleep(0.1)
-        yield process.pid, text
+        yield process.pid, told
     finally:
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
@@ -58,6 +59,21 @@ def job(*command: str, ready: Callable[[int, str], bool]) -> Iterator[tuple[int,
             with suppress(psutil.NoSuchProcess):
                 each.kill()
         process.wait()
+
+
+@contextmanager
+def served(world: str) -> Iterator[tuple[str, int, Path]]:
+    """The address that `watch --serve` prints, once it listens there, its process, and all that it prints."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def ready(process: int, text: str) -> bool:
+        return "until Ctrl-C" in text and any(number == port for _, number in doors(process))
+
+    watch = (ECS_FLUID, "watch", world, "--serve", "--port", str(port), "--size", "640", "480")
+    with job(*watch, ready=ready) as (process, told):
+        yield told.read_text().split()[1], process, told
 
 
 def frames(number: int) -> bool:
@@ -116,27 +132,20 @@ def test_a_served_page_is_opened_with_its_key_alone(tmp_path: Path, monkeypatch:
     pytest.importorskip("trame.app", reason="needs trame: pip install 'ecs-fluid[watch]'")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
-    port = 20_000 + os.getpid() % 10_000
-
-    def ready(process: int, text: str) -> bool:
-        return any(number == port for _, number in doors(process)) and "until Ctrl-C" in text
-
-    watch = (ECS_FLUID, "watch", "world.toml", "--serve", "--port", str(port))
-    with job(*watch, ready=ready) as (process, told):
-        found = doors(process)
-        assert {address for address, _ in found} <= LOOPBACK and {number for _, number in found} == {port}
-        address = re.search(rf"http://localhost:{port}(/\S*)", told)
-        assert address is not None
-        status, cookie = ask(port, address[1])
+    with served("world.toml") as (address, process, told):
+        port, entry = urlsplit(address).port or 0, f"/?{urlsplit(address).query}"
+        assert {name for name, _ in doors(process)} <= LOOPBACK
+        assert {number for _, number in doors(process)} == {port}
+        status, cookie = ask(port, entry)
         assert status == 302 and cookie
         assert ask(port, "/index.html", Cookie=cookie)[0] == 200
         for key in (cookie[:-1], cookie.replace("=", "=x"), cookie.partition("=")[0] + "=\xff", ""):
             assert ask(port, "/index.html", Cookie=key)[0] == 403
             assert ask(port, "/ws", Cookie=key, Connection="Upgrade", Upgrade="websocket")[0] == 403
         for strange in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
-            assert ask(port, address[1], **strange)[0] in (400, 403)
+            assert ask(port, entry, **strange)[0] in (400, 403)
             assert ask(port, "/index.html", Cookie=cookie, **strange)[0] in (400, 403)
-        assert "Traceback" not in Path("told.txt").read_text()
+        assert "Traceback" not in told.read_text()
 
 
 @pytest.mark.parametrize(("launcher", "own"), [("mpiexec.gforker", 0), ("mpiexec.hydra", 1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
@@ -19,6 +21,7 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import ROOM, Live, Slider
 from ecs_fluid.viz.style import Options
 from ecs_fluid.worlds.world_recipe import WorldRecipe
+from tests.viz.page.chromium import Browser, program
 
 TABLES: dict[str, Any] = {
     "world": {"dt": 0.1},
@@ -307,6 +310,40 @@ def test_page_shows_and_steps() -> None:
     let_in = {name: status for name, status in found.items() if status != 403}
     assert let_in == {"/index.html key": 200, "/ws key": 101, "/ key": 200} and len(found) == 14
     assert one.world.tick == 4 and turned[-1] == 2.0 and page.server.state.text_0 == "nu = 2"
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(program() is None, reason="needs Chromium: apt-get install chromium")
+def test_a_browser_shows_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opened, reloaded, in a second tab, and beside a page at another port; with a wrong key a sentence."""
+    pytest.importorskip("trame.app")
+    from tests.cli.test_listening import served
+
+    monkeypatch.chdir(tmp_path)
+    shown = "[...document.images].some(one => one.naturalWidth > 0)"
+    refused = "the key is missing or wrong; open the address that `ecs-fluid watch --serve` printed"
+
+    def picture() -> None:
+        browser.wait(shown)
+        with Image.open(browser.screenshot(tmp_path / "page.png")) as page:
+            assert page.convert("L").crop((300, 100, 600, 600)).getextrema()[1] > 150  # the ring's smoke
+
+    with served("vortex_ring") as (first, _, told), served("vortex_ring") as (second, *_):
+        with Browser(tmp_path / "profile", (900, 700)) as browser:
+            for address in (first, second, f"{first.partition('?')[0]}index.html"):
+                browser.send("Page.navigate", url=address)
+                picture()
+            browser.send("Page.reload")
+            browser.wait(f"!({shown})")
+            picture()
+            tab = browser.send("Target.createTarget", url=first)["targetId"]
+            browser.session = browser.send("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
+            picture()
+            browser.send("Network.clearBrowserCookies")
+            for address in (f"{first[:-4]}xxxx", f"{first.partition('?')[0]}index.html"):
+                browser.send("Page.navigate", url=address)
+                browser.wait(f"document.body.innerText.trim() == {json.dumps(refused)}")
+        assert "Traceback" not in told.read_text()
 
 
 # ------------------------------------------------------------------ the command
