@@ -67,6 +67,19 @@ def test_circles_are_found() -> None:
         packages.floors({"a": {"b"}, "b": {"a"}, "c": set()})
 
 
+def test_processes_import_nothing_from_where_they_are_started() -> None:
+    """There may lie what a stranger sent, modules that are called numpy among it."""
+    found = 0
+    for path in (path for paths in FILES.values() for path in paths):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.List | ast.Tuple) and node.elts:
+                words = [ast.unparse(word) for word in node.elts[:2]]
+                if words[0] == "sys.executable":
+                    found += 1
+                    assert words[1] == "'-P'", path
+    assert found == 4
+
+
 KERNELS_MAY_ALSO = {
     "lane_rows.py": {"llvmlite"},
     "lanes.py": {"llvmlite"},

@@ -91,7 +91,7 @@ def _side_by_side(parcel: bytes, rows: int, count: int) -> Iterator[Picture]:
     each = str(max(1, (os.cpu_count() or 1) // count))
     # Threads of Mesa's software rendering and of the kernels: together as many as there are cores.
     environment = {"LP_NUM_THREADS": each, "NUMBA_NUM_THREADS": each, **os.environ}
-    command = [sys.executable, "-m", "ecs_fluid.viz.drawers"]
+    command = [sys.executable, "-P", "-m", "ecs_fluid.viz.drawers"]
     children: list[subprocess.Popen[bytes]] = []
     try:
         for first in range(count):

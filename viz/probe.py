@@ -54,7 +54,7 @@ def require_gl() -> None:
     if not _works:
         note = _note()
         if not note.is_file():
-            _probe((sys.executable, "-c", _CHILD))
+            _probe((sys.executable, "-P", "-c", _CHILD))
             with contextlib.suppress(OSError):
                 note.parent.mkdir(parents=True, exist_ok=True)
                 note.touch()

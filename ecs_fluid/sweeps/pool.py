@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -82,7 +83,10 @@ class DaskPool:
         if scheduler is None:
             # Its own time-out would take long kernels, which keep a worker from answering, for a stop.
             settings = {"allowed-failures": 2, "http.routes": [], "worker-ttl": None}
-            with dask.config.set({f"distributed.scheduler.{key}": value for key, value in settings.items()}):
+            settings = {f"distributed.scheduler.{key}": value for key, value in settings.items()}
+            # Dask would take a folder that others may have made, and imports from there before all else.
+            self._scratch = TemporaryDirectory(prefix="ecs_fluid-", ignore_cleanup_errors=True)
+            with dask.config.set({**settings, "temporary-directory": self._scratch.name}):
                 self._cluster = LocalCluster(
                     n_workers=0,
                     host="127.0.0.1",
@@ -138,6 +142,7 @@ class DaskPool:
             except subprocess.TimeoutExpired:
                 self._workers.kill()  # the workers end with it
                 self._workers.wait()
+            self._scratch.cleanup()
 
     def _start(self, workers: int) -> subprocess.Popen[bytes]:
         make_folder(self._log.parent)
@@ -148,6 +153,7 @@ class DaskPool:
         keys = self._cluster.security.get_tls_config_for_role("worker")
         environment = {
             "NUMBA_NUM_THREADS": str(self.threads),
+            "DASK_TEMPORARY_DIRECTORY": self._scratch.name,
             "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
             # Not in files or arguments: others may read those.
             "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": keys["ca_file"],
@@ -157,7 +163,7 @@ class DaskPool:
         try:
             with open(self._log, "ab") as log:
                 return subprocess.Popen(
-                    [sys.executable, "-m", module, address, *options.split()],
+                    [sys.executable, "-P", "-m", module, address, *options.split()],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -127,6 +127,27 @@ def test_a_sweep_is_reached_by_nobody_else(tmp_path: Path, monkeypatch: pytest.M
         assert {each.result()[0] for each in answers} <= {0, 404}
 
 
+def test_a_sweep_imports_nothing_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither from where the world lies, nor from the folder that Dask shares with all users."""
+    pytest.importorskip("distributed", reason="needs Dask: pip install 'ecs-fluid[sweep]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    theirs = tmp_path / "tmp" / "dask-scratch-space"
+    theirs.mkdir(parents=True)
+    theirs.chmod(0o777)
+    (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
+    for name in ("toolz", "tornado", "numpy"):
+        for folder in (tmp_path, theirs):
+            (folder / f"{name}.py").write_text("raise SystemExit('strange')", encoding="utf-8")
+    put = sorted(theirs.iterdir())
+    sweep = (ECS_FLUID, "sweep", "world.toml", "--vary", "ring.core=0.25,0.3", "--frames", "100000")
+    with job(*sweep, "--workers", "2", ready=lambda *_: frames(4)):
+        own = [path.parent for path in Path("tmp").glob("*/dask-scratch-space")]
+        assert [path.stat().st_mode & 0o777 for path in own] == [0o700]
+        assert sorted(theirs.iterdir()) == put
+    assert not own[0].exists()
+
+
 def test_a_served_page_is_opened_with_its_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On any port, no page of another site asks for it, nor a stranger's name that leads here."""
     pytest.importorskip("trame.app", reason="needs trame: pip install 'ecs-fluid[watch]'")
