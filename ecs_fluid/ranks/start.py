@@ -94,8 +94,8 @@ def _shut_in() -> None:
     """Leave MPI no door to the network where mpiexec tells that all ranks are on this machine."""
     size = os.environ.get("PMI_SIZE")
     if "MPI_UNIVERSE_SIZE" in os.environ or (size and os.environ.get("MPI_LOCALNRANKS") == size):
-        # The two libraries below MPICH, UCX and libfabric.
-        os.environ.setdefault("UCX_TLS", "sm,self")
+        # For UCX or libfabric, whichever MPICH has; memory by UCX's sysv the user's group could write.
+        os.environ.setdefault("UCX_TLS", "posix,cma,self")
         os.environ.setdefault("FI_TCP_IFACE", "lo")
 
 

@@ -51,7 +51,8 @@ def job(*command: str, ready: Callable[[int, str], bool]) -> Iterator[tuple[int,
             time.sleep(0.1)
         yield process.pid, told
     finally:
-        children = psutil.Process(process.pid).children(recursive=True)
+        running = process.poll() is None
+        children = psutil.Process(process.pid).children(recursive=True) if running else []
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             process.wait(60)
@@ -185,3 +186,6 @@ def test_ranks_of_one_machine_have_no_doors(
         ranks = psutil.Process(process).children(recursive=True)
         assert sum("ecs-fluid" in " ".join(each.cmdline()) for each in ranks) == 2
         assert len(doors(process)) == own
+        # Memory that another member of the user's group could write.
+        maps = [Path(f"/proc/{each.pid}/maps") for each in ranks if "ecs-fluid" in each.name()]
+        assert not any("/SYSV" in path.read_text() for path in maps if path.exists())
