@@ -210,6 +210,45 @@ def test_what_the_other_ranks_refuse_the_first_says(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+UNLIKE = """
+import os, sys
+
+rank = os.environ["PMI_RANK"]
+sys.path.insert(0, "on" + rank)
+if rank == "1":
+    os.environ["NUMBA_OPT"] = "1"
+
+import ecs_fluid as ef
+import idle
+from ecs_fluid.ranks.start import on_ranks
+
+with on_ranks(threads=1) as share:
+    if share is not None:
+        world = ef.World()
+        world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]] * 4))
+        world.add_system(idle.Idle())
+        try:
+            share(world)
+        except ef.FluidError as error:
+            print(error)
+"""
+
+
+def test_ranks_that_compute_by_other_means_are_refused(tmp_path: Path) -> None:
+    """Another setting of the compiler, and another text of a module of one's own, on rank 1."""
+    for rank in (0, 1):
+        (tmp_path / f"on{rank}").mkdir()
+        text = (
+            f"import ecs_fluid as ef\n\n\nclass Idle(ef.System):\n    def process(self, dt): return {rank}\n"
+        )
+        (tmp_path / f"on{rank}" / "idle.py").write_text(text, encoding="utf-8")
+    (tmp_path / "unlike.py").write_text(UNLIKE, encoding="utf-8")
+    done = mpi(2, sys.executable, "unlike.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "rank 1: rank 0 has numba's OPT (unknown) (here 1), module idle " in done.stdout
+    assert done.stdout.count("all ranks need the same") == 1 and done.stderr == ""
+
+
 def _process_of_rank(rank: int) -> int:
     """The process of that rank whose command is a run of the folder `broken`."""
     for folder in Path("/proc").glob("[0-9]*"):
