@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +55,7 @@ class TrajectoryWriter:
         self.folder = Path(folder)
         self._files: dict[str, _OpenFile] = {}
         self._columns: dict[str, dict[str, Column]] = {}
-        self._ticks: list[int] = []
-        self._times: list[float] = []
+        self._ticks, self._times = array("q"), array("d")
         make_folder(self.folder)
         refuse_linked(self.folder)
         if resume_at_tick is None and (_population_files(self.folder) or (self.folder / JOURNAL).exists()):
@@ -112,7 +112,7 @@ class TrajectoryWriter:
             cause = next((failure for failure in failures if failure is not None), error)
             if isinstance(cause, OSError):
                 raise storage_error(cause, "write trajectory frame in", self.folder) from error
-            if isinstance(error, StorageError) and self._ticks[-1:] == [tick]:
+            if isinstance(error, StorageError) and self._ticks[-1:].tolist() == [tick]:
                 return  # the commit was decided before it failed, and has been completed since
             raise cause from None
         self._ticks.append(tick)
@@ -188,8 +188,9 @@ class TrajectoryWriter:
         indices = [self._open_file(path.stem) for path in _population_files(self.folder)]
         if indices:
             shortest = min(indices, key=lambda index: len(index.ticks))
-            self._ticks, self._times = shortest.ticks.tolist(), shortest.times.tolist()
-            if any(index.ticks[: len(self._ticks)].tolist() != self._ticks for index in indices):
+            self._ticks = array("q", shortest.ticks.tolist())
+            self._times = array("d", shortest.times.tolist())
+            if any((index.ticks[: len(self._ticks)] != shortest.ticks).any() for index in indices):
                 raise StorageError(f"the populations in {self.folder} do not have the same frames.")
 
     def _open_file(self, name: str) -> Index:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ecs_fluid.io.disk import replace_text
+from ecs_fluid.io.disk import replace_file
 from ecs_fluid.io.vtkhdf import POINTS, Column, Index
 
 _KINDS = {1: "Scalar", 3: "Vector", 6: "Tensor6", 9: "Tensor"}
@@ -25,25 +26,43 @@ def write_xdmf(folder: Path, name: str, index: Index, frames: Iterable[int], dat
     root = Element("Xdmf", Version="2.0")
     domain = SubElement(root, "Domain")
     series = SubElement(domain, "Grid", Name=name, GridType="Collection", CollectionType="Temporal")
-    total = int(index.counts.sum())
-    for number in frames:
-        start, rows = int(index.starts[number]), int(index.counts[number])
-        grid = SubElement(series, "Grid", Name=name, GridType="Uniform")
-        SubElement(grid, "Time", Value=repr(float(index.times[number])))
-        SubElement(grid, "Topology", TopologyType="Polyvertex", NumberOfElements=str(rows))
-        geometry = SubElement(grid, "Geometry", GeometryType="XYZ")
-        _slab(geometry, f"{data}:/VTKHDF/Points", index.columns[POINTS], start, rows, total)
-        for column_name, column in index.columns.items():
-            if column_name != POINTS:
-                kind = _KINDS.get(column.width, "Matrix")
-                attribute = SubElement(grid, "Attribute", Name=column_name, Center="Node", AttributeType=kind)
-                where = f"{data}:/VTKHDF/PointData/{column_name}"
-                _slab(attribute, where, column, start, rows, total)
     indent(root)
+    series.text = "\n"
+    head, end, foot = _text(root).partition(b"</Grid>")
+    total = int(index.counts.sum())
+
+    def write(handle: BinaryIO) -> None:
+        # Frame by frame: the elements of all frames of a long run would take more memory than the run did.
+        handle.write(b'<?xml version="1.0"?>\n' + head)
+        for number in frames:
+            grid = _grid(name, index, number, total, data)
+            indent(grid, level=3)
+            handle.write(b"      " + _text(grid) + b"\n")
+        handle.write(b"    " + end + foot + b"\n")
+
     path = folder / f"{name}.xdmf"
-    text = '<?xml version="1.0"?>\n' + tostring(root, encoding="unicode") + "\n"
-    replace_text(path, text, "write XDMF file")
+    replace_file(path, write, "write XDMF file")
     return path
+
+
+def _text(element: Element) -> bytes:
+    return tostring(element, encoding="unicode").encode()
+
+
+def _grid(name: str, index: Index, number: int, total: int, data: str) -> Element:
+    """The grid of one frame."""
+    start, rows = int(index.starts[number]), int(index.counts[number])
+    grid = Element("Grid", Name=name, GridType="Uniform")
+    SubElement(grid, "Time", Value=repr(float(index.times[number])))
+    SubElement(grid, "Topology", TopologyType="Polyvertex", NumberOfElements=str(rows))
+    geometry = SubElement(grid, "Geometry", GeometryType="XYZ")
+    _slab(geometry, f"{data}:/VTKHDF/Points", index.columns[POINTS], start, rows, total)
+    for column_name, column in index.columns.items():
+        if column_name != POINTS:
+            kind = _KINDS.get(column.width, "Matrix")
+            attribute = SubElement(grid, "Attribute", Name=column_name, Center="Node", AttributeType=kind)
+            _slab(attribute, f"{data}:/VTKHDF/PointData/{column_name}", column, start, rows, total)
+    return grid
 
 
 def _slab(parent: Element, where: str, column: Column, start: int, rows: int, total: int) -> None:

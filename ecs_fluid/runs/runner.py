@@ -156,6 +156,7 @@ class Run:
                 store_surface(world, self.folder.fields)
             for record in world.history[self._recorded :]:
                 self.folder.record(**record)
+            del world.history[:-1]  # they are on disk
             self._recorded = len(world.history)
             if time.perf_counter() - saved >= self.checkpoint_seconds:
                 self._checkpoint()

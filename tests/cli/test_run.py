@@ -14,6 +14,9 @@ import pytest
 
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.runs.runner import Run, about
+from ecs_fluid.world import World
+from ecs_fluid.worlds import load
 
 COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
 
@@ -207,3 +210,17 @@ def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
         validator.validate(tomllib.loads(path.read_text(encoding="utf-8")))
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({"world": {"td": 0.1}})
+
+
+def test_records_that_are_stored_leave_the_memory(world: Path) -> None:
+    made = load(world, "fluid.diagnostics.every=1")
+    folder = RunFolder.create("kept", "", about(made))
+    lengths = []
+
+    def watch(run: World, last: int) -> bool:
+        lengths.append(len(run.history))
+        return False
+
+    Run(made, folder, 6, 2, 60.0).execute(watch)
+    assert lengths == [1] * 6
+    assert [record["tick"] for record in RunFolder.open("kept").records()] == [1, 2, 3, 4, 5, 6]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import h5py
 import numpy as np
@@ -306,3 +308,29 @@ def test_links_out_of_the_file_and_claims_beyond_it_are_refused(tmp_path: Path) 
         file["VTKHDF"].create_dataset("Points", (10**12, 3), "float32", chunks=(1024, 3))
     with pytest.raises(StorageError, match="claims more rows than the file holds"):
         Trajectory(tmp_path).frame(0)
+
+
+def test_memory_does_not_grow_with_stored_frames(tmp_path: Path) -> None:
+    """A stored frame leaves its tick and its time, 16 bytes; the sidecar is written frame by frame.
+
+    XML of a frame with one column takes 11 kB as elements, the index of the trajectory 32 bytes; doubling
+    what arrays keep in reserve, and HDF5's first objects, stay below the bounds too.
+    """
+    frame = {"a": {"Position.x": np.zeros((1, 3), np.float32)}}
+    writer = TrajectoryWriter(tmp_path)
+    for tick in range(200):
+        writer.append(tick, 0.1 * tick, frame)
+    tracemalloc.start()
+    try:
+        for tick in range(200, 1200):
+            writer.append(tick, 0.1 * tick, frame)
+        assert tracemalloc.get_traced_memory()[0] < 40 * 1000
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        writer.close()
+        assert tracemalloc.get_traced_memory()[1] - before < 400 * 1200
+    finally:
+        tracemalloc.stop()
+    sidecar = ElementTree.parse(tmp_path / "a.xdmf")
+    times = [float(element.get("Value", "")) for element in sidecar.iter("Time")]
+    assert times == [0.1 * tick for tick in range(1200)]
