@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from lzma import LZMAError
 from struct import error as StructError
 from tokenize import TokenError
@@ -27,11 +30,39 @@ RuntimeError: an encrypted member, nested too deep, compressed by a method unkno
 """
 
 
+def printable(text: str) -> str:
+    """Text on one line for a terminal: what could move its cursor or turn its letters around is escaped."""
+    return "".join(" " if c.isspace() else c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class FluidError(Exception):
     """Bad input or a run that cannot go on; the text says what, where, which value and what is allowed.
 
     The command line prints the text alone and exits with code 2.
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # it may quote a stranger's file
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Raise FluidError for what the size of the input, or the machine, stops; also a decorator."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read the output wants no more of it
+        raise
+    except MemoryError as error:
+        raise FluidError(f"this takes more memory than there is; make it smaller ({error})") from error
+    except RecursionError as error:
+        raise FluidError("what was given is nested too deep; write it flatter") from error
+    except OverflowError as error:
+        raise FluidError(f"a number is too large, or too near to 0, to compute with ({error})") from error
+    except OSError as error:
+        if error.errno == errno.ENOENT and error.filename is None:
+            raise FluidError("the working folder is gone; change to one that exists") from error
+        where = "" if error.filename is None else f"{error.filename}: "
+        raise FluidError(f"{where}the system says no: {error.strerror or error}") from error
 
 
 class ComponentError(FluidError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from ecs_fluid.component import Array, Column, Component
+from ecs_fluid.errors import sentences
 from ecs_fluid.threads import check_threads
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class OneProcess:
 
     def call(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
         """Call a method of the world on all processes; returns what it gives on this one."""
-        return method(world, *arguments, **named)
+        with sentences():  # ranks end together
+            return method(world, *arguments, **named)
 
     def check_change(self, what: str) -> None:
         """Raise FluidError where the world's entities and systems can no longer be changed by `what`."""

@@ -167,14 +167,13 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     too (the first of it), components of vectors by x, y, z. The value is read as TOML, else as text.
     ``world.dt`` takes the place of ``world.fps``, and the other way round.
     """
-    path, sign, text = assignment.partition("=")
+    path, sign, text = str(assignment).partition("=")
     parts = path.strip().split(".")
     if not sign or not all(parts):
-        raise RecipeError(f"--set {assignment!r}: path=value is needed, for example fluid.viscosity=1e-4")
-    try:
-        value: Any = tomllib.loads(f"value = {text.strip()}")["value"]
-    except (ValueError, RecursionError):
-        value = text.strip()
+        raise RecipeError(
+            f"--set {shown(assignment)}: path=value is needed, for example fluid.viscosity=1e-4"
+        )
+    check("nesting", len(parts), f"--set {shown(assignment)}: the path has {len(parts):,} parts")
     target: Any = tables
     sections = {"world", "fluid", "entity", "system", "output"}
     listed = tables.get("entity", [])
@@ -184,7 +183,8 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         if parts[0] not in entities:
             known = sections | set(entities)
             raise RecipeError(
-                f"--set {assignment!r}: {parts[0]!r} is no section and no entity; {nearest(parts[0], known)}"
+                f"--set {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
+                f"{nearest(parts[0], known)}"
             )
         target, parts = entities[parts[0]], parts[1:]
     for depth, part in enumerate(parts[:-1]):
@@ -193,20 +193,32 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         elif isinstance(target, dict):
             target = target.setdefault(part, {} if depth or part not in ("entity", "system") else [])
         if not isinstance(target, dict | list):
-            raise RecipeError(f"--set {assignment!r}: {'.'.join(parts[: depth + 1])} is a value, not a table")
+            raise RecipeError(
+                f"--set {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
+            )
     last: Any = _number(target, parts[-1], assignment) if isinstance(target, list) else parts[-1]
-    target[last] = value
+    target[last] = value_of(text)
     # Both set the time step, so the one that comes later takes the place of the other.
     if parts[:-1] == ["world"] and (former := {"dt": "fps", "fps": "dt"}.get(parts[-1])):
         target.pop(former, None)
 
 
+def value_of(text: str) -> Any:
+    """The TOML value that a text is, or the text itself."""
+    try:
+        return tomllib.loads(f"value = {text.strip()}")["value"]
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
 def _number(items: list[Any], part: str, assignment: str) -> int:
     """Number of the item that a part of a path means: that number, x, y or z, or the kind of a table."""
     names = [item.get("kind") if isinstance(item, dict) else "xyz"[n : n + 1] for n, item in enumerate(items)]
-    if part in names:
-        return names.index(part)
-    if not part.isdigit() or int(part) >= len(items):
-        listed = ", ".join(f"{n} ({name})" if name else f"{n}" for n, name in enumerate(names)) or "none"
-        raise RecipeError(f"--set {assignment!r}: {part!r} is none of the items there; known: {listed}")
-    return int(part)
+    numbers = [str(n) for n in range(len(items))]
+    for known in (names, numbers):
+        if part in known:
+            return known.index(part)
+    listed = ", ".join(f"{n} ({name})" if name else n for n, name in zip(numbers, names, strict=True))
+    raise RecipeError(
+        f"--set {shown(assignment)}: {shown(part)} is none of the items there; known: {listed or 'none'}"
+    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
 from ecs_fluid.plugins import code_named_in, import_path, ships
+from ecs_fluid.validation_errors import path_of
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -86,4 +86,4 @@ def save(world: World, path: Any) -> None:
     """Write a checkpoint of the world between two ticks."""
     from ecs_fluid.io.checkpoint import save_checkpoint
 
-    save_checkpoint(Path(path), *packed(world))
+    save_checkpoint(path_of(path, "path"), *packed(world))

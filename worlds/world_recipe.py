@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from ecs_fluid.allowed import TRACER, check, check_memory
 from ecs_fluid.components import InertialVelocity, Liquid
-from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.plugins import group_of, kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
@@ -27,7 +27,7 @@ from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
-from ecs_fluid.validation_errors import nearest, shown, validated
+from ecs_fluid.validation_errors import nearest, path_of, shown, validated
 from ecs_fluid.world import World, WorldOptions
 from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.joined_systems import Asked, joined, needed_by
@@ -176,6 +176,7 @@ class WorldRecipe(Settings):
         )
 
     @classmethod
+    @sentences()
     def from_tables(
         cls,
         tables: dict[str, Any],
@@ -259,6 +260,7 @@ class WorldRecipe(Settings):
         }
         return {key: value for key, value in plain.items() if value or key == "preset"}
 
+    @sentences()
     def build(self) -> World:
         """Make the world: entities in order, then the systems they need."""
         files = nullcontext() if self._folder is None else files_from(self._folder)
@@ -397,7 +399,7 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
         allow_code: whether the file may name classes by import path.
     """
     worlds = shipped()
-    path = worlds.get(str(source)) or Path(source)
+    path = worlds.get(str(source)) or path_of(source, "world")
     if not path.exists():
         raise RecipeError(
             f"there is no world {str(source)!r}, and no such file; {nearest(str(source), worlds)}"
@@ -415,6 +417,7 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     return recipe
 
 
+@sentences()
 def load(source: str | Path | WorldRecipe, *settings: str, allow_code: bool = False) -> World:
     """The world of a shipped name, a file, or a WorldRecipe, ready to step.
 

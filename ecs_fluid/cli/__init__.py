@@ -10,19 +10,27 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, get_args
 
 import cyclopts
 from cyclopts.validators import Number
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
+from rich.text import Text
 
 from ecs_fluid import __version__
-from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Values of an option; cyclopts alone would round a part of a number where whole ones are wanted."""
+    """Values of an option, none of them empty; cyclopts alone would take '' for the present folder.
+
+    It would also round a part of a number where whole ones are wanted.
+    """
+    for token in tokens:
+        if not token.value:
+            raise FluidError(f"{token.keyword or 'argument'} '': a value is needed")
     if int in (kind, *get_args(kind)):
         for token in tokens:
             try:
@@ -46,7 +54,13 @@ app = cyclopts.App(
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe (``| head``) to `main`; rich would end with exit code 1."""
+    """A console that leaves a closed pipe (``| head``) to `main`; rich would end with exit code 1.
+
+    What it prints, a line of a table too, may come out of a stranger's file.
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -64,7 +78,7 @@ Frames = Annotated[
 LINE_SECONDS = 10.0
 """Time between two lines of progress where there is no terminal, s."""
 
-Ticks = Annotated[int | None, cyclopts.Parameter(validator=Number(gte=1))]
+Ticks = Annotated[int | None, cyclopts.Parameter(validator=Number(gte=1, lt=2**63))]
 Threads = Annotated[
     int | None,
     cyclopts.Parameter(help="threads for the kernels; default all cores", validator=Number(gte=1, lte=1024)),
@@ -106,6 +120,16 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, *
         warn(message)
 
 
+def _flush() -> None:
+    """Write out what was printed, or forget it where that is refused: Python would fail on it at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code."""
     import ecs_fluid.cli.bench
@@ -121,7 +145,9 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FluidWarning)
     try:
-        result = app(sys.argv[1:] if arguments is None else arguments, result_action="return_value")
+        with sentences():
+            result = app(sys.argv[1:] if arguments is None else arguments, result_action="return_value")
+            _flush()
     except FluidError as error:
         err.print(f"error: {error}", style="bold red")
         return 2
@@ -130,9 +156,11 @@ def main(arguments: list[str] | None = None) -> int:
         err.print(f"error: {text} (see ecs-fluid --help)", style="bold red")
         return 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         err.print("stopped", style="yellow")
         return 130
+    finally:
+        with suppress(OSError):
+            _flush()
     return result if isinstance(result, int) else 0

@@ -94,8 +94,8 @@ def _found(world: World, path: str, place: str) -> Parameter:
     if parts == ["fluid", "viscosity"] and world.system(DiffusionSystem) is None:
         raise RecipeError(f"{place}: the world has no DiffusionSystem; set fluid.viscosity above 0")
     listed = [item["kind"] for item in (world.recipe or {}).get("system", [])]
-    if parts[0] == "system" and parts[1:] and parts[1].isdecimal() and int(parts[1]) < len(listed):
-        parts[1] = listed[int(parts[1])]
+    if parts[0] == "system" and parts[1:]:
+        parts[1] = dict(zip(map(str, range(len(listed))), listed, strict=True)).get(parts[1], parts[1])
     tables, table, name = _tables(world), ".".join(parts[:-1]), parts[-1]
     if table not in tables:
         raise RecipeError(f"{place}: {path!r} is no parameter that can be turned; {nearest(table, tables)}")

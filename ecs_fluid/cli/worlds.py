@@ -49,7 +49,9 @@ def worlds(
             raise FluidError("--schedule: the name of a world, or a world file, is needed before it")
         made = read(world, set_, allow_code).build()
         stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""
-        out.print(f"a tick of {world}, {made.dt:.6g} s{stages}:\n\n{made.schedule.summary()}")
+        out.print(f"a tick of {world}, {made.dt:.6g} s{stages}:", end="\n\n")
+        for line in made.schedule.summary().splitlines():
+            out.print(line)
     elif world is None:
         width = max(len(name) for name in found)
         for name, path in found.items():

@@ -13,8 +13,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ecs_fluid.errors import StorageError
-from ecs_fluid.validation_errors import nearest
+from ecs_fluid.errors import StorageError, sentences
+from ecs_fluid.validation_errors import nearest, path_of
 
 FORMATS = {
     "usd": ("usd", "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse"),
@@ -30,6 +30,7 @@ FORMATS = {
 """What can be written: the module that does it, and what for."""
 
 
+@sentences()
 def export(
     run: str | Path,
     to: str,
@@ -71,7 +72,7 @@ def export(
     if voxel is not None and not 0.0 < voxel < float("inf"):
         raise StorageError(f"voxel {voxel:g}: the edge of a voxel in m, above 0, is needed.")
     module = importlib.import_module(f"ecs_fluid.exports.{FORMATS[to][0]}")
-    target = Path(out) if out is not None else own_folder(folder.path, to)
+    target = path_of(out, "out") if out is not None else own_folder(folder.path, to)
     with unfinished(target, replace) as made:
         job = Job(chosen, made, target, voxel)
         write_manifest(made, to, chosen, module.write(job))

@@ -34,7 +34,7 @@ from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import path_of, validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 2
@@ -116,7 +116,7 @@ class RunFolder:
         StorageError: a former run is there and ``existing`` is ``"refuse"``; the folder holds something that
         is not a run; another process writes there; the disk says no.
         """
-        folder = Path(path)
+        folder = path_of(path, "run folder")
         document = _json(
             {
                 "format": FORMAT,
@@ -145,7 +145,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
         """Open a run to read it, also while it is being written. Raises StorageError if it is not a run."""
-        run = cls(Path(path))
+        run = cls(path_of(path, "run folder"))
         run.read_info()
         return run
 
@@ -189,7 +189,10 @@ class RunFolder:
     def update(self, **changes: Any) -> None:
         """Set entries of ``run.json`` (``ended``, ``status``, ``ticks``, ``timings``, ...), all or none."""
         self._check_writable()
-        document = _json({**self.read_info(), **changes}, self.path)
+        info = {**self.read_info(), **changes}
+        document = _json(info, self.path)
+        # What reading refuses must not take the place of what it reads.
+        validated(_Info, info, f"run information for {self.path} is refused", StorageError)
         replace_text(self.path / "run.json", document, "write run information")
 
     def record(self, **values: Any) -> None:

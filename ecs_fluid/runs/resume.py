@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,14 @@ from pydantic import BaseModel, Field
 import ecs_fluid.components
 import ecs_fluid.systems  # noqa: F401  (registers what ships)
 from ecs_fluid.component import Array, Component
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
 from ecs_fluid.plugins import code_named_in, imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import path_of, validated
 from ecs_fluid.world import World
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")
@@ -50,6 +49,7 @@ class _Meta(BaseModel, strict=True):
     recipe: dict[str, Any] | None
 
 
+@sentences()
 def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
     """The world of a checkpoint; stepping it gives the same bits as if it had never stopped.
 
@@ -61,7 +61,7 @@ def resume(path: Any, allow_code: bool = False, anyway: bool = False) -> World:
         StorageError: the file is missing, damaged, of another version, computed with something else, or needs
             a class that is not loaded.
     """
-    meta, arrays = load_checkpoint(Path(path))
+    meta, arrays = load_checkpoint(path_of(path, "path"))
     if meta.get("version") != VERSION:
         raise StorageError(
             f"{path} was made by another version of ecs_fluid: its state has version {meta.get('version')}, "

@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, DecimalException
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.errors import RecipeError
+from ecs_fluid.recipe import value_of
 
 Point = dict[str, Any]
 """What a member sets: values by path, for example ``{"ring.core": 0.2, "world.seed": 1}``."""
@@ -176,10 +176,7 @@ def _value(path: str, text: str) -> Any:
     """A TOML value, or the text itself."""
     if not text.strip():
         raise RecipeError(f"--vary {path}: a value is empty; write a,b,c or a range first:last:count")
-    try:
-        return tomllib.loads(f"value = {text.strip()}")["value"]
-    except (ValueError, RecursionError):
-        return text.strip()
+    return value_of(text)
 
 
 def _toml(path: str, value: Any) -> str:

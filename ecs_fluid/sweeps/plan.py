@@ -20,7 +20,7 @@ from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.plugins import code_named_in
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
-from ecs_fluid.validation_errors import nearest, validated
+from ecs_fluid.validation_errors import nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -91,8 +91,8 @@ class Plan:
         """A plan without members for a shipped name, a world file or a recipe; raises RecipeError."""
         from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
 
-        if frames is not None and frames < 1:
-            raise RecipeError(f"frames = {frames}: at least 1 is needed")
+        if frames is not None and not (isinstance(frames, int) and 1 <= frames < 2**63):
+            raise RecipeError(f"frames = {shown(frames)}: a whole number from 1 to 2^63 - 1 is needed")
         if isinstance(world, WorldRecipe):
             name, source, home, tables = "world", "", str(world._folder or ""), world.tables()
         else:

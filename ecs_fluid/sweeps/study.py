@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecs_fluid.errors import FluidError, RecipeError
+from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
 from ecs_fluid.io.records import append_record
@@ -18,6 +18,7 @@ from ecs_fluid.sweeps.member import Job, Member, found_finished, run_member
 from ecs_fluid.sweeps.plan import STOP, Plan
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import write_tables
+from ecs_fluid.validation_errors import path_of
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -94,6 +95,7 @@ class Study:
         FluidError: Dask is missing, or no scheduler answers.
     """
 
+    @sentences()
     def __init__(
         self,
         world: str | Path | WorldRecipe,
@@ -116,7 +118,7 @@ class Study:
         plan.check_diagnostics(diagnostics or ())
         plan.anyway = anyway
         self.plan, self.diagnostics, self.watch = plan, diagnostics, watch or Watcher()
-        self.folder = (Path("sweeps") / plan.world if out is None else Path(out)).absolute()
+        self.folder = (Path("sweeps") / plan.world if out is None else path_of(out, "out")).absolute()
         if scheduler is not None or workers != 0:
             require_dask()
         remarks = plan.continues(self.folder)
@@ -151,6 +153,7 @@ class Study:
             )
         return member
 
+    @sentences()
     def run_all(self, points: Sequence[Mapping[str, Any]]) -> list[Member]:
         """Run these members side by side; returns them in the order given, failed ones too."""
         if self.plan.vary is not None:
@@ -314,6 +317,7 @@ def sweep(
     return run_sweep(study)
 
 
+@sentences()
 def run_sweep(study: Study) -> Sweep:
     """Run all members of a study made with `vary`, write what they say, and close it."""
     with study:

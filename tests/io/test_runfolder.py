@@ -52,6 +52,13 @@ def test_updates_keep_the_rest_and_need_the_writer(tmp_path: Path) -> None:
         RunFolder.open(tmp_path).update(status="x")
     with RunFolder.resume(tmp_path) as again, pytest.raises(StorageError, match="plain JSON"):
         again.update(status=object())
+    # What could not be read again does not take the place of what can.
+    plan = {"last_tick": 2**63, "every": 1, "checkpoint_seconds": 0.0}
+    with (
+        RunFolder.resume(tmp_path) as again,
+        pytest.raises(StorageError, match=r"is refused: plan\.last_tick ="),
+    ):
+        again.update(plan=plan)
     assert RunFolder.open(tmp_path).read_info() == info
 
 

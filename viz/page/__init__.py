@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ecs_fluid.errors import FluidError
+from ecs_fluid.errors import FluidError, sentences
+from ecs_fluid.validation_errors import path_of
 
 
+@sentences()
 def page(
     run: str | Path,
     frames: str | int | slice | None = None,
@@ -65,7 +67,7 @@ def page(
         raise FluidError(f"the title {title!a} has bytes that are no text; UTF-8 is needed")
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
-    target = Path(out) if out is not None else own_folder(folder.path, "page")
+    target = path_of(out, "out") if out is not None else own_folder(folder.path, "page")
     with unfinished(target, replace) as made:
         told = write(made, chosen, fields, color_by, look, title or chosen.name)
         write_manifest(made, "page", chosen, told)

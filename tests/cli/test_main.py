@@ -1,0 +1,287 @@
+"""What every command does alike: errors in one sentence, empty values, strangers' text, standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.cli import main
+from ecs_fluid.errors import FluidError
+from ecs_fluid.worlds import world_recipe
+
+COMMAND = [sys.executable, "-c", "import sys; from ecs_fluid.cli import main; sys.exit(main())"]
+LONG = "a" * 300
+DIGITS = "1" * 5000
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two ticks with two records."""
+    folder = tmp_path_factory.mktemp("main") / "run"
+    settings = ["--set", "fluid.diagnostics.every=1", "--set", "entity.1.per_cell=1"]
+    assert main(["run", "vortex_ring", "--frames", "2", "--out", str(folder), *settings]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(stored, tmp_path / "run")).relative_to(tmp_path)
+
+
+def sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line with which a command is refused."""
+    capsys.readouterr()
+    assert main(arguments) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "vortex_ring", "--frames", "1", "--out", ""],
+        ["run", ""],
+        ["resume", ""],
+        ["info", ""],
+        ["show", "", "--save", "a.png"],
+        ["export", "run", "--to", "npz", "--out", ""],
+        ["page", "run", "--out", ""],
+        ["sweep", "vortex_ring", "--seeds", "2", "--out", ""],
+    ],
+)
+def test_an_empty_value_is_no_folder(
+    run: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "'': a value is needed" in sentence(arguments, capsys)
+    assert os.listdir() == ["run"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["validate", LONG],
+        ["run", LONG],
+        ["run", "vortex_ring", "--frames", "1", "--out", LONG],
+        ["resume", LONG],
+        ["info", LONG],
+        ["info", "run", "--plot", f"{LONG}.png"],
+        ["show", LONG, "--save", "a.png"],
+        ["show", "run", "--save", f"{LONG}.png"],
+        ["export", LONG, "--to", "npz"],
+        ["export", "run", "--to", "npz", "--out", LONG],
+        ["page", LONG],
+        ["page", "run", "--out", LONG],
+        ["worlds", LONG],
+        ["schema", LONG],
+        ["sweep", LONG, "--seeds", "2"],
+        ["sweep", "vortex_ring", "--seeds", "2", "--out", LONG, "--workers", "0"],
+    ],
+)
+def test_a_name_that_no_file_can_have(
+    run: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "File name too long" in sentence(arguments, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["validate", "vortex_ring", "--set", "entity.².core=1"], "'²' is none of the items there; known: 0"),
+        (["validate", "vortex_ring", "--set", f"entity.{DIGITS}.core=1"], r"1\.\.\. is none of the items"),
+        (["validate", "vortex_ring", "--set", f"fluid{'.a' * 50_000}=1"], "the path has 50,001 parts; "),
+        (["validate", "vortex_ring", "--set", f"fluid.gravity={'[' * 50_000}"], "gravity = '.*is needed"),
+        (["sweep", "vortex_ring", "--vary", "entity.².core=1,2"], "--vary 'entity.².* is none of the items"),
+        (["sweep", "vortex_ring", "--vary", f"fluid{'.a' * 50_000}=1,2"], "the path has 50,001 parts; "),
+        (
+            ["sweep", "vortex_ring", "--seeds", "2", "--frames", str(2**63)],
+            "frames = 9223372036854775808: a whole number from 1 to",
+        ),
+        (["watch", "vortex_ring", "--serve", "--slide", f"system.{DIGITS}.x=1:2"], "is no parameter"),
+        (["run", "vortex_ring", "--frames", str(2**63)], "--frames. Must be < 9223372036854775808"),
+        (["run", "vortex_ring", "--threads", str(2**63)], "--threads. Must be <= 1024"),
+    ],
+)
+def test_settings_that_lead_nowhere(
+    run: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = sentence(arguments, capsys)
+    assert re.search(words, said), said
+    assert os.listdir() == ["run"]
+
+
+def test_frames_beyond_all_numbers_leave_a_run_as_it_was(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (run / "run.json").read_bytes()
+    assert "Must be < 9223372036854775808" in sentence(["resume", str(run), "--frames", str(2**63)], capsys)
+    assert (run / "run.json").read_bytes() == before
+
+
+ERRORS: list[tuple[Exception, str]] = [
+    (MemoryError("Unable to allocate 7 GiB"), r"more memory than there is.*\(Unable to allocate 7 GiB\)"),
+    (RecursionError("maximum recursion depth"), "nested too deep"),
+    (OverflowError("too large"), r"a number is too large, or too near to 0.*\(too large\)"),
+    (OSError(5, "Input/output error", "a.npz"), "a.npz: the system says no: Input/output error"),
+    (FileNotFoundError(2, "No such file or directory"), "the working folder is gone"),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), ERRORS)
+def test_what_the_machine_stops_is_a_sentence(
+    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(world_recipe, "read_tables", stopped)
+    with pytest.raises(FluidError, match=words) as raised:
+        ef.load("vortex_ring")
+    assert raised.value.__cause__ is error
+    assert re.search(words, sentence(["validate", "vortex_ring"], capsys))
+
+
+# Title of a terminal's window, bell, colour, deletion of the line, text turned around, a second line.
+EVIL = "\x1b]0;owned\x07\x9b31m\x1b[2K\u202egnp\u2066\x85\r\nfinished: forged\x00"
+
+
+def spoil(value: Any, depth: int = 0) -> Any:
+    """The same with `EVIL` behind all texts, and behind keys of tables below the first level."""
+    if isinstance(value, dict):
+        return {key + EVIL if depth else key: spoil(part, depth + 1) for key, part in value.items()}
+    if isinstance(value, list):
+        return [spoil(part, depth) for part in value]
+    return value + EVIL if isinstance(value, str) and value not in ("ecs_fluid run", "finished") else value
+
+
+def spoiled_info(run: Path) -> None:
+    path = run / "run.json"
+    info = json.loads(path.read_text(encoding="utf-8"))
+    kept = {key: info[key] for key in ("plan", "format", "version")}
+    stretches = [
+        {**each, "started": EVIL, "computed_with": spoil(each["computed_with"], 1)}
+        for each in info["stretches"]
+    ]
+    systems = {name + EVIL: timing for name, timing in info["systems"].items()}
+    path.write_text(json.dumps({**spoil(info), **kept, "stretches": stretches, "systems": systems}))
+
+
+def spoiled_format(run: Path) -> None:
+    (run / "run.json").write_text(json.dumps({"format": "ecs_fluid run", "version": EVIL}))
+
+
+def spoiled_records(run: Path) -> None:
+    path = run / "diagnostics.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for record in records:
+        record.update({f"force_by_{EVIL}": EVIL, "energy": EVIL})
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def spoiled_recipe(run: Path) -> None:
+    (run / "world.toml").write_text(f"[{json.dumps(EVIL)}]\na = 1\n", encoding="utf-8")
+
+
+def spoiled_trajectory(run: Path) -> None:
+    with h5py.File(run / "trajectory" / "ring.vtkhdf", "r+") as file:
+        file["ecs_fluid"].attrs["format"] = EVIL[:-1]
+
+
+def spoiled_path(run: Path) -> Path:
+    (run / "checkpoints" / "checkpoint-00000002.npz").write_bytes(b"")
+    return run.rename(EVIL[:-1])
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "telling"),
+    [
+        (spoiled_info, {"info", "resume"}),
+        (spoiled_format, {"info", "resume", "export", "page", "show"}),
+        (spoiled_records, {"info"}),
+        (spoiled_recipe, {"slice", "validate"}),
+        (spoiled_trajectory, {"info", "resume", "export", "page", "show"}),
+        (spoiled_path, {"resume", "export", "page", "validate"}),
+    ],
+)
+def test_a_strangers_text_reaches_no_terminal(
+    run: Path, spoiled: Any, telling: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`telling` are the commands that quote it."""
+    run = spoiled(run) or run
+    quoting = set()
+    for name, arguments in {
+        "info": ["info", str(run)],
+        "resume": ["resume", str(run), "--frames", "3"],
+        "export": ["export", str(run), "--to", "npz"],
+        "page": ["page", str(run)],
+        "show": ["show", str(run), "--save", "a.png", "--size", "64", "64"],
+        "slice": ["show", str(run), "--save", "b.png", "--size", "64", "64", "--what", "slice"],
+        "validate": ["validate", str(run / "world.toml")],
+    }.items():
+        capsys.readouterr()
+        main(arguments)
+        said = "".join(capsys.readouterr())
+        assert not [c for c in said if not (c.isprintable() or c == "\n")], (name, said)
+        assert not any(line.startswith("finished: forged") for line in said.splitlines()), (name, said)
+        if r"\x1b]0" in said:
+            quoting.add(name)
+    assert quoting >= telling
+
+
+def test_a_refusal_in_python_is_one_line_too(tmp_path: Path) -> None:
+    with pytest.raises(FluidError) as refused:
+        ef.load(tmp_path / f"{EVIL[:-1]}.toml")
+    assert r"\x1b]0;owned\x07\x9b31m" in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["worlds"], ["worlds", "vortex_ring"], ["schema"]])
+def test_a_full_standard_output_is_told_once(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode().strip() == "error: the system says no: No space left on device"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be removed there")
+def test_commands_in_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """One process tries them all: importing ecs_fluid takes longer than what is tried."""
+    tried = [
+        ["validate", "vortex_ring"],
+        ["run", "vortex_ring", "--frames", "1"],
+        ["run", "vortex_ring", "--frames", "1", "--out", "x"],
+        ["resume", "x"],
+        ["info", "x"],
+        ["show", "x", "--save", "x.png"],
+        ["export", "x", "--to", "npz"],
+        ["page", "x"],
+        ["sweep", "vortex_ring", "--seeds", "2", "--workers", "0"],
+        ["schema", "x.json"],
+        ["bench", "velocity", "--sizes", "100"],
+    ]
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = (
+        f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})\n"
+        f"from ecs_fluid.cli import main\nprint([main(arguments) for arguments in {tried!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str([0] + [2] * (len(tried) - 1)), done.stderr
+    refusals = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(refusals) == len(tried) - 1
+    assert "Traceback" not in done.stderr
+    assert refusals[0] == "error: the working folder is gone; change to one that exists"
