@@ -114,7 +114,14 @@ class Commands:
 
         Those of the `own` rows are kept; on many ranks the others are elsewhere.
         """
-        chosen = np.asarray(rows)
+        try:
+            chosen = np.asarray(rows)
+        except ValueError:
+            chosen = np.array([None])  # lists of unequal length
+        if np.ma.is_masked(rows):
+            raise ComponentError(
+                f"entity {name!r}: some rows to kill are masked; fill them or leave them out"
+            )
         if chosen.dtype == np.bool_:
             if chosen.shape != (count,):
                 raise ComponentError(

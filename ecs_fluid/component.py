@@ -54,7 +54,7 @@ class Column:
     @property
     def label(self) -> str:
         """``Component.column``, the name used in files and messages."""
-        return f"{self.component}.{self.name}"
+        return f"{self.component}.{self.name}".lstrip(".")
 
     # Without __get__ a column is read from the instance like any attribute, at no cost.
     def __set__(self, instance: Component, value: object) -> None:
@@ -101,6 +101,8 @@ class Column:
         return array
 
     def _converted(self, value: object) -> Array:
+        if np.ma.is_masked(value):
+            raise ComponentError(f"{self.label} has masked values; fill them, or leave out their rows")
         try:
             array = np.asarray(value)
         except (ValueError, TypeError) as error:

@@ -14,7 +14,7 @@ import numpy as np
 from ecs_fluid.access import check_additions, poison, running, undeclared_changes
 from ecs_fluid.commands import Commands
 from ecs_fluid.component import Array, Component, RowId
-from ecs_fluid.errors import DivergedError, FluidError, FluidWarning
+from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import METHODS, SINGLE, Stage
 from ecs_fluid.plugins import users_method
@@ -47,6 +47,16 @@ def _first_row(world: World, entity: str, array: Array) -> int:
     """The first row, of those on all processes, that is not finite."""
     bad = ~np.isfinite(np.atleast_1d(array))
     return world.processes.placed(world[entity], len(bad))[0] + int(np.argwhere(bad)[0, 0])
+
+
+def _read_only(world: World) -> str | None:
+    """Place of the first column with rows that nobody may write; None without."""
+    for entity, tables in world.tables:
+        for kind, table in tables.items():
+            for field, array in table.items() if kind.per_row else ():
+                if not array.flags.writeable:
+                    return f"entity {entity!r}: {field.label}"
+    return None
 
 
 class Guard:
@@ -174,6 +184,11 @@ class Ticker:
         """Raise FluidError when called from within a tick, but while what is `allowed` runs, see `busy`."""
         if self.busy not in ("", *allowed):
             raise FluidError(f"{what} is refused during a tick of the same world; do it between two ticks")
+
+    def check_state(self, world: World) -> None:
+        """Raise DivergedError where, between two ticks, the state is not finite."""
+        if not self.busy:
+            self._guard.check_start(world)
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """In which the rates are evaluated in a tick: those of the integrator, a single one without."""
@@ -323,10 +338,15 @@ class Ticker:
         if stumbled:
             world.processes.stumbled(error)
         bad = self._guard.first_bad(world) if stumbled else None
+        locked = _read_only(world) if stumbled else None
         self._guard.restore(world)
         if bad is not None:
             self._guard.check_start(world)
             self._replay(world, schedule, bad)
+        if locked is not None:
+            raise ComponentError(
+                f"{locked} is read-only, and systems write it; setflags(write=True) lets them"
+            )
 
     def _replay(self, world: World, schedule: Schedule, bad: str) -> None:
         """Run the failed tick again with a check after every system, to name the one that broke it."""

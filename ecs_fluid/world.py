@@ -23,9 +23,9 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from ecs_fluid.access import as_asked
-from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.component import Array, Component, RowId, column
 from ecs_fluid.entity import Entity, Snapshot, frozen
-from ecs_fluid.errors import ComponentError, FluidError, ScheduleError
+from ecs_fluid.errors import ComponentError, FluidError, ScheduleError, sentences
 from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_of
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
@@ -35,7 +35,7 @@ from ecs_fluid.schedule import Schedule, build, misnamed, named
 from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
 from ecs_fluid.tables import checked_tables
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import nearest, validated
+from ecs_fluid.validation_errors import nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.commands import NewRows
@@ -65,6 +65,10 @@ _Step = Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=_QUOTIENT)]
 
 Integrator = Literal["euler", "rk2", "rk3", "rk4"]
 Precision = Literal["single", "double"]
+
+
+_POINTS = column("m", shape=(3,), kind="double")
+_POINTS.name = "points"
 
 
 class WorldOptions(Settings):
@@ -219,7 +223,7 @@ class World:
         return list(self._entities.values())
 
     def __getitem__(self, name: str) -> Entity:
-        if name not in self._entities:
+        if not isinstance(name, str) or name not in self._entities:
             raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
         return Entity(self, self._entities[name].number, name, keep=True)
 
@@ -239,9 +243,10 @@ class World:
         """
         with self.active():
             self._ticker.between_ticks(f"spawn of an entity {name!r}")
-            if not (isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_-]*", name)):
+            if not (isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_-]{0,99}", name)):
                 raise ComponentError(
-                    f"entity name {name!r}: letters, digits, '-' and '_' are allowed, starting with a letter"
+                    f"entity name {shown(name)}: up to 100 letters, digits, '-' and '_' are allowed, "
+                    "starting with a letter"
                 )
             if name in self._entities:
                 raise ComponentError(f"the world already has an entity {name!r}; choose another name")
@@ -340,6 +345,9 @@ class World:
         if self._running is not None:
             for kind in types:
                 self._running.check_declared(kind)
+        for kind in types:
+            if not (isinstance(kind, type) and issubclass(kind, Component)):
+                raise ComponentError(f"{shown(kind)} is no component; a class such as Position is needed")
         for entity in list(self._entities.values()):
             tables = self._shown[entity.number]
             if all(kind in tables for kind in types):
@@ -461,8 +469,8 @@ class World:
             DivergedError: a table became non-finite; the world is back at the start of that tick and the
                 message names the system that did it.
         """
-        if isinstance(ticks, bool) or not hasattr(ticks, "__index__") or ticks < 0:
-            raise FluidError(f"step: ticks = {ticks!r}; a whole number of at least 0 is needed")
+        if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
+            raise FluidError(f"step: ticks = {shown(ticks)}; a whole number of at least 0 is needed")
         with self.active():
             self._ticker.between_ticks("step")
             for _ in range(ticks):
@@ -473,6 +481,7 @@ class World:
         """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
         with self.active():
             self._ticker.between_ticks("evaluate")
+            self._ticker.check_state(self)
             self._ticker.evaluate(self)
 
     @property
@@ -490,6 +499,7 @@ class World:
     @collective
     def lint(self) -> list[str]:
         """Sentences on what looks physically wrong or coarse, asked of every system."""
+        self._ticker.check_state(self)
         systems = self.schedule.systems
         with self.processes.all_rows(self):
             said = [text for system in systems for text in system.lint(self)]
@@ -542,14 +552,8 @@ class World:
     @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
         """Fluid velocity (m, 3) in m/s at points (m, 3) in m, by the world's velocity system."""
-        try:
-            array = np.asarray(points, dtype=np.float64)
-        except (ValueError, TypeError):
-            raise FluidError("points need to be numbers of shape (m, 3)") from None
-        if array.ndim != 2 or array.shape[1] != 3:
-            raise FluidError(f"points have shape {array.shape}; shape (m, 3) is needed")
-        if not np.isfinite(array).all():
-            raise FluidError("points hold a value that is not finite")
+        array = _POINTS.check(points)
+        _POINTS.check_values(array)
         with self.active():
             return self._ask("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
@@ -567,6 +571,7 @@ class World:
 
     def _ask(self, method: str, example: str, *arguments: Any) -> Any:
         """What the first system that has such a method says."""
+        self._ticker.check_state(self)
         for system in self.systems:
             if hasattr(system, method):
                 self.schedule  # noqa: B018  (derived tables must exist)
@@ -610,7 +615,13 @@ class World:
         """Write a checkpoint from which `ecs_fluid.resume` continues bit for bit."""
         from ecs_fluid.state import save
 
-        save(self, path)
+        self._check_finite()
+        with sentences():
+            save(self, path)
+
+    @collective
+    def _check_finite(self) -> None:
+        self._ticker.check_state(self)
 
     def timings(self) -> dict[str, Timing]:
         """Time of each system by name, in running order."""

@@ -153,6 +153,7 @@ def solver_class(name: str, place: str = "solver", allow_code: bool = False) -> 
     Raises:
         RecipeError: there is none (the sentence holds the nearest name), or to import it is not allowed.
     """
+    name = str(name)
     if name in Solver.registry and not allow_code:
         return Solver.registry[name]
     return class_named(name, place, Solver, Solver.registry, allow_code, key="solver")

@@ -82,6 +82,20 @@ def test_ragged_lists() -> None:
         ef.Position([[1.0, 2.0, 3.0], [1.0]])
 
 
+def test_masked_values_are_not_taken_for_numbers() -> None:
+    """NumPy gives what lies below the mask, often nonsense, without a word."""
+    x = np.ma.array(np.zeros((2, 3)), mask=[[False] * 3, [True] * 3])
+    world = ef.World()
+    world.spawn("a", ef.Position(np.zeros((2, 3))))
+    with refused("Position.x has masked values; fill them, or leave out their rows"):
+        ef.Position(x)
+    with refused("Position.x has masked values"):
+        world["a"][ef.Position].x = x
+    with refused("points has masked values"):
+        world.velocity(x)
+    assert ef.Position(np.ma.array(np.ones((2, 3)))).x.sum() == 6
+
+
 def test_whole_number_columns_refuse_fractions() -> None:
     with refused("Charge.count holds .* of dtype float64; whole numbers are allowed"):
         Charge([1.0], count=[1.5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -341,3 +342,38 @@ def test_components_are_checked_in_systems_too() -> None:
     world.add_system(acting("Cuts", action, writes=(ef.Position,), phase="constrain"))
     with pytest.raises(ComponentError, match=r"Position.x has 1 rows, but this Position has 4"):
         world.step()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("column", ["Position.x", "Strength.alpha", "CoreRadius.sigma"])
+@pytest.mark.parametrize("ticks", [0, 1])
+def test_what_is_not_finite_is_named_whatever_is_asked(
+    value: float, column: str, ticks: int, tmp_path: Path
+) -> None:
+    """Also before the first tick, whose lint would stumble over it first."""
+    world = ef.load("vortex_ring", "entity.1.per_cell=1")
+    world.step(ticks)
+    world["ring"].columns()[column][3] = value
+    asked: list[Any] = [
+        world.step, world.lint, world.diagnostics, world.evaluate,
+        lambda: world.velocity([[0.0, 0.0, 1.0]]), lambda: world.save(tmp_path / "refused.npz"),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(DivergedError, match=rf"tick {ticks + 1} .*'ring': {column} row 3 was not finite"):
+            ask()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("column", ["Position.x", "Velocity.u"])
+def test_a_column_that_nobody_may_write_is_named(column: str) -> None:
+    world = world_of(debug=False)
+    world.step()
+    before = world.state_hash()
+    array = world["a"].columns()[column]
+    array.setflags(write=False)
+    with pytest.raises(ComponentError, match=rf"entity 'a': {column} is read-only, .*setflags\(write=True\)"):
+        world.step()
+    assert world.state_hash() == before
+    array.setflags(write=True)
+    world.step()
+    assert world.tick == 2

@@ -255,6 +255,8 @@ def test_entities_and_tables_are_made_between_ticks(phase: type[Scripted], actio
         (True, r"the kill mask has shape \(\); shape \(3,\) is needed"),
         ([0.0], "rows to kill have dtype float64; a mask or row numbers are allowed"),
         (["a"], "rows to kill have dtype"),
+        ([[0], [1, 2]], "rows to kill have dtype object; a mask or row numbers are allowed"),
+        (np.ma.array([0, 1], mask=[False, True]), "some rows to kill are masked"),
     ],
 )
 def test_kill_refuses(rows_to_kill: object, words: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import re
 import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import esper
 import numpy as np
@@ -17,6 +19,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidError, RecipeError
 from ecs_fluid.system import System
+from ecs_fluid.validation_errors import shown
 
 
 class Orbit(System):
@@ -231,16 +234,51 @@ def test_worlds_are_not_copied_behind_espers_back(copying: Callable[[object], ob
         copying(orbiting(1))
 
 
+NO_PATHS = [None, 5, {}, b"x", "", "a\0b", np.zeros(3)]
+
+
+@pytest.mark.parametrize("given", NO_PATHS, ids=repr)
+def test_what_is_no_path_is_refused_wherever_one_is_needed(given: Any) -> None:
+    world = orbiting(1)
+    asked: list[Callable[[], object]] = [
+        lambda: ef.load(given),
+        lambda: ef.resume(given),
+        lambda: world.save(given),
+        lambda: ef.export(given, "npz"),
+        lambda: ef.page(given),
+        lambda: ef.sweep(given, {"ring.core": [0.1]}, workers=0),
+    ]
+    if given is not None:  # the default
+        asked.append(lambda: ef.Study("vortex_ring", out=given, workers=0))
+    for ask in asked:
+        with pytest.raises(FluidError, match=re.escape(f"= {shown(given)}; a path is needed")):
+            ask()
+
+
 def test_wrong_kinds_of_keys_and_points() -> None:
     world = orbiting(1)
+    for name in ({}, [], np.zeros(3)):
+        with pytest.raises(FluidError, match="the world has no entity"):
+            world[name]  # type: ignore[index]
+    for kind in (5, "Position", ef.World):
+        with pytest.raises(ComponentError, match="is no component; a class such as Position is needed"):
+            list(world.query(kind))  # type: ignore[call-overload]
+    with pytest.raises(ComponentError, match="up to 100 letters"):
+        world.spawn("a" * 101, ef.Position)
+    with pytest.raises(FluidError, match=r"step: ticks = array.*; a whole number of at least 0 is needed"):
+        world.step(np.zeros(3))  # type: ignore[arg-type]
+    with pytest.raises(FluidError, match="solver = '5' is not known"):
+        ef.load("vortex_ring").velocity([[0.0, 0.0, 0.0]], solver=5)  # type: ignore[arg-type]
+    with pytest.raises(FluidError, match="--set 5: path=value is needed"):
+        ef.load("vortex_ring", 5)  # type: ignore[arg-type]
     with pytest.raises(FluidError, match="the world has no entity 3; known: a, fluid, source"):
         world[3]  # type: ignore[index]
     with pytest.raises(ComponentError, match="entity 'a' has no 'Position'; it has"):
         world["a"]["Position"]  # type: ignore[index]
     for points, words in (
-        ("abc", "points need to be numbers"),
-        ([0.0, 0.0, 0.0], r"points have shape \(3,\); shape \(m, 3\) is needed"),
-        ([[0.0, np.nan, 0.0]], "points hold a value that is not finite"),
+        ("abc", "points holds .'abc'. of dtype <U3; float32"),
+        ([0.0, 0.0, 0.0], r"points has shape \(3,\); shape \(n, 3\) is needed"),
+        ([[0.0, np.nan, 0.0]], "points row 0 is nan; finite numbers are allowed"),
         ([[0.0, 0.0, 0.0]], "the world has no VelocitySystem; add one with world.add_system"),
     ):
         with pytest.raises(FluidError, match=words):
