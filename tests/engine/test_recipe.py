@@ -118,9 +118,9 @@ def test_overrides_reach_the_world() -> None:
     [
         ("a.toml", "[world\n", "not valid TOML"),
         ("a.toml", "a = " + "1" * 5000, "not valid TOML"),
-        ("a.toml", "a = " + "[" * 100_000, "not valid TOML"),
+        ("a.toml", "a = " + "[" * 100_000, "nested too deeply"),
         ("a.json", "{", "not valid JSON"),
-        ("a.json", "[" * 100_000, "not valid JSON"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.json", '{"a": ' + "1" * 5000 + "}", "not valid JSON"),
         ("a.json", "[]", "a table of tables is needed, not list"),
     ],
