@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ecs_fluid.commands import NewRows
 
 _LOCK = threading.RLock()
+_ENDED: list[str] = []
+"""Contexts of worlds that are gone; the next holder of the lock deletes their tables."""
 
 S = TypeVar("S", bound=System)
 
@@ -185,6 +187,7 @@ class World:
     def active(self) -> Iterator[None]:
         """Hold the process lock with esper switched to this world; the former world comes back after."""
         with _LOCK:
+            _delete_ended()
             former = esper.current_world
             if former != self._context:
                 esper.switch_world(self._context)
@@ -648,6 +651,17 @@ def _described(kind: type[Component]) -> str:
 
 
 def _forget(context: str) -> None:
-    with _LOCK:
+    # Garbage is collected in any thread, also in one for which the holder of the lock waits.
+    _ENDED.append(context)
+    if _LOCK.acquire(blocking=False):
+        try:
+            _delete_ended()
+        finally:
+            _LOCK.release()
+
+
+def _delete_ended() -> None:
+    while _ENDED:
+        context = _ENDED.pop()
         if esper.current_world != context and context in esper.list_worlds():
             esper.delete_world(context)

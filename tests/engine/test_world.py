@@ -394,6 +394,19 @@ def test_a_world_leaves_nothing_behind() -> None:
     assert set(esper.list_worlds()) == contexts
 
 
+def test_a_world_may_end_in_a_thread_that_the_holder_of_the_lock_waits_for() -> None:
+    """Garbage is collected in any thread: one that waited for the lock then stopped a tick for ever."""
+    contexts, other = set(esper.list_worlds()), orbiting(2)
+    gone = [orbiting(1)]
+    thread = threading.Thread(target=gone.clear, daemon=True)
+    with other.active():
+        thread.start()
+        thread.join(10.0)
+        assert not gone and not thread.is_alive()
+    with other.active():
+        assert len(set(esper.list_worlds()) - contexts) == 1
+
+
 def test_a_handle_keeps_its_world_but_a_system_and_the_world_itself_do_not() -> None:
     world = orbiting(1)
     entity, own, system = world["a"], world.fluid, world.systems[0]
