@@ -114,14 +114,17 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     kinds = ("extra_forbidden", "value_error", "wrong_kind")
     telling = [item for kind in kinds for item in details if item["type"] == kind]
     first = (telling or _furthest(details))[0]
-    path = tuple(part for part in first["loc"] if not _alternative(part))
-    around, (here, path) = _walked(model, path[:-1])[0], _walked(model, path)
-    key = ".".join(str(part) for part in path)
+    where = first["loc"]
+    # An unknown key may be called as an alternative or a tag is, and is shown all the same.
+    unknown = where[-1:] if first["type"] == "extra_forbidden" else ()
+    path = tuple(part for part in where[: len(where) - len(unknown)] if not _alternative(part))
+    here, path = _walked(model, path)
+    key = ".".join(str(part) for part in (*path, *unknown))
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
-            known = [name for m in around for name in m.model_fields]
-            return f"{place}: unknown key {shown(key)}; {nearest(str(path[-1]), known)}"
+            known = [name for m in here for name in m.model_fields]
+            return f"{place}: unknown key {shown(key)}; {nearest(str(unknown[0]), known)}"
         case "missing":
             return f"{place}: {shown(key)} is missing"
         case "union_tag_not_found" | "union_tag_invalid":

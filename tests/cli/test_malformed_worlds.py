@@ -74,6 +74,11 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
         RING + '[[entity]]\nkind = "body"\nname = "b"\nshape = { shape = "box", sise = [1, 1, 1] }\n',
         ("unknown key 'shape.sise'", "did you mean 'size'"),
     ),
+    "key that is the name of a shape elsewhere": (
+        RING + '[[system]]\nkind = "heater"\nbox = { low = [0, 0, 0] }\ntime = 1.0',
+        ("[[system]] 1 'heater'", "unknown key 'box'"),
+    ),
+    "key with a bracket": ('[world]\n"a[" = 1' + RING, ("[world]: unknown key 'a['", "known:")),
     "unknown shape": (
         RING + '[[entity]]\nkind = "body"\nname = "b"\nshape = { shape = "bix" }\n',
         ("shape", "'bix'", "'box'"),
