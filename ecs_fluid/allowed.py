@@ -53,7 +53,7 @@ class Limits(BaseModel):
     """bytes that the particles and grids of a world may take, or the content of a file; half of what this
     process may have unless set"""
     text: float = Field(default=16 * 2**20, gt=0)
-    """bytes of a world file; numbers by the million belong into data files"""
+    """bytes of a world file, of a run.json, ...; numbers by the million belong into data files"""
     nesting: int = Field(default=32, ge=1, le=200)
     """tables and lists within each other, and parts of a dotted key"""
     key: int = Field(default=200, ge=1)

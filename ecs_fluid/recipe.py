@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from ecs_fluid.allowed import check, limits
+from ecs_fluid.allowed import check
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
@@ -124,7 +124,7 @@ def read_tables(path: Path) -> dict[str, Any]:
     from ecs_fluid.io.untrusted import read_bytes
 
     try:
-        text = read_bytes(path, "read world file", limits().text).decode().removeprefix("\ufeff")
+        text = read_bytes(path, "read world file").decode().removeprefix("\ufeff")
     except StorageError as error:
         raise RecipeError(str(error)) from None
     except UnicodeDecodeError:

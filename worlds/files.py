@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -69,27 +69,30 @@ def data_file(file: str) -> Path:
     return path
 
 
-def read_npz(path: Path) -> dict[str, Array]:
-    """Arrays of a NumPy archive; pickled objects are refused.
+UNREAD = np.empty(0)
+"""Stands for columns that nobody wants: of use is their name alone."""
+
+
+def read_npz(path: Path, wanted: Container[str]) -> dict[str, Array]:
+    """Arrays of a NumPy archive, `UNREAD` if not `wanted`; pickled objects are refused.
 
     Raises:
-        RecipeError: it is no archive, is damaged, or holds something else than arrays of numbers.
+        RecipeError: it is no archive, is damaged, too large, or holds something else than arrays of numbers.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
-            unpacked = sum(entry.file_size for entry in entries)
-            if unpacked > MOST_BYTES or len(entries) > MOST_ARRAYS:
-                raise RecipeError(
-                    f"{path} holds {len(entries):,} arrays of {unpacked:,} bytes; at most {MOST_ARRAYS} of "
-                    f"{MOST_BYTES:,} bytes together are allowed"
-                )
+            if len(entries) > MOST_ARRAYS:
+                raise RecipeError(f"{path} holds {len(entries):,} arrays; at most {MOST_ARRAYS} are allowed")
             if len({entry.filename for entry in entries}) < len(entries):
                 raise ValueError("two of its arrays have one name")
-            return {
-                entry.filename.removesuffix(".npy"): array_in(archive, entry, "iuf").astype(np.float64)
-                for entry in entries
-            }
+            found: dict[str, Array] = {}
+            for entry in entries:
+                name = entry.filename.removesuffix(".npy")
+                held = sum(array.nbytes for array in found.values())
+                read = name in wanted
+                found[name] = array_in(archive, entry, "iuf", np.float64, held) if read else UNREAD
+            return found
     except (OSError, *NPZ_DAMAGE) as error:
         reason = str(error).split("\n")[0]
         raise RecipeError(f"{path} is not a readable .npz archive: {reason}") from None

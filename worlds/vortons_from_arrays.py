@@ -15,7 +15,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.validation_errors import nearest
-from ecs_fluid.worlds.files import data_file, read_npz, refuse_not_finite
+from ecs_fluid.worlds.files import MOST_ARRAYS, UNREAD, data_file, read_npz, refuse_not_finite
 from ecs_fluid.worlds.parameters import Length, Point
 from ecs_fluid.worlds.vortons import spawn_vortons
 from ecs_fluid.worlds.vtk_files import read_vtk
@@ -30,6 +30,10 @@ LABELS = {
     "Volume.volume": "volume",
 }
 """Names of the columns in files that ecs_fluid writes."""
+
+X, ALPHA = ("x", "y", "z"), ("alpha_x", "alpha_y", "alpha_z")
+WANTED = {*LABELS, *LABELS.values(), *X, *ALPHA}
+"""Columns that are read; others are let be."""
 
 _LONGEST = 2**20  # characters of a line
 
@@ -58,8 +62,8 @@ class VortonsFromArrays(Recipe):
         """Read the file and spawn the vortons."""
         path = data_file(self.file)
         table = {LABELS.get(key, key): array for key, array in self._table(path).items()}
-        x = self._vector(path, table, "x", ("x", "y", "z"))
-        alpha = self._vector(path, table, "alpha", ("alpha_x", "alpha_y", "alpha_z"))
+        x = self._vector(path, table, "x", X)
+        alpha = self._vector(path, table, "alpha", ALPHA)
         rows = len(x)
         check_memory(VORTON, rows, "vortons", "read a smaller file")
         if "sigma" not in table and self.core is None:
@@ -74,11 +78,11 @@ class VortonsFromArrays(Recipe):
     def _table(self, path: Path) -> dict[str, Array]:
         match path.suffix.lower():
             case ".npz":
-                return read_npz(path)
+                return read_npz(path, WANTED)
             case ".csv":
                 return read_csv(path)
             case ".vtp":
-                return read_vtk(path, int(limits().memory / VORTON))
+                return read_vtk(path, int(limits().memory / VORTON), WANTED)
         raise RecipeError(f"{path}: .npz, .csv and .vtp files can be read")
 
     def _vector(self, path: Path, table: dict[str, Array], column: str, parts: tuple[str, str, str]) -> Array:
@@ -110,10 +114,10 @@ class VortonsFromArrays(Recipe):
 
 
 def read_csv(path: Path) -> dict[str, Array]:
-    """Columns by the names in the header line.
+    """Columns by the names in the header line, `UNREAD` if not `WANTED`.
 
     Raises:
-        RecipeError: no header, a line of the wrong length, or a field that is no number.
+        RecipeError: no header, a line of the wrong length, too many lines, or a field that is no number.
     """
     values = Doubles("d")  # not a list of lines, which would take a hundred times as much memory
     try:
@@ -124,22 +128,28 @@ def read_csv(path: Path) -> dict[str, Array]:
             header = [field.strip().removeprefix("#").strip() for field in next(rows, [])]
             if len(set(header)) != len(header):
                 raise RecipeError(f"{path}: a column name stands twice in the header")
+            if len(header) > MOST_ARRAYS:
+                raise RecipeError(f"{path} has {len(header):,} columns; at most {MOST_ARRAYS} are allowed")
+            read = [(at, name) for at, name in enumerate(header) if name in WANTED]
             for row, line in enumerate(rows):
-                values.extend(_numbers(path, header, row, line))
+                if row % 2**16 == 0:
+                    check_memory(VORTON, row, "vortons", "read a smaller file")
+                if len(line) != len(header):
+                    raise RecipeError(
+                        f"{path}: row {row} has {len(line)} fields, but the header has {len(header)}"
+                    )
+                for at, name in read:
+                    values.append(_number(path, name, row, line[at]))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecipeError(f"{path} is not a readable .csv file: {error}") from None
     if not header:
         raise RecipeError(f"{path} is empty; a header line with column names is needed")
-    return dict(zip(header, np.array(values).reshape(-1, len(header)).T.copy(), strict=True))
+    columns = np.array(values).reshape(-1, max(len(read), 1)).T.copy()
+    return dict.fromkeys(header, UNREAD) | dict(zip((name for _, name in read), columns, strict=False))
 
 
-def _numbers(path: Path, header: list[str], row: int, line: list[str]) -> list[float]:
-    if len(line) != len(header):
-        raise RecipeError(f"{path}: row {row} has {len(line)} fields, but the header has {len(header)}")
-    found = []
-    for column, field in zip(header, line, strict=True):
-        try:
-            found.append(float(field))
-        except ValueError:
-            raise RecipeError(f"{path}: {column!r} row {row} is {field[:60]!r}; a number is needed") from None
-    return found
+def _number(path: Path, column: str, row: int, field: str) -> float:
+    try:
+        return float(field)
+    except ValueError:
+        raise RecipeError(f"{path}: {column!r} row {row} is {field[:60]!r}; a number is needed") from None

@@ -98,8 +98,8 @@ class VortonsFromVelocity(Recipe):
 
     def _read(self, file: str) -> tuple[Array, Array, Array]:
         path = data_file(file)
-        arrays = read_npz(path)
         shapes = {"u": "(nx, ny, nz, 3)", "origin": "(3,)", "spacing": "(3,)"}
+        arrays = read_npz(path, shapes)
         for key, shape in shapes.items():
             if key not in arrays:
                 raise RecipeError(f"{path} has no {key!r}; u, origin and spacing are needed")

@@ -1,4 +1,6 @@
-"""What reads a mesh file in a process of its own: ``python vtk_child.py FILE OUT BYTES SECONDS MOST_POINTS``.
+"""What reads a mesh file in a process of its own.
+
+    python vtk_child.py FILE OUT BYTES SECONDS MOST_POINTS [NAME OF POINT DATA ...]
 
 A file can make VTK take all memory, or end the process, and no handler of exceptions can catch either. So
 this process limits itself first. It imports nothing of ours, and writes an archive of numbers.
@@ -16,9 +18,12 @@ def limit(bytes_: int, seconds: int) -> None:
         import resource
     except ImportError:  # Windows
         return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    asked = {resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: bytes_, resource.RLIMIT_CPU: seconds}
+    for kind, most in asked.items():
+        # What the process came with may be less, and cannot be raised.
+        hard = resource.getrlimit(kind)[1]
+        given = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (given, given))
 
 
 def dataset(path: str) -> Any:
@@ -46,8 +51,8 @@ def dataset(path: str) -> Any:
     return None if reader.GetErrorCode() else reader.GetOutput()
 
 
-def main(path: str, out: str, bytes_: int, seconds: int, most: int) -> str:
-    """Read and write; returns what is wrong, or ""."""
+def main(path: str, out: str, bytes_: int, seconds: int, most: int, wanted: list[str]) -> str:
+    """Read; write points, and what is wanted of their data, else its names. Returns what is wrong, or ""."""
     limit(bytes_, seconds)
     import numpy as np
     from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -65,7 +70,7 @@ def main(path: str, out: str, bytes_: int, seconds: int, most: int) -> str:
         array = table.GetArray(number)  # None where it does not hold numbers
         name = table.GetArrayName(number)
         if array is not None and name and array.GetNumberOfTuples() == rows:
-            arrays["data " + name] = vtk_to_numpy(array)
+            arrays["data " + name] = vtk_to_numpy(array) if name in wanted else np.empty(0)
     with open(out, "wb") as file:
         np.savez(file, **arrays)
     return ""
@@ -73,8 +78,8 @@ def main(path: str, out: str, bytes_: int, seconds: int, most: int) -> str:
 
 if __name__ == "__main__":
     try:
-        file, archive, memory, patience, points = sys.argv[1:]
-        sys.exit(main(file, archive, int(memory), int(patience), int(points)) or 0)
+        file, archive, memory, patience, points, *names = sys.argv[1:]
+        sys.exit(main(file, archive, int(memory), int(patience), int(points), names) or 0)
     except MemoryError:
         sys.exit("it takes too much memory")
     except OSError as error:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
+from ecs_fluid.allowed import limits
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.worlds.files import read_npz
@@ -22,28 +24,30 @@ MOST_POINTS = 10_000_000
 MEMORY = 2 * 2**30
 """Bytes that reading may take, beside `MEMORY_PER_BYTE`; the libraries alone reserve 1 GiB of addresses."""
 
-MEMORY_PER_BYTE, MOST_MEMORY = 40, 16 * 2**30
-"""Bytes of memory for a byte of the file, and in all: numbers that compress well become a few times larger,
-and VTK holds them more than once."""
+MEMORY_PER_BYTE = 40
+"""Bytes of memory for a byte of the file, within the limit of memory: numbers that compress well become a few
+times larger, and VTK holds them more than once."""
 
 SECONDS, SECONDS_PER_BYTE = 60.0, 1e-7
 
 
-def read_vtk(path: Path, most: int) -> dict[str, Array]:
+def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, Array]:
     """Points as ``x`` (n, 3) m, and point data by their names, of one of the formats `MESHES`.
+
+    What is not `wanted` of the point data is `UNREAD`.
 
     Raises:
         RecipeError: it is damaged, holds no points or more than `most`, or reading it takes more memory or
             time than a file of its size may.
     """
     size = path.stat().st_size
-    memory = min(MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
+    memory = int(MEMORY + min(MEMORY_PER_BYTE * size, limits().memory))
     seconds = SECONDS + SECONDS_PER_BYTE * size
     with tempfile.TemporaryDirectory(prefix="ecs_fluid-") as folder:
         out = Path(folder) / "arrays.npz"
         # -P: what lies beside the child must not stand in for modules of Python.
         numbers = [str(memory), str(int(seconds)), str(most)]
-        command = [sys.executable, "-P", str(CHILD), str(path.resolve()), str(out), *numbers]
+        command = [sys.executable, "-P", str(CHILD), str(path.resolve()), str(out), *numbers, *wanted]
         try:
             child = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
@@ -54,7 +58,7 @@ def read_vtk(path: Path, most: int) -> dict[str, Array]:
             raise RecipeError(f"{path} needs a process to be read in, and none starts: {error}") from None
         if child.returncode:
             raise RecipeError(f"{path} is not a readable {path.suffix} file: {_reason(child, memory)}")
-        arrays = read_npz(out)
+        arrays = read_npz(out, {"points", *(f"data {name}" for name in wanted)})
     data = {key.removeprefix("data "): array for key, array in arrays.items() if key.startswith("data ")}
     return {**data, "x": arrays["points"]}
 

@@ -32,7 +32,7 @@ from ecs_fluid.io.disk import (
     storage_error,
 )
 from ecs_fluid.io.untrusted import check_file, read_bytes, refuse_linked
-from ecs_fluid.io.vtkhdf import stored_member
+from ecs_fluid.io.vtkhdf import stored_member, stored_rows
 
 _FILE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)-(\d{1,18})\.vtkhdf")
 
@@ -109,12 +109,14 @@ def read_field(folder: str | Path, name: str, tick: int) -> FieldFrame:
             x, y, z = (int(n) + 1 for n in vtk.attrs["WholeExtent"][1::2])
             arrays = {}
             for key in stored_member(vtk, "PointData", h5py.Group):
-                dataset = stored_member(vtk, f"PointData/{check_name(key, COLUMN, 'array')}", h5py.Dataset)
-                if dataset.dtype.kind != "f" or dataset.nbytes > dataset.id.get_storage_size():
-                    raise ValueError(f"{key} does not hold the numbers it claims")
+                where = f"PointData/{check_name(key, COLUMN, 'array')}"
+                dataset = stored_member(vtk, where, h5py.Dataset)
+                values = stored_rows(vtk, where, 0, len(dataset))
+                if values.dtype.kind != "f":
+                    raise ValueError(f"{key} does not hold numbers with fractions")
                 tail = tuple(int(n) for n in dataset.attrs["row_shape"])
                 # VTK runs through x fastest, so its first array axis is z.
-                arrays[key] = np.ascontiguousarray(np.swapaxes(dataset[()].reshape(z, y, x, *tail), 0, 2))
+                arrays[key] = np.ascontiguousarray(np.swapaxes(values.reshape(z, y, x, *tail), 0, 2))
             time = float(stored_member(file, "ecs_fluid", h5py.Group).attrs["time"])
             origin, spacing = (np.asarray(vtk.attrs[key], dtype=float) for key in ("Origin", "Spacing"))
             sound = origin.shape == spacing.shape == (3,) and np.isfinite([*origin, *spacing, time]).all()

@@ -16,9 +16,6 @@ from ecs_fluid.allowed import limits
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import storage_error
 
-MOST_TEXT = 64 * 2**20
-"""Bytes that a file of text (``run.json``, ``world.toml``) may have."""
-
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Flag of files that are written: a link in a run folder must not lead a write out of it."""
 
@@ -45,9 +42,9 @@ def check_file(path: Path, doing: str, most: float | None = None) -> int:
     return found.st_size
 
 
-def read_bytes(path: Path, doing: str, most: float | None = MOST_TEXT) -> bytes:
-    """Content of an ordinary file. Raises StorageError like `check_file`."""
-    size = check_file(path, doing, most)
+def read_bytes(path: Path, doing: str, most: float | None = None) -> bytes:
+    """Content of an ordinary file, at most the limit of text. Raises StorageError like `check_file`."""
+    size = check_file(path, doing, limits().text if most is None else most)
     try:
         with open(path, "rb") as handle:
             return handle.read(size)

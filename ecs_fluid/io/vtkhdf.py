@@ -21,6 +21,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from ecs_fluid.allowed import check
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import COLUMN, check_name
 
@@ -271,7 +272,7 @@ def read_index(file: h5py.File) -> Index:
     }
     frames = int(stored_member(file, "VTKHDF/Steps", h5py.Group).attrs["NSteps"])
     numbers = ("ecs_fluid/ticks", "VTKHDF/Steps/Values", "VTKHDF/Steps/PointOffsets", "VTKHDF/NumberOfPoints")
-    ticks, times, starts, counts = (_rows(file, name, 0, frames) for name in numbers)
+    ticks, times, starts, counts = (stored_rows(file, name, 0, frames) for name in numbers)
     if POINTS not in columns or (counts < 0).any() or (starts != np.cumsum(counts) - counts).any():
         raise ValueError("its frame index contradicts itself")
     if columns[POINTS].shape != (3,) or any(min(one.shape, default=1) < 1 for one in columns.values()):
@@ -289,22 +290,25 @@ def read_frame(file: h5py.File, index: Index, frame: int) -> dict[str, np.ndarra
     start, rows = int(index.starts[frame]), int(index.counts[frame])
     columns = {}
     for name, column in index.columns.items():
-        values = _rows(file, _place(name), start, rows)
+        values = stored_rows(file, _place(name), start, rows)
         if values.dtype.name != column.dtype or values.size != rows * column.width:
             raise ValueError(f"column {name} does not have the type its description says")
         columns[name] = values.reshape(rows, *column.shape)
     return columns
 
 
-def _rows(file: h5py.File, name: str, start: int, rows: int) -> np.ndarray:
+def stored_rows(file: h5py.Group, name: str, start: int, rows: int) -> np.ndarray:
+    """Rows of a dataset of numbers. Raises ValueError where they are not stored, LimitError for too many."""
     dataset = stored_member(file, name, h5py.Dataset)
     if rows < 0 or start < 0 or start + rows > len(dataset):
         raise ValueError(f"{name} has {len(dataset)} rows where {start + rows} are needed")
-    # The data is stored as is, so a file that claims more rows than it has bytes is wrong (or hostile).
     if dataset.dtype.kind not in "iuf":
         raise ValueError(f"{name} does not hold numbers")
-    if rows * dataset.dtype.itemsize * math.prod(dataset.shape[1:]) > dataset.id.get_storage_size():
+    # The data is stored as is, so a file that claims more rows than it has bytes is wrong (or hostile).
+    size = rows * dataset.dtype.itemsize * math.prod(dataset.shape[1:])
+    if size > dataset.id.get_storage_size():
         raise ValueError(f"{name} claims more rows than the file holds")
+    check("memory", size, f"{file.file.filename}: {rows:,} rows of {name} take {size / 1e9:,.3g} GB")
     return np.asarray(dataset[start : start + rows])
 
 
@@ -319,6 +323,9 @@ def stored_member(file: h5py.Group, name: str, kind: type) -> Any:
         isinstance(group, h5py.Dataset) and (group.external or group.is_virtual)
     ):
         raise ValueError(f"{name} is not stored in this file")
+    # A packed chunk is unpacked whole, whatever of it is wanted; ours are not packed.
+    if isinstance(group, h5py.Dataset) and group.id.get_create_plist().get_nfilters():
+        raise ValueError(f"{name} is packed")
     return group
 
 

@@ -15,7 +15,8 @@ import h5py
 import numpy as np
 import pytest
 
-from ecs_fluid.errors import StorageError
+from ecs_fluid.allowed import limits
+from ecs_fluid.errors import LimitError, StorageError
 from ecs_fluid.io import checkpoint as ck
 from ecs_fluid.io.fields import append_field, read_field
 from ecs_fluid.io.lock import WriterLock
@@ -205,6 +206,46 @@ def test_ticks_and_times_must_grow(tmp_path: Path) -> None:
         with h5py.File(path, "r+") as file:
             file[name][1] = former
     assert len(Trajectory(tmp_path)) == 3
+
+
+def test_packed_numbers_are_refused(tmp_path: Path) -> None:
+    """Of a chunk that packs 800 MB into 0.8 MB all would be unpacked to read five rows."""
+    with h5py.File(stored(tmp_path), "r+") as file:
+        del file["VTKHDF/Points"]
+        points = file.create_dataset(
+            "VTKHDF/Points", (15, 3), "f8", maxshape=(None, 3), chunks=(2**20, 3), compression="gzip"
+        )
+        points[:] = np.random.default_rng(0).normal(size=(15, 3))
+        assert points.id.get_storage_size() > 15 * 24
+    with pytest.raises(StorageError, match="Points is packed"):
+        Trajectory(tmp_path).frame(0)
+
+
+def test_rows_are_counted_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame of 5 points takes 120 bytes."""
+    stored(tmp_path)
+    monkeypatch.setattr(limits(), "memory", 119.0)
+    with pytest.raises(LimitError, match="5 rows of VTKHDF/Points take"):
+        Trajectory(tmp_path).frame(0)
+
+
+def test_records_are_counted_as_what_they_become(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100,000 of 3 bytes become tables of 64 bytes and more, with a place in a list."""
+    (tmp_path / "a.jsonl").write_text("{}\n" * 100_000)
+    assert len(read_records(tmp_path / "a.jsonl")) == 100_000
+    monkeypatch.setattr(limits(), "memory", 8e6)
+    with pytest.raises(LimitError, match=r"a\.jsonl: its first [0-9,]+ records would take 0\.008 GB"):
+        read_records(tmp_path / "a.jsonl")
+
+
+def test_descriptions_have_the_limit_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    RunFolder.create(tmp_path / "run", "", {}).close()
+    (tmp_path / "a.npz").write_bytes(sealed({"x.npy": array()}, header("x")))
+    monkeypatch.setattr(limits(), "text", 60)
+    with pytest.raises(LimitError, match=r"has [0-9]+ bytes; at most 60 are allowed"):
+        ck.load_checkpoint(tmp_path / "a.npz")
+    with pytest.raises(StorageError, match="at most 60 are read"):
+        RunFolder.open(tmp_path / "run")
 
 
 @pytest.mark.parametrize("size, pages", [(10**15, []), (100, [[2**60, 10]]), (-1, []), (100, [[0, 10**9]])])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import struct
+import subprocess
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -119,3 +121,19 @@ def test_the_hull_is_that_of_the_points(tmp_path: Path) -> None:
     through, direct = hull_of_mesh(str(tmp_path / "a.obj")), hull_of_vertices(x)
     assert through.volume == direct.volume
     np.testing.assert_array_equal(through.table.planes, direct.table.planes)
+
+
+def test_less_memory_than_reading_may_take_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    """A process under ulimit gives its child what it has, not the 2 TB that a large file might ask for."""
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n")
+    code = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (4 * 10**9, 4 * 10**9))
+from pathlib import Path
+from ecs_fluid.worlds import vtk_files
+vtk_files.MEMORY = 2**41
+print(len(vtk_files.read_vtk(Path(sys.argv[1]), 10)["x"]))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "a.obj")]
+    child = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert child.stdout == "4\n", child.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ecs_fluid.allowed import limits
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import LimitError, RecipeError
 from ecs_fluid.world import World
 from ecs_fluid.worlds import VortonsFromArrays, VortonsFromVelocity, files_from
 
@@ -262,3 +264,62 @@ def test_devices_pipes_and_archives_that_lie_are_refused(tmp_path: Path) -> None
             archive.writestr(f"a{number}.npy", b"")
     with pytest.raises(RecipeError, match="at most 1000"):
         read(file=str(tmp_path / "many.npz"))
+
+
+def test_arrays_are_counted_before_they_are_read(
+    tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 MB of bytes pack into 62 kB, and were 576 MB as bytes and numbers, wanted or not."""
+    large = np.zeros(64_000_000, np.uint8)
+    np.savez_compressed(tmp_path / "more.npz", more=large, **table)
+    np.savez_compressed(tmp_path / "sigma.npz", **(table | {"sigma": large}))
+    np.savez(tmp_path / "sum.npz", **(table | {"x": np.zeros((7000, 3)), "sigma": np.zeros(20_000)}))
+    del large
+    tracemalloc.start()
+    try:
+        np.testing.assert_array_equal(read(file=str(tmp_path / "more.npz"))[0], table["x"])
+        monkeypatch.setattr(limits(), "memory", 500e6)
+        with pytest.raises(LimitError, match=r"reading 'sigma' would take 0\.576 GB; at most 0\.5 GB are"):
+            read(file=str(tmp_path / "sigma.npz"))
+        # x takes 168 kB twice, as stored and as numbers, and then sigma 160 kB twice beside its 168 kB.
+        monkeypatch.setattr(limits(), "memory", 400e3)
+        with pytest.raises(LimitError, match="reading 'sigma'"):
+            read(file=str(tmp_path / "sum.npz"))
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_lines_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("x,y,z,alpha_x,alpha_y,alpha_z,sigma\n" + "1,2,3,4,5,6,7\n" * 70_000 + "no number\n")
+    monkeypatch.setattr(limits(), "memory", 60e6)
+    with pytest.raises(LimitError, match="this would make 65,536 vortons"):
+        read(file=str(path))
+    path.write_text(",".join(f"a{k}" for k in range(1001)))
+    with pytest.raises(RecipeError, match="has 1,001 columns; at most 1000"):
+        read(file=str(path))
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".vtp"])
+def test_columns_of_other_names_are_let_be(tmp_path: Path, table: Table, ending: str) -> None:
+    """They may hold anything, and a sentence still names them where one is missing."""
+    path = tmp_path / f"v{ending}"
+    if ending == ".npz":
+        np.savez(path, note=np.array(["a"] * 17), **table)
+    elif ending == ".csv":
+        write_csv(path, table)
+        header, *lines = path.read_text().splitlines()
+        path.write_text("\n".join(["note," + header, *("a," + line for line in lines)]))
+    else:
+        pyvista = pytest.importorskip("pyvista")
+        mesh = pyvista.PolyData(table["x"])
+        mesh.point_data["note"] = table["sigma"]
+        mesh.point_data["Strength.alpha"] = table["alpha"]
+        mesh.point_data["CoreRadius.sigma"] = table["sigma"]
+        mesh.save(path)
+    np.testing.assert_array_equal(read(file=str(path))[2], table["sigma"])
+    if ending == ".npz":
+        np.savez(path, alphas=table["alpha"], x=table["x"])
+        with pytest.raises(RecipeError, match="no column 'alpha_x'; did you mean 'alphas'"):
+            read(file=str(path))
