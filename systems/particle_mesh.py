@@ -234,7 +234,9 @@ class SamplingSystem(System):
     after = ("*",)
     needs_fields = False
 
-    take: tuple[Literal["density", "temperature", "species"], ...] = ("density", "temperature", "species")
+    take: tuple[Literal["density", "temperature", "species"], ...] = Field(
+        default=("density", "temperature", "species"), min_length=1
+    )
     """what the tracers take"""
     on: tuple[Name, ...] = ()
     """entities that take it; default all tracers"""

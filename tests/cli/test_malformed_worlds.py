@@ -134,6 +134,10 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "system without a kind": (RING + "[[system]]\nvelocity = [1, 0, 0]", ("[[system]] 1", "'kind'")),
     "unknown system": (RING + '[[system]]\nkind = "wnd"', ("[[system]] 1", "'wnd'", "did you mean 'wind'")),
+    "nothing to take": (
+        RING + '[[system]]\nkind = "sampling"\ntake = []',
+        ("[[system]] 1 'sampling': take = []", "of length at least 1"),
+    ),
     "system runs code": (RING + '[[system]]\nkind = "mine:Swirl"', ("[[system]] 1", "--allow-code")),
     "wind in two dimensions": (
         RING + '[[system]]\nkind = "wind"\nvelocity = [1.0, 0.0]',
