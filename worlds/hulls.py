@@ -16,6 +16,10 @@ from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
 MOST_FACES = 4096
 """Faces a polytope may have; every one of them is looked at for particles that touch it."""
 
+MOST_CORNERS = 8 * MOST_FACES
+"""Corners of a hull before rounding errors in its faces are put right, which takes 0.3 ms for each of them.
+A polytope has at most twice as many corners as faces."""
+
 
 class Hull(NamedTuple):
     """A polytope in axes about its centre of mass.
@@ -51,6 +55,9 @@ def hull_of_vertices(points: Array) -> Hull:
         raise RecipeError(
             f"the {len(points)} points of a polytope lie in a plane or on a line; they must enclose a volume"
         ) from None
+    if len(found.vertices) > MOST_CORNERS:
+        corners = f"{len(found.vertices):,} corners; at most {MOST_CORNERS:,} are allowed"
+        raise RecipeError(f"the hull of a polytope has {corners}")
     triangles = closed_triangles(found.points, found.simplices, found.equations[:, :3])
     if triangles is None:
         # Corners shaken by rounding errors until no four lie in a plane.

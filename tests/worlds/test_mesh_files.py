@@ -123,6 +123,13 @@ def test_the_hull_is_that_of_the_points(tmp_path: Path) -> None:
     np.testing.assert_array_equal(through.table.planes, direct.table.planes)
 
 
+def test_hulls_of_too_many_corners_are_refused_before_their_faces_are_made() -> None:
+    """Points on a sphere are all corners; faces of 200,000 took 50 s to be found too many."""
+    x = np.random.default_rng(3).normal(size=(33_000, 3))
+    with pytest.raises(RecipeError, match="has 33,000 corners; at most 32,768 are allowed"):
+        hull_of_vertices(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
 def test_less_memory_than_reading_may_take_is_no_reason_to_refuse(tmp_path: Path) -> None:
     """A process under ulimit gives its child what it has, not the 2 TB that a large file might ask for."""
     (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n")
