@@ -8,22 +8,20 @@ import json
 import os
 import random
 import shutil
-import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import h5py
 import numpy as np
 import tomli_w
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mutations import STRUCTURAL, TEXTUAL
+from mutations import FORMATTED, STRUCTURAL, TEXTUAL, forged_array, other
 
 from ecs_fluid.cli import main
+from ecs_fluid.cli.look import What
+from ecs_fluid.exports import FORMATS
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.fields import append_field
 from ecs_fluid.io.transaction import _MAGIC, JOURNAL
@@ -32,26 +30,47 @@ from ecs_fluid.runs.surface_frames import NAME
 OUTSIDE = ("/dev/zero", "/dev/full", "/etc/passwd", "/proc/self/mem", "/", ".", "nowhere", "loop")
 
 
-def good_run(folder: Path) -> Path:
-    """A run of 4 ticks with 26 vortons and 1,944 tracers, records, and a grid field of 5 x 4 x 3 points."""
-    code = main(
-        ["run", "vortex_ring", "--frames", "4", "--out", str(folder), "--set", "ring.spacing=0.25",
-         "--set", "fluid.diagnostics.every=1"]
-    )  # fmt: skip
-    assert code == 0
+SWEEP = [
+    "sweep", "vortex_ring", "--vary", "ring.circulation=4,5", "--frames", "4", "--workers", "0",
+    "--set", "ring.spacing=0.25", "--set", "fluid.diagnostics.every=1", "--out",
+]  # fmt: skip
+
+
+def prepare(folder: Path) -> None:
+    """Two runs of 4 ticks with 26 vortons and 1,944 tracers, records, and a field of 5 x 4 x 3 points."""
+    assert main([*SWEEP, str(folder / "good")]) == 0
     phi = np.linspace(-1.0, 1.0, 60).reshape(5, 4, 3)
-    append_field(folder / "trajectory/fields", NAME, 4, 4 / 60, np.zeros(3), np.ones(3), {"phi": phi})
-    return folder
+    fields = _run(folder / "good") / "trajectory/fields"
+    append_field(fields, NAME, 4, 4 / 60, np.zeros(3), np.ones(3), {"phi": phi})
 
 
-def mutate(number: int, good: Path, folder: Path) -> str:
-    """Put mutation number so and so of the run in `good` into `folder`; says what was done."""
-    draw = random.Random(number)
-    shutil.copytree(good, folder, symlinks=True)
+def _run(sweep: Path) -> Path:
+    return min((sweep / "members").iterdir())
+
+
+def trial(number: int, folder: Path) -> tuple[str, list[list[str]]]:
+    """A run that went wrong once or twice; info, and a command that changes it or writes beside it."""
+    draw, sweep = random.Random(number), folder / "sweep"
+    shutil.copytree(folder.parent / "good", sweep, symlinks=True)
+    run = _run(sweep)
     done = [draw.choice(MUTATIONS) for _ in range(draw.choice((1, 1, 1, 2)))]
     for change in done:
-        change(draw, folder)
-    return ", ".join(change.__name__ for change in done)
+        change(draw, run)
+    out, picture = str(folder / "out"), ["--size", "64", "64", "--save", str(folder / "out.png")]
+    # Streamlines take 17 s of the processor, so they are for the numbers of the night.
+    looks = [what for what in get_args(What) if what != "streamlines" or number < 2000]
+    others = [
+        *(["export", str(run), "--to", to, "--out", out] for to in FORMATS),
+        ["export", str(run), "--to", "vti", "--voxel", "0.5", "--frames", "1:3", "--out", out],
+        ["info", str(run), "--plot", out + ".png"],
+        ["page", str(run), "--out", out],
+        *(["resume", str(run), "--frames", frames] for frames in ("3", "5", "6", "7")),
+        ["show", str(run), "--what", draw.choice(looks), *picture],
+        ["show", str(run), "--movie", out + "-%02d.png", *picture[:3]],
+        ["run", str(run / "world.toml"), "--frames", "2", "--out", out],
+        *[[*SWEEP, str(sweep)]] * (8 if _plan in done else 1),
+    ]
+    return ", ".join(change.__name__ for change in done), [["info", str(run)], draw.choice(others)]
 
 
 def _files(folder: Path) -> list[Path]:
@@ -83,7 +102,7 @@ def _bytes(draw: random.Random, folder: Path) -> None:
     path = draw.choice(_files(folder))
     data = path.read_bytes()
     for _ in range(draw.choice((1, 1, 4, 30))):
-        data = draw.choice(TEXTUAL)(draw, data)
+        data = draw.choice(FORMATTED)(draw, data)
     path.write_bytes(data)
 
 
@@ -92,6 +111,12 @@ def _info(draw: random.Random, folder: Path) -> None:
     path = folder / "run.json"
     if path.is_file():
         path.write_text(json.dumps(_structural(draw, json.loads(path.read_bytes()))))
+
+
+def _plan(draw: random.Random, folder: Path) -> None:
+    """Values of the sweep's sweep.json replaced."""
+    path = folder.parents[1] / "sweep.json"
+    path.write_text(json.dumps(_structural(draw, json.loads(path.read_bytes()))))
 
 
 def _recipe(draw: random.Random, folder: Path) -> None:
@@ -176,31 +201,8 @@ def _arrays(draw: random.Random, folder: Path) -> None:
     meta, arrays = _loaded(path) if path is not None else ({}, {})
     if path is not None and arrays:
         name = draw.choice(sorted(arrays))
-        changed = _other(draw, arrays[name])
+        changed = other(draw, arrays[name])
         checkpoint.save_checkpoint(path, meta, {**arrays, name: changed})
-
-
-def _other(draw: random.Random, array: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        match draw.randrange(6):
-            case 0:
-                return array.astype(draw.choice(("f4", "f8", ">f8", "i8", "u1", "?", "c16", "S3", "f2")))
-            case 1:
-                return array[: draw.randrange(len(array) + 1)] if array.ndim else array
-            case 2:
-                return array.reshape(draw.choice(((-1,), (1, *array.shape), (*array.shape, 1))))
-            case 3:
-                made = array.copy()
-                if made.size:
-                    value = draw.choice((0, -1, 1e30, -1e30, 127) if made.dtype.kind == "f" else (0, -1, 127))
-                    made.ravel()[draw.randrange(made.size)] = value
-                return made
-            case 4:
-                made = array.copy()
-                if made.size and made.dtype.kind == "f":
-                    made.ravel()[draw.randrange(made.size)] = draw.choice((np.nan, np.inf, -np.inf))
-                return made
-        return (array * draw.choice((1e-6, -1, 100, 1e20))).astype(array.dtype)
 
 
 def _zips(draw: random.Random, folder: Path) -> None:
@@ -215,11 +217,7 @@ def _zips(draw: random.Random, folder: Path) -> None:
         if draw.random() < 0.2:
             header["arrays"] = [name] * 100_000
         archive.writestr("checkpoint.json", "[" * 100_000 if draw.random() < 0.1 else json.dumps(header))
-        shape = draw.choice(((3,), (10**12,), (-1, -1), (2**62, 4), (True,), (0, 10**30)))
-        descr = draw.choice(("'<f4'", "'|O'", "'|V0'", "'|S0'", "[('a', '<f4')]", "'<M8[s]'"))
-        text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-        payload = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 12
-        archive.writestr(name + ".npy", payload if draw.random() < 0.7 else b"\0" * 20_000_000)
+        archive.writestr(name + ".npy", forged_array(draw))
         if draw.random() < 0.1:
             for k in range(20_000):
                 archive.writestr(f"m{k}.npy", b"")
@@ -295,6 +293,6 @@ def _journal(draw: random.Random, folder: Path) -> None:
 
 
 MUTATIONS: tuple[Callable[[random.Random, Path], None], ...] = (
-    _bytes, _bytes, _info, _info, _recipe, _records, _places, _places, _sealed_bytes, _meta, _meta, _arrays,
-    _zips, _trajectory, _trajectory, _trajectory, _journal,
+    _bytes, _bytes, _info, _info, _plan, _recipe, _records, _places, _places, _sealed_bytes, _meta, _meta,
+    _arrays, _zips, _trajectory, _trajectory, _trajectory, _journal,
 )  # fmt: skip
