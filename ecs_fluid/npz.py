@@ -15,13 +15,13 @@ def array_in(
     entry: zipfile.ZipInfo,
     kinds: str,
     becomes: type[np.generic] | None = None,
-    held: int = 0,
+    each: float = 0.0,
 ) -> np.ndarray:
     """A copy of an array of an ``.npz``; `kinds` are NumPy's letters of the dtypes that are allowed.
 
-    It is counted before it is read, as stored and as it `becomes`, beside `held` bytes of others: a header
-    may claim any shape, and a member that packs well any size. Raises LimitError; ValueError for what is no
-    such array, or one of those in `NPZ_DAMAGE`.
+    It is counted before it is read, as stored and as it `becomes`, or by the bytes that `each` number will
+    take later on: a header may claim any shape, and a member that packs well any size. Raises LimitError;
+    ValueError for what is no such array, or one of those in `NPZ_DAMAGE`.
     """
     name = entry.filename.removesuffix(".npy")
     with archive.open(entry) as member:
@@ -34,8 +34,9 @@ def array_in(
         if (size := count * dtype.itemsize) != entry.file_size - member.tell():
             raise ValueError(f"{name!r} does not have the size it claims")
         final = np.dtype(becomes or dtype)
-        bytes_ = held + size + count * final.itemsize
-        check("memory", bytes_, f"{archive.filename}: reading {name!r} would take {bytes_ / 1e9:,.3g} GB")
+        bytes_ = count * max(each, dtype.itemsize + final.itemsize)
+        told = f"{archive.filename}: the {count:,} numbers of {name!r} would take {bytes_ / 1e9:,.3g} GB"
+        check("memory", bytes_, told)
         data = member.read(size + 1)  # to the end, where the checksum is looked at
     if len(data) != size:
         raise ValueError(f"{name!r} does not have the size it claims")

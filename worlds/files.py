@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ecs_fluid.allowed import VORTON
 from ecs_fluid.component import Array
 from ecs_fluid.errors import NPZ_DAMAGE, RecipeError
 from ecs_fluid.npz import array_in
@@ -73,8 +74,10 @@ UNREAD = np.empty(0)
 """Stands for columns that nobody wants: of use is their name alone."""
 
 
-def read_npz(path: Path, wanted: Container[str]) -> dict[str, Array]:
+def read_npz(path: Path, wanted: Container[str], each: float = VORTON / 3) -> dict[str, Array]:
     """Arrays of a NumPy archive, `UNREAD` if not `wanted`; pickled objects are refused.
+
+    They are counted by the bytes that `each` number will take: three of them are a vorton's strength.
 
     Raises:
         RecipeError: it is no archive, is damaged, too large, or holds something else than arrays of numbers.
@@ -86,13 +89,11 @@ def read_npz(path: Path, wanted: Container[str]) -> dict[str, Array]:
                 raise RecipeError(f"{path} holds {len(entries):,} arrays; at most {MOST_ARRAYS} are allowed")
             if len({entry.filename for entry in entries}) < len(entries):
                 raise ValueError("two of its arrays have one name")
-            found: dict[str, Array] = {}
-            for entry in entries:
-                name = entry.filename.removesuffix(".npy")
-                held = sum(array.nbytes for array in found.values())
-                read = name in wanted
-                found[name] = array_in(archive, entry, "iuf", np.float64, held) if read else UNREAD
-            return found
+            named = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+            return {
+                name: array_in(archive, entry, "iuf", np.float64, each) if name in wanted else UNREAD
+                for name, entry in named.items()
+            }
     except (OSError, *NPZ_DAMAGE) as error:
         reason = str(error).split("\n")[0]
         raise RecipeError(f"{path} is not a readable .npz archive: {reason}") from None

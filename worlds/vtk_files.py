@@ -58,7 +58,7 @@ def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, A
             raise RecipeError(f"{path} needs a process to be read in, and none starts: {error}") from None
         if child.returncode:
             raise RecipeError(f"{path} is not a readable {path.suffix} file: {_reason(child, memory)}")
-        arrays = read_npz(out, {"points", *(f"data {name}" for name in wanted)})
+        arrays = read_npz(out, {"points", *(f"data {name}" for name in wanted)}, 0.0)
     data = {key.removeprefix("data "): array for key, array in arrays.items() if key.startswith("data ")}
     return {**data, "x": arrays["points"]}
 
