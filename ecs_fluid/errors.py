@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from lzma import LZMAError
 from struct import error as StructError
 from tokenize import TokenError
+from typing import NoReturn
 from zipfile import BadZipFile
 from zlib import error as ZlibError
 
@@ -30,6 +31,10 @@ RuntimeError: an encrypted member, nested too deep, compressed by a method unkno
 """
 
 
+STOPS = (MemoryError, RecursionError, OverflowError, OSError)
+"""What the size of the input, or the machine, ends with."""
+
+
 def printable(text: str) -> str:
     """Text on one line for a terminal: what could move its cursor or turn its letters around is escaped."""
     return "".join(" " if c.isspace() else c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -50,19 +55,27 @@ def sentences() -> Iterator[None]:
     """Raise FluidError for what the size of the input, or the machine, stops; also a decorator."""
     try:
         yield
-    except BrokenPipeError:  # whoever read the output wants no more of it
-        raise
-    except MemoryError as error:
-        raise FluidError(f"this takes more memory than there is; make it smaller ({error})") from error
-    except RecursionError as error:
-        raise FluidError("what was given is nested too deep; write it flatter") from error
-    except OverflowError as error:
-        raise FluidError(f"a number is too large, or too near to 0, to compute with ({error})") from error
-    except OSError as error:
-        if error.errno == errno.ENOENT and error.filename is None:
-            raise FluidError("the working folder is gone; change to one that exists") from error
-        where = "" if error.filename is None else f"{error.filename}: "
-        raise FluidError(f"{where}the system says no: {error.strerror or error}") from error
+    except STOPS as error:
+        raise_told(error)
+
+
+def raise_told(error: BaseException) -> NoReturn:
+    """Raise FluidError for one of `STOPS`."""
+    match error:
+        case BrokenPipeError():  # whoever read the output wants no more of it
+            raise error
+        case MemoryError():
+            text = f"this takes more memory than there is; make it smaller ({error})"
+        case RecursionError():
+            text = "what was given is nested too deep; write it flatter"
+        case OSError(errno=errno.ENOENT, filename=None):
+            text = "the working folder is gone; change to one that exists"
+        case OSError():
+            where = "" if error.filename is None else f"{error.filename}: "
+            text = f"{where}the system says no: {error.strerror or error}"
+        case _:
+            text = f"a number is too large, or too near to 0, to compute with ({error})"
+    raise FluidError(text) from error
 
 
 class ComponentError(FluidError):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from ecs_fluid import threads
 from ecs_fluid.component import Array, Column, Component
-from ecs_fluid.errors import sentences
-from ecs_fluid.threads import check_threads
+from ecs_fluid.errors import STOPS, raise_told
 
 if TYPE_CHECKING:
     from ecs_fluid.components import Sources
@@ -69,8 +69,10 @@ class OneProcess:
 
     def call(self, world: World, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
         """Call a method of the world on all processes; returns what it gives on this one."""
-        with sentences():  # ranks end together
+        try:
             return method(world, *arguments, **named)
+        except STOPS as error:  # ranks end together
+            raise_told(error)
 
     def check_change(self, what: str) -> None:
         """Raise FluidError where the world's entities and systems can no longer be changed by `what`."""
@@ -282,7 +284,8 @@ def collective(method: F) -> F:
 
     @functools.wraps(method)
     def call(world: World, *arguments: Any, **named: Any) -> Any:
-        check_threads()
+        if threads.lost:
+            threads.refuse()
         return world.processes.call(world, method, arguments, named)
 
     return call  # type: ignore[return-value]

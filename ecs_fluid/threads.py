@@ -38,15 +38,15 @@ SWITCH = 1e-5
 
 ALL, ONE, MIXED = "all", "one", "mixed"
 
-_lost = False
+lost = False
 """Whether this is a forked process whose kernel threads stayed behind in its parent"""
 
 
 def _forked() -> None:
-    global _lost
+    global lost
     numba = sys.modules.get("numba")
     try:
-        _lost = _lost or (numba is not None and numba.threading_layer() == "omp")
+        lost = lost or (numba is not None and numba.threading_layer() == "omp")
     except ValueError:  # no kernel has run in the parent
         return
 
@@ -55,13 +55,12 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forked)
 
 
-def check_threads() -> None:
-    """Raise FluidError in a forked process in which the first parallel kernel would end it."""
-    if _lost:
-        raise FluidError(
-            "this process was forked from one whose kernels have run, and their threads (GNU OpenMP) do not "
-            "live on in it; start it afresh: multiprocessing.get_context('spawn')"
-        )
+def refuse() -> None:
+    """Raise FluidError: the first parallel kernel would end this process."""
+    raise FluidError(
+        "this process was forked from one whose kernels have run, and their threads (GNU OpenMP) do not "
+        "live on in it; start it afresh: multiprocessing.get_context('spawn')"
+    )
 
 
 class Threads:
