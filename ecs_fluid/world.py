@@ -187,7 +187,8 @@ class World:
     def active(self) -> Iterator[None]:
         """Hold the process lock with esper switched to this world; the former world comes back after."""
         with _LOCK:
-            _delete_ended()
+            if _ENDED:
+                _delete_ended()
             former = esper.current_world
             if former != self._context:
                 esper.switch_world(self._context)
