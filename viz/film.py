@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from ecs_fluid.errors import FluidError
 
 SUFFIXES = (".mp4", ".gif")
+LONGEST = 200
+"""Bytes of a name, with room for that of the unfinished file."""
 _NUMBER = re.compile(r"%(0[1-9])?d")
 
 Picture = NDArray[np.uint8]
@@ -45,6 +47,8 @@ def check_target(path: str | os.PathLike[str]) -> Path:
         )
     if not folder.is_dir():
         raise FluidError(f"cannot write the movie {target}: the folder {folder} does not exist")
+    if len(os.fsencode(target.name)) > LONGEST:
+        raise FluidError(f"cannot write the movie {target}: a name of at most {LONGEST} bytes is needed")
     if not os.access(folder, os.W_OK):
         raise FluidError(f"cannot write the movie {target}: the folder {folder} cannot be written to")
     return target

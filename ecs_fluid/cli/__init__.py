@@ -42,28 +42,30 @@ def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     return cyclopts.convert(kind, tokens)
 
 
+class _Pipe(Console):
+    """A console that leaves a closed pipe (``| head``) to `main`; rich would end with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+class _Console(_Pipe):
+    """What this prints, a line of a table too, may come out of a stranger's file."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
 app = cyclopts.App(
     name="ecs-fluid",
     help="Vortex-particle fluids: compose a world, run it, look at it.",
     version=__version__,
     default_parameter=cyclopts.Parameter(converter=_converted),
     help_format="plaintext",
+    console=_Pipe(),
     print_error=False,
     exit_on_error=False,
 )
-
-
-class _Console(Console):
-    """A console that leaves a closed pipe (``| head``) to `main`; rich would end with exit code 1.
-
-    What it prints, a line of a table too, may come out of a stranger's file.
-    """
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(printable(text), **options)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
 
 
 Frames = Annotated[

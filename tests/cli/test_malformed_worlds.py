@@ -231,6 +231,7 @@ def test_what_is_no_ordinary_file_is_refused_unread(
         (["run", "vortex_ring", "--set", "rong.radius=1"], ("'rong'", "did you mean 'ring'")),
         (["run", "vortex_ring", "--save", "picture.jpg"], ("picture.jpg", ".png")),
         (["run", "vortex_ring", "--movie", "nowhere/a.mp4"], ("nowhere", "does not exist")),
+        (["run", "vortex_ring", "--movie", "a" * 300 + ".mp4"], ("at most 200 bytes",)),
         (["validate", "."], ("folder",)),
         (["resume", "nowhere"], ("nowhere", "run")),
         (["info", "nowhere"], ("nowhere", "run")),
