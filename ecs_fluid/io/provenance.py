@@ -18,10 +18,6 @@ from ecs_fluid.errors import StorageError
 
 PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
 
-USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
-USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
-"""Settings of numba that change its code, each told where it is another."""
-
 CHOOSING = (
     "NPY_DISABLE_CPU_FEATURES",
     "NPY_ENABLE_CPU_FEATURES",
@@ -45,7 +41,7 @@ def provenance() -> dict[str, str]:
     from numba import config
     from numba.core.registry import cpu_target
 
-    from ecs_fluid.kernels.compiled import cache_folder
+    from ecs_fluid.kernels.compiled import USUAL, cache_folder
 
     found = {"python": platform.python_version()}
     for package in PACKAGES:

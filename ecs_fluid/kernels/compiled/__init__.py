@@ -1,9 +1,9 @@
 """How kernels are compiled: chunks, flags, threads, and the folder of compiled code.
 
-Compiled code is cached in a folder of its own, named after a hash of every kernel source and of the
-numba, llvmlite and numpy versions: numba's own cache does not notice that a function called from
-another module has changed. Set ``ECS_FLUID_CACHE_DIR`` to move that folder, or ``NUMBA_CACHE_DIR`` to
-take charge of the cache yourself.
+Compiled code is cached in a folder of its own, named after a hash of every kernel source, of the numba,
+llvmlite and numpy versions and of the settings: numba's own cache does not notice that a function called
+from another module has changed, or a setting. Set ``ECS_FLUID_CACHE_DIR`` to move that folder, or
+``NUMBA_CACHE_DIR`` to take charge of the cache yourself.
 """
 
 from __future__ import annotations
@@ -26,11 +26,18 @@ FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
 """Fast-math flags in use: everything but ``nnan`` and ``ninf``, so NaN and Inf stay honest."""
 
 
+USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "DISABLE_JIT": 0, "BOUNDSCHECK": None}
+USUAL |= {"DEBUGINFO_DEFAULT": 0, "USING_SVML": False}
+"""Settings of numba that change its code, and what they are unless somebody sets them."""
+
+
 def cache_folder() -> Path:
-    """Folder that holds the compiled kernels of exactly these sources and these compiler versions."""
+    """Folder that holds the compiled kernels of exactly these sources, compiler versions and settings."""
     digest = hashlib.blake2b(digest_size=8)
     for name in ("numba", "llvmlite", "numpy"):
         digest.update(f"{name}={version(name)};".encode())
+    for name in USUAL:
+        digest.update(f"{name}={getattr(numba.config, name)};".encode())
     kernels = Path(__file__).parents[1]
     for source in sorted(kernels.rglob("*.py")):
         digest.update(source.relative_to(kernels).as_posix().encode() + source.read_bytes())
