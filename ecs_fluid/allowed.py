@@ -91,5 +91,9 @@ def check(name: str, amount: float, what: str, remedy: str = "") -> None:
 
 def check_memory(each: float, count: float, what: str, remedy: str = "") -> None:
     """Raise LimitError where `count` things of `each` bytes are too many, before they are made."""
-    told = f"this would make {count:,.6g} {what} of about {count * each / 1e9:,.3g} GB"
-    check("memory", count * each, told, remedy)
+    check_bytes(count * each, f"this would make {count:,.6g} {what} of about", remedy)
+
+
+def check_bytes(amount: float, what: str, remedy: str = "") -> None:
+    """The same of bytes; `what` ends where their number comes."""
+    check("memory", amount, f"{what} {amount / 1e9:,.3g} GB", remedy)

@@ -58,7 +58,7 @@ def users_code(what: str, *passed: type[Exception]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, (FluidError, *passed)):
+        if isinstance(error, (FluidError, MemoryError, RecursionError, *passed)):
             raise
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise RecipeError(

@@ -19,7 +19,7 @@ import tomllib
 from abc import abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -129,25 +129,29 @@ def read_tables(path: Path) -> dict[str, Any]:
         raise RecipeError(str(error)) from None
     except UnicodeDecodeError:
         raise RecipeError(f"{path}: cannot be read: it is not UTF-8 text") from None
-    if path.suffix != ".json":
+    return tables_in(text, str(path), "JSON" if path.suffix == ".json" else "TOML")
+
+
+def tables_in(text: str, place: str, language: Literal["TOML", "JSON"] = "TOML") -> dict[str, Any]:
+    """Tables of a text that a stranger may have written, within the `limits`."""
+    if language == "TOML":
         # The decoder takes memory and time by the square of the parts.
         parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(text)), default=1)
-        check("nesting", parts, f"{path}: a key has {parts:,} dotted parts")
+        check("nesting", parts, f"{place}: a key has {parts:,} dotted parts")
     try:
-        tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        tables = tomllib.loads(text) if language == "TOML" else json.loads(text)
     except RecursionError:
-        raise LimitError(f"{path}: its tables or lists are nested too deeply") from None
+        raise LimitError(f"{place}: its tables or lists are nested too deeply") from None
     except ValueError as error:
         # Also whole numbers of thousands of digits.
-        language = "JSON" if path.suffix == ".json" else "TOML"
-        raise RecipeError(f"{path}: not valid {language}: {error}") from None
+        raise RecipeError(f"{place}: not valid {language}: {error}") from None
     if not isinstance(tables, dict):
-        raise RecipeError(f"{path}: a table of tables is needed, not {type(tables).__name__}")
-    check_tables(tables, str(path))
+        raise RecipeError(f"{place}: a table of tables is needed, not {type(tables).__name__}")
+    _check_tables(tables, place)
     return tables
 
 
-def check_tables(tables: dict[str, Any], place: str) -> None:
+def _check_tables(tables: dict[str, Any], place: str) -> None:
     """Raise LimitError where tables of strangers are nested too deeply, or have too long keys."""
     level: list[Iterable[Any]] = [tables.values()]
     depth = 0

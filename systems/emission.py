@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ecs_fluid.allowed import TRACER, VORTON, check_memory
+from ecs_fluid.allowed import TRACER, VORTON, check_bytes
 from ecs_fluid.component import Array, Component
 from ecs_fluid.components import (
     CoreRadius,
@@ -38,6 +38,7 @@ from ecs_fluid.systems.shared.fluid_at_rest import (
     temperature_at,
     temperature_of,
 )
+from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.shared.random_numbers import stream
 from ecs_fluid.world import World
 
@@ -165,10 +166,15 @@ class EmissionSystem(System):
 
     def process(self, dt: float) -> None:
         """Queue the particles that are due this tick."""
+        taken = 0.0
         for emitter in self.emitters:
             count = self._due(emitter, self.world[emitter.name][Emission])
             if count:
                 has = self.world[emitter.into].tables
+                taken = taken or particles_take(self.world)
+                taken += count * (VORTON if Strength in has else TRACER)
+                what = f"particles with {count:,} more by emitter {emitter.name!r} would take"
+                check_bytes(taken, what, "give it a smaller rate or a limit")
                 rows = self._particles(emitter, has, count, dt) + self._constants(emitter, has, count)
                 self.world.spawn_rows(emitter.into, *rows, where_free=True)
 
@@ -177,10 +183,6 @@ class EmissionSystem(System):
         count = self._due_until(emitter, tick + 1) - self._due_until(emitter, tick)
         if emitter.limit is not None:
             count = min(count, max(emitter.limit - int(state.emitted[0]), 0))
-        into = self.world[emitter.into]
-        each = VORTON if Strength in into else TRACER
-        what = f"particles in {into.name!r} by emitter {emitter.name!r}"
-        check_memory(each, len(into) + count, what, "give it a smaller rate or a limit")
         state.emitted[0] += count
         return count
 

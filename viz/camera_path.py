@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -14,6 +13,7 @@ from pydantic import Field, model_validator
 from scipy.interpolate import CubicHermiteSpline
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.recipe import tables_in
 from ecs_fluid.system import Settings
 from ecs_fluid.validation_errors import validated
 
@@ -112,10 +112,10 @@ def read_camera(path: str | os.PathLike[str]) -> CameraPath:
     try:
         if place.stat().st_size > LARGEST:
             raise FluidError(f"camera {place} has {place.stat().st_size} bytes; {LARGEST} are allowed")
-        tables = tomllib.loads(place.read_text(encoding="utf-8"))
+        tables = tables_in(place.read_text(encoding="utf-8"), f"camera {place}")
     except OSError as error:
         raise FluidError(f"camera {place} cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FluidError(f"camera {place} is no TOML file: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError:
+        raise FluidError(f"camera {place} is no text in UTF-8") from None
     made: CameraPath = validated(CameraPath, tables, f"camera {place}")
     return made

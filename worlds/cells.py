@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
 
-CANDIDATES = 4_000_000
+CANDIDATES = 1_000_000
 """Cells looked at in one go; bounds the memory, not the result."""
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 ROOM = 6
 """Layers of points around the drops."""
-WAVY_POINT = 500
-"""Bytes that a point of the grid takes while wavy drops are made."""
+WAVY_POINT, DROP_POINT = 500, 20
+"""Bytes that a point of the grid takes while wavy drops are made, and more for each drop."""
 OVERLAP = 1.5
 """Core radius of the vortons of moving drops, in spacings, as SurfaceTensionSystem makes them."""
 COARSE = 6.0
@@ -141,17 +141,18 @@ class Drops(Recipe):
         high = np.max([np.array(drop.center) + drop.reach() for drop in self.drops], axis=0)
         first = np.floor(low / self.spacing) - ROOM
         counts = np.ceil(high / self.spacing) + ROOM + 1 - first
-        check_memory(WAVY_POINT, float(np.prod(counts)), "grid points", "use a larger spacing")
+        each = WAVY_POINT + DROP_POINT * len(self.drops)
+        check_memory(each, float(np.prod(counts)), "grid points", "use a larger spacing")
         axes = [self.spacing * (a + np.arange(int(n))) for a, n in zip(first, counts, strict=True)]
         x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        each = [drop.distance(x) for drop in self.drops]
-        phi = np.min(each, axis=0)
+        distances = [drop.distance(x) for drop in self.drops]
+        phi = np.min(distances, axis=0)
         surface = np.array([(phi < 0).any()], np.int64)
         grid = SignedDistance(
             origin=self.spacing * first, spacing=np.full(3, self.spacing), phi=phi, surface=surface
         )
         world.attach("fluid", grid)
-        alpha = self._sheet(each)
+        alpha = self._sheet(distances)
         moving = alpha.any(axis=-1)
         count = int(moving.sum())
         world.spawn(

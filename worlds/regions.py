@@ -7,6 +7,7 @@ from abc import abstractmethod
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.system import Settings
@@ -173,6 +174,7 @@ class Plane(Settings):
 
     def points(self) -> Array:
         """The points (counts[0] * counts[1], 3), m."""
+        check_memory(TRACER, self.counts[0] * self.counts[1], "tracers", "use smaller counts")
         u, v = (np.linspace(0.0, 1.0, count) for count in self.counts)
         first, second = np.array(self.first), np.array(self.second)
         grid = np.array(self.corner) + u[:, None, None] * first + v[None, :, None] * second

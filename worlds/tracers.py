@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 PLACES = ("fills", "box", "slab", "sphere", "torus", "line", "plane", "points")
 FEWER = "use a smaller per_cell, a larger cell or a smaller region"
-MOST_LOOKED_AT = 1e9
-"""Cells that are looked at around all particles of an entity: about a minute."""
+MOST_AROUND, MOST_LOOKED_AT = 1e6, 1e9
+"""Cells that are looked at around a particle, and around all of an entity, which takes about a minute."""
 
 
 class Tracers(Recipe):
@@ -112,7 +112,7 @@ class Tracers(Recipe):
             raise RecipeError(f"fills = {name!r} does not tell how large cells are; give 'cell' in m")
         reach = self.reach * core
         around, whole = candidates(x, reach, cell)
-        if around * len(x) > MOST_LOOKED_AT or whole > 2**62:
+        if around > MOST_AROUND or around * len(x) > MOST_LOOKED_AT or whole > 2**62:
             raise RecipeError(
                 f"cells of {cell:.3g} m are too small beside cores of {core:.3g} m in "
                 f"{name!r}; give a larger 'cell'"

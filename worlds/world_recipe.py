@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from ecs_fluid.allowed import TRACER, check, check_memory
+from ecs_fluid.allowed import check, check_bytes
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
@@ -25,6 +25,7 @@ from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem
 from ecs_fluid.systems.operations import InertiaSystem
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import nearest, path_of, shown, validated
@@ -87,7 +88,7 @@ class WorldTable(WorldOptions):
         fps, steps = given.get("fps"), given.get("steps_per_frame", 1)
         if not (isinstance(fps, int | float) and isinstance(steps, int)):
             return given
-        usable = LEAST_FPS <= fps <= LARGEST and steps > 0
+        usable = LEAST_FPS <= fps <= LARGEST and 0 < steps <= LARGEST
         return {**given, "dt": 1.0 / (fps * steps)} if usable else given
 
     @model_validator(mode="after")
@@ -278,7 +279,8 @@ class WorldRecipe(Settings):
                     recipe.build(world)
             except FluidError as error:
                 raise type(error)(f"[[entity]] {recipe.name!r}: {error}") from error.__cause__
-            check_memory(TRACER, world.next_row_id, f"particles with those of [[entity]] {recipe.name!r}")
+            what = f"the particles up to those of [[entity]] {recipe.name!r} would take"
+            check_bytes(particles_take(world), what)
         needed = [asked for recipe in checked.entity for asked in needed_by(recipe)]
         if any(InertialVelocity in entity and Liquid not in entity for entity in world.entities):
             needed.append(("an own velocity", InertiaSystem()))

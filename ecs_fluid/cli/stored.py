@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.errors import StorageError
+from ecs_fluid.errors import FluidError, StorageError
+from ecs_fluid.recipe import tables_in
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
+    from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.viz.surface_scene import TimedDistances
 
@@ -32,16 +33,21 @@ def hulls_of_run(folder: Path) -> Polytopes:
         return {}  # a trajectory can be looked at without its checkpoints
 
 
+def tables_of(run: RunFolder) -> dict[str, Any]:
+    """Tables of the world file of a run."""
+    return tables_in(run.recipe, str(run.path / "world.toml"))
+
+
 def look_of_run(folder: Path) -> str:
     """The look that the world of a run names; a damaged recipe does not hide the particles."""
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.viz.style import LOOKS
 
     try:
-        found = tomllib.loads(RunFolder.open(folder).recipe)["output"]["look"]
-    except (StorageError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        found = tables_of(RunFolder.open(folder))["output"]["look"]
+    except (FluidError, KeyError, TypeError):
         return "smoke"
-    return found if found in LOOKS else "smoke"
+    return found if isinstance(found, str) and found in LOOKS else "smoke"
 
 
 def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
@@ -65,7 +71,8 @@ def load_code_of_run(folder: Path) -> None:
 
     run = RunFolder.open(folder)
     with searching(code_of(folder)):
-        velocity = tomllib.loads(run.recipe).get("fluid", {}).get("velocity")
+        fluid = tables_of(run).get("fluid")
+        velocity = fluid.get("velocity") if isinstance(fluid, dict) else None
         VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")
 
 
@@ -94,10 +101,7 @@ class VelocityOf:
         from ecs_fluid.worlds.world_recipe import WorldRecipe
 
         run = RunFolder.open(folder)
-        try:
-            tables = tomllib.loads(run.recipe)
-        except tomllib.TOMLDecodeError as error:
-            raise StorageError(f"{run.path / 'world.toml'} is damaged: {error}") from None
+        tables = tables_of(run)
         # Only the velocity is wanted; to look up classes of the user's own would run their code.
         for key in ("entity", "system"):
             tables.pop(key, None)

@@ -6,6 +6,7 @@ import copy
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from ecs_fluid.plugins import code_named_in
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
 from ecs_fluid.validation_errors import nearest, shown, validated
+from ecs_fluid.worlds.files import data_file, files_from
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -189,7 +191,10 @@ class Plan:
         named = [text for place, text in _values(found) if place.endswith(".file")]
         files = {name: Path(self.home, str(name)) for text in named for name in json.loads(f"[{text}]")}
         if files:
-            found["files"] = {name: _content(path, *_state(path)) for name, path in files.items()}
+            with files_from(self.home) if self.home else nullcontext():
+                found["files"] = {
+                    name: _content(data_file(str(name)), *_state(path)) for name, path in files.items()
+                }
         return found
 
     def computed_with(self) -> dict[str, str]:

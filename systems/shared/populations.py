@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from ecs_fluid.allowed import SPHERE, TRACER, VORTON
 from ecs_fluid.component import Array
+from ecs_fluid.components import Pose, Strength
 from ecs_fluid.entity import Entity
+from ecs_fluid.world import World
 
 
 def joined(arrays: Sequence[Array], trailing: tuple[int, ...], dtype: type) -> Array:
@@ -38,3 +41,12 @@ def add_spread(rows: Array, targets: Iterable[Array]) -> None:
     for target in targets:
         target += rows[: len(target)]
         rows = rows[len(target) :]
+
+
+def particles_take(world: World) -> float:
+    """About how many bytes the rows of a world take in a tick."""
+    each = {Strength: VORTON, Pose: SPHERE}
+    return sum(
+        len(entity) * next((bytes_ for kind, bytes_ in each.items() if kind in entity), TRACER)
+        for entity in world.entities
+    )

@@ -162,3 +162,62 @@ def test_particles_and_grids_are_counted_before_they_are_made(tmp_path: Path) ->
         with pytest.raises(ef.LimitError, match=f"{what} of about"):
             world.step()
         ef.limits().memory = 1e9
+
+
+ONE = {"kind": "noise_box", "name": "b", "size": [1, 1, 1], "spacing": 1.0, "overlap": 1.5}
+"""A vorton"""
+
+
+@pytest.mark.parametrize(
+    ("entities", "words"),
+    [
+        (
+            [{**ONE, "name": f"b{k}", "size": [0.2, 0.2, 0.1], "spacing": 0.01} for k in range(8)],
+            "the particles up to those of [[entity]] 'b2' would take 0.012 GB",
+        ),
+        ([ONE, {"kind": "tracers", "name": "t", "fills": "b", "cell": 0.1, "reach": 10}], "too small beside"),
+        (
+            [{"kind": "drops", "name": "d", "spacing": 0.1,
+              "drops": [{"center": [0, 0, 1e-3 * k], "radius": 1.0} for k in range(300)]}],
+            "grid points of about",
+        ),
+        (
+            [{"kind": "tracers", "name": "t", "plane": {"corner": [0, 0, 0], "first": [1, 0, 0],
+              "second": [0, 1, 0], "counts": [10_000, 10_000]}}],
+            "1e+08 tracers of about 12 GB",
+        ),
+    ],
+    ids=["many entities", "cells around a wide core", "many drops", "a plane"],
+)  # fmt: skip
+def test_limits_are_not_got_around(entities: list[dict[str, Any]], words: str) -> None:
+    """By splitting what is too much, or by what is made on the way."""
+    ef.limits().memory = 1e7
+    tracemalloc.start()
+    with pytest.raises(ef.RecipeError) as refused:
+        ef.WorldRecipe.from_tables({"entity": entities}).build()
+    assert tracemalloc.get_traced_memory()[1] < 60e6
+    tracemalloc.stop()
+    assert words in str(refused.value)
+
+
+def test_emitters_of_one_tick_count_together() -> None:
+    world = ef.World(dt=0.1)
+    world.spawn("a", ef.Position([[0.0, 0.0, 0.0]]))
+    emitters = [{"name": f"e{k}", "into": "a", "rate": 1e5} for k in range(10)]
+    world.add_system(ef.EmissionSystem(emitters=emitters))
+    ef.limits().memory = 5e4 * 120
+    with pytest.raises(ef.LimitError, match="10,000 more by emitter 'e4' would take 0.006 GB"):
+        world.step()
+    ef.limits().memory = 1e6 * 120
+    world.step()
+    assert len(world["a"]) == 100_001
+
+
+def test_memory_that_is_not_there_names_no_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 1 GiB")
+
+    monkeypatch.setattr("ecs_fluid.worlds.noise_box.NoiseBox.spawn", fail)
+    with pytest.raises(ef.FluidError) as told:
+        ef.WorldRecipe.from_tables({"entity": [ONE]}).build()
+    assert "more memory than there is" in str(told.value) and ".py" not in str(told.value)

@@ -235,7 +235,7 @@ def test_an_emitter_may_be_called_like_its_population() -> None:
 
 def test_an_emitter_without_bounds_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ef.limits(), "memory", 1e9)
-    with pytest.raises(FluidError, match=r"particles in 'a' by emitter 'e' of about .* at most 1 GB"):
+    with pytest.raises(FluidError, match=r"particles with .* more by emitter 'e' would take .* at most 1 GB"):
         world_of({"name": "e", "rate": 9e8}).step()
 
 

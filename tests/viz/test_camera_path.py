@@ -131,7 +131,7 @@ def test_file_is_the_same_path(tmp_path: Path) -> None:
         ("between = 3\n" + KEY, "allowed: 'smooth' or 'linear'"),
         ("key = 3", "key = 3"),
         ("", "'key' is missing"),
-        ("[[key]", "is no TOML file"),
+        ("[[key]", "not valid TOML"),
         (KEY.replace("-5", "nan"), "finite"),
         ("a" * 1_000_001, "1000000 are allowed"),
     ],
