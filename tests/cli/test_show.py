@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -243,3 +244,18 @@ def test_truncated_movie_is_no_success(
     assert main(["show", str(folder), "--size", "64", "48", "--movie", str(target)]) == 2
     assert "stored 5 of 6 frames" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "first", ["output.look = []", "output = 3", "a" + ".a" * 20_000 + " = 1", "[" * 5000]
+)
+def test_a_recipe_that_a_stranger_wrote_hides_no_particles(
+    first: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever its world.toml says, a run is shown as smoke."""
+    run = shutil.copytree(folder, tmp_path / "run")
+    recipe = run / "world.toml"
+    text = recipe.read_text(encoding="utf-8").replace("[output]", "[former]")
+    recipe.write_text(f"{first}\n{text}", encoding="utf-8")
+    assert main(["show", str(run), "--save", str(tmp_path / "a.png")]) == 0
+    assert (tmp_path / "a.png").stat().st_size > 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -83,6 +84,21 @@ def test_every_diagnostic_has_its_name_known(world: Path) -> None:
     """What DiagnosticsSystem measures can be asked for, and nothing else: a force needs a ReactionSystem."""
     measured = set(ef.load(world).diagnostics())
     assert measured | {"force_by_tracers", "force_by_vortons"} == set(DIAGNOSTICS)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("/dev/zero", "lies outside the folder"), ("pipe.csv", "is a device or a pipe"), ("none", "not exist")],
+)
+def test_data_files_are_looked_at_before_they_are_opened(
+    file: str, words: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A device never ends, a pipe waits for whoever writes to it: neither is opened for a digest."""
+    os.mkfifo(world.with_name("pipe.csv"))
+    arrays = f"[[entity]]\nkind = 'vortons_from_arrays'\nname = 'a'\ncore = 0.1\nfile = '{file}'\n"
+    world.write_text(arrays, encoding="utf-8")
+    assert main(["sweep", world.name, "--seeds", "2", "--workers", "0", "--out", "s"]) == 2
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
