@@ -63,6 +63,17 @@ def refuse() -> None:
     )
 
 
+def use_threads(count: int | None) -> None:
+    """Set the number of kernel threads; where numba is loaded already, at most as many as it has."""
+    if count is None:
+        return
+    numba = sys.modules.get("numba")
+    if numba is None:
+        os.environ["NUMBA_NUM_THREADS"] = str(count)  # it starts no more than these
+    else:
+        numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+
+
 class Threads:
     """Number of kernel threads of every system of a world, by the times of its ticks."""
 

@@ -195,6 +195,15 @@ def test_making_a_world_is_light_too() -> None:
     assert not loaded_by(code) & HEAVY
 
 
+def test_numba_waits_for_the_number_of_threads() -> None:
+    """What commands import before they set it: numba takes the number when it is loaded."""
+    code = (
+        "import ecs_fluid.cli.run, ecs_fluid.worlds, ecs_fluid.runs.runner, ecs_fluid.runs.resume, tomli_w\n"
+        "from ecs_fluid.worlds.world_recipe import read\nread('candle')"
+    )
+    assert not loaded_by(code) & {"numba", "llvmlite"}
+
+
 def test_a_tick_loads_no_pictures() -> None:
     code = (
         "import ecs_fluid as ef\nw = ef.World(dt=0.1)\nw.spawn('a', ef.Position([[0., 0., 0.]]))\n"

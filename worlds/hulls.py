@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.kernels.bodies.mass_properties import mass_properties
-from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.worlds.hull_faces import closed_triangles, face_loops
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.bodies.polytope import Hulls
 
 MOST_FACES = 4096
 """Faces a polytope may have; every one of them is looked at for particles that touch it."""
@@ -140,6 +141,9 @@ def _rounding(points: Array) -> Array:
 
 def _finished(points: Array, triangles: Array, faces: list[Array]) -> Hull:
     """Recentred table of a closed polytope; planes are fitted to the faces' own corners again."""
+    from ecs_fluid.kernels.bodies.mass_properties import mass_properties
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+
     hull, triangles = np.unique(triangles, return_inverse=True)
     volume, center, inertia = mass_properties(points[hull], triangles.reshape(-1, 3))
     corners, loops = np.unique(np.concatenate(faces), return_inverse=True)

@@ -106,12 +106,6 @@ class Bars(Progress):
         return True
 
 
-def use_threads(threads: int | None) -> None:
-    """Set the number of kernel threads; must be called before the first kernel is loaded."""
-    if threads is not None:
-        os.environ["NUMBA_NUM_THREADS"] = str(threads)
-
-
 def warn(message: object) -> None:
     """Say a warning."""
     err.print(f"warning: {message}", style="yellow")

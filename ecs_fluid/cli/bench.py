@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from ecs_fluid.cli import Threads, app, err, out, use_threads
+from ecs_fluid.cli import Threads, app, err, out
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.plugins import searching
+from ecs_fluid.threads import use_threads
 
 bench = App(name="bench", help="Measure the speed and the errors of solvers on this machine.")
 app.command(bench)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
-from ecs_fluid.cli import Bars, Threads, Ticks, app, err, out, use_threads, warn
+from ecs_fluid.cli import Bars, Threads, Ticks, app, err, out, warn
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
+from ecs_fluid.threads import use_threads
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share

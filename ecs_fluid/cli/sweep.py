@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
-from ecs_fluid.cli import Bars, Threads, app, err, out, use_threads, warn
+from ecs_fluid.cli import Bars, Threads, app, err, out, warn
 from ecs_fluid.cli.stopping import stopping
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Member
 from ecs_fluid.sweeps.study import HISTORY, Study, Watcher, planned, run_sweep
+from ecs_fluid.threads import use_threads
 
 if TYPE_CHECKING:
     from ecs_fluid.sweeps.study import Sweep

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from ecs_fluid.cli import Threads, Ticks, app, err, out, use_threads
+from ecs_fluid.cli import Threads, Ticks, app, err, out
 from ecs_fluid.cli.look import need_display
 from ecs_fluid.cli.run import compiling
 from ecs_fluid.cli.worlds import AllowCode, Settings
+from ecs_fluid.threads import use_threads
 
 
 @app.command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.idle import TIMEOUT, Idle, timeout
+from ecs_fluid.threads import use_threads
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.comm import Comm
@@ -49,7 +49,7 @@ def on_ranks(threads: int | None = None, code: Path | None = None) -> Iterator[S
             f"a world on many ranks needs mpi4py and an MPI library: pip install 'ecs-fluid[mpi]' ({error})"
         ) from None
     here = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
-    _use_threads(threads or max(1, (os.cpu_count() or 1) // here.Get_size()))
+    use_threads(threads or max(1, (os.cpu_count() or 1) // here.Get_size()))
     from ecs_fluid.plugins import searching
     from ecs_fluid.ranks.comm import Comm
     from ecs_fluid.ranks.team import follow, leading
@@ -97,14 +97,6 @@ def _shut_in() -> None:
         # For UCX or libfabric, whichever MPICH has; memory by UCX's sysv the user's group could write.
         os.environ.setdefault("UCX_TLS", "posix,cma,self")
         os.environ.setdefault("FI_TCP_IFACE", "lo")
-
-
-def _use_threads(count: int) -> None:
-    numba = sys.modules.get("numba")
-    if numba is None:
-        os.environ["NUMBA_NUM_THREADS"] = str(count)  # it starts no more than these
-    else:
-        numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
 
 
 def check_alone() -> None:
