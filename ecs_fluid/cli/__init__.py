@@ -63,6 +63,7 @@ app = cyclopts.App(
     default_parameter=cyclopts.Parameter(converter=_converted),
     help_format="plaintext",
     console=_Pipe(),
+    suppress_keyboard_interrupt=False,
     print_error=False,
     exit_on_error=False,
 )
@@ -126,8 +127,8 @@ def _flush() -> None:
         raise
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Entry point of the ``ecs-fluid`` command; returns the exit code."""
+def _register() -> None:
+    """Import the modules of the commands, which register themselves."""
     import ecs_fluid.cli.bench
     import ecs_fluid.cli.export
     import ecs_fluid.cli.info
@@ -136,12 +137,16 @@ def main(arguments: list[str] | None = None) -> int:
     import ecs_fluid.cli.run
     import ecs_fluid.cli.sweep
     import ecs_fluid.cli.watch
-    import ecs_fluid.cli.worlds  # noqa: F401  (the modules register their commands)
+    import ecs_fluid.cli.worlds  # noqa: F401
 
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of the ``ecs-fluid`` command; returns the exit code."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FluidWarning)
     try:
         with sentences():
+            _register()
             result = app(sys.argv[1:] if arguments is None else arguments, result_action="return_value")
             _flush()
     except FluidError as error:
@@ -155,6 +160,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         err.print("stopped", style="yellow")
+        if arguments is None:
+            os._exit(130)  # a second one must not fall into Python's own end, where it may be compiling still
         return 130
     finally:
         with suppress(OSError):

@@ -285,3 +285,17 @@ def test_commands_in_a_folder_that_is_gone(tmp_path: Path) -> None:
     assert len(refusals) == len(tried) - 1
     assert "Traceback" not in done.stderr
     assert refusals[0] == "error: the working folder is gone; change to one that exists"
+
+
+@pytest.mark.parametrize("where", ["ecs_fluid.cli._register", "ecs_fluid.cli.worlds.out.print"])
+def test_control_c_is_a_word(
+    where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At any time, also while the commands are imported, and not only within runs."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupt)
+    assert main(["worlds"]) == 130
+    assert capsys.readouterr().err == "stopped\n"
