@@ -85,11 +85,13 @@ def temporary_name(path: Path) -> Path:
 def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> None:
     """Write a file beside ``path``, sync it and rename it over ``path``; on failure ``path`` is untouched.
 
-    Raises StorageError for a folder, and for anything the operating system refuses. Other errors of
+    Raises StorageError for a folder, for a device or a pipe, and for anything the operating system refuses. Other errors of
     ``write`` pass through.
     """
     if path.is_dir():
         raise StorageError(f"cannot {doing} {path}: it is a folder, not a file.")
+    if not path.is_symlink() and path.exists() and not path.is_file():
+        raise StorageError(f"cannot {doing} {path}: it is a device or a pipe, which a file would replace.")
     unfinished = temporary_name(path)
     try:
         try:

@@ -284,3 +284,12 @@ def test_fields_are_stored_in_their_own_file_and_as_large_as_they_claim(tmp_path
                 data["T"].attrs["row_shape"] = np.array([], dtype=np.int64)
         with pytest.raises(StorageError, match="is damaged or something else"):
             read_field(tmp_path, "f", 0)
+
+
+def test_no_file_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
+    """A rename would: as root, `world.save("/dev/null")` did."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StorageError, match="is a device or a pipe"):
+        ck.save_checkpoint(pipe, {}, {"x": np.zeros(3)})
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
