@@ -85,8 +85,8 @@ def temporary_name(path: Path) -> Path:
 def replace_file(path: Path, write: Callable[[BinaryIO], None], doing: str) -> None:
     """Write a file beside ``path``, sync it and rename it over ``path``; on failure ``path`` is untouched.
 
-    Raises StorageError for a folder, for a device or a pipe, and for anything the operating system refuses. Other errors of
-    ``write`` pass through.
+    Raises StorageError for a folder, for a device or a pipe, and for anything the operating system refuses.
+    Other errors of ``write`` pass through.
     """
     if path.is_dir():
         raise StorageError(f"cannot {doing} {path}: it is a folder, not a file.")
