@@ -50,9 +50,12 @@ def axis(path: str, given: Any) -> tuple[Any, ...]:
         values = tuple(item.item() if isinstance(item, np.generic) else item for item in given)
     if not values:
         raise RecipeError(f"--vary {path}: at least one value is needed")
-    for number, value in enumerate(values):
-        if any(value == other and type(value) is type(other) for other in values[:number]):
+    written = set[str]()
+    for value in values:
+        text = _toml(path, 0.0 if isinstance(value, float) and value == 0 else value)  # -0.0 is 0.0
+        if text in written:
             raise RecipeError(f"--vary {path}: {value!r} comes twice; every value once is allowed")
+        written.add(text)
     return values
 
 
