@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,21 @@ class Keyed(Settings):
             raise ValueError("all keys need values of the same length")
         return self
 
+    @cached_property
+    def times(self) -> Array:
+        """Times (n,) of the keys, s."""
+        return np.array([time for time, _ in self.keys])
+
+    @cached_property
+    def values(self) -> Array:
+        """Values (n,) or (n, k) of the keys, each of the k columns side by side in memory."""
+        return np.array([value for _, value in self.keys], dtype=np.float64, order="F")
+
+    def edges(self, begin: float, end: float) -> Array:
+        """`begin`, the times of the keys between, and `end`, s."""
+        first, last = np.searchsorted(self.times, begin, "right"), np.searchsorted(self.times, end)
+        return np.concatenate([[begin], self.times[first:last], [end]])
+
 
 def _of_numbers(keyed: Keyed) -> Keyed:
     if any(isinstance(value, list) for _, value in keyed.keys):
@@ -64,10 +80,9 @@ def value_at(parameter: Any, time: float | Array) -> Array:
     """
     if not isinstance(parameter, Keyed):
         return np.asarray(parameter, dtype=np.float64)
-    times = np.array([key for key, _ in parameter.keys])
-    values = np.array([value for _, value in parameter.keys], dtype=np.float64)
+    times, values = parameter.times, parameter.values
     if parameter.between == "step" or len(times) == 1:
-        return np.asarray(values[np.maximum(np.searchsorted(times, time, side="right") - 1, 0)])
+        return np.array(values[np.maximum(np.searchsorted(times, time, side="right") - 1, 0)], order="C")
     if values.ndim == 1:
         return np.asarray(np.interp(time, times, values))
     return np.stack([np.interp(time, times, column) for column in values.T], axis=-1)
@@ -77,7 +92,6 @@ def integral(parameter: float | Keyed, begin: float, end: float) -> float:
     """Integral of a constant or keyed number from `begin` to `end` s, exact between the keys."""
     if not isinstance(parameter, Keyed):
         return float(parameter) * (end - begin)
-    inner = [time for time, _ in parameter.keys if begin < time < end]
-    edges = [begin, *inner, end]
+    edges = parameter.edges(begin, end)
     # Between two edges the parameter is constant or linear, so its middle value is its mean.
-    return math.fsum((b - a) * float(value_at(parameter, 0.5 * (a + b))) for a, b in pairwise(edges))
+    return math.fsum(np.diff(edges) * value_at(parameter, 0.5 * (edges[:-1] + edges[1:])))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -60,6 +64,36 @@ def test_integrals_by_hand() -> None:
     assert integral(STEPS, 0.0, 4.0) == 3 * 2.0 + 6.0
     assert integral(3.0, 1.0, 3.5) == 7.5
     assert integral(RAMP, 2.0, 2.0) == 0.0
+
+
+class Counted(list[tuple[float, float]]):
+    """Keys that count how often somebody goes through them."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        self.reads += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("law", ["linear", "step"])
+def test_many_keys_are_gone_through_once(law: str) -> None:
+    """Once for their times and once for their values, whatever is asked; as exact as key by key."""
+    draw = np.random.default_rng(3)
+    keys = list(zip(np.cumsum(draw.uniform(0.1, 1, 500)), draw.normal(size=500), strict=True))
+    many = validated(Keyed, {"keys": keys, "between": law}, "here")
+    counted = vars(many)["keys"] = Counted(many.keys)
+    for begin, end in ((-1.0, 900.0), (keys[7][0], keys[400][0]), (3.3, 3.4), (5.0, 5.0)):
+        edges = [begin, *(time for time, _ in keys if begin < time < end), end]
+        parts = [(b - a) * float(value_at(many, 0.5 * (a + b))) for a, b in pairwise(edges)]
+        assert integral(many, begin, end) == math.fsum(parts)
+    assert counted.reads == 2
+
+
+def test_values_of_keys_are_not_those_that_are_kept() -> None:
+    held = Keyed(keys=TURN.keys, between="step")
+    value_at(held, 0.5)[:] = 9.0
+    np.testing.assert_array_equal(value_at(held, 0.5), [0.0, 1.0, 2.0])
 
 
 @given(st.lists(st.floats(0, 5, allow_subnormal=False), min_size=3, max_size=3))
