@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ecs_fluid.component import Array, Component, column
+from ecs_fluid.components.particles import Position, Strength
 
 
 class Sources(Component, derived=True, per_row=False):
@@ -44,7 +45,7 @@ class Emission(Component, per_row=False):
     emitted: Array = column("1", shape=(1,), kind="int", default=0)
 
 
-class VelocityHistory(Component):
+class VelocityHistory(Component, given=(Position, Strength)):
     """Velocities of the last three ticks, kept for the jerk of the paths."""
 
     newest: Array = column("m/s", shape=(3,), default=0.0)

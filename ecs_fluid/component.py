@@ -7,9 +7,9 @@ A component class declares its columns with unit, trailing shape and dtype::
         x: Array = column("m", shape=(3,))
 
 *State* components come from recipes and are saved. *Derived* ones (``derived=True``) are refilled every
-tick by a system and never saved; they are attached by themselves to every entity that has the components
-named in ``given``. A *rate* (``rate_of=Position``) is a derived component that the integrator adds, times
-``dt``, to the component it names.
+tick by a system and never saved. They, and states with ``given``, are attached by themselves, where a system
+writes them, to every entity that has the components named in ``given``. A *rate* (``rate_of=Position``) is
+a derived component that the integrator adds, times ``dt``, to the component it names.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Component:
         Args:
             derived: refilled by a system each tick, never saved.
             per_row: one row per particle; otherwise one table for the entity (a grid, a counter).
-            given: components an entity must have to get this derived one by itself.
+            given: components an entity must have to get this one by itself, once a system fills it.
             rate_of: the component whose time derivative this is (same columns in the same order).
             squared: the rate is that of the square of the value, so that sigma^2 grows exactly linearly.
         """

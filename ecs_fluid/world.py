@@ -445,9 +445,10 @@ class World:
         return self._schedule
 
     def _attach_derived(self) -> None:
-        """Give every entity the derived tables that its systems fill, at the right length."""
+        """Give every entity the tables that come by themselves as systems fill them, at the right length."""
         filled = {kind for system in self._systems for kind in (*system.writes, *system.adds)}
-        derived = sorted((kind for kind in filled if kind.derived), key=lambda kind: kind.__name__)
+        coming = (kind for kind in filled if kind.derived or kind.given)
+        derived = sorted(coming, key=lambda kind: kind.__name__)
         for kind in derived:
             if not kind.per_row and kind not in self._tables_of[self.fluid.number]:
                 self._put(self.fluid, kind.blank(0, self.dtype))

@@ -21,7 +21,7 @@ from ecs_fluid.components import (
 )
 from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
-from ecs_fluid.system import System
+from ecs_fluid.system import System, Types
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -56,7 +56,7 @@ class DiagnosticsSystem(System):
     """
 
     may_read = (Position, Strength, CoreRadius, Velocity, VelocityGradient, StrengthRate, FluidReaction)
-    writes = (VelocityHistory,)
+    writes: Types = (VelocityHistory,)
     asks = (VelocitySystem,)
     phase = "observe"
 
@@ -68,6 +68,10 @@ class DiagnosticsSystem(System):
     """keep two former velocities per vorton and record the mean jerk"""
     budget: bool = False
     """record what every system does to the invariants"""
+
+    def _take(self, values: dict[str, Any]) -> None:
+        super()._take(values)
+        self.writes = (VelocityHistory,) if self.jerk else ()
 
     def __post_init__(self) -> None:
         self.watching = self.budget

@@ -116,6 +116,25 @@ def test_resume_continues_a_shorter_run(world: Path) -> None:
     assert (frames[0]["smoke"]["Position.x"] == frames[1]["smoke"]["Position.x"]).all()
 
 
+def test_a_stored_run_may_keep_the_jerk(world: Path) -> None:
+    """Its velocities are columns from the first frame on, also of vortons that an emitter gives off."""
+    vortons = [f"nozzle.{text}" for text in ("population=vortons", "core=0.2", "strength=[0,0,0.01]")]
+    settings = [item for text in (*vortons, "fluid.diagnostics.jerk=true") for item in ("--set", text)]
+    assert main(["run", str(world), *settings, "--frames", "4", "--out", "part"]) == 0
+    assert main(["resume", "part", "--frames", "9"]) == 0
+    assert main(["run", str(world), *settings, "--frames", "9", "--out", "whole"]) == 0
+    assert final_hash(Path("part")) == final_hash(Path("whole"))
+    run = RunFolder.open(Path("part"))
+    first, last = (run.read_trajectory().frame(place) for place in (0, -1))
+    assert not first["ring"]["VelocityHistory.count"].any() and not len(
+        first["smoke"]["VelocityHistory.count"]
+    )
+    assert set(last["ring"]["VelocityHistory.count"]) == {9}
+    # Rows are born when their tick has moved the others, and observed at its end.
+    assert set(last["smoke"]["VelocityHistory.count"]) == set(range(1, 10))
+    assert run.records()[-1]["jerk"] > 0
+
+
 def started(world: Path, out: str, frames: int, threads: int = 2) -> subprocess.Popen[bytes]:
     """A run in a process of its own that has stored its first checkpoints."""
     command = [*COMMAND, "run", str(world), "--frames", str(frames), "--out", out, "--threads", str(threads)]
