@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecs_fluid.allowed import check_memory, limits
 from ecs_fluid.component import Array
 from ecs_fluid.components.bodies import (
     FREE,
@@ -43,6 +44,10 @@ MOST_PARTS = 1_000_000
 
 LEAST_ANGLE = 1e-6
 """Radians between two poses below which their axis says nothing."""
+
+
+NEAR, TOUCHING = 50, 1000
+"""Bytes of a pair of bodies that may meet within the tick, and of one that touches; measured 48 and 930."""
 
 
 class BodyScript(Settings):
@@ -120,6 +125,7 @@ class BodySystem(System):
         bodies, hulls = gathered(entities)
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
+        _check_pairs(bodies, push, dt)
         rest, steps, fastest = move_alone(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
@@ -213,6 +219,41 @@ class BodySystem(System):
         return ends
 
 
+def most_pairs(x: Array, reach: Array, free: Array) -> float:
+    """Pairs of balls of radius `reach` about x (n, 3) that meet, one of them free.
+
+    Exact where all have one radius; else it may be more, as if radii were up to twice as large.
+    """
+    from scipy.spatial import cKDTree
+
+    octave = np.frexp(reach)[1]
+    total = -0.5 * np.count_nonzero(free)  # each meets itself
+    for number, moves in set(zip(octave.tolist(), free.tolist(), strict=True)):
+        alike = (octave == number) & (free == moves)
+        within = reach[free] + reach[alike].max()
+        met = cKDTree(x[alike]).query_ball_point(x[free], within, return_length=True)
+        total += met.sum() * (0.5 if moves else 1.0)
+    return float(total)
+
+
+def _check_pairs(bodies: Bodies, push: Array, dt: float) -> None:
+    """Raise LimitError where lists of the pairs that are close would be too long."""
+    from ecs_fluid.kernels.bodies.table import CONTAINER
+
+    if 0.5 * TOUCHING * len(bodies.x) ** 2 <= limits().memory:
+        return
+    solid = bodies.shape != CONTAINER
+    x, radius, free = bodies.x[solid], 1.01 * bodies.radius[solid], bodies.motion[solid] == FREE
+    speed, growth = (np.linalg.norm(each, axis=1).max() for each in (bodies.v, push))
+    reach = radius + 2.0 * dt * (speed + dt * growth)
+    check_memory(
+        NEAR, most_pairs(x, reach, free), "pairs of bodies that may meet in a tick", "use a smaller dt"
+    )
+    check_memory(
+        TOUCHING, most_pairs(x, radius, free), "pairs of bodies that touch", "set them further apart"
+    )
+
+
 def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
     """Rotation vector (3,) rad from a pose to one at the `end`, with the turns that keys make since `begin`.
 
@@ -238,8 +279,7 @@ def with_turns(short: Array, rotation: Any, begin: float, end: float) -> Array:
 
 def _way(rotation: Any, begin: float, end: float, parts: int) -> Array:
     """Values (n, 3) of a keyed vector from `begin` to `end` s; `parts` from each key between to the next."""
-    keys = [time for time, _ in rotation.keys if begin < time < end] if isinstance(rotation, Keyed) else []
-    times = np.array([begin, *keys, end])
+    times = rotation.edges(begin, end) if isinstance(rotation, Keyed) else np.array([begin, end])
     share = np.arange(parts) / parts
     fine = (times[:-1, None] + share * np.diff(times)[:, None]).ravel()
     return np.broadcast_to(value_at(rotation, np.append(fine, end)), (len(fine) + 1, 3))

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.recipe import read_tables
+from ecs_fluid.systems.bodies import most_pairs
 
 RING = """
 [[entity]]
@@ -221,3 +224,38 @@ def test_memory_that_is_not_there_names_no_line_of_ours(monkeypatch: pytest.Monk
     with pytest.raises(ef.FluidError) as told:
         ef.WorldRecipe.from_tables({"entity": [ONE]}).build()
     assert "more memory than there is" in str(told.value) and ".py" not in str(told.value)
+
+
+def test_pairs_of_bodies_are_counted_before_they_are_listed() -> None:
+    """Of 64 balls that overlap 64 * 63/2 pairs touch; where they are apart and one is fast, all may meet."""
+    ball = {"kind": "spheres", "name": "b", "box": {"low": [0, 0, 0], "high": [1, 1, 1]}, "spacing": 0.25}
+    crowd = {"entity": [{**ball, "radius": 10.0, "density": 1.0}]}
+    apart = {"entity": [{**ball, "radius": 0.1, "velocity": [[1e6, 0, 0]] + [[0, 0, 0]] * 63}]}
+    fixed = {"entity": [{**ball, "radius": 10.0, "motion": "fixed"}]}
+    for tables, memory, told in (
+        (
+            crowd,
+            2e6,
+            "2,016 pairs of bodies that touch of about 0.00202 GB; at most 0.002 GB are allowed, set",
+        ),
+        (apart, 1e5, "2,016 pairs of bodies that may meet in a tick of about 0.000101 GB; at most"),
+        (fixed, 1e3, ""),
+        ({"entity": [{**ball, "radius": 0.1}]}, 1e3, ""),
+    ):
+        ef.limits().memory = 1e9
+        world = ef.WorldRecipe.from_tables(tables).build()
+        ef.limits().memory = memory
+        with pytest.raises(ef.LimitError, match=told) if told else nullcontext():
+            world.step()
+
+
+def test_pairs_of_unequal_bodies() -> None:
+    """No less than meet, each pair tried, and no more than if all had twice their radius."""
+    draw = np.random.default_rng(5)
+    x, reach, free = draw.uniform(size=(300, 3)), 10 ** draw.uniform(-3, -0.5, 300), draw.random(300) < 0.5
+    a, b = np.triu_indices(300, 1)
+    apart, moves = np.linalg.norm(x[a] - x[b], axis=1), free[a] | free[b]
+    met, wide = (np.sum(moves & (apart <= size * (reach[a] + reach[b]))) for size in (1, 2))
+    assert 500 < met <= most_pairs(x, reach, free) <= wide
+    exact = np.sum(moves & (apart <= 0.2))
+    assert most_pairs(x, np.full(300, 0.1), free) == exact > 500
