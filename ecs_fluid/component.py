@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import ComponentError
+from ecs_fluid.own_code import remember_code
 from ecs_fluid.validation_errors import shown
 
 Array = NDArray[Any]
@@ -231,6 +232,7 @@ class Component:
             squared: the rate is that of the square of the value, so that sigma^2 grows exactly linearly.
         """
         super().__init_subclass__()
+        remember_code(cls)
         parent = next((base for base in cls.__mro__[1:] if getattr(base, "columns", None)), None)
         if parent is not None:
             raise ComponentError(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import json
-import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache, partial
+from functools import partial
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from inspect import getattr_static, signature
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ecs_fluid.errors import FluidError, RecipeError
-from ecs_fluid.io.provenance import digest_of
 from ecs_fluid.validation_errors import nearest, shown
 
 T = TypeVar("T")
@@ -114,36 +111,6 @@ def imported(path: str, place: str, base: type) -> Any:
             head = f"{method.__name__}({', '.join(signature(method).parameters)})"
             raise RecipeError(f"{place}: {path!r} has no {head} method; a class that has one is needed")
     return found
-
-
-def code_named_in(document: Any) -> dict[str, str]:
-    """Digests of the loaded modules that values of a document name, ``module:Class``, but not of what ships.
-
-    Modules beside these that their code names are among them.
-    """
-    names = re.findall(r'"([\w.]+):[\w.]+"', json.dumps(document, default=str))
-    loaded = (
-        sys.modules.get(name) for name in names if name.partition(".")[0] not in ("ecs_fluid", "__main__")
-    )
-    waiting = {Path(file) for module in loaded if (file := getattr(module, "__file__", None))}
-    found: dict[Path, str] = {}
-    while waiting:
-        file = waiting.pop()
-        found[file], words = _code(file)
-        beside = {file.with_name(f"{word}.py") for word in words} - found.keys()
-        waiting |= {path for path in beside if path.is_file()}
-    named = sorted((f"module {file.stem}", digest) for file, digest in found.items())
-    return {name: " ".join(digest for other, digest in named if other == name) for name, _ in named}
-
-
-@cache
-def _code(file: Path) -> tuple[str, frozenset[str]]:
-    """Digest and words of a module when it was first asked for: one that is edited later is not what runs."""
-    try:
-        source = file.read_bytes()
-    except OSError:  # it went since it was imported
-        return "gone", frozenset()
-    return digest_of(file), frozenset(re.findall(r"[^\W\d]\w{0,98}", source.decode(errors="replace")))
 
 
 def kind_of(table: Any, place: str, base: type, known: Mapping[str, type[T]], allow_code: bool) -> type[T]:

@@ -26,6 +26,7 @@ from pydantic import Field
 from ecs_fluid.allowed import check
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.further_components import attach, component_of
+from ecs_fluid.own_code import remember_code
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import NAME, nearest, shown, validated
@@ -56,6 +57,7 @@ class Recipe(Settings):
     @classmethod
     def __pydantic_init_subclass__(cls, **keywords: Any) -> None:
         super().__pydantic_init_subclass__(**keywords)
+        remember_code(cls)
         if "kind" not in vars(cls):
             cls.kind = import_path(cls)
         if not cls.__name__.startswith("_"):

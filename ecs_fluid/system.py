@@ -61,6 +61,7 @@ from pydantic_core.core_schema import no_info_before_validator_function
 from ecs_fluid.attribute_docs import attribute_docstrings
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import RecipeError, ScheduleError
+from ecs_fluid.own_code import remember_code
 from ecs_fluid.plugins import import_path
 from ecs_fluid.validation_errors import closest, sentence, validated
 
@@ -428,6 +429,7 @@ LISTED: dict[str, tuple[type, str]] = {
 
 def parameter_model(cls: Any, root: type) -> type[Settings]:
     """Parameter model of a kind of `root`: its annotated attributes, plus those of its bases."""
+    remember_code(cls)
     own = [
         name
         for name, text in inspect.get_annotations(cls).items()

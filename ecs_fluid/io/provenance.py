@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ecs_fluid.errors import StorageError
+from ecs_fluid.own_code import digest
 
 PACKAGES = ("ecs-fluid", "numpy", "numba", "llvmlite", "scipy", "esper", "h5py", "pydantic")
 
@@ -51,19 +52,17 @@ def provenance() -> dict[str, str]:
     # Numpy chooses by the processor that is here, numba compiles for that or for what its variables name.
     here = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     _, *target = cpu_target.target_context.codegen().magic_tuple()
-    found["processor"] = f"{here[0]} {platform.machine()} {_digest(here[1].encode())}"
+    found["processor"] = f"{here[0]} {platform.machine()} {digest(here[1].encode())}"
     if target != [*here]:
-        found["processor"] += f" as {target[0]} {_digest(target[1].encode())}"
+        found["processor"] += f" as {target[0]} {digest(target[1].encode())}"
     for name, usual in USUAL.items():
-        if (value := getattr(config, name)) != usual:
-            found[f"numba's {name}"] = f"{value:d}"
-    found |= {name: os.environ[name] for name in CHOOSING if name in os.environ}
+        value = getattr(config, name)
+        most = getattr(value, "is_opt_max", False)  # which equals 3
+        if most or value != usual:
+            found[f"numba's {name}"] = "max" if most else f"{value:d}"
+    found |= {name: value for name in CHOOSING if (value := os.environ.get(name))}
     found |= {"code": _code(Path(__file__).parents[1]), "kernels": cache_folder().name}
     return {name: value[:LONGEST] for name, value in found.items()}
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def digest_of(file: Path) -> str:
@@ -76,9 +75,13 @@ def _code(package: Path) -> str:
     """Digest of the modules that make, step and store a world; the kernels have their own."""
     digests = []
     for path, folders, names in os.walk(package, followlinks=True):
-        folders[:] = sorted({*folders} - {"cli", "exports", "viz", "kernels"})
-        digests += [digest_of(Path(path, name)) for name in sorted(names) if name.endswith(".py")]
-    return _digest("".join(digests).encode())
+        others = {"cli", "exports", "viz", "kernels", "sweeps"}
+        folders[:] = sorted(name for name in folders if name not in others and name[0] != ".")
+        for name in sorted(names):
+            if name.endswith(".py") and name[0] != ".":
+                with suppress(OSError):
+                    digests.append(digest_of(Path(path, name)))
+    return digest("".join(digests).encode())
 
 
 def differences(other: Mapping[str, str], ours: Mapping[str, str] | None = None) -> list[str]:

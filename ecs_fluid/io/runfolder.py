@@ -21,9 +21,9 @@ import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import checkpoint
@@ -34,7 +34,7 @@ from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
-from ecs_fluid.validation_errors import path_of, validated
+from ecs_fluid.validation_errors import path_of, shown, validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 2
@@ -61,7 +61,7 @@ class _Stretch(BaseModel, strict=True):
 
     first_tick: Count = Field(ge=0)
     started: Text
-    computed_with: Provenance
+    computed_with: Annotated[Provenance, Field(min_length=1)]
     code: Provenance = {}
 
 
@@ -82,6 +82,15 @@ class _Info(BaseModel, strict=True, allow_inf_nan=False):
     plan: _Plan = _Plan(last_tick=1, every=1, checkpoint_seconds=0.0)
     particles: dict[str, Count] = {}
     systems: dict[str, _Timing] = {}
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        begun = [stretch.first_tick for stretch in self.stretches]
+        if begun != sorted({*begun}) or begun[-1] > self.ticks:
+            raise ValueError(
+                f"stretches begin at {shown(begun)}; rising ticks, up to ticks = {self.ticks}, are needed"
+            )
+        return self
 
 
 class RunFolder:
@@ -235,7 +244,7 @@ class RunFolder:
         new = _stretch(tick, code)
         if not kept or any(kept[-1].get(key) != new[key] for key in ("computed_with", "code")):
             kept.append(new)
-        self.update(stretches=kept, **changes)
+        self.update(**{"ticks": tick, **changes, "stretches": kept})
 
     def rewind(self, tick: int) -> None:
         """Drop diagnostics, checkpoints and grid fields later than ``tick``, which are computed anew.

@@ -17,7 +17,7 @@ import numpy as np
 from ecs_fluid.component import Component
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.provenance import differences
-from ecs_fluid.plugins import code_named_in
+from ecs_fluid.own_code import code_named_in
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.ranks import Ranks, even, shared
 

@@ -14,7 +14,8 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
 from ecs_fluid.io.provenance import Provenance, refuse_elsewhere
-from ecs_fluid.plugins import code_named_in, imported
+from ecs_fluid.own_code import code_named_in
+from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables

@@ -16,7 +16,7 @@ import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io import provenance
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.plugins import code_named_in
+from ecs_fluid.own_code import code_named_in
 
 ROOT = Path(__file__).parents[2]
 WORLD = """
@@ -97,6 +97,15 @@ def test_stretches_that_left_nothing_are_not_told(run: Path) -> None:
     assert (first["first_tick"], second["first_tick"], second["code"]) == (0, 2, {"module mine": "2"})
 
 
+def test_a_run_goes_on_that_was_killed_between_checkpoint_and_run_json(run: Path) -> None:
+    """run.json is of tick 0, the newest checkpoint of tick 2, and another numba goes on there."""
+    edit(run / "run.json", "numba", "0.1")
+    document = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**document, "ticks": 0}))
+    assert main(["resume", str(run), "--frames", "3", "--anyway"]) == 0
+    assert [each["first_tick"] for each in told(run)] == [0, 2]
+
+
 def test_a_checkpoint_knows_what_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = ef.World(dt=0.1)
     world.spawn("dust", ef.Position([[0.0, 0.0, 0.0]]))
@@ -124,6 +133,7 @@ def ecs_fluid(*words: object, python: str = sys.executable, **variables: str) ->
     [
         ({"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, " as generic "),
         ({"NUMBA_OPT": "1"}, "numba's OPT (unknown) (here 1)"),
+        ({"NUMBA_OPT": "max"}, "numba's OPT (unknown) (here max)"),
         ({"NUMBA_BOUNDSCHECK": "1"}, "numba's BOUNDSCHECK (unknown) (here 1)"),
         ({"NPY_DISABLE_CPU_FEATURES": "AVX512_SKX"}, "NPY_DISABLE_CPU_FEATURES (unknown) (here AVX512_SKX)"),
     ],
@@ -134,6 +144,11 @@ def test_settings_that_change_bits_are_seen(run: Path, changed: dict[str, str], 
     code, told_ = ecs_fluid("resume", run, "--frames", "3", **changed)
     assert code == 2 and "was computed with" in told_ and said in told_
     assert everything(run) == before
+
+
+def test_variables_that_are_empty_choose_nothing(run: Path) -> None:
+    empty = dict.fromkeys(provenance.CHOOSING, "")
+    assert ecs_fluid("resume", run, "--frames", "3", **empty)[0] == 0
 
 
 OTHER = os.environ.get("ECS_FLUID_OTHER_PYTHON", "")
@@ -220,6 +235,81 @@ def test_code_that_is_edited_while_it_runs_is_told_as_it_ran(
     assert code_named_in(["gust:Gust", "absent:Gust", "ecs_fluid.world:World"]) == before
 
 
+@pytest.mark.parametrize("path", ["swing:Schübe", "swing:make.<locals>.Push", "swing-2:Push"])
+def test_modules_are_found_by_any_name_of_a_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    module = path.partition(":")[0]
+    (tmp_path / f"{module}.py").write_text("SPEED = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module(module)
+    assert [*code_named_in([path])] == [f"module {module}"]
+
+
+def test_packages_beside_are_code_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By any kind of import; what nobody names is left out, and a link that leads round comes to an end."""
+    files = {
+        "sail.py": "import canvas, plain.knot, sheet\nfrom canvas.thread import A",
+        "sheet.py": "",
+        "plain/knot.py": "",
+        "canvas/__init__.py": "from . import loom",
+        "canvas/thread.py": "A = 1",
+        "canvas/loom/__init__.py": "from .warp import B",
+        "canvas/loom/warp.py": "B = 1",
+        "canvas/other.py": "",
+        "other/__init__.py": "",
+        "ecs_fluid/__init__.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("sail")
+    found = code_named_in(["sail:Sail"])
+    names = {"sail", "sheet", "plain.knot", "canvas", "canvas.thread", "canvas.loom", "canvas.loom.warp"}
+    assert found.keys() == {f"module {name}" for name in names}
+    (tmp_path / "canvas" / "canvas").symlink_to(tmp_path)
+    assert len(code_named_in(["sail:Sail"])) <= 200
+
+
+@pytest.mark.parametrize("base", [ef.System, ef.Component, ef.Recipe, ef.Solver])
+def test_code_is_told_as_it_was_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: type[Any]
+) -> None:
+    """Edited between import and first save, it is the former code; loaded anew, the new code."""
+    monkeypatch.setattr(base, "registry", dict(base.registry))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    name, helper = f"swift_{base.__name__.lower()}", f"slow_{base.__name__.lower()}"
+    own, beside = tmp_path / f"{name}.py", tmp_path / f"{helper}.py"
+    head = f"import ecs_fluid as ef, {helper}\n"
+    own.write_text(f"{head}class Swift{base.__name__}(ef.{base.__name__}): ...\n")
+    beside.write_text("SPEED = 1\n")
+    loaded = importlib.import_module(name)
+    path = f"{name}:Swift{base.__name__}"
+    made_of = [provenance.digest_of(beside), provenance.digest_of(own)]
+    for place, file in ((1, own), (0, beside)):
+        file.write_text(file.read_text() + "# edited\n")
+        assert [*code_named_in([path]).values()] == made_of
+        importlib.reload(loaded if file == own else sys.modules[helper])
+        made_of[place] = provenance.digest_of(file)
+        assert [*code_named_in([path]).values()] == made_of
+
+
+def test_what_cannot_change_a_bit_is_no_code(tmp_path: Path) -> None:
+    (tmp_path / "world.py").write_text("1")
+    before = provenance._code(tmp_path)
+    for folder in ("sweeps", "viz", ".ipynb_checkpoints"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "plot.py").write_text("2")
+    for link in (".#world.py", "gone.py"):
+        (tmp_path / link).symlink_to("nowhere")
+    (tmp_path / ".hidden.py").write_text("3")
+    assert provenance._code(tmp_path) == before
+    (tmp_path / "world.py").write_text("4")
+    assert provenance._code(tmp_path) != before
+
+
 def test_a_sweep_goes_on_where_it_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
     command = ["sweep", str(tmp_path / "ring.toml"), "--vary", "ring.core=0.2,0.3", "--workers", "0"]
@@ -270,13 +360,15 @@ def test_a_damaged_sweep_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_damaged_list_of_stretches_is_one_sentence(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stretch = {"first_tick": 0, "started": "", "computed_with": {}}
+    stretch = {"first_tick": 0, "started": "", "computed_with": {"numba": "1"}}
     many = {f"a{number}": "1" for number in range(2000)}
     wrongs: list[Any] = [[], [{}], None, [{**stretch, "first_tick": -1}], [{**stretch, "code": 1}]]
     wrongs += [
         [{**stretch, "computed_with": found}] for found in (many, {"numba": "9" * 10**6}, {"numba": 1})
     ]
-    wrongs += [[{**stretch, "started": "9" * 10**6}], [stretch] * 10**5]
+    wrongs += [[{**stretch, "started": "9" * 10**6}], [stretch] * 10**5, [{**stretch, "computed_with": {}}]]
+    for ticks in ([3], [1, 0], [0, 1, 1], [0, 3]):
+        wrongs.append([{**stretch, "first_tick": tick} for tick in ticks])
     for wrong in wrongs:
         with RunFolder.resume(run) as folder:
             document = {**folder.read_info(), "stretches": wrong}

@@ -1,0 +1,78 @@
+"""Code of the user's own that a world is made of: digests of its modules as they were loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MOST_MODULES = 200
+"""Modules that are read for their digests"""
+
+_asked: dict[tuple[str, Path], tuple[object, str, frozenset[str]]] = {}
+
+
+def digest(content: bytes) -> str:
+    """Of what was read."""
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def remember_code(kind: type) -> None:
+    """Take the digests of what a class of the user's is made of when it is made, before somebody edits it."""
+    code_named_in(f"{kind.__module__}:{kind.__qualname__}")
+
+
+def code_named_in(document: Any) -> dict[str, str]:
+    """Digests of the loaded modules that values of a document name, ``module:Class``, but not of what ships.
+
+    Modules beside these, and in packages beside them, that their code names are among them.
+    """
+    names = re.findall(r'"([^":]+):[\w.<>]+"', json.dumps(document, default=str, ensure_ascii=False))
+    waiting = {
+        name: Path(file)
+        for name in names
+        if name.partition(".")[0] not in ("ecs_fluid", "__main__")
+        and (file := getattr(sys.modules.get(name), "__file__", None))
+    }
+    found: dict[str, str] = {}
+    while waiting and len(found) < MOST_MODULES:
+        name = next(iter(waiting))
+        file = waiting.pop(name)
+        found[name], words = _code(name, file)
+        package = name if file.stem == "__init__" else name.rpartition(".")[0]
+        waiting |= {name: path for name, path in _beside(file.parent, package, words) if name not in found}
+    return {f"module {name}": found[name] for name in sorted(found)}
+
+
+def _beside(folder: Path, package: str, words: frozenset[str], depth: int = 4) -> Iterator[tuple[str, Path]]:
+    """Modules in the folder of a package ("" for none), and in folders in it, whose names are words."""
+    with suppress(OSError):
+        stems = {name.partition(".")[0] for name in os.listdir(folder)}
+        for word in sorted(stems & {*words, "__init__"} - {"ecs_fluid"}):
+            path = folder / word
+            name = package if word == "__init__" else f"{package}.{word}".lstrip(".")
+            if name and path.with_suffix(".py").is_file():
+                yield name, path.with_suffix(".py")
+            if depth and path.is_dir():
+                yield from _beside(path, name, words, depth - 1)
+
+
+def _code(name: str, file: Path) -> tuple[str, frozenset[str]]:
+    """Digest and words of a module when first asked for since it was loaded: later edits do not run."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)  # loading it again makes another one
+    former = _asked.get((name, file))
+    if former is None or (spec is not None and spec is not former[0]):
+        try:
+            source = file.read_bytes()
+            words = re.findall(r"[^\W\d]\w{0,98}", source.decode(errors="replace"))
+            former = spec, digest(source), frozenset(words)
+        except OSError:  # it went since it was imported
+            former = spec, "gone", frozenset()
+        _asked[name, file] = former
+    return former[1:]
