@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ecs_fluid.doors import brace
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import Live
 from ecs_fluid.viz.scene import Scene
@@ -47,9 +48,13 @@ def doorkeeper(key: str, loopback: bool) -> Any:
 
     @web.middleware
     async def let_in(request: web.Request, handler: Any) -> web.StreamResponse:
-        name = f"ecs_fluid_key_{request.url.port}"  # browsers give all ports of a host the same cookies
-        if loopback and request.url.host not in LOOPBACK:
-            raise refused(f"there is no {request.url.host!r} here")
+        try:
+            url = request.url
+        except ValueError:  # no port has such a number
+            raise refused(f"there is no {request.host!r} here") from None
+        name = f"ecs_fluid_key_{url.port}"  # browsers give all ports of a host the same cookies
+        if loopback and url.host not in LOOPBACK:
+            raise refused(f"there is no {url.host!r} here")
         if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
             raise refused("a page of another site asked")
         if request.path == "/" and _same(request.query.get("key", ""), key):
@@ -101,6 +106,7 @@ class Page:
 
     def run(self, host: str, port: int) -> None:
         """Serve until interrupted or told to quit."""
+        brace()
         self.guard(host)
         self.server.controller.on_server_ready.add_task(self.simulate)
         try:

@@ -33,6 +33,9 @@ from ecs_fluid.io.provenance import differences
 from ecs_fluid.sweeps.member import Job, Member, Report, run_member
 from ecs_fluid.sweeps.plan import FILE
 
+DOORS = "ecs_fluid.doors"
+"""Module that scheduler and workers load before all else"""
+
 POLL = 0.05
 """Time between two looks at the running members, s."""
 
@@ -82,7 +85,7 @@ class DaskPool:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
             # Its own time-out would take long kernels, which keep a worker from answering, for a stop.
-            settings = {"allowed-failures": 2, "http.routes": [], "worker-ttl": None}
+            settings = {"allowed-failures": 2, "http.routes": [], "worker-ttl": None, "preload": [DOORS]}
             settings = {f"distributed.scheduler.{key}": value for key, value in settings.items()}
             # Dask would take a folder that others may have made, and imports from there before all else.
             self._scratch = TemporaryDirectory(prefix="ecs_fluid-", ignore_cleanup_errors=True)
@@ -132,7 +135,7 @@ class DaskPool:
         if self._workers is not None and self._running:
             from distributed import wait
 
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), self._client.as_current():
                 wait(list(self._running), timeout=PATIENCE)
         self._client.close()
         if self._workers is not None:
@@ -148,7 +151,9 @@ class DaskPool:
         make_folder(self._log.parent)
         # No limit of memory: at 95 % of it Dask would kill a member that may well end.
         options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1"
-        options += " --no-dashboard --dashboard-address 127.0.0.1:0"
+        options += (
+            f" --no-dashboard --dashboard-address 127.0.0.1:0 --preload {DOORS} --preload-nanny {DOORS}"
+        )
         module, address = "distributed.cli.dask_worker", self._cluster.scheduler_address
         keys = self._cluster.security.get_tls_config_for_role("worker")
         environment = {

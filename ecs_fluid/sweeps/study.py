@@ -260,8 +260,11 @@ class Study:
                 self._pool.close()
             if not interrupted:
                 self._write()
-                left = [member for member in self.members if member.status in ("waiting", "stopped")]
-                self.plan.save(self.folder, "stopped" if left else "finished")
+            left = [member for member in self.members if member.status in ("waiting", "stopped")]
+            self.plan.save(self.folder, "stopped" if left else "finished")
+        except (FluidError, OSError):
+            if not interrupted:  # by another error, which is the one to tell
+                raise
         finally:
             self._lock.release()
             self._lock = None

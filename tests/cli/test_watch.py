@@ -6,9 +6,11 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from PIL import Image
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.cli.sliders import sliders_of
+from ecs_fluid.doors import FULL
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.live import ROOM, Live, Slider
 from ecs_fluid.viz.style import Options
@@ -295,6 +298,7 @@ def test_page_shows_and_steps() -> None:
             await ask(f"{path} other site", path, page.key, Origin="http://evil.example")
             await ask(f"{path} no site", path, page.key, Origin="null")
             await ask(f"{path} other name", path, page.key, Host="evil.example")
+            await ask(f"{path} no port", path, page.key, Host="localhost:99999999")
             await ask(f"{path} key", path, page.key, Origin=here)
         await ask("/ wrong key", "/?key=wslink-secret", None)
         await ask("/ key", f"/?key={page.key}", None)
@@ -308,8 +312,25 @@ def test_page_shows_and_steps() -> None:
 
     asyncio.run(asyncio.wait_for(use(), 60))
     let_in = {name: status for name, status in found.items() if status != 403}
-    assert let_in == {"/index.html key": 200, "/ws key": 101, "/ key": 200} and len(found) == 14
+    assert let_in == {"/index.html key": 200, "/ws key": 101, "/ key": 200} and len(found) == 16
     assert one.world.tick == 4 and turned[-1] == 2.0 and page.server.state.text_0 == "nu = 2"
+
+
+def test_idle_connections_do_not_end_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than files that it may open: one sentence, and it answers when they have gone."""
+    pytest.importorskip("trame.app")
+    psutil = pytest.importorskip("psutil")
+    from tests.cli.test_listening import ask, flood, served
+
+    monkeypatch.chdir(tmp_path)
+    with served("vortex_ring") as (address, process, told):
+        psutil.Process(process).rlimit(psutil.RLIMIT_NOFILE, (100, 100))
+        port, entry = urlsplit(address).port or 0, f"/?{urlsplit(address).query}"
+        flood(port, 150, lambda: FULL in told.read_text())
+        deadline = time.monotonic() + 60
+        while ask(port, entry)[0] != 302:
+            assert time.monotonic() < deadline
+    assert told.read_text().count(FULL) == 1 and "Traceback" not in told.read_text()
 
 
 @pytest.mark.nightly

@@ -20,11 +20,13 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
+from ecs_fluid.doors import FULL
 from ecs_fluid.errors import FluidError
 from ecs_fluid.io.records import read_records
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores
 from ecs_fluid.sweeps.study import Watcher
+from tests.cli.test_listening import ECS_FLUID, flood, frames, job
 
 psutil = pytest.importorskip("psutil", reason="comes with Dask")
 pytest.importorskip("distributed", reason="sweeps with workers need Dask: pip install 'ecs-fluid[sweep]'")
@@ -128,6 +130,35 @@ def test_two_workers_give_the_bits_of_one_process_though_one_is_stopped(
     check_killed_worker(world, {"ring.core": [0.25, 0.3, 0.35, 0.4]}, 20, killer)
     named = [text for text in killer.said if text.endswith("has not answered for 3 s")]
     assert len(named) == 1 and f"(process {killer.owner})" in named[0]
+
+
+def test_an_error_is_told_though_members_run(world: Path) -> None:
+    """The workers end, and the sweep says that it does not run."""
+
+    class Enemy(Watcher):
+        def end(self, member: object) -> None:
+            raise FluidError("enough")
+
+    with pytest.raises(FluidError, match="enough"):
+        ef.sweep(world, {"ring.core": [0.3, 0.35, 0.4]}, out="s", frames=20, workers=2, watch=Enemy())
+    assert not psutil.Process().children(recursive=True)
+    assert json.loads(Path("s/sweep.json").read_text())["status"] == "stopped"
+
+
+def test_idle_connections_do_not_end_a_sweep(world: Path) -> None:
+    """More of them than files that it may open: one sentence, and it goes on; all limits are the hard one."""
+    limits = "ulimit -Sn 100; ulimit -Hn 150"
+    words = f"{limits}; exec {ECS_FLUID} sweep {world} --seeds 2 --frames 100000 --workers 2"
+    with job("sh", "-c", words, ready=lambda *_: frames(4)) as (process, told):
+        sweep = psutil.Process(process)
+        for each in (sweep, *sweep.children(recursive=True)):
+            assert each.rlimit(psutil.RLIMIT_NOFILE) == (150, 150)
+        ((_, port),) = {tuple(one.laddr) for one in sweep.net_connections() if one.status == "LISTEN"}
+        flood(port, 200, lambda: FULL in told.read_text())
+        while sweep.num_fds() > 100:
+            time.sleep(0.1)
+    said = told.read_text()
+    assert "the same command continues" in said and "Traceback" not in said and said.count(FULL) == 1
 
 
 def test_no_scheduler_is_one_sentence(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
