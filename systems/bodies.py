@@ -47,7 +47,8 @@ LEAST_ANGLE = 1e-6
 
 
 NEAR, TOUCHING = 50, 1000
-"""Bytes of a pair of bodies that may meet within the tick, and of one that touches; measured 48 and 930."""
+"""Bytes of a pair of bodies that may meet within the tick (its arrays have 48), and of one that touches
+(930 measured)."""
 
 
 class BodyScript(Settings):
@@ -240,8 +241,8 @@ def _check_pairs(bodies: Bodies, push: Array, dt: float) -> None:
     """Raise LimitError where lists of the pairs that are close would be too long."""
     from ecs_fluid.kernels.bodies.table import CONTAINER
 
-    if 0.5 * TOUCHING * len(bodies.x) ** 2 <= limits().memory:
-        return
+    if 0.5 * TOUCHING * len(bodies.x) ** 2 <= limits().memory or not np.isfinite([bodies.x, bodies.v]).all():
+        return  # few, or numbers that the guard will name
     solid = bodies.shape != CONTAINER
     x, radius, free = bodies.x[solid], 1.01 * bodies.radius[solid], bodies.motion[solid] == FREE
     speed, growth = (np.linalg.norm(each, axis=1).max() for each in (bodies.v, push))
