@@ -150,7 +150,7 @@ class DaskPool:
     def _start(self, workers: int) -> subprocess.Popen[bytes]:
         make_folder(self._log.parent)
         # No limit of memory: at 95 % of it Dask would kill a member that may well end.
-        options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1"
+        options = f"--nworkers {workers} --nthreads 1 --memory-limit 0 --host 127.0.0.1 --death-timeout 60"
         options += (
             f" --no-dashboard --dashboard-address 127.0.0.1:0 --preload {DOORS} --preload-nanny {DOORS}"
         )

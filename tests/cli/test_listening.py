@@ -140,6 +140,7 @@ def test_a_sweep_is_reached_by_nobody_else(tmp_path: Path, monkeypatch: pytest.M
         assert {each.result()[0] for each in answers} <= {0, 404}
 
 
+@pytest.mark.nightly
 def test_a_sweep_imports_nothing_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither from where the world lies, nor from the folder that Dask shares with all users."""
     pytest.importorskip("distributed", reason="needs Dask: pip install 'ecs-fluid[sweep]'")

@@ -15,7 +15,7 @@ from PIL import Image
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
-from ecs_fluid.cli.stored import frame_of_run
+from ecs_fluid.cli.stored import frame_of_run, look_of_run
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
 from ecs_fluid.viz.style import LOOKS
@@ -246,16 +246,13 @@ def test_truncated_movie_is_no_success(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "first", ["output.look = []", "output = 3", "a" + ".a" * 20_000 + " = 1", "[" * 5000]
-)
-def test_a_recipe_that_a_stranger_wrote_hides_no_particles(
-    first: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_path: Path) -> None:
     """Whatever its world.toml says, a run is shown as smoke."""
     run = shutil.copytree(folder, tmp_path / "run")
     recipe = run / "world.toml"
     text = recipe.read_text(encoding="utf-8").replace("[output]", "[former]")
-    recipe.write_text(f"{first}\n{text}", encoding="utf-8")
+    for first in ("output = 3", "a" + ".a" * 20_000 + " = 1", "[" * 5000, "output.look = []"):
+        recipe.write_text(f"{first}\n{text}", encoding="utf-8")
+        assert look_of_run(run) == "smoke"
     assert main(["show", str(run), "--save", str(tmp_path / "a.png")]) == 0
     assert (tmp_path / "a.png").stat().st_size > 1000

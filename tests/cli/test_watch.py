@@ -316,6 +316,7 @@ def test_page_shows_and_steps() -> None:
     assert one.world.tick == 4 and turned[-1] == 2.0 and page.server.state.text_0 == "nu = 2"
 
 
+@pytest.mark.nightly
 def test_idle_connections_do_not_end_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than files that it may open: one sentence, and it answers when they have gone."""
     pytest.importorskip("trame.app")

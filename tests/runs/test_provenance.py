@@ -198,7 +198,7 @@ class Wind(ef.System):
 """
 
 
-@pytest.mark.parametrize("edited", ["wind.py", "breeze.py"])
+@pytest.mark.parametrize("edited", [pytest.param("wind.py", marks=pytest.mark.nightly), "breeze.py"])
 def test_code_of_ones_own_is_told(tmp_path: Path, edited: str) -> None:
     """That of a system of the world, and that of a module which it imports."""
     (tmp_path / "wind.py").write_text(OWN)

@@ -139,12 +139,14 @@ def test_an_error_is_told_though_members_run(world: Path) -> None:
         def end(self, member: object) -> None:
             raise FluidError("enough")
 
+    before = psutil.Process().children(recursive=True)
     with pytest.raises(FluidError, match="enough"):
         ef.sweep(world, {"ring.core": [0.3, 0.35, 0.4]}, out="s", frames=20, workers=2, watch=Enemy())
-    assert not psutil.Process().children(recursive=True)
+    assert {*psutil.Process().children(recursive=True)} <= {*before}
     assert json.loads(Path("s/sweep.json").read_text())["status"] == "stopped"
 
 
+@pytest.mark.nightly
 def test_idle_connections_do_not_end_a_sweep(world: Path) -> None:
     """More of them than files that it may open: one sentence, and it goes on; all limits are the hard one."""
     limits = "ulimit -Sn 100; ulimit -Hn 150"
