@@ -70,6 +70,7 @@ def test_range_of_frames_keeps_its_numbers(run: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in target.parent.iterdir()) == ["f_01.png", "f_03.png"]
 
 
+@pytest.mark.nightly
 def test_surface_by_two_processes_on_a_camera_path(run: Path, tmp_path: Path) -> None:
     """The camera goes from 5 m to 10 m in 0.2 s of movie, that is 2 frames at 10 per second: half as high."""
     (tmp_path / "path.toml").write_text(PATH)

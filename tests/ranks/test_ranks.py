@@ -81,7 +81,8 @@ def check(ranks: int, ticks: dict[str, int], machine: int = 8) -> None:
             assert max(counts) <= 1.2 * sum(counts) / ranks + 2
 
 
-@pytest.mark.parametrize(("ranks", "machine"), [pytest.param(4, 1, marks=pytest.mark.nightly), (3, 2)])
+@pytest.mark.nightly
+@pytest.mark.parametrize(("ranks", "machine"), [(4, 1), (3, 2)])
 def test_machines_have_parts_of_the_tree(ranks: int, machine: int) -> None:
     """Each machine has some of the vortons and nodes, and gets what its targets look at: the same bits."""
     check(ranks, CLOUDS, machine)

@@ -121,6 +121,7 @@ def check_killed_worker(world: Path, vary: dict[str, Any], frames: int, killer: 
     return resumed[name] - tick
 
 
+@pytest.mark.nightly
 def test_two_workers_give_the_bits_of_one_process_though_one_is_stopped(
     world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
