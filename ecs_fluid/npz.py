@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 
-from ecs_fluid.allowed import check
+from ecs_fluid.allowed import check_bytes
 
 
 def array_in(
@@ -35,8 +35,7 @@ def array_in(
             raise ValueError(f"{name!r} does not have the size it claims")
         final = np.dtype(becomes or dtype)
         bytes_ = count * max(each, dtype.itemsize + final.itemsize)
-        told = f"{archive.filename}: the {count:,} numbers of {name!r} would take {bytes_ / 1e9:,.3g} GB"
-        check("memory", bytes_, told)
+        check_bytes(bytes_, f"{archive.filename}: the {count:,} numbers of {name!r} would take")
         data = member.read(size + 1)  # to the end, where the checksum is looked at
     if len(data) != size:
         raise ValueError(f"{name!r} does not have the size it claims")

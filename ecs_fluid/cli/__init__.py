@@ -161,6 +161,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         err.print("stopped", style="yellow")
         if arguments is None:
+            with suppress(OSError):
+                _flush()
             os._exit(130)  # a second one must not fall into Python's own end, where it may be compiling still
         return 130
     finally:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ecs_fluid.allowed import check, limits
+from ecs_fluid.allowed import check_bytes, limits
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import replace_file, storage_error
 from ecs_fluid.io.untrusted import NO_LINK, check_file, read_bytes
@@ -57,7 +57,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
             break
         # About what Python takes for it, which may be thirty times as much.
         taken += 240 * line.count(b"{") + 96 * (line.count(b"[") + line.count(b",")) + 4 * len(line)
-        check("memory", taken, f"{path}: its first {number:,} records would take {taken / 1e9:,.3g} GB")
+        check_bytes(taken, f"{path}: its first {number:,} records would take")
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -21,7 +21,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ecs_fluid.allowed import check
+from ecs_fluid.allowed import check_bytes
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.disk import COLUMN, check_name
 
@@ -308,7 +308,7 @@ def stored_rows(file: h5py.Group, name: str, start: int, rows: int) -> np.ndarra
     size = rows * dataset.dtype.itemsize * math.prod(dataset.shape[1:])
     if size > dataset.id.get_storage_size():
         raise ValueError(f"{name} claims more rows than the file holds")
-    check("memory", size, f"{file.file.filename}: {rows:,} rows of {name} take {size / 1e9:,.3g} GB")
+    check_bytes(size, f"{file.file.filename}: {rows:,} rows of {name} take")
     return np.asarray(dataset[start : start + rows])
 
 

@@ -189,12 +189,10 @@ class Plan:
         plain = {key: getattr(self, key) for key in ("world", "tables", "vary", "frames")}
         found: dict[str, Any] = json.loads(json.dumps(plain, default=str))
         named = [text for place, text in _values(found) if place.endswith(".file")]
-        files = {name: Path(self.home, str(name)) for text in named for name in json.loads(f"[{text}]")}
-        if files:
+        if names := [str(name) for text in named for name in json.loads(f"[{text}]")]:
             with files_from(self.home) if self.home else nullcontext():
-                found["files"] = {
-                    name: _content(data_file(str(name)), *_state(path)) for name, path in files.items()
-                }
+                files = {name: data_file(name) for name in names}
+            found["files"] = {name: _content(path, *_state(path)) for name, path in files.items()}
         return found
 
     def computed_with(self) -> dict[str, str]:
