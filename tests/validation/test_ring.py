@@ -1,4 +1,4 @@
-"""Vortex rings against closed forms: validation cases 10, 11, 13 and article check D1."""
+"""Vortex rings against closed forms: validation cases 10, 11, 13, 39 and article check D1."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from axisymmetric import impulse_centre_speed, viscous_ring
 from flows import axial_center, invariants, ring, vortons, world_of
 from oracles import ENCLOSED, RING_CONSTANT, ring_constant, ring_speed
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.section import layers
 
 KERNELS = sorted(ENCLOSED)
 
@@ -103,7 +103,9 @@ def test_a_ring_alone_is_not_stretched(scheme: str) -> None:
     assert np.abs(world["vortex0"][ef.Strength].alpha - alpha).max() < 1e-12 * np.abs(alpha).max()
 
 
-def thick_ring(core: float, spacing: float, dt: float, integrator: str = "rk3") -> ef.World:
+def thick_ring(
+    core: float, spacing: float, dt: float, integrator: str, velocity: dict[str, object]
+) -> ef.World:
     """A ring of the recipe with a Gaussian core exp(-s^2/core^2) filled with layers of blobs."""
     recipe = {
         "kind": "vortex_ring",
@@ -117,35 +119,56 @@ def thick_ring(core: float, spacing: float, dt: float, integrator: str = "rk3") 
     return ef.WorldRecipe.from_tables(
         {
             "world": {"dt": dt, "integrator": integrator, "precision": "double"},
-            "fluid": {"velocity": {"solver": "direct"}},
+            "fluid": {"velocity": velocity},
             "entity": [recipe],
         }
     ).build()
 
 
-def saffman_speed(core: float) -> float:
-    """U = Gamma/(4 pi R) (ln(8 R/a) - (1 - gamma + ln 2)/2) of a core exp(-s^2/a^2) (Saffman 1970)."""
-    return (math.log(8 / core) - (1 - np.euler_gamma + math.log(2)) / 2) / (4 * math.pi)
+THICK = 0.2
+"""Core radius over that of the ring."""
+
+
+def test_thick_ring() -> None:
+    """Case 13: the impulse centre of a Gaussian core a/R = 0.2 at spacings a/2, a/3, a/4; 1 % at a/4, order
+    1.8.
+
+    The reference is the quadrature over the section, 0.23883 Gamma/R: Saffman's law of a thin core, (ln(8
+    R/a) - 0.558)/(4 pi), is 4.3 % above it. Direct sum, default overlap: 3.7, 1.3, 0.65 %, order 2.5.
+    """
+    exact = impulse_centre_speed(THICK)
+    off = []
+    for cells in (2, 3, 4):
+        world = thick_ring(THICK, THICK / cells, 1e-3, "euler", {"solver": "fmm", "tolerance": 1e-5})
+        before = axial_center(world)
+        world.step()
+        off.append((axial_center(world) - before) / world.time / exact - 1)
+    assert abs(off[2]) < 0.01
+    assert math.log2(off[0] / off[2]) > 1.8
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("core", "spacing", "dt", "distance"), [(0.2, 0.088, 0.1, 2.0), (0.1, 0.044, 0.025, 0.3)]
-)
-def test_thick_ring(core: float, spacing: float, dt: float, distance: float) -> None:
-    """Case 13: a resolved Gaussian core of at least 6 layers travels as Saffman's, within 2 %.
+def test_thick_ring_marched() -> None:
+    """Case 13 in time: the same core at a/3 goes as far in 4 s as the axisymmetric flow does; 2 %."""
+    way, _ = viscous_ring(THICK, 0.0, 0.0, np.array([4.0]))
+    world = thick_ring(THICK, THICK / 3, 0.05, "rk3", {"solver": "fmm", "tolerance": 1e-4})
+    before = axial_center(world)
+    world.step(80)
+    assert axial_center(world) - before == pytest.approx(way[0], rel=0.02)
 
-    Corrections to the law are O((a/R)^2), the blobs' width is taken off the core by the recipe.
+
+def test_head_on_rings_keep_the_energy_of_the_flow() -> None:
+    """Case 39: two thin rings run into each other until they are 1.8 times as wide; energy to 1e-3.
+
+    Blobs of one radius are a Hamiltonian system whose energy is their own pair sum, so it has to stay. (Cores
+    that thin at constant volume have another: their pair sum grows by Gamma^2 R/4 a ring.) The rings' impulse
+    is zero by symmetry, and each ring's grows as R^2.
     """
-    assert layers("gaussian", core, spacing, 1.5, "winckelmans")[0] >= 6
-    world = thick_ring(core, spacing, dt)
-    speed = saffman_speed(core)
-    world.step(math.ceil(distance / speed / dt))
-    assert axial_center(world) / world.time == pytest.approx(speed, rel=0.02)
-
-
-def test_thick_ring_starts_at_saffmans_speed() -> None:
-    """Case 13 in short: the same core a/R = 0.2 with 6 layers; speed of its impulse centre at t = 0, 2 %."""
-    world = thick_ring(0.2, 0.088, 1e-3, "euler")
-    world.step()
-    assert axial_center(world) / world.time == pytest.approx(saffman_speed(0.2), rel=0.02)
+    rings = [ring(400, 0.1, 1.0, 1.0, (0, 0, -0.5)), ring(400, 0.1, 1.0, -1.0, (0, 0, 0.5))]
+    world = world_of(rings, dt=0.02, integrator="rk3", stretch=ef.StretchSystem().scheme)
+    energy = world.diagnostics()["energy"]
+    while np.hypot(*vortons(world)[0][0, :2]) < 1.8:
+        world.step(5)
+        assert world.time < 10
+    assert world.diagnostics()["energy"] == pytest.approx(energy, rel=1e-3)
+    assert np.abs(invariants(world)["impulse"]).max() < 1e-9

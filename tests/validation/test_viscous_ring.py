@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from flows import axial_center, invariants, world_of
-from scipy.integrate import quad
+from axisymmetric import viscous_ring
+from flows import axial_center, invariants, vortons, world_of
 
 import ecs_fluid as ef
 
@@ -35,41 +35,51 @@ def filled_ring(spacing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return x, alpha, np.full(len(x), sigma)
 
 
-def way(start: float, end: float) -> float:
-    """Integral of Saffman's speed with a(t)^2 = a^2 + 4 nu t, m."""
-
-    def speed(t: float) -> float:
-        core = math.sqrt(CORE**2 + 4 * VISCOSITY * t)
-        return (math.log(8 / core) - (1 - np.euler_gamma + math.log(2)) / 2) / (4 * math.pi)
-
-    return float(quad(speed, start, end)[0])
-
-
 @pytest.mark.nightly
 def test_viscous_ring() -> None:
-    """Gamma/nu = 500: way of each half second within 3 % of Saffman's law, impulse constant to 0.5 %.
+    """Case 14: way and mean radius of a ring at Gamma/nu = 500 over 2.5 s, spacings a/2, a/2.5, a/3; order
+    1.8.
 
-    a^2 grows from 0.0225 to 0.0425 in 2.5 s, so the last half second is 9 % slower than the first: a ring
-    that did not spread would miss the gate. Corrections to the law are O((a/R)^2), 1 % at the end.
+    The reference is the axisymmetric flow of `axisymmetric.py`, of spectral accuracy. a^2 grows from 0.0225
+    to 0.0425, so the last half second is 7 % slower than the first, and the mean radius falls. Exchange of
+    order 2 (default), remeshed each fifth tick, fmm at 1e-4, rk2: ways off by 1.7, 1.0, 0.64 %; the gate is 1
+    % at a/3.
     """
-    spacing = 0.06
-    x, alpha, sigma = filled_ring(spacing)
-    world = world_of(
-        (x, alpha, sigma),
-        ef.RemeshSystem(every=5, spacing=spacing, loss=1e-3),
-        dt=0.05,
-        integrator="rk2",
-        velocity={"solver": "fmm", "tolerance": 1e-3},
-        precision="single",
-    )
-    world.attach("vortex0", ef.Volume(np.full(len(x), spacing**3)))
-    world.set_fluid(viscosity=VISCOSITY)
-    world.add_system(ef.DiffusionSystem())
-    impulse = invariants(world)["impulse"][2]
-    heights = [0.0]
-    for half in range(5):
-        world.step(10)
-        heights.append(axial_center(world))
-        assert heights[-1] - heights[-2] == pytest.approx(way(0.5 * half, 0.5 * half + 0.5), rel=0.03)
-    assert heights[5] - heights[4] < 0.95 * (heights[1] - heights[0])
-    assert invariants(world)["impulse"][2] == pytest.approx(impulse, rel=5e-3)
+    times = np.arange(1, 6) * 0.5
+    off = []
+    for cells in (2.0, 2.5, 3.0):
+        spacing = CORE / cells
+        way, radius = viscous_ring(CORE, VISCOSITY, 1.5 * spacing, times)
+        x, alpha, sigma = filled_ring(spacing)
+        world = world_of(
+            (x, alpha, sigma),
+            ef.RemeshSystem(every=5, spacing=spacing, loss=1e-3),
+            dt=0.05,
+            integrator="rk2",
+            velocity={"solver": "fmm", "tolerance": 1e-4},
+            stretch=ef.StretchSystem().scheme,
+        )
+        world.attach("vortex0", ef.Volume(np.full(len(x), spacing**3)))
+        world.set_fluid(viscosity=VISCOSITY)
+        world.add_system(ef.DiffusionSystem())
+        impulse = invariants(world)["impulse"][2]
+        heights, radii = [], []
+        for _ in times:
+            world.step(10)
+            heights.append(axial_center(world))
+            radii.append(mean_radius(world))
+        off.append(heights[-1] / way[-1] - 1)
+        assert invariants(world)["impulse"][2] == pytest.approx(impulse, rel=5e-3)
+    assert heights == pytest.approx(way, rel=0.01)
+    assert math.log(off[0] / off[2]) / math.log(1.5) > 1.8
+    # Blobs are wider than the points that carry them, which moves the mean radius by a constant.
+    assert radii[0] - radii[-1] == pytest.approx(radius[0] - radius[-1], rel=0.05)
+    assert way[-1] - way[-2] < 0.95 * way[0]
+
+
+def mean_radius(world: ef.World) -> float:
+    """Distance from the axis, weighted by circulation."""
+    x, alpha = vortons(world)
+    radius = np.hypot(x[:, 0], x[:, 1])
+    share = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / radius**2
+    return float((share * radius).sum() / share.sum())
