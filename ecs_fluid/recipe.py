@@ -27,6 +27,7 @@ from ecs_fluid.allowed import check
 from ecs_fluid.errors import LimitError, RecipeError, StorageError
 from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.own_code import remember_code
+from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import NAME, nearest, shown, validated
@@ -52,6 +53,8 @@ class Recipe(Settings):
     component: tuple[dict[str, Any], ...] = ()
     """further components of its rows, such as Temperature or your own: {kind = ..., columns}"""
     kind: ClassVar[str] = "recipe"
+    dimensions: ClassVar[tuple[int, ...]] = (3,)
+    """of the worlds that it is for; (2, 3): in a plane too"""
     registry: ClassVar[dict[str, type[Recipe]]] = {}
 
     @classmethod
@@ -83,6 +86,7 @@ class Recipe(Settings):
 
     def build(self, world: World) -> None:
         """Make the entity in `world`: its rows, and then its further components."""
+        fits(type(self), world, RecipeError, f"kind = {self.kind!r}")
         self.spawn(world)
         for number, table in enumerate(self.component, start=1):
             attach(world, self.holder, table, f"[[entity.component]] {number}")

@@ -89,6 +89,7 @@ DECLARATIONS = (
     "after",
     "integrates",
     "distribution",
+    "dimensions",
     "watching",
 )
 """Class attributes that are no parameters, annotated or not."""
@@ -208,6 +209,8 @@ class System(esper.Processor):
         distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
             "whole" (the default) all, "rows" those of this process, each worked on by itself, "ranks" the
             same, with questions to the other processes by `World.processes`.
+        dimensions: of the worlds that it is right for, (3,) unless told: (2, 3) of one that also does with
+            particles in a plane that stand for a metre across it (docs/plane.md).
     """
 
     reads: ClassVar[Types] = ()
@@ -220,6 +223,7 @@ class System(esper.Processor):
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
+    dimensions: ClassVar[tuple[int, ...]] = (3,)
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"
@@ -234,6 +238,10 @@ class System(esper.Processor):
                 raise ScheduleError(f"{cls.__name__}.{name} declares nothing; did you mean {meant!r}?")
         if cls.phase not in PHASES:
             raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")
+        if not (isinstance(cls.dimensions, tuple) and {2, 3}.issuperset(cls.dimensions) and cls.dimensions):
+            raise ScheduleError(
+                f"{cls.__name__}.dimensions is {cls.dimensions!r}; a tuple of 2 and 3 is needed"
+            )
         for listed, (base, allowed) in LISTED.items():
             given = getattr(cls, listed)
             given = given if isinstance(given, tuple) else (given,)

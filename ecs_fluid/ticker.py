@@ -17,6 +17,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import METHODS, SINGLE, Stage
+from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import users_method
 from ecs_fluid.schedule import Schedule
 from ecs_fluid.system import System
@@ -189,6 +190,7 @@ class Ticker:
         """Raise DivergedError where, between two ticks, the state is not finite."""
         if not self.busy:
             self._guard.check_start(world)
+            check_plane(world)
 
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """In which the rates are evaluated in a tick: those of the integrator, a single one without."""
@@ -214,6 +216,7 @@ class Ticker:
         if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
             check(world.fluid[Fluid], "Fluid before the tick")
             self._fluid = now
+        check_plane(world)
         if not self.warned:
             self.warn(world, 6)
         for system in world._systems:

@@ -30,6 +30,7 @@ from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_o
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
+from ecs_fluid.plane import fits
 from ecs_fluid.plugins import ships, users_method
 from ecs_fluid.schedule import Schedule, build, misnamed, named
 from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
@@ -69,6 +70,8 @@ Integrator = Literal["euler", "rk2", "rk3", "rk4"]
 Precision = Literal["single", "double"]
 
 
+AXES = "xyz"
+
 _POINTS = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
 
@@ -86,6 +89,10 @@ class WorldOptions(Settings):
     """float32 or float64 tables"""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """seed of all random numbers"""
+    dimension: Literal[2, 3] = 3
+    """2: flow in a plane through the origin, the same across it, of which a world holds one metre"""
+    plane: Literal["xy", "xz"] = "xy"
+    """the plane of a world of dimension 2; heights are z, so gravity along it and layers lie in "xz" """
     debug: bool = False
     """poison derived tables each tick and catch what systems touch undeclared (slow)"""
 
@@ -97,6 +104,8 @@ class WorldKeywords(TypedDict, total=False):
     integrator: Integrator
     precision: Precision
     seed: int
+    dimension: Literal[2, 3]
+    plane: Literal["xy", "xz"]
     debug: bool
 
 
@@ -105,7 +114,7 @@ class World:
 
     Args:
         options: fields of WorldOptions by name: dt [s], integrator ("euler", "rk2", "rk3", "rk4"),
-            precision ("single", "double"), seed, debug.
+            precision ("single", "double"), seed, dimension (2, 3), plane ("xy", "xz"), debug.
 
     Raises:
         RecipeError: an option is unknown or out of range.
@@ -143,6 +152,16 @@ class World:
     def seed(self) -> int:
         """Seed of all random numbers."""
         return self.options.seed
+
+    @property
+    def dimension(self) -> int:
+        """3, or 2 for flow in a plane."""
+        return self.options.dimension
+
+    @property
+    def across(self) -> int | None:
+        """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
+        return None if self.dimension == 3 else 3 - AXES.index(self.options.plane[1])
 
     # ------------------------------------------------------------------ entities
 
@@ -399,6 +418,7 @@ class World:
                 raise ScheduleError(f"{type(system).__name__} needs a method process(self, dt)") from None
             if system._world is not None or any(system is other for other in systems[:number]):
                 raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
+            fits(type(system), self, ScheduleError)
         former, implied = self._systems, self._adding
         given = {type(system) for system in systems}
         # A system that another one brought along gives way to one of its kind that the user chose.

@@ -18,6 +18,7 @@ class AdvectionSystem(System):
 
     phase = "move"
     distribution = "rows"
+    dimensions = (2, 3)
     before = ("*",)
     integrates = True
 

@@ -73,6 +73,7 @@ class BaroclinicSystem(System):
     writes = (VelocityMemory,)
     adds = (StrengthRate,)
     phase = "rates"
+    dimensions = (2, 3)
 
     model: Literal["boussinesq", "full"] = "boussinesq"
     """small or any density differences"""
@@ -84,8 +85,6 @@ class BaroclinicSystem(System):
     """what gradients take walls of containers for"""
     smoothing: float = Field(default=0.2, gt=0, le=1)
     """full: weight of the newest acceleration, 1"""
-    dimension: Literal[2, 3] = 3
-    """2 for flat populations whose volumes are areas"""
 
     def added(self, world: World) -> None:
         """Gradients on the grid come from the transfer, accelerations from memory."""
@@ -110,16 +109,16 @@ class BaroclinicSystem(System):
         x = joined([column(tables, Position, "x") for tables in clouds], (3,), number)
         volume = joined([column(tables, Volume, "volume") for tables in clouds], (), number)
         rho = joined([particle_density(tables, fluid) for tables in clouds], (), number)
-        flat = self._flat_axis(x)
-        if flat >= 0 and not np.delete(fluid.gravity, flat).any():
+        across = self.world.across
+        if across is not None and not np.delete(fluid.gravity, across).any():
             return
-        slope = self._gradient(clouds, x, rho, volume, flat)
+        slope = self._gradient(clouds, x, rho, volume)
         push, over = fluid.gravity.copy(), fluid.density
         if self.model == "full":
             over = 1.0
             push = push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
-        if flat >= 0:
-            push[..., flat] = 0.0
+        if across is not None:
+            push[..., across] = 0.0
         rate = cross(slope, push, 1.0 / over)
         add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
@@ -132,7 +131,7 @@ class BaroclinicSystem(System):
         found, without = world.entities_with(Position, Strength, CoreRadius, Volume), shed(world)
         return [entity for entity, _ in found if entity.name not in without]
 
-    def _gradient(self, clouds: list[Tables], x: Array, rho: Array, volume: Array, flat: int) -> Array:
+    def _gradient(self, clouds: list[Tables], x: Array, rho: Array, volume: Array) -> Array:
         """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3)."""
         fluid = fluid_at_rest(self.world)
         at_rest = density_at(fluid, x[:, 2])
@@ -147,7 +146,8 @@ class BaroclinicSystem(System):
         else:
             excess = np.log(rho / at_rest) if full else rho - at_rest
             mirrors = walls if self.walls == "mirror" else []
-            slope = _among_neighbours(x, excess * volume, reach, volume, flat, mirrors)
+            across = -1 if self.world.across is None else self.world.across
+            slope = _among_neighbours(x, excess * volume, reach, volume, across, mirrors)
         if walls and (self.walls == "poison" or self.gradient == "grid"):
             # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
             poison(walls, x, reach if self.gradient == "grid" else 2 * reach, slope)
@@ -182,12 +182,14 @@ class BaroclinicSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Vortons that buoyancy cannot see."""
-        unheard = self._of_temperature if world.fluid[Fluid].law == LAWS["none"] else []
+        unheard = list(self._of_temperature) if world.fluid[Fluid].law == LAWS["none"] else []
+        gravity, across = world.fluid[Fluid].gravity, world.across
+        if across is not None and gravity.any() and not np.delete(gravity, across, axis=1).any():
+            unheard.append(
+                f"gravity {gravity[0].tolist()} m/s^2 is across the plane {world.options.plane}, so "
+                "BaroclinicSystem generates nothing; give the fluid a gravity in the plane"
+            )
         return [*volume_lint(self, world), *unheard]
-
-    def _flat_axis(self, x: Array) -> int:
-        """Axis across a flat population, -1 in three dimensions."""
-        return int(np.ptp(x, axis=0).argmin()) if self.dimension == 2 else -1
 
 
 def _among_neighbours(

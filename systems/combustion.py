@@ -36,6 +36,7 @@ class CombustionSystem(System):
     writes = (Species, Temperature)
     phase = "move"
     distribution = "rows"
+    dimensions = (2, 3)
     before = ("SpeciesLimitSystem",)
 
     rate: float = Field(default=1.0, ge=0, le=1e30)

@@ -49,6 +49,10 @@ class DiagnosticsSystem(System):
     * force_by_tracers, force_by_vortons: of the fluid on all bodies by the FluidReaction, N; where there is a
       ReactionSystem
 
+    In a plane all are sums over a metre across it, with the impulse sum x cross alpha and the angular impulse
+    1/2 sum x cross (x cross alpha); the energy is that of the logarithm of lengths in metres, which lacks a
+    constant where the strengths do not add up to zero (Saffman, Vortex Dynamics, 3.10).
+
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
     otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change
     of strength and impulses by every system is kept in `budgets`. Source: Winckelmans and Leonard, J.
@@ -59,6 +63,7 @@ class DiagnosticsSystem(System):
     writes: Types = (VelocityHistory,)
     asks = (VelocitySystem,)
     phase = "observe"
+    dimensions = (2, 3)
 
     every: int = Field(default=10, ge=0)
     """ticks from one record to the next; 0 keeps none"""
@@ -104,8 +109,8 @@ class DiagnosticsSystem(System):
 
         _, (x, alpha, sigma) = self.joined(Position, Strength, CoreRadius)
         record: dict[str, Any] = {"vortons": len(x)}
-        totals = vortex_invariants(x, alpha)
-        record.update((name, value.tolist()) for name, value in zip(INVARIANTS, totals, strict=True))
+        totals = zip(INVARIANTS, vortex_invariants(x, alpha), self._in_plane, strict=True)
+        record.update((name, (factor * value).tolist()) for name, value, factor in totals)
         record["speed"] = self._fastest()
         record["overlap"] = overlap(x, sigma)
         record.update(dict.fromkeys(("energy", "enstrophy", "helicity", "dt_grad_u")))
@@ -116,6 +121,11 @@ class DiagnosticsSystem(System):
         record["jerk"] = self._mean_jerk()
         record.update(self._forces())
         return record
+
+    @property
+    def _in_plane(self) -> tuple[float, float, float]:
+        """Factors of the `INVARIANTS` of space: in a plane the impulses are 1 and 1/2 of the sums."""
+        return (1.0, 2.0, 1.5) if self.world.dimension == 2 else (1.0, 1.0, 1.0)
 
     def _forces(self) -> dict[str, list[float]]:
         """Force of the fluid on all bodies in the last tick, in two ways, N; empty without a reaction."""
@@ -223,8 +233,8 @@ class DiagnosticsSystem(System):
         after = self._totals(rates)
         factor = self.world.dt * self.world.stage.weight if rates else 1.0
         budget = self.budgets.setdefault(type(system).__name__, {name: np.zeros(3) for name in INVARIANTS})
-        for name in INVARIANTS:
-            budget[name] += factor * (after[name] - self._before[name])
+        for name, share in zip(INVARIANTS, self._in_plane, strict=True):
+            budget[name] += share * factor * (after[name] - self._before[name])
 
     def _totals(self, rates: bool) -> dict[str, Array]:
         from ecs_fluid.kernels.compiled.columns import vortex_invariants

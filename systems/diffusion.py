@@ -43,6 +43,7 @@ class DiffusionSystem(System):
     adds = (StrengthRate, CoreRadiusRate)
     phase = "rates"
     distribution = "ranks"
+    dimensions = (2, 3)
 
     eddy_viscosity: float = Field(default=0.0, ge=0, le=1e6)
     """kinematic viscosity of unresolved eddies, m^2/s"""
@@ -52,8 +53,6 @@ class DiffusionSystem(System):
     """order of the exchange kernel in eps"""
     radius: float = Field(default=1.0, gt=0, le=10)
     """exchange radius eps, core radii"""
-    dimension: Literal[2, 3] = 3
-    """2 for flat populations whose volumes are areas"""
     rate: float = Field(default=0.0, ge=0, le=1e6)
     """index_space: rate of exchange, 1/s"""
     dissipation: bool = False
@@ -113,7 +112,7 @@ class DiffusionSystem(System):
         wanted = Position, Strength, CoreRadius, Volume
         entities, (x, alpha, sigma, volume) = self.joined(*wanted)
         eps = sigma if self.radius == 1.0 else sigma * self.world.dtype(self.radius)
-        how = nu, self.order, self.dimension
+        how = nu, self.order, self.world.dimension
         rate, loss = self.world.processes.exchanged(entities, x, alpha, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(
@@ -154,7 +153,7 @@ class DiffusionSystem(System):
             return []
         found = volume_lint(self, world)
         _, (x, *_) = self.joined(Position, Strength, Volume)
-        if len(x) > 3 and _thinness(x, self.dimension) < 0.1:
+        if len(x) > 3 and _thinness(x, world.dimension) < 0.1:
             found.append(
                 "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "
                 "vorticity across; use method = 'core_spreading', or fill the space around them with vortons"

@@ -74,7 +74,7 @@ class Emitter(Settings):
     core: float = Field(default=0.1, ge=1e-6, le=1e6)
     """core radius of a vorton, m"""
     volume: float | None = Field(default=None, gt=0, le=1e18)
-    """volume of a vorton, m^3; default 4/3 pi core^3"""
+    """volume of a vorton, m^3; default 4/3 pi core^3, in a plane pi core^2 times a metre"""
     density: KeyedNumber | None = None
     """density, kg/m^3, may be keyed in time; default ambient, or by the temperature"""
     temperature: KeyedNumber | None = None
@@ -137,6 +137,7 @@ class EmissionSystem(System):
     may_read = (Position, Pose, Strength, CoreRadius, Volume, InertialVelocity, Density, Temperature, Species)
     writes = (Emission,)
     phase = "spawn"
+    dimensions = (2, 3)
 
     emitters: list[Emitter] = Field(default_factory=list)
     """the emitters of the world"""
@@ -201,7 +202,8 @@ class EmissionSystem(System):
         if CoreRadius in has:
             made.append(CoreRadius.unchecked(sigma=np.full(count, emitter.core)))
         if Volume in has:
-            volume = emitter.volume or 4 / 3 * np.pi * emitter.core**3
+            ball = np.pi * emitter.core**2 * (1.0 if self.world.dimension == 2 else 4 / 3 * emitter.core)
+            volume = emitter.volume or ball
             made.append(Volume.unchecked(volume=np.full(count, volume)))
         if Species in has:
             fractions = emitter.fractions.items()
@@ -271,9 +273,9 @@ class EmissionSystem(System):
             offsets = draw.random((count, 3)) - 0.5
         else:
             direction = draw.standard_normal((count, 3))
-            power = 1 / 3
-            if emitter.shape == "disc":
-                direction[:, 2] = 0.0
+            power, across = 1 / 3, 2 if emitter.shape == "disc" else self.world.across
+            if across is not None:
+                direction[:, across] = 0.0
                 power = 1 / 2
             direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
             offsets = 0.5 * direction * draw.random((count, 1)) ** power

@@ -21,6 +21,7 @@ class LifetimeSystem(System):
     writes = (Age,)
     phase = "spawn"
     distribution = "rows"
+    dimensions = (2, 3)
 
     def process(self, dt: float) -> None:
         """Age all particles by one tick."""
@@ -34,6 +35,7 @@ class AgeLimitSystem(System):
     reads = (Age,)
     phase = "spawn"
     distribution = "rows"
+    dimensions = (2, 3)
     after = (LifetimeSystem,)
 
     seconds: float = Field(gt=0)
@@ -62,6 +64,7 @@ class KillBoxSystem(System):
     reads = (Position,)
     phase = "spawn"
     distribution = "rows"
+    dimensions = (2, 3)
 
     low: Vector
     """least corner of the box, m"""
@@ -96,6 +99,7 @@ class SpeciesLimitSystem(System):
     reads = (Species,)
     phase = "move"
     distribution = "rows"
+    dimensions = (2, 3)
 
     species: tuple[SpeciesName, ...] = Field(min_length=1)
     """species whose fractions are added up"""

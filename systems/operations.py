@@ -25,6 +25,7 @@ class WindSystem(System):
     adds = (Velocity,)
     phase = "rates"
     distribution = "rows"
+    dimensions = (2, 3)
 
     velocity: KeyedVector
     """wind velocity, m/s; may be keyed in time"""
@@ -62,6 +63,7 @@ class InertiaSystem(System):
     adds = (Velocity, Acceleration)
     phase = "rates"
     distribution = "rows"
+    dimensions = (2, 3)
 
     drag: float = Field(default=0.0, ge=0)
     """rate at which the own velocity is lost to the fluid, 1/s"""
@@ -89,6 +91,7 @@ class AccelerateSystem(System):
     adds = (Acceleration,)
     phase = "rates"
     distribution = "rows"
+    dimensions = (2, 3)
 
     acceleration: KeyedVector | None = None
     """acceleration, m/s^2; may be keyed in time; default gravity"""

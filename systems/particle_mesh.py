@@ -87,6 +87,7 @@ class TransferSystem(System):
     may_read = (Position, Volume, Density, Temperature, Species, Strength)
     writes = (TransferGrid, DensityField, TemperatureField, SpeciesField, FireField)
     phase = "prepare"
+    dimensions = (2, 3)
 
     kernel: Literal["linear", "m4"] = "linear"
     """shape of a particle on the grid"""
@@ -108,7 +109,7 @@ class TransferSystem(System):
         clouds = carriers(self.world)
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._load(fluid, clouds)
-            self._enclose(load, clouds)
+            self._enclose(load)
             self._fill(fluid, load, clouds)
 
     def filled_now(self) -> bool:
@@ -141,9 +142,8 @@ class TransferSystem(System):
                     np.multiply(mass[own], column(tables, Species, name), out=amounts[4 + k, own])
         return CarriedAmounts(x, volume, amounts)
 
-    def _enclose(self, load: CarriedAmounts, clouds: list[Tables]) -> None:
+    def _enclose(self, load: CarriedAmounts) -> None:
         from ecs_fluid.kernels.compiled.columns import bounds
-        from ecs_fluid.kernels.grids.grid import flat_axes
 
         grid = self.field(TransferGrid)
         if not len(load.x):
@@ -155,9 +155,7 @@ class TransferSystem(System):
         if not (np.isfinite(hi - lo).all() and 0.0 < mean < math.inf):
             # Any grid does: the guard ends this tick and says what is not finite.
             lo, hi, mean = np.zeros(3), np.zeros(3), 1.0
-        flat = flat_axes(lo, hi)
-        if np.count_nonzero(flat) != 1 or not across(clouds, int(flat.argmax())):
-            flat = np.zeros(3, dtype=bool)
+        flat = np.arange(3) == self.world.across
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
         limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
         extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
@@ -230,6 +228,7 @@ class SamplingSystem(System):
     writes = (Density, Temperature, Species)
     phase = "rates"
     distribution = "rows"
+    dimensions = (2, 3)
     # Whoever reads these of the vortons reads them before tracers are given theirs.
     after = ("*",)
     needs_fields = False
@@ -306,9 +305,3 @@ class SamplingSystem(System):
             entity[Density].rho[out] = density_at(fluid, x[out, 2])
         if "temperature" in self.take and Temperature in entity:
             entity[Temperature].T[out] = temperature_at(fluid, x[out, 2])
-
-
-def across(clouds: list[Tables], axis: int) -> bool:
-    """Whether all vorticity there is lies along the axis, as in a flat world in the plane across it."""
-    strengths = [column(tables, Strength, "alpha") for tables in clouds if Strength in tables]
-    return not any(np.delete(alpha, axis, axis=1).any() for alpha in strengths)

@@ -69,6 +69,7 @@ class PartitionSystem(System):
     writes = (Grid, Sources)
     phase = "prepare"
     distribution = "ranks"
+    dimensions = (2, 3)
 
     cells: int | None = Field(default=None, ge=1, le=10**9)
     """cells of the field grid; None: by the next two"""
@@ -177,6 +178,8 @@ class PartitionSystem(System):
         extremes = float(sigma.max(initial=0.0)), -float(sigma.min(initial=np.inf))
         *along, widest, least = processes.largest((*own, *extremes))
         across = np.array([not (along[(a + 1) % 3] or along[(a + 2) % 3]) for a in range(3)])
+        if self.world.across is not None:
+            across = np.arange(3) == self.world.across
         mean = widest
         if 0.0 < widest < np.inf and -least != widest:
             # Whole numbers have one sum, whoever holds which rows.
@@ -191,7 +194,7 @@ class PartitionSystem(System):
 
         pad = max(self.padding, needs.padding) * cloud.widest
         lo, hi = cloud.low, cloud.high
-        # Two-dimensional means in one plane with vorticity across it; a plane ring's flow is not.
+        # A plane ring's flow is none in its plane, so vorticity across it is asked for.
         room = np.where(flat_axes(lo, hi) & cloud.across, 0.0, pad)
         lo, hi = lo - room, hi + room
         for entity, (position,) in self.entities(Position):

@@ -43,7 +43,7 @@ class RemeshSystem(System):
     Core radii become overlap times spacing. By default the spacing is such that the mean square core radius,
     weighted by |alpha|, stays. With a spacing of its own, narrower cores undo what core spreading has spread.
 
-    Volumes become spacing^3 (spacing^2 in a flat population). Vortons that carry matter (density,
+    Volumes become spacing^3 (spacing^2 in a plane). Vortons that carry matter (density,
     temperature, species, or what else the population has) instead share their volume, mass and what the mass
     carries by weights of the same reach that are never negative: nothing leaves its range and the totals
     stay, at the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
@@ -56,6 +56,7 @@ class RemeshSystem(System):
     reads = (Position, Strength, CoreRadius)
     may_read = (Component,)
     phase = "observe"
+    dimensions = (2, 3)
     after = ("*",)
 
     every: int = Field(default=10, ge=1)
@@ -89,7 +90,7 @@ class RemeshSystem(System):
 
         x, alpha = entity[Position].x, entity[Strength].alpha
         spacing = self.spacing or _core_radius(alpha, entity[CoreRadius].sigma) / self.overlap
-        flat = _flat(x, alpha)
+        flat = np.arange(3) == self.world.across
         self._check_size(entity, spacing, flat)
         cargo = Cargo(entity)
         low, field = to_lattice(self.weights, x, alpha, spacing, flat)
@@ -143,13 +144,6 @@ def _core_radius(alpha: Array, sigma: Array) -> float:
     if not weight.any():
         weight = np.ones(len(alpha))
     return float(np.sqrt((weight * sigma.astype(np.float64) ** 2).sum() / weight.sum()))
-
-
-def _flat(x: Array, alpha: Array) -> Array:
-    """The axis across a plane of vortons with the vorticity across it, (3,) bool; a plane ring has none."""
-    across = np.array([not alpha[:, [(a + 1) % 3, (a + 2) % 3]].any() for a in range(3)])
-    thin = x.min(axis=0) == x.max(axis=0)
-    return thin & across if thin.sum() == 1 else np.zeros(3, dtype=bool)
 
 
 def _chosen(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:

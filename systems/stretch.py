@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ecs_fluid.components import Strength, StrengthRate, VelocityGradient
 from ecs_fluid.system import System
+from ecs_fluid.world import World
 
 WEIGHTS = {"classical": (1.0, 0.0), "transposed": (0.0, 1.0), "mixed": (0.5, 0.5), "none": (0.0, 0.0)}
 
@@ -25,16 +26,22 @@ class StretchSystem(System):
     adds = (StrengthRate,)
     phase = "rates"
     distribution = "rows"
+    dimensions = (2, 3)
 
     scheme: Literal["transposed", "classical", "mixed", "none"] = "transposed"
     """form of the stretching term"""
     rate: float = Field(default=1.0, ge=0.0, le=1.0)
     """factor on the physical rate, 1; articles 0.5"""
 
+    def lint(self, world: World) -> list[str]:
+        """A plane, in which no vorticity is along a gradient of the velocity."""
+        told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
+        return [f"{told}; leave it out"] if world.dimension == 2 and not self._implied else []
+
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""
         classical, transposed = (self.rate * weight for weight in WEIGHTS[self.scheme])
-        if classical == 0.0 and transposed == 0.0:
+        if self.world.dimension == 2 or (classical == 0.0 and transposed == 0.0):
             return
         from ecs_fluid.kernels.vorticity.stretch import stretch
 

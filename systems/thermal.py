@@ -60,6 +60,7 @@ class ThermalSystem(System):
     adds = (TemperatureRate, SpeciesRate)
     phase = "rates"
     distribution = "ranks"
+    dimensions = (2, 3)
 
     eddy_diffusivity: float = Field(default=0.0, ge=0, le=1e6)
     """thermal diffusivity of unresolved eddies, m^2/s"""
@@ -69,8 +70,6 @@ class ThermalSystem(System):
     """order of the exchange kernel; 4 may overshoot"""
     radius: float = Field(default=1.0, gt=0, le=10)
     """exchange radius eps, core radii"""
-    dimension: Literal[2, 3] = 3
-    """2 for flat populations whose volumes are areas"""
     every_stage: bool = False
     """take the rate in every stage of the integrator, not once a tick (first order)"""
 
@@ -126,7 +125,7 @@ class ThermalSystem(System):
         # Differences alone matter; taken from a value in the middle they lose fewer digits.
         value = value - (low + number(0.5) * (high - low))
         amounts = np.ascontiguousarray(value * volume[:, None])
-        how = kappa, self.order, self.dimension
+        how = kappa, self.order, self.world.dimension
         rate, loss = self.world.processes.exchanged(entities, x, amounts, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(
@@ -148,6 +147,7 @@ class CoolingSystem(System):
     reads = (Position, Volume, Fluid)
     writes = (Temperature,)
     phase = "move"
+    dimensions = (2, 3)
     after = ("CombustionSystem", "HeaterSystem")
 
     rate: float = Field(default=0.0, ge=0, le=1e9)
@@ -203,6 +203,7 @@ class HeaterSystem(System):
     reads = (Position, Volume)
     writes = (Temperature,)
     phase = "move"
+    dimensions = (2, 3)
     after = ("CombustionSystem",)
 
     center: KeyedVector = (0.0, 0.0, 0.0)
@@ -253,6 +254,7 @@ class ExpansionSystem(System):
     writes = (Density,)
     phase = "move"
     distribution = "rows"
+    dimensions = (2, 3)
     after = ("*",)
 
     def added(self, world: World) -> None:

@@ -20,19 +20,19 @@ def typical_distance(x: Array) -> float:
     return float(np.median(distance))
 
 
-def flat_axes(x: Array, reach: float) -> Array:
+def flat_axes(x: Array, reach: float, across: int | None) -> Array:
     """Axes (3,) on which cells around the particles have no extent."""
-    return np.asarray((np.ptp(x, axis=0) == 0) & (reach == 0))
+    return np.asarray((np.ptp(x, axis=0) == 0) & (reach == 0) | (np.arange(3) == across))
 
 
-def candidates(x: Array, reach: float, cell: float) -> tuple[float, float]:
+def candidates(x: Array, reach: float, cell: float, across: int | None = None) -> tuple[float, float]:
     """Cells around one particle and cells of the whole lattice that `occupied_cells` would look at."""
-    around = np.where(flat_axes(x, reach), 1.0, 2 * np.ceil(reach / cell) + 1)
+    around = np.where(flat_axes(x, reach, across), 1.0, 2 * np.ceil(reach / cell) + 1)
     whole = np.ptp(x, axis=0) / cell + around + 1
     return float(np.prod(around)), float(np.prod(whole))
 
 
-def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
+def occupied_cells(x: Array, reach: float, cell: float, across: int | None = None) -> tuple[Array, Array]:
     """Cells of edge `cell` that hold a particle, or whose centre is within `reach` of one.
 
     The lattice is centred on the bounding box of the particles. Particles without a reach that lie in a
@@ -42,11 +42,12 @@ def occupied_cells(x: Array, reach: float, cell: float) -> tuple[Array, Array]:
         x: positions (n, 3), m.
         reach: distance from a particle, m.
         cell: edge of the cells, m.
+        across: axis across the plane of a world of two dimensions.
 
     Returns:
         centres (m, 3) in lattice order, and sizes (3,) of a cell, 0 on flat axes.
     """
-    middle, flat = (x.min(axis=0) + x.max(axis=0)) / 2, flat_axes(x, reach)
+    middle, flat = (x.min(axis=0) + x.max(axis=0)) / 2, flat_axes(x, reach, across)
     shift = np.where(flat, 0.0, 0.5)
     own = np.floor((x - middle) / cell).astype(np.int64)
     own[:, flat] = 0

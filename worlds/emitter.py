@@ -51,6 +51,7 @@ class EmitterRecipe(Recipe, Emitter):
     """
 
     kind: ClassVar[str] = "emitter"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     population: Literal["vortons", "tracers", "inertial"] = "tracers"
     """what is emitted"""
 

@@ -40,6 +40,7 @@ class FluidBlock(Recipe):
     """
 
     kind: ClassVar[str] = "fluid_block"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     box: Box | None = None
     """box along the axes, m"""
     sphere: Sphere | None = None

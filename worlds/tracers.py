@@ -49,6 +49,7 @@ class Tracers(Recipe):
     """
 
     kind: ClassVar[str] = "tracers"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     fills: str | None = Field(default=None, max_length=64)
     """name of the entity whose cells are filled"""
     box: Box | None = None
@@ -111,13 +112,13 @@ class Tracers(Recipe):
         if cell <= 0:
             raise RecipeError(f"fills = {name!r} does not tell how large cells are; give 'cell' in m")
         reach = self.reach * core
-        around, whole = candidates(x, reach, cell)
+        around, whole = candidates(x, reach, cell, world.across)
         if around > MOST_AROUND or around * len(x) > MOST_LOOKED_AT or whole > 2**62:
             raise RecipeError(
                 f"cells of {cell:.3g} m are too small beside cores of {core:.3g} m in "
                 f"{name!r}; give a larger 'cell'"
             )
-        centers, size = occupied_cells(x, reach, cell)
+        centers, size = occupied_cells(x, reach, cell, world.across)
         check_memory(TRACER, len(centers) * self.per_cell, "tracers", FEWER)
         return points_in_cells(centers, size, self.per_cell, self.jitter, stream(world.seed, self.name))
 

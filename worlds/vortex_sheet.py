@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.allowed import VORTON, check_memory
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     Amount,
@@ -40,10 +41,14 @@ class VortexSheet(Recipe):
     The articles (scene 8) print tanh^2 in omega_z, which neither decays nor is a curl; sech^2 is meant.
     The most unstable ripple of a tanh layer has the wavelength 14.1 t (2 pi/0.4449, Michalke 1964).
 
+    In a world of two dimensions the layer is a metre wide and of one thickness, and in the plane "xy" it is
+    u_x = U tanh((y - b(x))/t).
+
     A magnitude M of the articles' sheets is U = k M t with t = 1; k as in the vortex ring.
     """
 
     kind: ClassVar[str] = "vortex_sheet"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     length: Length = 4.0
     """length along the flow (x), m"""
     width: Length = 2.0
@@ -86,22 +91,30 @@ class VortexSheet(Recipe):
     def spawn(self, world: World) -> None:
         """Spawn the vortons."""
         nx, ny, nz = self._cells()
+        width, across = self.width, world.across
+        if across is not None:
+            if self.variation:
+                raise RecipeError("a layer across a plane has one thickness; leave out variation")
+            ny, width = 1, 1.0
         check_memory(VORTON, float(nx) * ny * nz, "vortons", "use a larger spacing")
-        dx, dy = self.length / nx, self.width / ny
+        dx, dy = self.length / nx, width / ny
         edges = np.linspace(-REACH, REACH, nz + 1)
         share = np.diff(np.tanh(edges))
         share /= share.sum()
         x = (np.arange(nx) + 0.5) * dx - self.length / 2
-        y = (np.arange(ny) + 0.5) * dy - self.width / 2
+        y = (np.arange(ny) + 0.5) * dy - width / 2
         zeta = (edges[:-1] + edges[1:]) / 2
-        k = 2 * np.pi / (self.variation_wavelength or self.width)
+        k = 2 * np.pi / (self.variation_wavelength or width)
         x, y, zeta = (part.ravel() for part in np.meshgrid(x, y, zeta, indexing="ij"))
         share = np.tile(share, nx * ny)
         thickness = self.thickness * (1 + self.variation * (1 - np.cos(k * y)) / 2)
         slope = self.thickness * self.variation * k * np.sin(k * y) / 2
         ripple = self.ripple * np.sin(2 * np.pi * x / (self.ripple_wavelength or self.length))
-        positions = np.stack([x, y, ripple + zeta * thickness], axis=1) + np.asarray(self.center)
+        positions = np.stack([x, y, ripple + zeta * thickness], axis=1)
         lines = np.stack([np.zeros_like(y), np.ones_like(y), zeta * slope], axis=1)
+        if across == 2:  # turned about x: what was up lies along y
+            positions, lines = (part[:, [0, 2, 1]] * (1.0, 1.0, -1.0) + 0.0 for part in (positions, lines))
+        positions += np.asarray(self.center)
         alpha = (2 * self.speed * dx * dy * share)[:, None] * lines
         volume = dx * dy * thickness * (2 * REACH / nz)
         spawn_vortons(world, self.name, positions, alpha, self.overlap * self.spacing, volume)

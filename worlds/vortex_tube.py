@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ecs_fluid.allowed import VORTON, check_memory
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.worlds.parameters import (
     Amount,
@@ -38,12 +39,15 @@ class VortexTube(Recipe, CoredVortex):
     lines are whole and every cross-section has the circulation Gamma exactly: sum(alpha_z)/length = Gamma.
     The lines end at the ends of the tube.
 
+    In a world of two dimensions it is a plane vortex of that section, and `axis` is across the plane.
+
     The articles' VortexTube(d, variation, width, periods) is profile = "article" with core = d/2, length =
     width, wavelength = width/periods and Gamma = 0.9342 k M core^2; k as in the vortex ring. (Their local
     direction of the vorticity ignores the swelling and so is not solenoidal; this one follows it.)
     """
 
     kind: ClassVar[str] = "vortex_tube"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     length: Length = 4.0
     """length along the axis, m"""
     circulation: Amount = 1.0
@@ -75,12 +79,16 @@ class VortexTube(Recipe, CoredVortex):
         """Spawn the vortons."""
         self.made_for(world)
         count = layers(*self._core)[0]
-        along = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1)
+        along, length = max(int(np.ceil(self.length / self.spacing - 1e-6)), 1), self.length
+        if world.dimension == 2:
+            if self.amplitude or self.variation:
+                raise RecipeError("a tube across a plane has no waves; leave out amplitude and variation")
+            along, length = 1, 1.0
         check_memory(VORTON, float(along) * (2 * count - 1) ** 2, "vortons", "use a larger spacing")
         core = section(*self._core)
-        step = self.length / along
-        k = 2 * np.pi / (self.wavelength or self.length)
-        z = np.repeat((np.arange(along) + 0.5) * step - self.length / 2, len(core.s))
+        step = length / along
+        k = 2 * np.pi / (self.wavelength or length)
+        z = np.repeat((np.arange(along) + 0.5) * step - length / 2, len(core.s))
         s, angle = np.tile(core.s, along), np.tile(core.angle, along)
         swell = 1 + self.variation * (1 - np.cos(k * z))
         growth = self.variation * k * np.sin(k * z)

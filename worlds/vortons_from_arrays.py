@@ -46,11 +46,13 @@ class VortonsFromArrays(Recipe):
     * .vtp: points, and point data alpha (3 components), sigma, volume.
 
     The names that ecs_fluid itself writes (Strength.alpha, ...) are understood as well. Without a sigma
-    column `core` is used for all; without a volume column a vorton stands for a cube of edge sigma/1.5.
+    column `core` is used for all; without a volume column a vorton stands for a cube of edge sigma/1.5, in
+    a plane for a square of it.
     Strengths are taken as they are. Inside a world file only files below its folder are read.
     """
 
     kind: ClassVar[str] = "vortons_from_arrays"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     file: str = Field(min_length=1, max_length=1000)
     """path of an .npz, .csv or .vtp file, lengths in m"""
     core: Length | None = None
@@ -69,7 +71,7 @@ class VortonsFromArrays(Recipe):
         if "sigma" not in table and self.core is None:
             raise RecipeError(f"{path} has no column 'sigma'; add it, or give 'core' in the recipe")
         sigma = self._scalar(path, table, "sigma", np.full(rows, self.core or 0.0))
-        volume = self._scalar(path, table, "volume", (sigma / 1.5) ** 3)
+        volume = self._scalar(path, table, "volume", (sigma / 1.5) ** world.dimension)
         for column, array in (("alpha", alpha), ("sigma", sigma), ("volume", volume)):
             if len(array) != rows:
                 raise RecipeError(f"{path}: {column!r} has {len(array)} rows, but the positions have {rows}")

@@ -30,11 +30,14 @@ class VortonsFromVelocity(Recipe):
     Because neighbours share their corners, Stokes' theorem holds on the lattice: the circulation of a row
     of cells is the line integral of u around them, and a sheet where u jumps is not lost.
 
+    In a world of two dimensions the box is the rectangle that it cuts out of the plane.
+
     Cells with |omega| below `threshold` times the largest get no vorton. What flow the vortons make in the
     end is the solenoidal part of u with what vorticity outside the box would add left out.
     """
 
     kind: ClassVar[str] = "vortons_from_velocity"
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     ux: Formula = "0"
     """velocity along x, m/s, a formula over x, y, z, r in m"""
     uy: Formula = "0"
@@ -73,7 +76,7 @@ class VortonsFromVelocity(Recipe):
 
     def spawn(self, world: World) -> None:
         """Sample or read the field, take its curl and spawn the vortons."""
-        u, origin, edge = self._sampled() if self.file is None else self._read(self.file)
+        u, origin, edge = self._sampled(world.across) if self.file is None else self._read(self.file)
         omega = curl_of_cells(u, edge).reshape(-1, 3)
         cells = np.array(u.shape[:3]) - 1
         size = np.linalg.norm(omega, axis=1)
@@ -83,15 +86,20 @@ class VortonsFromVelocity(Recipe):
         if not kept.any():
             raise RecipeError("the velocity has no curl, so there would be no vortons")
         x = (np.indices(tuple(int(part) for part in cells)).reshape(3, -1).T[kept] + 0.5) * edge + origin
-        sigma, volume = self.overlap * float(edge.max()), float(np.prod(edge))
+        within = edge[np.arange(3) != world.across]
+        sigma, volume = self.overlap * float(within.max()), float(np.prod(edge))
         spawn_vortons(world, self.name, x, omega[kept] * volume, sigma, np.full(len(x), volume))
 
-    def _sampled(self) -> tuple[Array, Array, Array]:
+    def _sampled(self, across: int | None) -> tuple[Array, Array, Array]:
         low, high = np.array(self.low), np.array(self.high)
+        if across is not None:  # one layer of cells, a metre thick
+            low[across], high[across] = -0.5, 0.5
         cells = np.maximum(np.ceil((high - low) / self.spacing - 1e-6), 1)
+        cells[np.arange(3) == across] = 1
         check_memory(VORTON, float(np.prod(cells)), "cells", "use a larger spacing")
         axes = [np.linspace(a, b, int(n) + 1) for a, b, n in zip(low, high, cells, strict=True)]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        points[..., np.arange(3) == across] = 0.0
         formulas = (("ux", self.ux), ("uy", self.uy), ("uz", self.uz))
         parts = [evaluate(text, points, key) for key, text in formulas]
         return np.stack(parts, axis=-1), low, (high - low) / cells

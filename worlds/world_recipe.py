@@ -312,6 +312,8 @@ class WorldRecipe(Settings):
             without = not self.fluid.velocity.get("gradient", True)
             if key == "stretch" and without and parameters.get("scheme") == "none":
                 continue
+            if key == "stretch" and self.world.dimension == 2 and not parameters:
+                continue
             yield f"[fluid] {key}", kind(**parameters)
         yield "[fluid]", AdvectionSystem()
 

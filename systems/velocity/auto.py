@@ -50,6 +50,7 @@ class AutoSolver(Solver):
     """
 
     sums_pairs = True
+    dimensions = (2, 3)
     tolerance: float
 
     def added(self, world: World) -> None:

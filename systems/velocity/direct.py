@@ -11,6 +11,7 @@ class DirectSolver(Solver):
     """u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3) over all vortons p."""
 
     sums_pairs = divides_targets = True
+    dimensions = (2, 3)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Nothing but to keep the vortons."""

@@ -31,6 +31,7 @@ class FmmSolver(Solver):
     """
 
     sums_pairs = True
+    dimensions = (2, 3)
     tolerance: float
 
     def prepare(self, sources: Sources, grid: Grid) -> None:

@@ -48,7 +48,7 @@ class HybridSolver(PoissonSolver):
         scattered = self.scattered()
         omega = self.spread(scattered)
         faces = self.on_faces(scattered, omega.dtype)
-        return dirichlet(omega, self.grid.spacing, faces, OPEN_TOLERANCE)
+        return dirichlet(omega, self.steps, faces, OPEN_TOLERANCE)
 
     def on_faces(self, scattered: list[tuple[float, Array]], dtype: Any) -> Array:
         """Potential at the `face_points` of the grid, summed at some of them and interpolated between."""
@@ -56,6 +56,9 @@ class HybridSolver(PoissonSolver):
         from ecs_fluid.kernels.poisson.poisson import face_indices, face_points
 
         origin, spacing, cells = self.grid.origin, self.grid.spacing, self.grid.cells
+        if self.world.across is not None:
+            lines = face_points((origin, self.steps, np.where(self.steps > 0.0, cells, 0)), dtype)
+            return self._summed(lines, self.sources.x, self.sources.alpha, self.sources.sigma)
         fewer = self._fewer_cells()
         wider = spacing * cells / fewer
         known = np.zeros((*(int(n) + 1 for n in fewer), 3), dtype)
@@ -102,7 +105,7 @@ class HybridSolver(PoissonSolver):
         from ecs_fluid.kernels.fmm.accuracy import settings
 
         psi = np.empty_like(points)
-        if len(points) * len(sigma) <= FEW_PAIRS:
+        if len(points) * len(sigma) <= FEW_PAIRS or self.world.dimension == 2:
             direct.potential_vorticity(self.code, points, x, alpha, sigma, psi, np.empty_like(psi))
         else:
             chosen = settings(self.code, FACE_TOLERANCE)._replace(order=FACE_ORDER)

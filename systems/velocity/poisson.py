@@ -38,11 +38,12 @@ class PoissonSolver(Solver):
     """
 
     on_grid = True
+    dimensions = (2, 3)
     boundary: Literal["open", "walls"]
     transfer: Literal["linear", "m4_prime"]
 
     def added(self, world: World) -> None:
-        """In a flat world `auto` takes its place, which chooses by times."""
+        """In a flat population of a world of three dimensions `auto` takes its place, which goes by times."""
         keep_times(world)
 
     def grid_needs(self) -> GridNeeds:
@@ -55,7 +56,11 @@ class PoissonSolver(Solver):
 
         self.sources, self.grid = sources, grid
         self._jacobian: Array | None = None
-        self.grid_velocity = curl(self.potential(), grid.spacing, order=4)
+        across = self.world.across
+        # In a plane all is done on one layer of points, which stands for a metre.
+        self.steps = np.where(np.arange(3) == across, 0.0, grid.spacing)
+        u = curl(self.potential(), self.steps, order=4)
+        self.grid_velocity = u if across is None else np.repeat(u, 2, axis=across)
 
     def fill(self, targets: Targets) -> None:
         """Interpolate between grid points with third order."""
@@ -89,9 +94,9 @@ class PoissonSolver(Solver):
         from ecs_fluid.kernels.poisson.poisson import dirichlet
 
         if self.boundary == "walls":
-            return dirichlet(self.spread(self.scattered()), self.grid.spacing)
+            return dirichlet(self.spread(self.scattered()), self.steps)
         # One convolution for every core radius.
-        parts = (hockney(omega, self.grid.spacing, self.code, r) for r, omega in self.scattered())
+        parts = (hockney(omega, self.steps, self.code, r) for r, omega in self.scattered())
         return reduce(np.add, parts)
 
     def scattered(self) -> list[tuple[float, Array]]:
@@ -99,14 +104,17 @@ class PoissonSolver(Solver):
         from ecs_fluid.kernels.grids.partition import partition
         from ecs_fluid.kernels.poisson.poisson import vorticity_grid
 
-        mesh = self.grid.origin, self.grid.spacing, self.grid.cells
+        mesh, across = (self.grid.origin, self.grid.spacing, self.grid.cells), self.world.across
         result = []
         for sigma, rows in core_bins(self.sources.sigma):
             x = np.ascontiguousarray(self.sources.x[:, rows])
             alpha = np.ascontiguousarray(self.sources.alpha[:, rows])
             start, order = partition(np.ascontiguousarray(x.T), *mesh)
             sx, sa = np.ascontiguousarray(x[:, order]), np.ascontiguousarray(alpha[:, order])
-            result.append((sigma, vorticity_grid(sx, sa, start, mesh, self.transfer)))
+            omega = vorticity_grid(sx, sa, start, mesh, self.transfer)
+            if across is not None:
+                omega = omega.take([0], axis=across) * omega.dtype.type(self.grid.spacing[across])
+            result.append((sigma, omega))
         return result
 
     def spread(self, scattered: list[tuple[float, Array]]) -> Array:
@@ -114,8 +122,8 @@ class PoissonSolver(Solver):
         from ecs_fluid.kernels.poisson.blob_filter import M4_PRIME, TRILINEAR, widen
 
         weights = M4_PRIME if self.transfer == "m4_prime" else TRILINEAR
-        spacing, code = self.grid.spacing, self.code
-        return reduce(np.add, (widen(part, spacing, sigma, code, weights) for sigma, part in scattered))
+        steps, code = self.steps, self.code
+        return reduce(np.add, (widen(part, steps, sigma, code, weights) for sigma, part in scattered))
 
     # ------------------------------------------------------------------ too coarse a grid
 
@@ -123,7 +131,9 @@ class PoissonSolver(Solver):
         """What to say of a grid whose cells are too wide for the cores of more vortons than the part THIN."""
         sigma, h = sources.sigma, float(grid.spacing.max())
         some = int(THIN * len(sigma))
-        if grid.flat.any() or not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some:
+        if self.world.dimension == 3 and grid.flat.any():
+            return []
+        if not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some:
             return []
         radius = float(np.partition(sigma, some)[some])
         return [

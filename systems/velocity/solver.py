@@ -41,13 +41,15 @@ class Solver:
     name: ClassVar[str] = ""
     Parameters: ClassVar[type[Settings]] = Settings
     on_grid: ClassVar[bool] = False
-    """Whether `prepare` finds `grid_velocity`, from which all particles interpolate; not in a flat world,
-    where ``auto`` takes its place"""
+    """Whether `prepare` finds `grid_velocity`, from which all particles interpolate; not for a flat
+    population in three dimensions, where ``auto`` takes its place"""
     sums_pairs: ClassVar[bool] = False
     """Whether the result is the sum over all pairs in unbounded space but for an error, so that at few
     points that sum itself may be taken"""
     divides_targets: ClassVar[bool] = False
     """Whether `fill` shares targets out among the processes of a world (`World.processes`)"""
+    dimensions: ClassVar[tuple[int, ...]] = (3,)
+    """of the worlds that it is for; (2, 3): for flow in a plane too (docs/plane.md)"""
     needs_all_sources: ClassVar[bool] = True
     """Whether `fill` reads all vortons, and not only what `World.processes` fetches for its targets"""
 
@@ -91,9 +93,7 @@ class Solver:
     @cached_property
     def code(self) -> int:
         """Number of the regularisation of the vortons' cores, for kernels."""
-        from ecs_fluid.kernels.biot_savart.regularisation import CODES
-
-        return CODES[self._system.kernel]
+        return self._system.code
 
     # ------------------------------------------------------------------ the three methods
 

@@ -27,6 +27,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
+from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
@@ -84,15 +85,20 @@ class VelocitySystem(System):
       in unbounded space (`boundary` = "open") or by multigrid in a box with walls ("walls", articles, parts 6
       and 12; `expand` of the partition widens the box), velocity by curl. Any other point interpolates.
     * hybrid: the same by multigrid with the potential on the faces of the box summed over all vortons
-      (articles, parts 19 and 20), which acts like unbounded space. In a flat world `auto` takes the place of
-      both.
+      (articles, parts 19 and 20), which acts like unbounded space. For a flat population in a world of three
+      dimensions `auto` takes the place of both.
     * auto: direct, tree or fmm, whichever is expected to be fastest, with `tolerance` kept on a sample.
     * one of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
     circulation, so that a vorton next to a grid point does not kick itself (articles, part 12; 2 is as
-    smooth as the direct sum); poisson and hybrid need none. Source: Winckelmans and Leonard, J. Comput.
-    Phys. 109 (1993); Fluid Simulation for Video Games, parts 3, 6, 12, 19 and 20.
+    smooth as the direct sum); poisson and hybrid need none.
+
+    In a world of two dimensions a vorton stands for a metre of the straight line of such blobs across the
+    plane, u = q(r/sigma) alpha cross (x - x_p) / (2 pi r^2) (`kernels.plane.blobs`), in every solver.
+
+    Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation for Video Games, parts 3,
+    6, 12, 19 and 20.
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
@@ -100,6 +106,7 @@ class VelocitySystem(System):
     asks = (PartitionSystem,)
     phase = "rates"
     distribution = "ranks"
+    dimensions = (2, 3)
 
     solver: SolverName = "direct"
     """how the sum is taken"""
@@ -169,7 +176,17 @@ class VelocitySystem(System):
 
     def spawns(self, world: World) -> None:
         """The solver is there before others ask what it needs."""
-        self._solver = solver_class(self.solver)(self)
+        if world.dimension == 2:
+            from ecs_fluid.kernels.biot_savart.regularisation import IN_A_PLANE
+
+            if self.kernel not in IN_A_PLANE:
+                raise RecipeError(
+                    f"VelocitySystem: kernel = {self.kernel!r} has no form in a plane, where "
+                    f"{', '.join(IN_A_PLANE)} have one; take one of these, or make the world's dimension 3"
+                )
+        kind = solver_class(self.solver)
+        fits(kind, world, RecipeError, f"solver = {kind.name!r}")
+        self._solver = kind(self)
         self.grid_needs = self._solver.grid_needs()
 
     def added(self, world: World) -> None:
@@ -180,6 +197,13 @@ class VelocitySystem(System):
         self._solver.added(world)
         if world.system(DiagnosticsSystem) is None:
             world.add_system(DiagnosticsSystem(every=0))
+
+    @property
+    def code(self) -> int:
+        """Number of the regularisation of the vortons' cores, for kernels: one of space, or of a plane."""
+        from ecs_fluid.kernels.biot_savart.regularisation import code_of
+
+        return code_of(self.kernel, self.world.dimension)
 
     @property
     def needs_all_sources(self) -> bool:
@@ -296,11 +320,13 @@ class VelocitySystem(System):
     def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
         """That solver, where it applies: without vortons it is the direct sum, of nothing.
 
-        In a flat world Poisson's equation on the grid has another Green's function: there it is ``auto``.
+        On the grid of one layer that a flat population has in three dimensions, Poisson's equation would have
+        another Green's function: there it is ``auto``.
         """
         if not len(sources.sigma):
             return DirectSolver(self)
-        return AutoSolver(self) if solver.on_grid and grid.flat.any() else solver
+        flat = self.world.dimension == 3 and grid.flat.any()
+        return AutoSolver(self) if solver.on_grid and flat else solver
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
         """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides.
@@ -331,7 +357,7 @@ class VelocitySystem(System):
 
     def velocity_at_few(self, points: Array) -> Array:
         """Like `velocity_at`; up to FEW_PAIRS pairs by the direct sum, done before a tree would be grown."""
-        from ecs_fluid.kernels.biot_savart import direct, regularisation
+        from ecs_fluid.kernels.biot_savart import direct
 
         most = FEW_PAIRS // max(len(points), 1)
         partition = self.world.require(PartitionSystem)
@@ -340,14 +366,14 @@ class VelocitySystem(System):
             return self.velocity_at(points)
         x = self._in_range(points, vortons[2])
         u = np.empty_like(x)
-        direct.velocity(regularisation.CODES[self.kernel], x, *vortons, u)
+        direct.velocity(self.code, x, *vortons, u)
         return u
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Vector potential, blob vorticity, velocity and gradient at (m, 3) points by the direct sum."""
-        from ecs_fluid.kernels.biot_savart import direct, regularisation
+        from ecs_fluid.kernels.biot_savart import direct
 
-        code = regularisation.CODES[self.kernel]
+        code = self.code
         sources, _ = self.world.require(PartitionSystem).present()
         x = np.ascontiguousarray(x)
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
@@ -371,7 +397,22 @@ class VelocitySystem(System):
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint(), *self._unfelt(world)]
+        return [*found, *solver.lint(), *self._unfelt(world), *self._flat(world)]
+
+    def _flat(self, world: World) -> Iterator[str]:
+        """A sentence on plane vortices in three dimensions."""
+        _, (x, alpha) = self.joined(Position, Strength)
+        if world.dimension == 2 or len(x) < 3:
+            return
+        size = np.ptp(x, axis=0)
+        for axis in np.flatnonzero(size == 0.0):
+            others = np.arange(3) != axis
+            if size[others].all() and alpha[:, axis].any() and not alpha[:, others].any():
+                yield (
+                    f"all vortons lie in the plane {'xyz'[axis]} = {x[0, axis]:g} m with their vorticity "
+                    "across it, and each moves the others as a short piece of a line; for flow in a plane give "
+                    "the world dimension = 2, where each stands for a whole line"
+                )
 
     @staticmethod
     def _unfelt(world: World) -> Iterator[str]:

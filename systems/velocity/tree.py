@@ -21,6 +21,7 @@ class TreeSolver(Solver):
     """
 
     sums_pairs = divides_targets = True
+    dimensions = (2, 3)
     needs_all_sources = False
     opening: Literal["angle", "box"]
     angle: float

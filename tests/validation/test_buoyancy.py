@@ -152,13 +152,13 @@ def flat_world(gravity: tuple[float, float, float], gradient: str) -> ef.World:
     """A dense disc in the plane y = 0."""
     x = lattice((-0.5, 0.0, -0.5), (0.5, 0.0, 0.5), 0.05)
     n = len(x)
-    world = ef.World(dt=0.05, precision="double")
+    world = ef.World(dt=0.05, precision="double", dimension=2, plane="xz")
     world.spawn(
         "disc", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 0.075)),
         ef.Volume(np.full(n, 0.0025)), ef.Density(1 + 0.1 * np.exp(-(x**2).sum(axis=1) / 0.02)),
     )  # fmt: skip
     world.set_fluid(density=1.0, gravity=gravity)
-    world.add_systems([ef.BaroclinicSystem(dimension=2, gradient=gradient), ef.AdvectionSystem()])
+    world.add_systems([ef.BaroclinicSystem(gradient=gradient), ef.AdvectionSystem()])
     world.step()
     return world
 

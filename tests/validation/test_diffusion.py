@@ -54,8 +54,10 @@ def test_lamb_oseen() -> None:
     """
     h, viscosity, time = 1 / 8, 0.25, 1.0
     x, alpha, area = vortex_2d(h, 7.0)
-    system = ef.DiffusionSystem(order=4, dimension=2)
-    world = diffusing(x, alpha, 1.5 * h, area, system, dt=time / 40, integrator="rk2", debug=False)
+    system = ef.DiffusionSystem(order=4)
+    world = diffusing(
+        x, alpha, 1.5 * h, area, system, dt=time / 40, integrator="rk2", debug=False, dimension=2
+    )
     world.set_fluid(viscosity=viscosity)
     world.step(40)
     gamma = world["gas"][ef.Strength].alpha[:, 2]

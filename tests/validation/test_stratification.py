@@ -28,6 +28,7 @@ class PeriodicPlane(ef.System):
     reads = (ef.Strength, ef.Volume)
     writes = (ef.Velocity,)
     phase = "rates"
+    dimensions = (2, 3)
     columns: int = 1
     rows: int = 1
     period: int = 1
@@ -68,7 +69,7 @@ def march(
     x: np.ndarray, rho: np.ndarray, spacing: float, dt: float, ambient: dict, **lattice: int
 ) -> ef.World:
     """A world of the plane, with the shipped BaroclinicSystem and AdvectionSystem."""
-    world = ef.World(dt=dt, integrator="rk4", precision="double")
+    world = ef.World(dt=dt, integrator="rk4", precision="double", dimension=2, plane="xz")
     n = len(x)
     world.spawn(
         "plane", ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * spacing)),
@@ -78,7 +79,7 @@ def march(
     world.add_systems(
         [
             PeriodicPlane(spacing=spacing, **lattice),
-            ef.BaroclinicSystem(dimension=2),
+            ef.BaroclinicSystem(),
             ef.AdvectionSystem(),
         ]
     )

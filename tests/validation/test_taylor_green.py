@@ -26,7 +26,7 @@ def test_decay() -> None:
     omega = 2 * np.sin(x[:, 0]) * np.sin(x[:, 1])
     alpha = np.zeros_like(x)
     alpha[:, 2] = omega * h**2
-    world = ef.World(dt=0.05, integrator="rk2", precision="double")
+    world = ef.World(dt=0.05, integrator="rk2", precision="double", dimension=2)
     world.spawn(
         "vortices",
         ef.Position(x),
@@ -35,7 +35,7 @@ def test_decay() -> None:
         ef.Volume(np.full(len(x), h**2)),
     )
     world.set_fluid(viscosity=viscosity)
-    world.add_system(ef.DiffusionSystem(order=4, dimension=2))
+    world.add_system(ef.DiffusionSystem(order=4))
     world.add_system(ef.AdvectionSystem())
     world.step(20)
     inside = np.abs(x[:, :2]).max(axis=1) < math.pi / 2

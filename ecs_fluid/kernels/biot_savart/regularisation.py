@@ -18,6 +18,8 @@ code name            q(rho)                                    zeta(rho)
 Sources: Winckelmans and Leonard 1993 (high-order algebraic blob); Rosenhead 1930, Moore 1972; ``rankine`` is
 the vorton of Gourlay's articles (part 12: solid-body rotation inside the core).
 
+The same as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`).
+
 Each is one `Regularisation` in `RECORDS`, and its place there is its code: pair loops, tree, multipole method
 and filters have all from there (``selection``), so a new one is a record more. The functions of a record are
 small pieces for compiled loops. They take the squared distance as ``d = r^2 + core_shift(s2)`` (s2 = sigma^2,
@@ -28,14 +30,16 @@ once per source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_root, two_to_the
+from ecs_fluid.kernels.compiled.polynomials import exp_minus_half, polynomial
+from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_root
+from ecs_fluid.kernels.plane import blobs
 
 EXACT: dict[str, Any] = {"error_model": "numpy", "forceinline": True}
 """Options of a record's ``density``. No fast-math of their own: its freedom was used otherwise by whoever
@@ -58,7 +62,8 @@ class Regularisation(NamedTuple):
     potential_factors: Any
     """(d, s2, k): 4 pi G, 1/m, and 4 pi zeta/sigma^3, 1/m^3"""
     density: Any
-    """(r2, s2): zeta/sigma^3, 1/m^3, with the bits of its formula in any loop (options ``EXACT``)"""
+    """(r2, s2): zeta/sigma^3, 1/m^3, with the bits of its formula in any loop (options ``EXACT``);
+    None in a plane"""
     centre: float
     """zeta(0)"""
     variance: float
@@ -86,6 +91,8 @@ class Regularisation(NamedTuple):
     """of an order: least distance in the largest core radius"""
     mixed_clearance: Callable[[float], float]
     """of the tolerance's digits: the same where core radii differ"""
+    dimension: int = 3
+    """3; 2 for a straight line of such blobs, see `kernels.plane.blobs`"""
 
 
 _SPLIT = 4.0
@@ -212,34 +219,7 @@ def _inverse(s2: Any) -> Any:
     return type(s2)(1.0) / s2
 
 
-def _polynomial(name: str, coefficients: Iterable[float]) -> Any:
-    """(x): the polynomial of these coefficients, that of the highest power first, in the precision of x.
-
-    Its ``name`` has to be that of no other compiled function.
-    """
-    first, *others = (f"real({number!r})" for number in coefficients)
-    # Horner's rule written out: a loop would keep the one around it from vectors.
-    steps = "".join(f"    y = y * x + {number}\n" for number in others)
-    space: dict[str, Any] = {"__name__": __name__}
-    exec(f"def {name}(x):\n    real = type(x)\n    y = {first}\n{steps}    return y\n", space)
-    return njit(**INLINE)(space[name])
-
-
-_exponential_series = _polynomial("exponential_series", (1.0 / math.factorial(k) for k in range(12, -1, -1)))
-
-
-@njit(**INLINE)
-def _exp_minus_half(t: Any) -> Any:
-    """exp(-t/2) for t >= 0, 1e-38 where it is smaller than that (nothing here can tell the difference)."""
-    real = type(t)
-    x = max(real(-0.5) * t, real(-87.0))
-    n = np.floor(x * real(1.4426950408889634) + real(0.5))
-    # ln 2 in two parts, the first with zeros at its end in both precisions, so that n times it is exact.
-    x = (x - n * real(0.693359375)) + n * real(2.1219444005469058e-4)
-    return _exponential_series(x) * two_to_the(n)
-
-
-_near_integral = _polynomial("near_integral", (
+_near_integral = polynomial("near_integral", (
     1.1534501029424536e-15, 5.0955182103416264e-15, 4.4464156793292994e-13, 9.188642911855373e-12,
     2.191017344574564e-10, 4.58015448579271e-09, 8.706160727240608e-08, 1.4799988995255142e-06,
     2.2200023796383562e-05, 0.0002886002880042911, 0.003174603174722068, 0.028571428571418526,
@@ -248,7 +228,7 @@ _near_integral = _polynomial("near_integral", (
 """exp(t/2) int_0^1 v^4 exp(-t v^2/2) dv = sum_k 3 t^k / (2 k + 5)!! on 0 <= t <= 4. Chebyshev fit of degree
 12, relative error 9e-16; no term is negative, so nothing cancels."""
 
-_far_erfcx = _polynomial("far_erfcx", (
+_far_erfcx = polynomial("far_erfcx", (
     2.0946062849500766, -10.843050405558976, 25.767584011249873, -36.965881463954254, 35.17316477970321,
     -22.59064058220918, 9.058119742921576, -1.3368359730667299, -0.6129208663801412, -0.01704502541912256,
     0.7988313179842292, -2.4054904311732184e-05,
@@ -265,7 +245,7 @@ def gaussian_integrals(t: Any) -> Any:
     entire functions of t, while the closed form with erf loses all digits at small rho.
     """
     real = type(t)
-    e = _exp_minus_half(t)
+    e = exp_minus_half(t)
     near_four = e * _near_integral(min(t, real(_SPLIT)))
     near_two = (e + t * near_four) * real(1.0 / 3.0)
     w = real(0.5) * double_inverse_root(max(t, real(_SPLIT)))
@@ -482,17 +462,73 @@ ROSENHEAD_MOORE = Regularisation(
     mixed_clearance=_none,
 )
 
-RECORDS: tuple[Regularisation, ...] = (WINCKELMANS, GAUSSIAN, RANKINE, ROSENHEAD_MOORE)
+# ---------------------------------------------------------------- in a plane
+
+# Both criteria of expansions do for lines: their 1 - q have the tails (1 + rho^2)^-2 and (1 + rho^2)^-1.
+_PLANE: dict[str, Any] = {"dimension": 2, "ring_constant": math.nan, "series": (), "density": None}
+
+PLANE = (
+    WINCKELMANS._replace(
+        name="winckelmans_plane",
+        core_constant=_itself,
+        velocity_factor=blobs.algebraic_velocity,
+        gradient_factors=blobs.algebraic_gradient,
+        potential_factors=blobs.algebraic_potential,
+        centre=2 / math.pi,
+        derivatives=blobs.algebraic_derivatives,
+        **_PLANE,
+    ),
+    GAUSSIAN._replace(
+        name="gaussian_plane",
+        velocity_factor=blobs.bell_velocity,
+        gradient_factors=blobs.bell_gradient,
+        potential_factors=blobs.bell_potential,
+        centre=0.5 / math.pi,
+        derivatives=blobs.bell_derivatives,
+        **_PLANE,
+    ),
+    RANKINE._replace(
+        name="rankine_plane",
+        velocity_factor=blobs.ball_velocity,
+        gradient_factors=blobs.ball_gradient,
+        potential_factors=blobs.ball_potential,
+        centre=1.5 / math.pi,
+        derivatives=blobs.point_derivatives,
+        **_PLANE,
+    ),
+    ROSENHEAD_MOORE._replace(
+        name="rosenhead_moore_plane",
+        velocity_factor=blobs.low_velocity,
+        gradient_factors=blobs.low_gradient,
+        potential_factors=blobs.low_potential,
+        centre=1 / math.pi,
+        derivatives=blobs.point_derivatives,
+        **_PLANE,
+    ),
+)
+"""The same four as straight lines; variance, reach and mixtures of Gaussians are those of the blobs."""
+
+SPACE = (WINCKELMANS, GAUSSIAN, RANKINE, ROSENHEAD_MOORE)
+"""Blobs in space."""
+
+RECORDS: tuple[Regularisation, ...] = (*SPACE, *PLANE)
 """All regularisations, by code."""
 
-NAMES: tuple[str, ...] = tuple(record.name for record in RECORDS)
-"""Names by code."""
+NAMES: tuple[str, ...] = tuple(record.name for record in SPACE)
+"""Names by code, of those in space."""
 
 CODES: dict[str, int] = {name: code for code, name in enumerate(NAMES)}
-"""Codes by name."""
+"""Codes by name, of those in space."""
+
+IN_A_PLANE: dict[str, int] = {name: len(SPACE) + code for name, code in CODES.items()}
+"""Codes in a plane by the names of the blobs."""
+
+KNOWN = "known are " + ", ".join(f"{code} ({blob.name})" for code, blob in enumerate(RECORDS))
 
 
-KNOWN = "known are " + ", ".join(f"{code} ({name})" for code, name in enumerate(NAMES))
+def code_of(name: str, dimension: int = 3) -> int:
+    """The code of that regularisation in space or in a plane; KeyError where it has no form there."""
+    return (IN_A_PLANE if dimension == 2 else CODES)[name]
 
 
 def record(code: int) -> Regularisation:

@@ -35,25 +35,39 @@ def renamed(function: Any, name: str) -> Any:
     return function
 
 
-def by_code(name: str, functions: Sequence[Any], arguments: str, options: dict[str, Any] = INLINE) -> Any:
+def by_code(
+    name: str, functions: Sequence[Any], arguments: str, options: dict[str, Any] = INLINE, dimension: int = 0
+) -> Any:
     """The compiled function (code, *arguments) that calls ``functions[code]`` (*arguments).
 
-    Its ``name`` has to be that of no other compiled function.
+    Its ``name`` has to be that of no other compiled function. With a ``dimension``, who calls it has no codes
+    of others.
 
     Loops with ``wide_vectors`` need other options than ``INLINE``, which what is called would inherit.
     """
-    last = len(functions) - 1
-    tests = [f"    if code == {code}:\n        return f{code}({arguments})\n" for code in range(last)]
-    source = f"def {name}(code, {arguments}):\n{''.join(tests)}    return f{last}({arguments})\n"
+    codes = [code for code, blob in enumerate(RECORDS) if dimension in (0, blob.dimension)]
+    tests = [f"    if code == {code}:\n        return f{code}({arguments})\n" for code in codes[:-1]]
+    source = f"def {name}(code, {arguments}):\n{''.join(tests)}    return f{codes[-1]}({arguments})\n"
     # Written out, for a chain of closures would be compiled link by link.
-    space: dict[str, Any] = {f"f{code}": function for code, function in enumerate(functions)}
+    space: dict[str, Any] = {f"f{code}": functions[code] for code in codes}
     space["__name__"] = __name__
     exec(source, space)
     return njit(**options)(space[name])
 
 
-core_shift = by_code("core_shift", [record.core_shift for record in RECORDS], "s2")
-core_constant = by_code("core_constant", [record.core_constant for record in RECORDS], "s2")
-velocity_factor = by_code("velocity_factor", [record.velocity_factor for record in RECORDS], "d, s2, k")
-gradient_factors = by_code("gradient_factors", [record.gradient_factors for record in RECORDS], "d, s2, k")
-potential_factors = by_code("potential_factors", [record.potential_factors for record in RECORDS], "d, s2, k")
+def _of_records(field: str, arguments: str, dimension: int = 0) -> Any:
+    name = f"space_{field}" if dimension else field
+    return by_code(name, [getattr(blob, field) for blob in RECORDS], arguments, dimension=dimension)
+
+
+core_shift = _of_records("core_shift", "s2")
+core_constant = _of_records("core_constant", "s2")
+velocity_factor = _of_records("velocity_factor", "d, s2, k")
+gradient_factors = _of_records("gradient_factors", "d, s2, k")
+potential_factors = _of_records("potential_factors", "d, s2, k")
+
+# For loops that choose at each pair, and are for space alone.
+space_core_shift = _of_records("core_shift", "s2", 3)
+space_core_constant = _of_records("core_constant", "s2", 3)
+space_velocity_factor = _of_records("velocity_factor", "d, s2, k", 3)
+space_gradient_factors = _of_records("gradient_factors", "d, s2, k", 3)

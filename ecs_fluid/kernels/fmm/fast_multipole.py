@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.biot_savart.regularisation import record
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import DIRECT_BELOW, Settings, settings
 from ecs_fluid.kernels.fmm.error_estimate import Search, look_ahead, measured_error
@@ -154,5 +155,10 @@ def velocity(
 
 
 def potential(prepared: Plan, targets: Array, psi: Array) -> SumReport:
-    """Vector potential ``psi (m, 3)`` [m^2/s], sum alpha G(r), own core included; else as ``velocity``."""
+    """Vector potential ``psi (m, 3)`` [m^2/s], sum alpha G(r), own core included; else as ``velocity``.
+
+    Not in a plane, where the potential of a node has a logarithm of its distance.
+    """
+    if record(prepared.sources.code).dimension == 2:
+        raise ValueError("fast_multipole.potential: blobs in a plane have a logarithm; sum them directly")
     return _run(POTENTIAL, targets, prepared, [psi])

@@ -22,6 +22,9 @@ from ecs_fluid.kernels.fmm.threads import PART
 SOFTENED = tuple(blob.softened for blob in RECORDS)
 """By code: whether lengths are sqrt(r^2 + s2), or r."""
 
+IN_A_PLANE = tuple(blob.dimension == 2 for blob in RECORDS)
+"""By code: whether 4 pi G has no unit in place of 1/m."""
+
 
 def _derivatives_of(blob: Regularisation) -> Any:
     """(order, direction, f): f[k] = (1/r d/dr)^k 4 pi G in units of the length; ``direction[4]`` is s2."""
@@ -62,7 +65,7 @@ def prepare_lanes(
     """
     wide_vectors()
     cards, tx, ty, tz = s.cards, target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
-    softened, unit = SOFTENED[s.code], target.scale[t]
+    softened, in_a_plane, unit = SOFTENED[s.code], IN_A_PLANE[s.code], target.scale[t]
     for lane in range(w.d.shape[1]):
         node = nodes[first + (lane if lane < count else count - 1)]
         w.places[lane] = node * 3 * s.moments.shape[1]
@@ -77,7 +80,8 @@ def prepare_lanes(
         w.direction[4, lane] = core * inverse * inverse
         w.ratios[0, lane] = 1.0
         w.ratios[1, lane] = s.tree.scale[node] * inverse
-        w.powers[0, lane] = inverse if lane < count else 0.0
+        scale = 1.0 if in_a_plane else inverse
+        w.powers[0, lane] = scale if lane < count else 0.0
     ratio, power = load(w.ratios, 1), load(w.direction, 3)
     for k in range(order):
         store(w.ratios, k + 1, load(w.ratios, k) * ratio)

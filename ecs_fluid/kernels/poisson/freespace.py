@@ -36,8 +36,9 @@ def _transformed(half: Sizes, spacing: Steps, code: int, sigma: float, dtype: st
     psi, omega = np.empty_like(targets), np.empty_like(targets)
     unit = np.array([[0.0], [0.0], [1.0]])
     potential_vorticity(code, targets, np.zeros((3, 1)), unit, np.array([sigma]), psi, omega)
-    green = psi[:, 2].reshape([n + 1 for n in half]) * np.prod(spacing)
-    return np.asarray(fft.dctn(green, type=1, workers=numba.get_num_threads()).astype(dtype))
+    green = psi[:, 2].reshape([n + 1 for n in half]) * np.prod([h for h in spacing if h])
+    able = [axis for axis, n in enumerate(half) if n]
+    return np.asarray(fft.dctn(green, type=1, axes=able, workers=numba.get_num_threads()).astype(dtype))
 
 
 def _blocks(count: int, bytes_each: int) -> list[slice]:
@@ -53,7 +54,7 @@ def _convolve(omega: Array, half: Sizes, green: Array, out: Array, pool: ThreadP
     field of waves is doubled along y and z only.
     """
     px, py, pz = omega.shape
-    mx, my, mz = (2 * n for n in half)
+    mx, my, mz = (max(2 * n, 1) for n in half)
     kz = half[2] + 1
     waves = np.empty((px, my, kz), np.result_type(omega.dtype, np.complex64))
 
@@ -85,18 +86,22 @@ def _convolve(omega: Array, half: Sizes, green: Array, out: Array, pool: ThreadP
     list(pool.map(backward, along_x))
 
 
+def _half(points: int) -> int:
+    return int(fft.next_fast_len(points - 1)) if points > 1 else 0
+
+
 def hockney(omega: Array, spacing: Any, code: int, sigma: float) -> Array:
     """Vector potential A [m^2/s] of the vorticity of blobs at the points of a grid in unbounded space.
 
     ``omega`` (px, py, pz, m) 1/s, float32 or float64, at least two points per axis, any number of
-    components; ``spacing`` (3,) m. Points on the faces count with a whole cell, like all others. ``code`` is
-    the regularisation, ``sigma`` [m] the blobs' core radius. Any number of threads gives the same result.
-    The first call for a grid also transforms the Green's function, which takes longer than the rest; the last
-    four are kept.
+    components; ``spacing`` (3,) m. For blobs in a plane there is one point across it, and the spacing 0.
+    Points on the faces count with a whole cell, like all others. ``code`` is the regularisation, ``sigma``
+    [m] the blobs' core radius. Any number of threads gives the same result. The first call for a grid also
+    transforms the Green's function, which takes longer than the rest; the last four are kept.
     """
     # Offsets run from 1 - p to p - 1, and the two ends fall together: G is even, so 2 (p - 1) points do.
     px, py, pz = omega.shape[:3]
-    half = fft.next_fast_len(px - 1), fft.next_fast_len(py - 1), fft.next_fast_len(pz - 1)
+    half = _half(px), _half(py), _half(pz)
     steps = float(spacing[0]), float(spacing[1]), float(spacing[2])
     table = _transformed(half, steps, int(code), float(sigma), omega.dtype.name)
     out = np.empty_like(omega)

@@ -52,12 +52,13 @@ DOORS: dict[str, Callable[[int], object]] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("code", [-1, 4])
+@pytest.mark.parametrize("code", [-1, 8])
 def test_an_unknown_code_is_refused(door: str, code: int) -> None:
     """Compiled doors cannot write the number; those in Python do."""
     with pytest.raises(ValueError) as error:
         DOORS[door](code)
-    known = "known are 0 (winckelmans), 1 (gaussian), 2 (rankine), 3 (rosenhead_moore)"
+    known = "known are 0 (winckelmans), 1 (gaussian), 2 (rankine), 3 (rosenhead_moore), "
+    known += "4 (winckelmans_plane), 5 (gaussian_plane), 6 (rankine_plane), 7 (rosenhead_moore_plane)"
     assert str(error.value) in {
         f"regularisation: no blob has the code {code}; {known}",
         f"regularisation: no blob has this code; {known}",

@@ -1,0 +1,1 @@
+"""Blobs of flow in a plane."""

@@ -1,0 +1,67 @@
+"""Worlds of two dimensions: what may be in them, and that all of it stays in the plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Component
+from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.plugins import ships
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+IN_PLANE = {"Position": "x", "InertialVelocity": "v", "Pose": "x", "RigidMotion": "v"}
+"""Columns whose part across the plane is 0."""
+
+ACROSS = {"Strength": "alpha", "RigidMotion": "angular_velocity"}
+"""Columns that are 0 but for that part."""
+
+
+def fits(kind: type[Any], world: World, error: type[FluidError], name: str = "") -> None:
+    """Raise `error` where the class, with its `dimensions`, is not for a world of so many."""
+    if world.dimension in kind.dimensions:
+        return
+    own = "" if ships(kind) else f", or say {kind.__name__}.dimensions = (2, 3) if it is right in a plane"
+    raise error(
+        f"{name or kind.__name__} is for a world of dimension = {kind.dimensions[0]}, and this one has "
+        f"dimension = {world.dimension}; leave it out, or change the dimension{own}"
+    )
+
+
+def check_plane(world: World) -> None:
+    """Raise ComponentError for the first number of a world of two dimensions that leaves its plane."""
+    across = world.across
+    if across is None:
+        return
+    axis, found = "xyz"[across], []
+    for entity, tables in world.tables:
+        for kind, table in tables.items():
+            found += _strays(entity, kind, vars(table), world, across)
+    first = world.processes.first(min(found, default=None))
+    if first is not None:
+        _, place, value, rule = first
+        raise ComponentError(
+            f"{place} is {value:g}; in a world of dimension = 2 in the plane {world.options.plane} {rule} "
+            f"{axis} is allowed"
+        )
+
+
+def _strays(
+    entity: str, kind: type[Component], columns: dict[str, Any], world: World, across: int
+) -> list[tuple[int, str, float, str]]:
+    found = []
+    for listed, rule in ((IN_PLANE, "only 0 along"), (ACROSS, "no part but that along")):
+        name = listed.get(kind.__name__)
+        if name not in columns:
+            continue
+        for axis in range(3):
+            values = columns[name][:, axis]
+            if (axis == across) == (listed is IN_PLANE) and values.any():
+                row = int(np.flatnonzero(values)[0])
+                number = world.processes.placed(world[entity], len(values))[0] + row
+                place = f"entity {entity!r}: {kind.__name__}.{name} row {number} along {'xyz'[axis]}"
+                found.append((number, place, float(values[row]), rule))
+    return found
