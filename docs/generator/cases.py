@@ -63,7 +63,7 @@ def tests() -> dict[int, list[str]]:
 
 
 def entries() -> dict[int, dict[str, str]]:
-    """What validation.toml says of every case."""
+    """What validation.toml says of every case: `what`, `how`, `gate` and `found`."""
     tables = tomllib.loads((ROOT / "docs" / "validation.toml").read_text(encoding="utf-8"))
     return {int(number): entry for number, entry in tables["case"].items()}
 
@@ -80,8 +80,11 @@ def cases_table() -> str:
     out = []
     for title, cases in sections():
         out.append(f"### {title}\n")
-        rows = ((str(c), said[c]["what"], said[c]["gate"], said[c]["found"], _files(shown[c])) for c in cases)
-        out.append(table(("case", "what", "gate", "found", "test"), rows))
+        rows = (
+            (str(c), *(said[c].get(head, "") for head in ("what", "how", "gate", "found")), _files(shown[c]))
+            for c in cases
+        )
+        out.append(table(("case", "what", "how", "gate", "found", "test"), rows))
     return "\n".join(out)
 
 

@@ -1,7 +1,7 @@
 """How the work of the velocity sums grows with the vortons, counted: validation case 57, article V9.
 
-The multipole method is counted in tests/kernels/test_fmm_places.py, multigrid and over-relaxation in
-test_multigrid.py there; times are the benchmarks' (docs/notes/fmm.md, docs/velocity.md).
+The multipole method is counted in tests/kernels/fmm/test_targets.py, multigrid and over-relaxation in
+tests/kernels/poisson/test_multigrid.py; times are the benchmarks' (docs/notes/fmm.md, docs/velocity.md).
 """
 
 from __future__ import annotations

@@ -77,14 +77,26 @@ def test_density_follows_temperature_at_the_end_of_every_tick() -> None:
     assert len(world["air"]) == len(x) + 8
 
 
-@pytest.mark.parametrize("order", [2, 4])
-def test_conduction_spreads_a_hot_spot_in_square_metres_per_second(order: int) -> None:
+@pytest.mark.parametrize(("order", "orders"), [(2, (1.8, 1.9)), (4, (3.5, 3.75))])
+def test_conduction_spreads_a_hot_spot_in_square_metres_per_second(
+    order: int, orders: tuple[float, float]
+) -> None:
     """Case 34: a Gaussian of temperature keeps its shape, variance s^2 + 2 kappa t, and sum V T to 1e-12.
 
     As case 30: 3-D, eps = 1.5 h, h = s/4: relative L2 error 1.7e-2 (order 2) and 5.6e-4 (order 4) at
-    kappa t = s^2 / 2; a sixth of that diffusion here, within the same errors.
+    kappa t = s^2 / 2; a sixth of that diffusion here, within the same errors. The orders from h = s/2 to s/3
+    and s/4 are on their way to 2 and 3.9 as there; the outer part, r > 3 s, where the lattice's end at 4 s is
+    felt (3e-4 of the middle), is left out of them.
     """
-    h, kappa = 0.25, 0.02
+    whole, inner = zip(*(conduction_error(h, order) for h in (1 / 2, 1 / 3, 1 / 4)), strict=True)
+    assert whole[2] < (1.7e-2 if order == 2 else 5.6e-4)
+    found = np.diff(np.log(inner)) / np.diff(np.log([1 / 2, 1 / 3, 1 / 4]))
+    assert found == pytest.approx(orders, abs=0.1)
+
+
+def conduction_error(h: float, order: int) -> tuple[float, float]:
+    """Relative L2 error of a hot spot of radius 1 m, whole and within 3 m; asserts that sum V T stays."""
+    kappa = 0.02
     x = lattice((-4.0,) * 3, (4.0,) * 3, h)
     r2 = (x**2).sum(axis=1)
     # A quarter by eddies, the rest by the fluid's conductivity, kappa rho c_p.
@@ -97,8 +109,8 @@ def test_conduction_spreads_a_hot_spot_in_square_metres_per_second(order: int) -
     assert T.sum() == pytest.approx(before, rel=1e-12)
     wide = 1 + 2 * kappa * world.time
     exact = 100 * wide**-1.5 * np.exp(-r2 / (2 * wide))
-    error = np.linalg.norm(T - 300 - exact) / np.linalg.norm(exact)
-    assert error < (1.7e-2 if order == 2 else 5.6e-4)
+    error, size = T - 300 - exact, np.linalg.norm(exact)
+    return float(np.linalg.norm(error) / size), float(np.linalg.norm(error[r2 < 9]) / size)
 
 
 def test_unstable_conduction_is_refused() -> None:

@@ -37,6 +37,30 @@ def test_jerk_of_two_circling_vortons() -> None:
     assert world.history[-1]["speed"] == pytest.approx(0.078589, rel=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_order_of_the_jerk() -> None:
+    """Case 106: the record's error is -(1/12 - n/32) (omega dt)^2, omega = 2 u/d, where u falls as d^(-n).
+
+    1/12 is that of the second difference of a vector that turns. Velocities are those of RK3's last stage, at
+    a distance that is (1/32) (omega dt)^2 too small: x = 1 + 3/4 i w - 5/16 w^2, w = omega dt, for the turn
+    by 3/4 w, 1 + 3/4 i w - 9/32 w^2.
+    """
+    rho2, omega = (1 / 0.3) ** 2, 2 * 0.078589
+    n = -1 - 2 * rho2 / (rho2 + 2.5) + 5 * rho2 / (rho2 + 1)  # of q(rho)/rho^2
+    off = []
+    for dt in (0.4, 0.2, 0.1):
+        pair = (
+            np.array([(-0.5, 0.0, 0.0), (0.5, 0.0, 0.0)]),
+            np.array([(0.0, 0.0, 1.0)] * 2),
+            np.full(2, 0.3),
+        )
+        world = world_of(pair, ef.DiagnosticsSystem(every=1, jerk=True), dt=dt, integrator="rk3")
+        world.step(4)
+        off.append(world.history[-1]["jerk"] / circling_jerk(1.0, 1.0, 0.3) - 1)
+    assert [math.log2(a / b) for a, b in pairwise(off)] == pytest.approx([2.0, 2.0], abs=0.1)
+    assert off[2] == pytest.approx(-(1 / 12 - n / 32) * (0.1 * omega) ** 2, rel=0.02)
+
+
 def lattice_ring(h: float = 0.14) -> Blobs:
     """A thick ring as the articles fill it: vortons on a lattice, one a cell, radius half the cell."""
     x = lattice((-1.5,) * 3, (1.5,) * 3, h) + h * np.array((0.31, 0.17, 0.23))

@@ -250,7 +250,7 @@ def test_threads_are_those_of_numba() -> None:
 
 @pytest.mark.parametrize("flow", [cube, plane, line], ids=lambda flow: flow.__name__)
 def test_work_grows_linearly(flow: Any) -> None:
-    """Counted work from 96,000 to 768,000 vortons (leaves of equal size), exponent at most 1.1.
+    """Case 57: counted work from 96,000 to 768,000 vortons (leaves of equal size), exponent at most 1.1.
 
     An expansion of order 7 costs about as much as 400 pairs. What is above 1 is the surface: fewer nodes lie
     at the edge of a larger cloud (of a thin ring of 10,000 all do, and its exponent is larger there).
