@@ -410,8 +410,8 @@ class VelocitySystem(System):
             if size[others].all() and alpha[:, axis].any() and not alpha[:, others].any():
                 yield (
                     f"all vortons lie in the plane {'xyz'[axis]} = {x[0, axis]:g} m with their vorticity "
-                    "across it, and each moves the others as a short piece of a line; for flow in a plane give "
-                    "the world dimension = 2, where each stands for a whole line"
+                    "across it, and each moves the others as a short piece of a line; for flow in a plane "
+                    "give the world dimension = 2, where each stands for a whole line"
                 )
 
     @staticmethod
