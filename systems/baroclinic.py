@@ -28,6 +28,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
+from ecs_fluid.systems.shared.layering import layered_part
 from ecs_fluid.systems.shared.populations import add_spread, joined
 from ecs_fluid.systems.shared.properties import (
     attach_ambient,
@@ -37,7 +38,7 @@ from ecs_fluid.systems.shared.properties import (
     temperature_lint,
     volume_lint,
 )
-from ecs_fluid.systems.shared.walls import containers, mirrored, poison
+from ecs_fluid.systems.shared.walls import Walls, containers, mirrored, mirrors, poison
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -60,9 +61,10 @@ class BaroclinicSystem(System):
     Walls of containers. The density does not end at a wall, though its particles do, and a cloud's edge at an
     upright wall would stir fluid that is at rest. walls = "mirror": neighbours have mirror images behind flat
     walls, so that the fluid goes on evenly; the fluid and its density slide along the wall, which lets no
-    heat or mass through. "poison": the gradient near a wall (`reach` core radii on the grid, twice
-    that among neighbours) loses its part along the normal (the articles' way, and what "mirror" does to
-    gradients of the grid). "none": walls are edges.
+    heat or mass through. In containers that particles fill, what is layered along gravity, f(z), is taken off
+    before, for grad(f) cross g = 0: mirrors would bend it at walls that lean, and stir it. "poison": the
+    gradient near a wall (`reach` core radii on the grid, twice that among neighbours) loses its part along
+    the normal (the articles' way, and what "mirror" does to gradients of the grid). "none": walls are edges.
 
     Heavy fluid sinks: grad(rho) cross g, for Omega half of it. The vortons need a Volume; those without a
     Density or Temperature are given the ambient density. Source: Fluid Simulation for Video Games, part 8.
@@ -112,14 +114,17 @@ class BaroclinicSystem(System):
         across = self.world.across
         if across is not None and not np.delete(fluid.gravity, across).any():
             return
-        slope = self._gradient(clouds, x, rho, volume)
-        push, over = fluid.gravity.copy(), fluid.density
+        slope, layers = self._gradient(clouds, x, rho, volume)
+        gravity, over = fluid.gravity.copy(), fluid.density
+        push = gravity
         if self.model == "full":
             over = 1.0
-            push = push - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
+            push = gravity - joined([self._acceleration(tables, dt) for tables in clouds], (3,), number)
         if across is not None:
-            push[..., across] = 0.0
+            gravity[across] = push[..., across] = 0.0
         rate = cross(slope, push, 1.0 / over)
+        if layers is not None:
+            rate += cross(layers, push - gravity)
         add_spread(rate, [column(tables, StrengthRate, "dalpha") for tables in clouds])
 
     @property
@@ -131,31 +136,45 @@ class BaroclinicSystem(System):
         found, without = world.entities_with(Position, Strength, CoreRadius, Volume), shed(world)
         return [entity for entity, _ in found if entity.name not in without]
 
-    def _gradient(self, clouds: list[Tables], x: Array, rho: Array, volume: Array) -> Array:
-        """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3)."""
+    def _gradient(
+        self, clouds: list[Tables], x: Array, rho: Array, volume: Array
+    ) -> tuple[Array, Array | None]:
+        """Volume times gradient of the excess density (of its logarithm in the full model), (n, 3).
+
+        And that of its layered part, if it is left out and matters: gravity sees none of it, an acceleration
+        does.
+        """
         fluid = fluid_at_rest(self.world)
         at_rest = density_at(fluid, x[:, 2])
         full = self.model == "full"
         reach = joined([column(tables, CoreRadius, "sigma") for tables in clouds], (), self.world.dtype)
         reach = reach * x.dtype.type(self.reach)
         walls = containers(self.world) if self.walls != "none" else []
+        layers = None
         if self.gradient == "grid":
             slope = self._from_grid(x) * volume[:, None]
             if full:
                 slope /= rho[:, None]
         else:
             excess = np.log(rho / at_rest) if full else rho - at_rest
-            mirrors = walls if self.walls == "mirror" else []
+            seen = walls if self.walls == "mirror" else []
             across = -1 if self.world.across is None else self.world.across
-            slope = _among_neighbours(x, excess * volume, reach, volume, across, mirrors)
+            if seen:
+                up = -fluid.gravity.astype(np.float64)
+                part = layered_part(seen, x, excess, volume, up / np.linalg.norm(up)).astype(x.dtype)
+                if part.any():
+                    excess = excess - part
+                    if full:
+                        layers = _among_neighbours(x, part * volume, reach, volume, across, mirrors(seen))
+            slope = _among_neighbours(x, excess * volume, reach, volume, across, mirrors(seen))
         if walls and (self.walls == "poison" or self.gradient == "grid"):
             # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
-            poison(walls, x, reach if self.gradient == "grid" else 2 * reach, slope)
+            poison(mirrors(walls), x, reach if self.gradient == "grid" else 2 * reach, slope)
         if full and fluid.layered:
             # With g alone the ambient's own gradient generates nothing; with an acceleration it does.
             over = rho if self.gradient == "grid" else at_rest
             slope[:, 2] += volume * density_slope(fluid, x[:, 2]) / over
-        return slope
+        return slope, layers
 
     def _from_grid(self, x: Array) -> Array:
         from ecs_fluid.kernels.grids import cubic, interpolation
@@ -193,7 +212,7 @@ class BaroclinicSystem(System):
 
 
 def _among_neighbours(
-    x: Array, values: Array, reach: Array, volume: Array, flat: int, walls: list[tuple[Array, Array]]
+    x: Array, values: Array, reach: Array, volume: Array, flat: int, walls: list[Walls]
 ) -> Array:
     """Volume times gradient (n, 3) of values per volume, from neighbours and their images in the walls."""
     from ecs_fluid.kernels.vorticity.baroclinic import weighted_gradient

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,20 @@ MOST_PLANES = 64
 """Walls of a container that are mirrors; a rounder one has so little fluid at each that it has none."""
 
 
-def containers(world: World) -> list[tuple[Array, Array]]:
-    """(normals (k, 3) out of it, offsets (k,) m) of the walls of every container: inside, n . x <= d."""
+class Walls(NamedTuple):
+    """Walls of a container: normals (k, 3) out of it, offsets (k,) m, and the volume in them, m^3."""
+
+    normals: Array
+    offsets: Array
+    volume: float
+
+    def inside(self, x: Array) -> Array:
+        """Which of the places x (n, 3) m lie inside: n . x <= d for all walls."""
+        return np.asarray((x @ self.normals.T - self.offsets <= 0).all(axis=1))
+
+
+def containers(world: World) -> list[Walls]:
+    """The walls of every container."""
     if not any(HullShape in entity and Pose in entity for entity in world.entities):
         return []
     from ecs_fluid.kernels.bodies.rotation import matrix_of
@@ -29,13 +42,26 @@ def containers(world: World) -> list[tuple[Array, Array]]:
     for i in np.flatnonzero(bodies.shape == CONTAINER):
         h = bodies.hull[i]
         planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
-        if len(planes) <= MOST_PLANES:
-            normals = planes[:, :3] @ matrix_of(bodies.q[i]).T
-            found.append((normals, planes[:, 3] + normals @ bodies.x[i]))
+        vertices = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+        normals = planes[:, :3] @ matrix_of(bodies.q[i]).T
+        offsets = planes[:, 3] + normals @ bodies.x[i]
+        found.append(Walls(normals, offsets, _volume(vertices.astype(np.float64).tobytes())))
     return found
 
 
-def mirrored(walls: list[tuple[Array, Array]], x: Array, reach: float) -> tuple[Array, Array]:
+@lru_cache(maxsize=64)
+def _volume(vertices: bytes) -> float:
+    from scipy.spatial import ConvexHull
+
+    return float(ConvexHull(np.frombuffer(vertices).reshape(-1, 3)).volume)
+
+
+def mirrors(walls: list[Walls]) -> list[Walls]:
+    """The walls of those containers that have few enough to be mirrors."""
+    return [wall for wall in walls if len(wall.offsets) <= MOST_PLANES]
+
+
+def mirrored(walls: list[Walls], x: Array, reach: float) -> tuple[Array, Array]:
     """Mirror images behind the walls of particles at x (n, 3) m that are within `reach` m of them.
 
     Returns the rows (m,) of the particles and the places (m, 3) of their images. A particle in an edge or a
@@ -43,8 +69,9 @@ def mirrored(walls: list[tuple[Array, Array]], x: Array, reach: float) -> tuple[
     continues the fluid evenly.
     """
     rows, places = [np.zeros(0, np.int64)], [np.zeros((0, 3))]
-    for normals, offsets in walls:
-        inside = (x @ normals.T - offsets <= 0).all(axis=1)
+    for wall in walls:
+        normals, offsets = wall.normals, wall.offsets
+        inside = wall.inside(x)
         who, where = np.flatnonzero(inside), x[inside].astype(np.float64)
         real = len(who)
         for n, d in zip(normals, offsets, strict=True):
@@ -58,11 +85,11 @@ def mirrored(walls: list[tuple[Array, Array]], x: Array, reach: float) -> tuple[
     return np.concatenate(rows), np.concatenate(places)
 
 
-def poison(walls: list[tuple[Array, Array]], x: Array, reach: Array, slope: Array) -> None:
+def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:
     """Take from gradients (n, 3), in place, what is along the normals of walls nearer than reach (n,) m."""
-    for normals, offsets in walls:
-        inside = (x @ normals.T - offsets <= 0).all(axis=1)
-        for n, d in zip(normals, offsets, strict=True):
+    for wall in walls:
+        inside = wall.inside(x)
+        for n, d in zip(wall.normals, wall.offsets, strict=True):
             close = inside & (d - x @ n < reach)
             way = n.astype(slope.dtype)
             slope[close] -= (slope[close] @ way)[:, None] * way

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from solids import box, room
@@ -9,6 +12,16 @@ from solids import box, room
 import ecs_fluid as ef
 
 Array = np.ndarray
+
+TILTS = {"x": (0.35, 0.0, 0.0), "y": (0.0, 0.6, 0.0), "skew": (0.4, 0.75, 0.2)}
+"""Rotation vectors of boxes, rad; a turn about gravity's own axis would be none."""
+
+PROFILES: dict[str, tuple[Callable[[Array], Array], Callable[[float], float]]] = {
+    "linear": (lambda z: 1000 - 100 * z, lambda h: 100.0),
+    "tanh": (lambda z: 1000 - 100 * np.tanh(z / 0.2), lambda h: 500.0),
+    "two layers": (lambda z: np.where(z > 0.013, 900.0, 1100.0), lambda h: 200 / h),
+}
+"""Density, kg/m^3, of the height, m, and its largest gradient, kg/m^4, for particles h m apart."""
 
 
 def filled(walls: str, gradient: str = "neighbours", tilt: float = 0.0) -> tuple[ef.World, Array]:
@@ -41,11 +54,131 @@ def filled(walls: str, gradient: str = "neighbours", tilt: float = 0.0) -> tuple
     return world, world["water"][ef.StrengthRate].dalpha
 
 
-@pytest.mark.parametrize("tilt", [0.0, 0.4])
+@pytest.mark.parametrize("tilt", [0.0, 0.4])  # about gravity's axis
 def test_fluid_at_rest_generates_nothing_at_walls(tilt: float) -> None:
     """K2: 0 to rounding with mirrors (g V d(rho)/rho_0 / reach is 1e-3 of what a free edge makes: 1e-12)."""
     _, rate = filled("mirror", tilt=tilt)
     assert np.abs(rate).max() < 1e-12
+
+
+def lattice(n: int) -> Array:
+    """n^3 places in the middles of the cells of a box of 1 m about the origin, (n^3, 3) m."""
+    line = (np.arange(n) + 0.5) / n - 0.5
+    return np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def turn(rotation: tuple[float, float, float]) -> Array:
+    """Matrix (3, 3) of a rotation vector."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
+
+    return np.asarray(matrix_of(quaternion_of(np.array(rotation))))
+
+
+def tilted(
+    rotation: tuple[float, float, float], x: Array, density: Array, model: str = "boussinesq", **given: Any
+) -> tuple[ef.World, Callable[[], Array]]:
+    """A box of 1 m full of particles at x (n, 3), and what gives rate / (V g / rho_0) (n, 3) kg/m^4."""
+    world = ef.World(dt=0.01, precision=given.get("precision", "double"), integrator="euler")
+    room(world, "room", given.get("shape", box(1, 1, 1)), rotation=rotation)
+    n, spacing = len(x), given.get("spacing", len(x) ** (-1 / 3))
+    world.spawn(
+        "water",
+        ef.Position(x), ef.Strength(np.zeros((n, 3))), ef.CoreRadius(np.full(n, 1.5 * spacing)),
+        ef.Volume(np.full(n, spacing**3)), ef.Density(density),
+    )  # fmt: skip
+    world.set_fluid(density=1000.0)
+    world.add_systems(
+        [
+            ef.VelocitySystem(solver="direct", at="vortons"),
+            ef.AdvectionSystem(),
+            ef.BodySystem(),
+            ef.BaroclinicSystem(model=model),
+        ]
+    )
+
+    def rate() -> Array:
+        world.evaluate()
+        return world["water"][ef.StrengthRate].dalpha / spacing**3 * 1000 / 9.81
+
+    return world, rate
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("tilt", TILTS)
+def test_layered_fluid_rests_in_tilted_boxes(tilt: str, profile: str) -> None:
+    """K2': at most 1e-3 of V g |grad rho| / rho_0 at any particle, 10 of them along an edge.
+
+    Particles in no order get no more than those on a lattice: what is layered is taken off before the sums.
+    """
+    density, steepest = PROFILES[profile]
+    x = lattice(10)
+    moved = np.clip(x + 0.04 * np.random.default_rng(3).uniform(-1, 1, x.shape), -0.499, 0.499)
+    for places, model in ((x, "boussinesq"), (x, "full"), (moved, "boussinesq")):
+        there = places @ turn(TILTS[tilt]).T
+        _, rate = tilted(TILTS[tilt], there, density(there[:, 2]), model)
+        assert np.linalg.norm(rate(), axis=1).max() < 1e-3 * steepest(0.1)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("tilt", TILTS)
+def test_rest_converges(tilt: str) -> None:
+    """K2', tanh of a thickness of 1.6, 2.4 and 3.2 spacings: order 3 and more (a cubic spline's is 4)."""
+    density, steepest = PROFILES["tanh"]
+    errors = []
+    for n in (8, 12, 16):
+        x = lattice(n) @ turn(TILTS[tilt]).T
+        _, rate = tilted(TILTS[tilt], x, density(x[:, 2]))
+        errors.append(np.linalg.norm(rate(), axis=1).max() / steepest(1 / n))
+    assert np.log(errors[0] / errors[1]) / np.log(12 / 8) > 3
+    assert np.log(errors[1] / errors[2]) / np.log(16 / 12) > 3
+
+
+@pytest.mark.parametrize(
+    ("tilt", "profile", "n"),
+    [
+        ("skew", "tanh", 6),
+        *(
+            pytest.param(tilt, profile, 10, marks=pytest.mark.nightly)
+            for tilt in TILTS
+            for profile in PROFILES
+        ),
+    ],
+)
+def test_layered_fluid_stays_at_rest(tilt: str, profile: str, n: int) -> None:
+    """K2': 200 ticks in a tilted box; nobody gets faster than 1e-4 of what fell freely from the box's height.
+
+    That is sqrt(2 g L) = 4.4 m/s; the 2 s are four times as long as such a fall. With 6 particles along an
+    edge the tanh is 1.2 spacings thick.
+    """
+    density, _ = PROFILES[profile]
+    x = lattice(n) @ turn(TILTS[tilt]).T
+    world, _ = tilted(TILTS[tilt], x, density(x[:, 2]))
+    world.step(200)
+    world.evaluate()
+    assert np.linalg.norm(world["water"][ef.Velocity].u, axis=1).max() < 1e-4 * np.sqrt(2 * 9.81)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.6])
+@pytest.mark.parametrize(("moved", "order"), [(1e-3, 1.8), (0.5, 1.6)])
+def test_what_is_not_layered_is_kept(tilt: float, moved: float, order: float) -> None:
+    """Linear layers displaced by a mode of the box generate what they should: second order in the spacing.
+
+    Displaced by xi = a (-cos px sin pz, 0, sin px cos pz) in the box's axes, p = pi/m, the excess rho' is
+    -(d rho/dz) xi . up and int (grad rho' x g)_y cos px cos pz dV = -(d rho/dz) g a pi/4, for any tilt about
+    y. Layers of particles must not be taken for steps, so they move by far less than a spacing, or half of
+    one, of which the spline takes up to 1 %.
+    """
+    errors = []
+    for n in (6, 9, 12):
+        b, a = lattice(n), moved / n
+        s, c = np.sin(np.pi * b), np.cos(np.pi * b)
+        shift = a * np.stack([-c[:, 0] * s[:, 2], 0 * b[:, 0], s[:, 0] * c[:, 2]], axis=1)
+        x = b @ turn((0, tilt, 0)).T
+        _, rate = tilted((0, tilt, 0), (b + shift) @ turn((0, tilt, 0)).T, 1000 - 100 * x[:, 2])
+        share = (rate()[:, 1] * c[:, 0] * c[:, 2]).mean()
+        errors.append(1 - share / (100 * a * np.pi / 4))
+    assert abs(errors[-1]) < 0.04
+    assert np.log(errors[0] / errors[-1]) / np.log(2) > order
 
 
 def test_without_them_walls_stir() -> None:
@@ -148,3 +281,71 @@ def test_images_of_a_corner() -> None:
     assert rows.tolist() == [0] * 7
     wanted = {(a, b, c) for a in (2.4, 2.6) for b in (0.45, 0.55) for c in (-0.42, -0.58)}
     assert {tuple(place.round(12)) for place in places} == wanted - {(2.4, 0.45, -0.42)}
+
+
+def layered(x: Array, values: Array, **given: float) -> Array:
+    """What is layered of the values of particles in a box of 1 m."""
+    from ecs_fluid.systems.shared.layering import layered_part
+    from ecs_fluid.systems.shared.walls import containers
+
+    world = ef.World(precision="double")
+    room(world, "room", box(1, 1, 1))
+    volume = np.full(len(x), given.get("filled", 1.0) / len(x))
+    return layered_part(containers(world), x, values, volume, np.array([0.0, 0.0, 1.0]))
+
+
+def test_layered_part() -> None:
+    """Cubics and steps are layers to rounding, particles outside and in half-filled boxes have none.
+
+    A spline with a penalty on its fourth derivative and a small one on its second leaves cubics alone to the
+    ratio of both, 1e-6; that lines are met to rounding needs no such words.
+    """
+    x = np.random.default_rng(1).uniform(-0.5, 0.5, (1000, 3))
+    z = x[:, 2]
+    line, cubic, step = 2 - z, 1 - z**3, np.where(z < 0.113, 3.0, 2.0)
+    np.testing.assert_allclose(layered(x, line), line, atol=1e-12)
+    np.testing.assert_allclose(layered(x, cubic), cubic, atol=1e-5)
+    np.testing.assert_allclose(layered(x, step), step, atol=1e-12)
+    # Not a step: particles of both kinds at all heights. Their mean over heights is 2.5 to 1/sqrt(100).
+    mixed = np.random.default_rng(2).choice([2.0, 3.0], 1000)
+    assert np.abs(layered(x, mixed) - 2.5).max() < 0.3
+    assert (layered(x, line, filled=0.8) == 0).all()
+    outside = np.concatenate([x, x + np.array([2.0, 0.0, 0.0])])
+    found = layered(outside, np.tile(line, 2), filled=2.0)
+    assert (found[1000:] == 0).all()
+    np.testing.assert_allclose(found[:1000], line, atol=1e-12)
+
+
+def test_few_particles_have_layers_too() -> None:
+    """Two layers of particles know a line, one only a mean; nothing is singular."""
+    x = lattice(2)
+    np.testing.assert_allclose(layered(x, 2 - x[:, 2]), np.where(x[:, 2] > 0, 1.75, 2.25), atol=0.26)
+    x = lattice(3)
+    np.testing.assert_allclose(layered(x, 2 - x[:, 2]), 2 - x[:, 2], atol=1e-6)
+    assert layered(np.zeros((1, 3)), np.ones(1)) == 1
+
+
+def test_rest_in_single_precision() -> None:
+    """As in double precision, to the digits of 1000 kg/m^3 over a spacing: 6e-8 x 1000/0.1 = 6e-4 kg/m^4."""
+    x = lattice(10) @ turn(TILTS["skew"]).T
+    _, rate = tilted(TILTS["skew"], x, 1000 - 100 * x[:, 2], precision="single")
+    assert np.linalg.norm(rate(), axis=1).max() < 6e-3
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"shape": "icosahedron", "radius": 0.6},
+        {"shape": "cylinder", "radius": 0.5, "height": 1.0, "sides": 80},
+    ],
+)
+def test_layers_rest_in_any_container(shape: dict[str, object]) -> None:
+    """Walls at any angle, and too many for mirrors: linear layers generate nothing, 1e-9 of 100 kg/m^4."""
+    world = ef.World(precision="double")
+    room(world, "room", shape, rotation=TILTS["skew"])
+    from ecs_fluid.systems.shared.walls import containers
+
+    x = lattice(12) * 1.2
+    x = x[containers(world)[0].inside(x)]
+    _, rate = tilted(TILTS["skew"], x, 1000 - 100 * x[:, 2], shape=shape, spacing=0.1)
+    assert np.linalg.norm(rate(), axis=1).max() < 1e-9

@@ -1,0 +1,114 @@
+"""The layered part of what fluid in a container carries: a function of the height alone, which is at rest.
+
+Of f(z) no vorticity comes, for grad(f) is along gravity. Sums over neighbours only nearly know that at a wall
+that is neither level nor upright, so f is taken off before: docs/notes/vorticity.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.systems.shared.walls import Walls
+
+FULL = 0.9
+"""Part of a container that particles fill where f is for all that is in it."""
+
+FINEST = 3.5
+"""Wave number of f, in spacings of particles, at which it gets half of what the particles say.
+
+Layers of particles have 2 pi: between them f must go on evenly, or waves lower than a spacing would be at
+rest. A tanh of the thickness of two spacings is met to 1e-4 of its height.
+"""
+
+GAP = 0.25
+"""Distance in height, in spacings, above which two particles do not tell where a step of density is."""
+
+CUBICS = np.array([[1, -3, 3, -1], [4, 0, -6, 3], [1, 3, 3, -3], [0, 0, 0, 1]]) / 6
+"""The four cubic B-splines over a piece, in powers of the place s in it, 0 to 1."""
+
+
+def layered_part(walls: list[Walls], x: Array, values: Array, volume: Array, up: Array) -> Array:
+    """f(z) (n,) at particles at x (n, 3) m in full containers, 0 elsewhere; in the unit of `values` (n,).
+
+    volume (n,) m^3; up (3,), of length 1, along which z is. A container is full where the volumes of the
+    particles in it come to `FULL` of its own or more.
+    """
+    layers = np.zeros(len(x))
+    for wall in walls:
+        rows = np.flatnonzero(wall.inside(x))
+        v = volume[rows].astype(np.float64)
+        if v.sum() < FULL * wall.volume:
+            continue
+        z = (x[rows] * up).sum(axis=1)
+        order = np.argsort(z, kind="stable")
+        rows, z, v = rows[order], z[order], v[order]
+        carried = values[rows] - layers[rows]
+        spacing = float(np.cbrt(v.mean()))
+        steps = _steps(z, carried, spacing)
+        layers[rows] += steps + _smooth(z, carried - steps, v, spacing)
+    return layers
+
+
+def _steps(z: Array, values: Array, spacing: float) -> Array:
+    """The sum (n,) of all steps in values (n,) at rising heights z (n,).
+
+    A step lies between two particles whose difference is most of what two spacings above and below change:
+    not between layers of particles, of which there are several, nor where heavy fluid is above light.
+    """
+    jump = np.diff(values)
+    change = np.concatenate([[0.0], np.cumsum(np.abs(jump))])
+    first = np.searchsorted(z, z[:-1] - 2 * spacing)
+    last = np.searchsorted(z, z[1:] + 2 * spacing, side="right") - 1
+    here = np.arange(len(jump))
+    is_step = (np.abs(jump) > 0.5 * (change[last] - change[first])) & (np.diff(z) < GAP * spacing)
+    is_step &= (here - first >= 8) & (last - here > 8)  # fewer say nothing of what is between them
+    return np.concatenate([[0.0], np.cumsum(np.where(is_step, jump, 0.0))])
+
+
+def _smooth(z: Array, values: Array, volume: Array, spacing: float) -> Array:
+    """A smoothing cubic spline (n,) through values (n,) at rising heights z (n,).
+
+    It minimises sum_p V_p (f(z_p) - values_p)^2 + c integral f''''^2 dz, with c such that waves of the number
+    FINEST / spacing get half. Source of the discrete form, with differences of the coefficients for the
+    derivative: Eilers and Marx, Statistical Science 11 (1996), P-splines.
+    """
+    from scipy.linalg import solveh_banded
+
+    height = float(z[-1] - z[0])
+    mean = float((volume * values).sum() / volume.sum())
+    if height < 2 * spacing:
+        return np.full(len(z), mean)
+    pieces = int(np.ceil(2 * height / spacing))
+    size, place = pieces + 3, (z - z[0]) * (pieces / height)
+    piece = np.minimum(place.astype(np.int64), pieces - 1)
+    s = place - piece
+    powers = [np.ones_like(s)]
+    for _ in range(6):
+        powers.append(powers[-1] * s)
+    moments = np.array([np.bincount(piece, volume * power, pieces) for power in powers])
+    loads = np.array([np.bincount(piece, volume * (values - mean) * power, pieces) for power in powers[:4]])
+    squares = np.einsum("ai,ijp,bj->abp", CUBICS, moments[np.add.outer(range(4), range(4))], CUBICS)
+    bands = volume.sum() / pieces * _stiffness(size, FINEST * height / (pieces * spacing))
+    right = np.zeros(size)
+    for a in range(4):
+        right[a : a + pieces] += CUBICS[a] @ loads
+        for b in range(a + 1):
+            bands[a - b, b : b + pieces] += squares[a, b]
+    found = solveh_banded(bands, right, lower=True)
+    a0, a1, a2, a3 = (np.lib.stride_tricks.sliding_window_view(found, 4) @ CUBICS)[piece].T
+    return np.asarray(mean + a0 + s * (a1 + s * (a2 + s * a3)))
+
+
+def _stiffness(size: int, cut: float) -> Array:
+    """Lower bands (5, size) of the squares of fourth differences, half at `cut` radians from one to the next.
+
+    And of second ones, which only matter where layers of particles are too few to tell a cubic.
+    """
+    bands = np.zeros((5, size))
+    for order, weight in ((4, cut**-8), (2, 1e-6)):
+        difference = np.diff(np.eye(size), order, axis=0)
+        square = difference.T @ difference
+        for k in range(order + 1):
+            bands[k, : size - k] += weight * np.diagonal(square, -k)
+    return bands
