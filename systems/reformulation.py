@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ecs_fluid.components import CoreRadius, CoreRadiusRate, Strength, StrengthRate, VelocityGradient
 from ecs_fluid.system import System
-from ecs_fluid.systems.stretch import StretchSystem
+from ecs_fluid.systems.stretch import StretchSystem, own_curl
 from ecs_fluid.world import World
 
 
@@ -14,7 +14,7 @@ class ReformulationSystem(System):
     """Reformulated stretching (rVPM): d(alpha)/dt -= 3 g s alpha, d(sigma)/dt = -g s sigma.
 
     With s = alpha . J alpha / |alpha|^2, the rate at which the flow stretches a vorton along its strength, it
-    adds to the rates of StretchSystem, in whatever form these are,
+    adds to the rates of StretchSystem, in whatever form these are (`limited` lessens this s too),
 
         d(alpha)/dt: -3 g s alpha,        dsigma/dt = -g s sigma.
 
@@ -44,17 +44,17 @@ class ReformulationSystem(System):
             return
         from ecs_fluid.kernels.vorticity.reformulation import reshape_cores
 
-        g = self.world.dtype(rate * self.g)
+        g, own = self.world.dtype(rate * self.g), own_curl(self.world)
         for gradient, strength, core, dalpha, dsigma2 in self.query(
             VelocityGradient, Strength, CoreRadius, StrengthRate, CoreRadiusRate
         ):
-            reshape_cores(gradient.du, strength.alpha, core.sigma, g, dalpha.dalpha, dsigma2.dsigma2)
+            reshape_cores(gradient.du, strength.alpha, core.sigma, g, own, dalpha.dalpha, dsigma2.dsigma2)
 
     def lint(self, world: World) -> list[str]:
         """Without stretching there is nothing to reformulate."""
         if _stretching_rate(world) > 0.0:
             return []
-        return ["ReformulationSystem does nothing without stretching; add StretchSystem(scheme='transposed')"]
+        return ["ReformulationSystem does nothing without stretching; add StretchSystem()"]
 
 
 def _stretching_rate(world: World) -> float:

@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 
-from ecs_fluid.components import Strength, StrengthRate, VelocityGradient
+from ecs_fluid.components import CoreRadius, Strength, StrengthRate, VelocityGradient
 from ecs_fluid.system import System
+from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
-WEIGHTS = {"classical": (1.0, 0.0), "transposed": (0.0, 1.0), "mixed": (0.5, 0.5), "none": (0.0, 0.0)}
+WEIGHTS = {
+    "limited": (1.0, 0.0),
+    "classical": (1.0, 0.0),
+    "transposed": (0.0, 1.0),
+    "mixed": (0.5, 0.5),
+    "none": (0.0, 0.0),
+}
 
 
 class StretchSystem(System):
     """Vortex stretching: d(alpha)/dt = (alpha . grad) u.
 
-    Forms, with J_ij = du_i/dx_j: classical J alpha; transposed J^T alpha, which conserves the total strength
-    of any particle set exactly; mixed, their mean. They agree where the particles' vorticity is the curl of
-    u. Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation for Video Games,
-    part 3 (whose code uses the transposed form at half the rate).
+    Forms, with J_ij = du_i/dx_j:
+
+    * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob makes
+      more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it turns without
+      growing: a line that is drawn out until its blobs no longer touch loses circulation, where the other
+      forms run away. A blob alone would make all of it, 2/3 zeta(0) alpha/sigma^3.
+    * classical: J alpha.
+    * transposed: J^T alpha, which conserves the total strength of any particle set exactly, open ends and
+      all. It turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that it follows.
+    * mixed: the mean of the last two.
+
+    They agree where the vortons' vorticity is the curl of u and the blobs are narrow; measured in
+    docs/notes/vorticity.md. Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation for
+    Video Games, part 3 (whose code uses the transposed form at half the rate).
     """
 
-    reads = (VelocityGradient, Strength)
+    reads = (VelocityGradient, Strength, CoreRadius)
     adds = (StrengthRate,)
     phase = "rates"
     distribution = "rows"
     dimensions = (2, 3)
 
-    scheme: Literal["transposed", "classical", "mixed", "none"] = "transposed"
+    scheme: Literal["limited", "classical", "transposed", "mixed", "none"] = "limited"
     """form of the stretching term"""
     rate: float = Field(default=1.0, ge=0.0, le=1.0)
     """factor on the physical rate, 1; articles 0.5"""
@@ -45,6 +63,20 @@ class StretchSystem(System):
             return
         from ecs_fluid.kernels.vorticity.stretch import stretch
 
-        number = self.world.dtype
-        for gradient, strength, rate in self.query(VelocityGradient, Strength, StrengthRate):
-            stretch(gradient.du, strength.alpha, rate.dalpha, number(classical), number(transposed))
+        number, own = self.world.dtype, own_curl(self.world)
+        for gradient, strength, core, rate in self.query(
+            VelocityGradient, Strength, CoreRadius, StrengthRate
+        ):
+            stretch(
+                gradient.du, strength.alpha, core.sigma, rate.dalpha, number(classical), number(transposed), own
+            )
+
+
+def own_curl(world: World) -> np.floating[Any]:
+    """Vorticity at a vorton's centre by its own blob over alpha/sigma^3, 1; 0 where its growth has no limit."""
+    stretch, velocity = world.system(StretchSystem), world.system(VelocitySystem)
+    if stretch is None or velocity is None or stretch.scheme != "limited":
+        return world.dtype(0.0)
+    from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+
+    return world.dtype(2 / 3 * record(CODES[velocity.kernel]).centre)

@@ -57,7 +57,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                 "opening": "box",
                 "mollify": 2.0,
             },
-            "stretch": {"rate": 0.5},
+            "stretch": {"scheme": "transposed", "rate": 0.5},
             "diffusion": {"method": "index_space"},
         },
     },

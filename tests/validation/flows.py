@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import ecs_fluid as ef
+from ecs_fluid.systems.velocity.direct import DirectSolver
 
 Array = NDArray[Any]
 Blobs = tuple[Array, Array, Array]
@@ -44,6 +46,31 @@ def skew_rings(count: int = 100, sigma: float = 0.25, circulation: float = 1.0) 
     ]
 
 
+def wavy_ring(height: float, circulation: float, amplitude: float) -> Blobs:
+    """Seven lines (one in the middle, six 0.1 around) of 63 blobs, radius 1, with five helical waves."""
+    phi = 2 * np.pi * np.arange(63) / 63
+    around = np.pi / 3 * np.arange(6)
+    section = np.concatenate([[(0.0, 0.0)], 0.1 * np.stack([np.cos(around), np.sin(around)], axis=1)])
+    weight = np.exp(-(section**2).sum(axis=1) / 0.09**2)
+    parts = []
+    for (s, z), share in zip(section, weight / weight.sum(), strict=True):
+        radius, slope = 1 + s + amplitude * np.cos(5 * phi), -5 * amplitude * np.sin(5 * phi)
+        x = np.stack(
+            [radius * np.cos(phi), radius * np.sin(phi), height + z + amplitude * np.sin(5 * phi)], axis=1
+        )
+        tangent = np.stack(
+            [
+                slope * np.cos(phi) - radius * np.sin(phi),
+                slope * np.sin(phi) + radius * np.cos(phi),
+                5 * amplitude * np.cos(5 * phi),
+            ],
+            axis=1,
+        )
+        parts.append((x, circulation * share * 2 * np.pi / 63 * tangent))
+    x, alpha = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return x, alpha, np.full(len(x), 0.15)
+
+
 def lattice(low: Any, high: Any, spacing: float) -> Array:
     """Points of a cubic lattice about the origin's multiples of `spacing`, inside the box; (n, 3) m."""
     axes = [
@@ -64,10 +91,58 @@ def swirl_blob(spacing: float, reach: float, core: float = 1.0) -> tuple[Array, 
     return x, omega * spacing**3, np.full(len(x), spacing**3)
 
 
+class RowSolver(DirectSolver):
+    """The direct sum over the vortons and their copies along x: `images` on either side, `length` apart."""
+
+    length: float = 1.0
+    images: int = 8
+
+    def prepare(self, sources: ef.Sources, grid: ef.Grid) -> None:
+        """Repeat the vortons."""
+        numbers = np.arange(-self.images, self.images + 1)
+        row = copy(sources)
+        row.x = np.tile(sources.x, (1, len(numbers)))
+        row.x[0] += np.repeat(self.length * numbers, sources.x.shape[1])
+        row.alpha = np.tile(sources.alpha, (1, len(numbers)))
+        row.sigma = np.tile(sources.sigma, len(numbers))
+        super().prepare(row, grid)
+
+
+def bent_line(count: int, sigma: float, amplitude: float) -> Blobs:
+    """One wave y = amplitude cos x of a line along x of circulation 1, blobs 2 pi/count apart."""
+    s = 2 * np.pi * np.arange(count) / count
+    x = np.stack([s, amplitude * np.cos(s), np.zeros(count)], axis=1)
+    along = np.stack([np.ones(count), -amplitude * np.sin(s), np.zeros(count)], axis=1)
+    return x, 2 * np.pi / count * along, np.full(count, sigma)
+
+
+def helical_field(spacing: float, seed: int = 1, modes: int = 24) -> Blobs:
+    """Lattice in a ball of 2.4 m of omega = curl(exp(-r^2/2) sum of random Beltrami waves); overlap 1.5.
+
+    A wave cos(k . x + phase) e1 - sin(k . x + phase) e2, with e1, e2 and k at right angles, has the curl k
+    times itself; k is 1.5 to 3 /m. The mean square of omega over the bell's pi^(3/2) m^3 is 1/s^2.
+    """
+    draw = np.random.default_rng(seed)
+    x = lattice((-2.4,) * 3, (2.4,) * 3, spacing)
+    x = x[(x**2).sum(axis=1) < 2.4**2]
+    omega, bell = np.zeros_like(x), np.exp(-(x**2).sum(axis=1) / 2)[:, None]
+    for _ in range(modes):
+        k = draw.standard_normal(3)
+        k *= draw.uniform(1.5, 3.0) / np.linalg.norm(k)
+        e1 = np.cross(k, draw.standard_normal(3))
+        e1 /= np.linalg.norm(e1)
+        e2 = np.cross(k, e1) / np.linalg.norm(k)
+        phase = (x @ k + draw.uniform(0, 2 * np.pi))[:, None]
+        wave = np.cos(phase) * e1 - np.sin(phase) * e2
+        omega += draw.standard_normal() * bell * (np.linalg.norm(k) * wave - np.cross(x, wave))
+    omega *= np.sqrt(np.pi**1.5 / ((omega**2).sum() * spacing**3))
+    return x, omega * spacing**3, np.full(len(x), 1.5 * spacing)
+
+
 def world_of(
     blobs: list[Blobs] | Blobs,
     *systems: ef.System,
-    stretch: str = "transposed",
+    stretch: str = "limited",
     velocity: dict[str, Any] | None = None,
     **options: Any,
 ) -> ef.World:
@@ -76,7 +151,9 @@ def world_of(
     for number, (x, alpha, sigma) in enumerate(blobs if isinstance(blobs, list) else [blobs]):
         world.spawn(f"vortex{number}", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
     chosen: dict[str, Any] = {"solver": "direct", **(velocity or {})}
-    world.add_systems([*systems, ef.VelocitySystem(**chosen), ef.StretchSystem(scheme=stretch)])
+    own = any(isinstance(system, ef.VelocitySystem) for system in systems)
+    world.add_systems([*systems, *([] if own else [ef.VelocitySystem(**chosen)])])
+    world.add_system(ef.StretchSystem(scheme=stretch))
     world.add_system(ef.AdvectionSystem())
     return world
 

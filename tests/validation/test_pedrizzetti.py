@@ -64,8 +64,10 @@ def misalignment(alpha: np.ndarray, omega: np.ndarray) -> float:
 
 
 def skew(*systems: ef.System, ticks: int = 50, dt: float = 0.04, **options: Any) -> ef.World:
-    """The two skew rings after some ticks."""
-    world = world_of(skew_rings(), *systems, dt=dt, **{"integrator": "rk3", **options})
+    """The two skew rings after some ticks, by transposed stretching."""
+    world = world_of(
+        skew_rings(), *systems, dt=dt, **{"integrator": "rk3", "stretch": "transposed", **options}
+    )
     world.step(ticks)
     return world
 

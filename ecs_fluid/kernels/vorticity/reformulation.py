@@ -17,19 +17,23 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.vorticity.stretch import held_back
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
 def reshape_cores(
-    du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], g: float, dalpha: NDArray[Any],
+    du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], g: float, own: float, dalpha: NDArray[Any],
     dsigma2: NDArray[Any],
 ) -> None:  # fmt: skip
     """dalpha -= 3 g s alpha and d(sigma^2)/dt -= 2 g s sigma^2, with s = alpha . J alpha / |alpha|^2.
+
+    What `held_back` takes from s is taken here too.
 
     Args:
         du: velocity gradient (n, 3, 3), 1/s.
         alpha, sigma: strengths (n, 3), m^3/s, and core radii (n,), m.
         g: constant of the family times the rate of stretching, of the arrays' dtype; 1/5 is rVPM, 0 nothing.
+        own: as in `held_back`.
         dalpha, dsigma2: rates (n, 3), m^3/s^2, and (n,), m^2/s, added to.
     """
     n = len(alpha)
@@ -44,7 +48,8 @@ def reshape_cores(
                 + ay * (du[p, 1, 0] * ax + du[p, 1, 1] * ay + du[p, 1, 2] * az)
                 + az * (du[p, 2, 0] * ax + du[p, 2, 1] * ay + du[p, 2, 2] * az)
             )
-            once = g * along / square
+            held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
+            once = g * (along / square - held)
             twice = once + once
             thrice = twice + once
             dalpha[p, 0] -= thrice * ax

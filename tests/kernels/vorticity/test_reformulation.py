@@ -15,8 +15,8 @@ def rates(
     """d(alpha)/dt with stretching, and d(sigma^2)/dt."""
     dalpha, dsigma2 = np.zeros_like(alpha), np.zeros_like(sigma)
     number = alpha.dtype.type
-    stretch(du, alpha, dalpha, number(1 - transposed), number(transposed))
-    reshape_cores(du, alpha, sigma, number(g), dalpha, dsigma2)
+    stretch(du, alpha, sigma, dalpha, number(1 - transposed), number(transposed), number(0))
+    reshape_cores(du, alpha, sigma, number(g), number(0), dalpha, dsigma2)
     return dalpha, dsigma2
 
 
@@ -68,6 +68,6 @@ def test_zero_g_is_the_classic_method() -> None:
     draw = np.random.default_rng(5)
     du, alpha = draw.standard_normal((20, 3, 3)), draw.standard_normal((20, 3))
     plain = np.zeros_like(alpha)
-    stretch(du, alpha, plain, 1.0, 0.0)
+    stretch(du, alpha, np.ones(20), plain, 1.0, 0.0, 0.0)
     dalpha, dsigma2 = rates(du, alpha, np.ones(20), 0.0)
     assert dalpha.tolist() == plain.tolist() and not dsigma2.any()
