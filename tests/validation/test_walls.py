@@ -284,7 +284,7 @@ def test_images_of_a_corner() -> None:
 
 
 class Mode(ef.System):
-    """The flow A (pi cos px sin pz, 0, -pi sin px cos pz) of the vorticity, p = pi/m, in axes of a tilted box.
+    """The flow A (pi cos px sin pz, 0, -pi sin px cos pz) of the vorticity, p = pi/m, in axes of the box.
 
     omega_y = 2 pi^2 A cos px cos pz, so that 2 pi^2 A is four times the mean of omega_y cos px cos pz.
     """
