@@ -24,6 +24,9 @@ rest. A tanh of the thickness of two spacings is met to 1e-4 of its height.
 GAP = 0.25
 """Distance in height, in spacings, above which two particles do not tell where a step of density is."""
 
+FLAT = 1e-5
+"""Unevenness, in spacings, of layers of particles that have not moved: a step may be between them."""
+
 CUBICS = np.array([[1, -3, 3, -1], [4, 0, -6, 3], [1, 3, 3, -3], [0, 0, 0, 1]]) / 6
 """The four cubic B-splines over a piece, in powers of the place s in it, 0 to 1."""
 
@@ -45,25 +48,49 @@ def layered_part(walls: list[Walls], x: Array, values: Array, volume: Array, up:
         rows, z, v = rows[order], z[order], v[order]
         carried = values[rows] - layers[rows]
         spacing = float(np.cbrt(v.mean()))
-        steps = _steps(z, carried, spacing)
+        steps = _steps(z, x[rows] - z[:, None] * up, carried, spacing)
         layers[rows] += steps + _smooth(z, carried - steps, v, spacing)
     return layers
 
 
-def _steps(z: Array, values: Array, spacing: float) -> Array:
-    """The sum (n,) of all steps in values (n,) at rising heights z (n,).
+def _steps(z: Array, across: Array, values: Array, spacing: float) -> Array:
+    """The sum (n,) of all steps in values (n,) at rising heights z (n,), at the places across (n, 3) m.
 
     A step lies between two particles whose difference is most of what two spacings above and below change:
     not between layers of particles, of which there are several, nor where heavy fluid is above light.
     """
-    jump = np.diff(values)
+    jump, gap = np.diff(values), np.diff(z)
     change = np.concatenate([[0.0], np.cumsum(np.abs(jump))])
     first = np.searchsorted(z, z[:-1] - 2 * spacing)
     last = np.searchsorted(z, z[1:] + 2 * spacing, side="right") - 1
     here = np.arange(len(jump))
-    is_step = (np.abs(jump) > 0.5 * (change[last] - change[first])) & (np.diff(z) < GAP * spacing)
+    is_step = np.abs(jump) > 0.5 * (change[last] - change[first])
     is_step &= (here - first >= 8) & (last - here > 8)  # fewer say nothing of what is between them
-    return np.concatenate([[0.0], np.cumsum(np.where(is_step, jump, 0.0))])
+    steps = np.zeros(len(z))
+    for at in np.flatnonzero(is_step):
+        height = z - 0.5 * (z[at] + z[at + 1])
+        if gap[at] < GAP * spacing:
+            found = _is_level(height, across, spacing)
+        else:
+            next_to = np.abs(height) - 0.5 * gap[at]
+            found = not ((next_to > FLAT * spacing) & (next_to < GAP * spacing)).any()
+        if found:
+            steps[at + 1 :] += jump[at]
+    return steps
+
+
+def _is_level(height: Array, across: Array, spacing: float) -> bool:
+    """Whether particles a third of a spacing above and below a step are near nearly all places in it.
+
+    Those next to a wave are not: the ones below are at its crests, the ones above at its troughs.
+    """
+    from scipy.spatial import cKDTree
+
+    places, third = across[np.abs(height) < spacing], spacing / 3
+    seen = np.ones(len(places), bool)
+    for near in ((height < 0) & (height > -third), (height > 0) & (height < third)):
+        seen &= cKDTree(across[near]).query(places)[0] < 3 * spacing
+    return bool(seen.mean() > 0.85)
 
 
 def _smooth(z: Array, values: Array, volume: Array, spacing: float) -> Array:
