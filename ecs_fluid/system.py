@@ -89,6 +89,7 @@ DECLARATIONS = (
     "after",
     "integrates",
     "distribution",
+    "makes_vorticity",
     "watching",
 )
 """Class attributes that are no parameters, annotated or not."""
@@ -208,6 +209,8 @@ class System(esper.Processor):
         distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
             "whole" (the default) all, "rows" those of this process, each worked on by itself, "ranks" the
             same, with questions to the other processes by `World.processes`.
+        makes_vorticity: whether it makes vorticity that was not there, as buoyancy and walls do; chooses the
+            form of StretchSystem.
     """
 
     reads: ClassVar[Types] = ()
@@ -220,6 +223,7 @@ class System(esper.Processor):
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
+    makes_vorticity: ClassVar[bool] = False
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"

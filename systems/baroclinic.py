@@ -73,6 +73,7 @@ class BaroclinicSystem(System):
     writes = (VelocityMemory,)
     adds = (StrengthRate,)
     phase = "rates"
+    makes_vorticity = True
 
     model: Literal["boussinesq", "full"] = "boussinesq"
     """small or any density differences"""
