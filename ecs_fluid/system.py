@@ -90,6 +90,7 @@ DECLARATIONS = (
     "integrates",
     "distribution",
     "dimensions",
+    "makes_vorticity",
     "watching",
 )
 """Class attributes that are no parameters, annotated or not."""
@@ -211,6 +212,8 @@ class System(esper.Processor):
             same, with questions to the other processes by `World.processes`.
         dimensions: of the worlds that it is right for, (3,) unless told: (2, 3) of one that also does with
             particles in a plane that stand for a metre across it (docs/plane.md).
+        makes_vorticity: whether it makes vorticity that was not there, as buoyancy and walls do; chooses the
+            form of StretchSystem.
     """
 
     reads: ClassVar[Types] = ()
@@ -224,6 +227,7 @@ class System(esper.Processor):
     integrates: ClassVar[bool] = False
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
+    makes_vorticity: ClassVar[bool] = False
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"

@@ -76,6 +76,7 @@ class BaroclinicSystem(System):
     adds = (StrengthRate,)
     phase = "rates"
     dimensions = (2, 3)
+    makes_vorticity = True
 
     model: Literal["boussinesq", "full"] = "boussinesq"
     """small or any density differences"""

@@ -20,12 +20,18 @@ WEIGHTS = {
     "none": (0.0, 0.0),
 }
 
+OPEN = 0.1
+"""Total strength over the sum of strengths above which lint speaks of open ends."""
+
 
 class StretchSystem(System):
     """Vortex stretching: d(alpha)/dt = (alpha . grad) u.
 
     Forms, with J_ij = du_i/dx_j:
 
+    * auto: transposed where a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls, surface
+      tension), since lines that are made between vortons begin and end there, and what is made has to add up;
+      limited elsewhere.
     * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob makes
       more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it turns without
       growing: a line that is drawn out until its blobs no longer touch loses circulation, where the other
@@ -46,19 +52,22 @@ class StretchSystem(System):
     distribution = "rows"
     dimensions = (2, 3)
 
-    scheme: Literal["limited", "classical", "transposed", "mixed", "none"] = "limited"
+    scheme: Literal["auto", "limited", "classical", "transposed", "mixed", "none"] = "auto"
     """form of the stretching term"""
     rate: float = Field(default=1.0, ge=0.0, le=1.0)
     """factor on the physical rate, 1; articles 0.5"""
 
-    def lint(self, world: World) -> list[str]:
-        """A plane, in which no vorticity is along a gradient of the velocity."""
-        told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
-        return [f"{told}; leave it out"] if world.dimension == 2 and not self._implied else []
+    @property
+    def form(self) -> str:
+        """The scheme, and what `auto` stands for in this world."""
+        if self.scheme != "auto":
+            return self.scheme
+        made = any(system.makes_vorticity for system in self.world.systems)
+        return "transposed" if made else "limited"
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""
-        classical, transposed = (self.rate * weight for weight in WEIGHTS[self.scheme])
+        classical, transposed = (self.rate * weight for weight in WEIGHTS[self.form])
         if self.world.dimension == 2 or (classical == 0.0 and transposed == 0.0):
             return
         from ecs_fluid.kernels.vorticity.stretch import stretch
@@ -71,11 +80,27 @@ class StretchSystem(System):
                 gradient.du, strength.alpha, core.sigma, rate.dalpha, number(classical), number(transposed), own
             )
 
+    def lint(self, world: World) -> list[str]:
+        """A plane, in which nothing is stretched, and open lines whose total strength the form does not keep."""
+        if world.dimension == 2:
+            told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
+            return [] if self._implied else [f"{told}; leave it out"]
+        alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
+        total = np.linalg.norm(sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3)))
+        size = sum(float(np.linalg.norm(alpha, axis=1).sum()) for alpha in alphas)
+        if self.form not in ("limited", "classical") or self.rate == 0.0 or total <= OPEN * size:
+            return []
+        return [
+            f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex lines end "
+            f"in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
+            "scheme = 'transposed' does"
+        ]
+
 
 def own_curl(world: World) -> np.floating[Any]:
     """Vorticity at a vorton's centre by its own blob over alpha/sigma^3, 1; 0 where its growth has no limit."""
     stretch, velocity = world.system(StretchSystem), world.system(VelocitySystem)
-    if stretch is None or velocity is None or stretch.scheme != "limited":
+    if stretch is None or velocity is None or stretch.form != "limited":
         return world.dtype(0.0)
     from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
 

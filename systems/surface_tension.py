@@ -49,6 +49,7 @@ class SurfaceTensionSystem(System):
 
     reads = (SignedDistance, Position, Strength, CoreRadius, Fluid)
     phase = "observe"
+    makes_vorticity = True
     after = (SurfaceSystem,)
 
     surface_tension: float = Field(gt=0, le=1e6)

@@ -142,7 +142,7 @@ def helical_field(spacing: float, seed: int = 1, modes: int = 24) -> Blobs:
 def world_of(
     blobs: list[Blobs] | Blobs,
     *systems: ef.System,
-    stretch: str = "limited",
+    stretch: str = "auto",
     velocity: dict[str, Any] | None = None,
     **options: Any,
 ) -> ef.World:
