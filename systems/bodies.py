@@ -26,6 +26,7 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, row_ids, rows_of, write_back
+from ecs_fluid.systems.shared.braking import gained
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
@@ -238,7 +239,7 @@ def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
 
     `brake` b (n,) N m s, 0 where the spin is left as it is, and `swirl` s (n, 3) N m in world axes.
     """
-    from ecs_fluid.kernels.bodies.decay import braked, turns
+    from ecs_fluid.kernels.bodies.decay import turns
 
     some = np.flatnonzero(brake)
     if not len(some):
@@ -246,9 +247,8 @@ def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
     inertia, turn = bodies.inertia[some], np.empty((len(some), 3, 3))
     turns(bodies.q[some], inertia, turn)
     spin, pull = (np.einsum("nji,nj->ni", turn, of[some]) for of in (bodies.angular_velocity, swirl))
-    gained = np.empty_like(spin)
-    braked(inertia, brake[some, None, None] * np.eye(3), pull, spin, dt, gained)
-    change = np.linalg.solve(inertia, gained[..., None])[..., 0]
+    impulse = gained(inertia, brake[some, None, None] * np.eye(3), pull, spin, dt)
+    change = np.linalg.solve(inertia, impulse[..., None])[..., 0]
     bodies.angular_velocity[some] += np.einsum("nij,nj->ni", turn, change)
 
 

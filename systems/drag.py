@@ -15,6 +15,7 @@ from ecs_fluid.systems.bodies import BodySystem, brake_spin
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import profile
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, go_on
+from ecs_fluid.systems.shared.braking import gained
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest
 from ecs_fluid.systems.shared.populations import add_spread
 from ecs_fluid.systems.surroundings import SurroundingsSystem, radii
@@ -115,19 +116,21 @@ class DragSystem(System):
         lift = (self.lift * np.pi * rho * size**3)[:, None] * bodies.angular_velocity
         aside = -np.cross(lift[:, None], np.eye(3)).transpose(0, 2, 1)
 
-        def coefficient(w: Array) -> Array:
-            return self._coefficient(np.linalg.norm(w, axis=1), size, rho, nu)
+        def ending(k: Array) -> Array:
+            """Momentum (n, 3) that the tick gives at these k (n,)."""
+            return gained(inertia, k[:, None, None] * np.eye(3) + aside, pull, wind, dt)
 
-        k = coefficient(wind)
-        ahead = wind + np.linalg.solve(inertia, _gained(inertia, k, aside, pull, wind, dt)[..., None])[..., 0]
-        k = 0.5 * (k + coefficient(ahead))
-        gained = _gained(inertia, k, aside, pull, wind, dt)
+        k = self._coefficient(wind, size, rho, nu)
+        if self.law != "stokes":
+            ahead = wind + np.linalg.solve(inertia, ending(k)[..., None])[..., 0]
+            k = 0.5 * (k + self._coefficient(ahead, size, rho, nu))
         # The mean force over the tick, less what acts already.
-        mean = np.where((free & (k > 0))[:, None], gained / dt - pull, 0.0)
+        mean = np.where((free & (k > 0))[:, None], ending(k) / dt - pull, 0.0)
         add_spread(mean.astype(number), [x.force for x in loads])
 
-    def _coefficient(self, speed: Array, size: Array, rho: Array, nu: float) -> Array:
-        """k (n,) kg/s of F = -k w."""
+    def _coefficient(self, wind: Array, size: Array, rho: Array, nu: float) -> Array:
+        """k (n,) kg/s of F = -k w at the velocities w (n, 3)."""
+        speed = np.linalg.norm(wind, axis=1)
         creeping = 6 * np.pi * rho * nu * size
         if self.law == "stokes":
             return np.asarray(creeping)
@@ -138,13 +141,4 @@ class DragSystem(System):
         if nu == 0.0:
             return np.asarray(newton)
         reynolds = 2 * size * speed / nu
-        return np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton)
-
-
-def _gained(mass: Array, k: Array, aside: Array, pull: Array, wind: Array, dt: float) -> Array:
-    """Momentum (n, 3) N s that M dw/dt = p - (k + aside) w gives in dt seconds."""
-    from ecs_fluid.kernels.bodies.decay import braked
-
-    gained = np.empty_like(wind)
-    braked(mass, k[:, None, None] * np.eye(3) + aside, pull, wind, dt, gained)
-    return gained
+        return np.asarray(np.where(reynolds <= 1000, creeping * (1 + 0.15 * reynolds**0.687), newton))
