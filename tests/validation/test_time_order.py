@@ -19,7 +19,7 @@ SPACING = 0.25  # m, of the puff's lattice
 
 
 class March(NamedTuple):
-    """A world that is marched to `time` s in any number of ticks, and its orders by integrator."""
+    """A world that is marched to `time` s in any number of ticks, at least `least`, and its orders."""
 
     orders: tuple[int, int, int, int]
     systems: tuple[Callable[[], ef.System], ...]
@@ -28,6 +28,7 @@ class March(NamedTuple):
     species: dict[str, float] | None = None
     body: Callable[[ef.World], ef.Entity] | None = None
     fluid: dict[str, Any] = {}
+    least: int = 8
 
     def __call__(self, integrator: str, ticks: int) -> ef.World:
         world = ef.World(dt=self.time / ticks, integrator=integrator, precision="double")
@@ -41,9 +42,9 @@ class March(NamedTuple):
         world.step(ticks)
         return world
 
-    def slopes(self, integrator: str, ticks: tuple[int, ...]) -> Array:
+    def slopes(self, integrator: str) -> Array:
         """log2 of the ratios of the differences between each step and its half, all columns together."""
-        found = [_columns(self(integrator, n)) for n in ticks]
+        found = [_columns(self(integrator, self.least * 2**k)) for k in range(4)]
         parts = [
             sum(np.linalg.norm(a[k] - b[k]) / np.linalg.norm(b[k]) for k in b if b[k].any())
             for a, b in itertools.pairwise(found)
@@ -97,6 +98,8 @@ def _box(world: ef.World) -> ef.Entity:
 
 
 RATES, SPLIT, FIRST = (1, 2, 3, 4), (1, 2, 2, 2), (1, 1, 1, 1)
+ONCE_SMOOTH = (1, 2, 3, 3)
+"""Of gradients among neighbours, whose weights (1 - s^2)^2 have one continuous derivative where they end."""
 ITSELF = (2, 2, 2, 2)
 """What is of second order by itself, and moves beside nothing."""
 FALL = {"gravity": (0.0, 0.0, -9.81)}
@@ -131,7 +134,7 @@ ALONE = {
     ),
     "reformulation": March(RATES, (*FLOW, ef.ReformulationSystem)),
     "turbulence": March(RATES, (lambda: ef.TurbulenceSystem(speed=0.2, scale=1.0),)),
-    "baroclinic": March(RATES, (ef.VelocitySystem, ef.BaroclinicSystem), fluid=GAS),
+    "baroclinic": March(ONCE_SMOOTH, (ef.VelocitySystem, ef.BaroclinicSystem), fluid=GAS),
     "thermal": March(RATES, (ef.VelocitySystem, ef.ThermalSystem), fluid={"conductivity": 24.0}),
     "species": March(
         RATES, (ef.VelocitySystem, lambda: ef.ThermalSystem(species_diffusivity=0.02)), species=REACTANTS
@@ -153,7 +156,7 @@ ALONE = {
     "alignment": March(FIRST, (*FLOW, lambda: ef.AlignmentSystem(rate=0.5))),
 }
 TOGETHER = {
-    "heat and motion": March(RATES, MOTION, fluid=GAS),
+    "heat and motion": March(ONCE_SMOOTH, MOTION, fluid=GAS),
     "fire": March(SPLIT, (*MOTION, fire(), cooling), species=REACTANTS, fluid=GAS),
     "heater, fire": March(SPLIT, (*MOTION, heater, fire(), cooling), species=REACTANTS, fluid=GAS),
     "conduction of a body": March(
@@ -162,14 +165,13 @@ TOGETHER = {
     "drag in a flow": March(SPLIT, (*FLOW, ef.DragSystem), body=_ball, fluid={"viscosity": 1e-2}),
 }
 FAST = [("heat and motion", "rk2"), ("heat and motion", "rk3"), ("fire", "rk2"), ("drag in a flow", "rk2")]
-STEPS = (8, 16, 32, 64)
 
 
 def _check(name: str, integrator: str) -> None:
     """T1: the order, by halving the step three times, within 0.2."""
     march = (ALONE | TOGETHER)[name]
     wanted = march.orders[INTEGRATORS.index(integrator)]
-    assert march.slopes(integrator, STEPS) == pytest.approx([wanted] * 2, abs=0.2)
+    assert march.slopes(integrator) == pytest.approx([wanted] * 2, abs=0.2)
 
 
 @pytest.mark.parametrize(("name", "integrator"), FAST)
@@ -187,11 +189,11 @@ def test_order_of_every_system(name: str, integrator: str) -> None:
 
 @pytest.mark.parametrize("law", ["stokes", "schiller_naumann"])
 def test_a_falling_ball_follows_the_law_of_its_drag(law: Any) -> None:
-    """(m + m_a) dv/dt = (m - m_f) g - k(v) v against an ODE solver at 1e-12: order 2, and 2e-4 at 0.01 s.
+    """(m + m_a) dv/dt = (m - m_f) g - k(v) v against an ODE solver at 1e-12: order 2, and 1e-4 at 0.01 s.
 
-    With k of the start of the tick the way was 0.6 % too short at 0.01 s.
+    With k of the start of the tick the way was 0.39 % off at 0.01 s, in first order.
     """
-    radius, mass, rho, nu, end = 0.01, 0.02, 1000.0, 2e-5, 0.4
+    radius, mass, rho, nu, end = 0.01, 0.02, 1000.0, 1e-4, 0.4
     displaced = rho * 4 / 3 * np.pi * radius**3
 
     def pull(_: float, y: Array) -> list[float]:
@@ -211,8 +213,7 @@ def test_a_falling_ball_follows_the_law_of_its_drag(law: Any) -> None:
         found = np.array([ball[ef.Pose].x[0, 2], ball[ef.RigidMotion].v[0, 2]])
         errors.append(np.abs(found / exact - 1))
     errors = np.array(errors)
-    print(law, errors)
-    assert errors[2].max() < 2e-4
+    assert errors[2].max() < 1e-4
     assert np.log2(errors[:-1, 0] / errors[1:, 0]) == pytest.approx([2.0] * 3, abs=0.2)
     if law == "stokes":
         assert errors[:, 1].max() < 1e-12
