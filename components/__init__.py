@@ -23,6 +23,7 @@ from ecs_fluid.components.bodies import (
     Pose as Pose,
     RigidMotion as RigidMotion,
     ShedAngularVelocity as ShedAngularVelocity,
+    Surroundings as Surroundings,
 )
 from ecs_fluid.components.fields import (
     DensityField as DensityField,

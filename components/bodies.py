@@ -109,15 +109,29 @@ class ContactMemory(Component, per_row=False):
 class BodyLoad(Component, derived=True, given=(Pose, RigidMotion, Body)):
     """What the fluid does to a body in this tick: force, torque about the centre of mass, added mass.
 
-    The BodySystem accelerates the body by (m + added)^-1 (m g + force). torque keeps its direction in the
-    world all through the tick; kick is angular momentum that the body gets at once when it begins, for what
-    turns with the body, as the brake of its spin does.
+    The BodySystem accelerates the body by (m + added)^-1 (m g + force) all through the tick: of second order
+    in time if the force is that where the body is in its middle. torque keeps its direction in the world;
+    kick is angular momentum that the body gets at once when the tick begins. brake b and swirl s are a
+    resistance to its spin, with the torque s - b spin.
     """
 
     force: Array = column("N", shape=(3,))
     torque: Array = column("N m", shape=(3,))
     kick: Array = column("N m s", shape=(3,))
+    brake: Array = column("N m s")
+    swirl: Array = column("N m", shape=(3,))
     added: Array = column("kg", shape=(3, 3))
+
+
+class Surroundings(Component, derived=True, given=(Pose, RigidMotion, Body)):
+    """The fluid around a body, mean over the tick: velocity and half the vorticity of the flow at its centre,
+    and what particles add to the ambient's density there, with its gradient.
+    """
+
+    u: Array = column("m/s", shape=(3,))
+    turning: Array = column("rad/s", shape=(3,))
+    excess: Array = column("kg/m^3")
+    slope: Array = column("kg/m^4", shape=(3,))
 
 
 class AddedMass(Component):

@@ -27,8 +27,8 @@ _HOMES = {
         "Density DensityField Emission FireField FluidReaction FormerPose FormerPosition Grid HullShape "
         "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidState Pose Position "
         "RigidMotion ShedAngularVelocity SignedDistance SolverTimes Sources Species SpeciesField "
-        "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Temperature "
-        "TemperatureField TemperatureRate TransferGrid Velocity VelocityField VelocityGradient "
+        "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Surroundings "
+        "Temperature TemperatureField TemperatureRate TransferGrid Velocity VelocityField VelocityGradient "
         "VelocityHistory VelocityMemory Volume"
     ),
     "ecs_fluid.errors": (
@@ -51,7 +51,7 @@ _HOMES = {
         "InertiaSystem KillBoxSystem LifetimeSystem LoadSystem PartitionSystem ReactionSystem "
         "ReformulationSystem RemeshSystem SamplingSystem SpeciesLimitSystem SphSystem "
         "StretchSystem SubfilterAverageSystem SubfilterSystem "
-        "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem ThermalSystem "
+        "SurfaceBarrierSystem SurfaceSystem SurfaceTensionSystem SurroundingsSystem ThermalSystem "
         "TransferSystem TurbulenceSystem VelocitySystem WindSystem"
     ),
     "ecs_fluid.systems.partition": "GridNeeds",

@@ -27,6 +27,10 @@ SINGLE = Stage(0.0, 1.0, 0.0, 1.0, True)
 """The whole step at once: Euler's method, and how rates count where nothing integrates."""
 
 
+END = SINGLE._replace(c=1.0)
+"""The end of the tick, at which symmetric systems do their second half."""
+
+
 def _stages(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> tuple[Stage, ...]:
     """The stages, each with its weight: b_s + b_(s+1) a_(s+1) + b_(s+2) a_(s+2) a_(s+1) + ..."""
     found: list[Stage] = []

@@ -218,6 +218,7 @@ def _check_reads(schedule: Schedule) -> None:
     filled: set[type[Component]] = set()
     for system in schedule.systems:
         _check_rates(system)
+        _check_halves(system)
         for kind in (*system.reads, *system.may_read):
             # A rate is 0 where nobody adds to it, but before the phase rates it is that of the last tick.
             early = kind.rate_of is None or system.phase in ("spawn", "prepare")
@@ -228,6 +229,16 @@ def _check_reads(schedule: Schedule) -> None:
                     f"add a system that writes {kind.__name__}{_late_writer(schedule, kind)}"
                 )
         filled.update(system.writes, system.adds)
+
+
+def _check_halves(system: System) -> None:
+    """What runs before the stages too finds there no table that is filled within the tick."""
+    for kind in (*system.reads, *system.may_read, *system.writes, *system.adds):
+        if system.symmetric and kind.derived:
+            raise ScheduleError(
+                f"{type(system).__name__} is symmetric and touches {kind.__name__}, which is not filled yet "
+                "when its first half runs; symmetric systems touch state alone"
+            )
 
 
 def _check_rates(system: System) -> None:

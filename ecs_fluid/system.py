@@ -88,6 +88,7 @@ DECLARATIONS = (
     "before",
     "after",
     "integrates",
+    "symmetric",
     "distribution",
     "dimensions",
     "makes_vorticity",
@@ -205,6 +206,10 @@ class System(esper.Processor):
         phase: one of spawn, prepare, rates, move, constrain, observe.
         before, after: system classes, or their names, of the same phase to run before or after; "*" means
             all others.
+        symmetric: whether a system of the phase move, which changes state alone, runs for half a tick before
+            the stages of the integrator and for half a tick in its place, with `dt` halved each time: what it
+            does by itself to second order or exactly is then of second order beside all else (Strang's
+            splitting; Strang, SIAM J. Numer. Anal. 5 (1968)). With "euler" it runs once, for the whole tick.
         on: a parameter of this name, a tuple of names, says which entities the system works on (`chosen`);
             the world refuses names that it does not have.
         distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
@@ -225,6 +230,7 @@ class System(esper.Processor):
     before: ClassVar[tuple[type[System] | str, ...]] = ()
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
+    symmetric: ClassVar[bool] = False
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     makes_vorticity: ClassVar[bool] = False
@@ -245,6 +251,11 @@ class System(esper.Processor):
         if not (isinstance(cls.dimensions, tuple) and {2, 3}.issuperset(cls.dimensions) and cls.dimensions):
             raise ScheduleError(
                 f"{cls.__name__}.dimensions is {cls.dimensions!r}; a tuple of 2 and 3 is needed"
+            )
+        if cls.symmetric and cls.phase != "move":
+            raise ScheduleError(
+                f"{cls.__name__} is symmetric and runs in the phase {cls.phase!r}; only systems of the "
+                "phase 'move' can be symmetric"
             )
         for listed, (base, allowed) in LISTED.items():
             given = getattr(cls, listed)

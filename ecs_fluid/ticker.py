@@ -16,7 +16,7 @@ from ecs_fluid.commands import Commands
 from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
-from ecs_fluid.integrator import METHODS, SINGLE, Stage
+from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
 from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import users_method
 from ecs_fluid.schedule import Schedule
@@ -199,7 +199,7 @@ class Ticker:
     @property
     def instants(self) -> tuple[list[float], list[float]]:
         """Weights, and times in ticks since the last one: those of all stages once these are done."""
-        if self.staged:
+        if self.staged and self.stage is not END:
             return [stage.weight for stage in self._method], [stage.c for stage in self._method]
         return [1.0], [self.stage.c]
 
@@ -268,6 +268,7 @@ class Ticker:
                 poison(world)
             self._run(world, schedule.phases["spawn"])
             move = schedule.phases["move"]
+            self._run(world, [s for s in reversed(move) if self._halved(s)])
             for stage in self.stages(move):
                 self.stage = stage
                 self._rates(world, schedule)
@@ -277,6 +278,10 @@ class Ticker:
             self._run(world, schedule.phases["constrain"])
             self.apply(world)
             world.tick += 1
+
+    def _halved(self, system: System) -> bool:
+        """Whether it runs for half a tick before the stages and half a tick after them."""
+        return system.symmetric and len(self._method) > 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
         for _, tables in world.tables:
@@ -316,7 +321,12 @@ class Ticker:
                     check_additions(world, system)
                 if system._by_user:
                     entered.enter_context(users_method(type(system), "process"))
-                system.process(dt)
+                if self._halved(system):
+                    self.stage = END if self.staged else SINGLE
+                    system.process(0.5 * dt)
+                    self.stage = SINGLE
+                else:
+                    system.process(dt)
             if Fluid in system.writes:
                 check(world.fluid[Fluid], f"{type(system).__name__} writes Fluid")
             seconds, timing = time.perf_counter() - started, system._timing

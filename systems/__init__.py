@@ -91,6 +91,9 @@ from ecs_fluid.systems.surface_barrier import (
 from ecs_fluid.systems.surface_tension import (
     SurfaceTensionSystem as SurfaceTensionSystem,
 )
+from ecs_fluid.systems.surroundings import (
+    SurroundingsSystem as SurroundingsSystem,
+)
 from ecs_fluid.systems.thermal import (
     CoolingSystem as CoolingSystem,
     ExpansionSystem as ExpansionSystem,

@@ -26,6 +26,7 @@ from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, row_ids, rows_of, write_back
+from ecs_fluid.systems.shared.braking import gained
 from ecs_fluid.systems.shared.populations import rows_of_each
 from ecs_fluid.world import World
 
@@ -77,7 +78,8 @@ class BodySystem(System):
     body are kept to rounding), and impulses with restitution e, the larger of both bodies', and Coulomb
     friction of the coefficient sqrt(mu_a mu_b). F, T and the added mass m_a are those of the BodyLoad, which
     other systems (BuoyancySystem, DragSystem, your own) add to before this one runs; its `kick` is added to L
-    when the tick begins. Contacts feel the mass m + tr(m_a)/3. Bodies that nothing can touch within the tick
+    when the tick begins, and its `brake` works for half the tick then, and for the other half when all have
+    moved. Contacts feel the mass m + tr(m_a)/3. Bodies that nothing can touch within the tick
     take no substeps.
 
     Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
@@ -124,15 +126,27 @@ class BodySystem(System):
             return
         ends = self._follow_scripts(entities, dt)
         bodies, hulls = gathered(entities)
+        brake, swirl = self._brake(entities, bodies)
         bodies, push, torque = self._loaded(entities, bodies)
         loads = push, torque
+        brake_spin(bodies, brake, swirl, 0.5 * dt)
         _check_pairs(bodies, push, dt)
         rest, steps, fastest = move_alone(bodies, hulls, *loads, dt, self.substeps, MOST_SUBSTEPS)
         least = max(self.least_bounce, 2.0 * fastest * dt / steps)
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
+        brake_spin(bodies, brake, swirl, 0.5 * dt)
         write_back(entities, bodies)
         for entity, x, q in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
+
+    def _brake(self, entities: list[Entity], bodies: Bodies) -> tuple[Array, Array]:
+        """Resistance (n,) N m s to the spin of free bodies, and the torque (n, 3) N m that goes with it."""
+        brake, swirl = np.zeros(len(bodies.x)), np.zeros((len(bodies.x), 3))
+        for entity, rows in rows_of_each(entities):
+            if BodyLoad in entity:
+                load, free = entity[BodyLoad], bodies.motion[rows] == FREE
+                brake[rows], swirl[rows] = free * load.brake, free[:, None] * load.swirl
+        return brake, swirl
 
     def _loaded(self, entities: list[Entity], bodies: Bodies) -> tuple[Bodies, Array, Array]:
         """Bodies with added mass, kicked; accelerations (n, 3) m/s^2 and torques (n, 3) N m of free ones."""
@@ -218,6 +232,24 @@ class BodySystem(System):
                 motion.angular_velocity[0] = with_turns(short, script.rotation, self.world.time, end) / dt
             ends.append((entity, there, turned))
         return ends
+
+
+def brake_spin(bodies: Bodies, brake: Array, swirl: Array, dt: float) -> None:
+    """Follow I dw/dt = s - b w for dt seconds exactly, the bodies turned as they are, in place.
+
+    `brake` b (n,) N m s, 0 where the spin is left as it is, and `swirl` s (n, 3) N m in world axes.
+    """
+    from ecs_fluid.kernels.bodies.decay import turns
+
+    some = np.flatnonzero(brake)
+    if not len(some):
+        return
+    inertia, turn = bodies.inertia[some], np.empty((len(some), 3, 3))
+    turns(bodies.q[some], inertia, turn)
+    spin, pull = (np.einsum("nji,nj->ni", turn, of[some]) for of in (bodies.angular_velocity, swirl))
+    impulse = gained(inertia, brake[some, None, None] * np.eye(3), pull, spin, dt)
+    change = np.linalg.solve(inertia, impulse[..., None])[..., 0]
+    bodies.angular_velocity[some] += np.einsum("nij,nj->ni", turn, change)
 
 
 def most_pairs(x: Array, reach: Array, free: Array) -> float:

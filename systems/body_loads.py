@@ -15,7 +15,5 @@ class LoadSystem(System):
     def process(self, dt: float) -> None:
         """Back to zero."""
         for (load,) in self.query(BodyLoad):
-            load.force[...] = 0.0
-            load.torque[...] = 0.0
-            load.kick[...] = 0.0
-            load.added[...] = 0.0
+            for _, column in load.items():
+                column[...] = 0.0

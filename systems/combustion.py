@@ -27,14 +27,16 @@ class CombustionSystem(System):
     becomes flame with each mass of fuel; ThermalSystem's species_diffusivity brings new air in.
 
     Exact where it can be, implicit in the rest: fractions stay in [0, 1] and fuel + flame + smoke (+ air
-    used) is kept to the last digit for any dt; second order in time (`kernels.combustion.burning`). The
-    articles' G is a temperature rise per burnt mass fraction, Q/c_p: they multiply by rho c_p where c_p
-    divides. Source: Fluid Simulation for Video Games, part 11.
+    used) is kept to the last digit for any dt; second order in time (`kernels.combustion.burning`). Flame
+    that would not last a step is left until its end: of what is new, the part (z/2) exp(-z) decays in it, z
+    being the decay rate times the step. The articles' G is a temperature rise per burnt mass fraction, Q/c_p:
+    they multiply by rho c_p where c_p divides. Source: Fluid Simulation for Video Games, part 11.
     """
 
     reads = (Volume, Fluid)
     writes = (Species, Temperature)
     phase = "move"
+    symmetric = True
     distribution = "rows"
     dimensions = (2, 3)
     before = ("SpeciesLimitSystem",)
@@ -75,11 +77,16 @@ class CombustionSystem(System):
         need = self.air_need if self.oxygen == "limited" else 0.0
         for species, temperature, _ in self.query(Species, Temperature, Volume):
             fuel, flame, smoke, T = species.fuel, species.flame, species.smoke, temperature.T
-            left = flame_decay(flame, T, self.flame_rate, self.flame_temperature, dt)
-            smoke += flame - left
+            decay = self.flame_rate, self.flame_temperature, 0.5 * dt
+            left = flame_decay(np.ones_like(flame), T, *decay)
             others = sum(y for column, y in species.items() if column.name not in BURNING)
-            air = np.maximum(1 - fuel - left - smoke - others, 0) if self.oxygen == "limited" else None
+            air = np.maximum(1 - fuel - flame - smoke - others, 0) if self.oxygen == "limited" else None
             burnt = burn(fuel, air, T, self.rate, self.activation, self.ignition, rise, need, dt)
             fuel -= burnt
-            flame[...] = left + burnt * T.dtype.type(1 + need)
             T += T.dtype.type(rise) * burnt
+            # The decay rate is the mean of those at both ends; left is exp(-z).
+            left = flame_decay(left, T, *decay)
+            new, tiny = burnt * T.dtype.type(1 + need), np.finfo(T.dtype).tiny
+            lasting = flame * left + new * (1 + T.dtype.type(0.5) * left * np.log(np.maximum(left, tiny)))
+            smoke += flame + new - lasting
+            flame[...] = lasting

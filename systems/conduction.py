@@ -36,8 +36,9 @@ class ConductionSystem(System):
     C dT_b/dt = -sum h A w (T_b - T), rho_0 c_p V dT/dt = h A w (T_b - T): the body's `transfer` h and area A,
     and for each particle within `reach` of the surface the part w = V / V_all of the fluid there, V_all being
     the volume of the layer, or of the particles if they are more. So the outcome does not depend on how many
-    particles there are, nor on dt: the tick is solved exactly (`kernels.collision.conduction`). C T_b + sum
-    rho_0 c_p V T is kept to rounding; heat counts per volume as in the ThermalSystem.
+    particles there are; with the bodies where they are it is exact for any dt (`kernels.collision.
+    conduction`). C T_b + sum rho_0 c_p V T is kept to rounding; heat counts per volume as in the
+    ThermalSystem.
 
     A particle near several bodies exchanges with the nearest. What particles leave free of the layer
     insulates, or (`open_air`) is ambient fluid, to which the body's heat is lost. A container that has a
@@ -49,6 +50,7 @@ class ConductionSystem(System):
     may_read = SHAPES
     writes = (Temperature, BodyHeat)
     phase = "move"
+    symmetric = True
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
 
     reach: float = Field(gt=0, le=1e6)

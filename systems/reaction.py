@@ -25,10 +25,10 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.boundary.system import BoundarySystem
 from ecs_fluid.systems.collision import CollisionSystem
-from ecs_fluid.systems.drag import volumes
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
 from ecs_fluid.systems.shared.fluid_at_rest import constant_lint, own_or_fluids
 from ecs_fluid.systems.shared.populations import rows_of_each, spread
+from ecs_fluid.systems.surroundings import volumes
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:

@@ -48,8 +48,6 @@ class ThermalSystem(System):
     the reference density. What else changes temperatures at a rate, such as conduction from bodies, adds to
     TemperatureRate as this does.
 
-    Conduction is slow beside motion, so its rate is taken once a tick, at its start, unless `every_stage`.
-
     Vortons without a Temperature are given the ambient one. Raises FluidError when a step of dt is unstable
     (kappa dt / eps^2 > 0.55 on a full lattice). Source: Degond and Mas-Gallic, Math. Comput. 53 (1989); Fluid
     Simulation for Video Games, part 10.
@@ -70,16 +68,11 @@ class ThermalSystem(System):
     """order of the exchange kernel; 4 may overshoot"""
     radius: float = Field(default=1.0, gt=0, le=10)
     """exchange radius eps, core radii"""
-    every_stage: bool = False
-    """take the rate in every stage of the integrator, not once a tick (first order)"""
 
     def added(self, world: World) -> None:
         """Every vorton has a temperature, and the density follows."""
         attach_to_vortons(world, Temperature)
         world.require(ExpansionSystem)
-
-    def __post_init__(self) -> None:
-        self._rates: dict[str, Array] = {}
 
     @property
     def total(self) -> float:
@@ -89,23 +82,15 @@ class ThermalSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the rates of temperature and of the mass fractions."""
-        if not self.every_stage and self.world.time == self.world.tick * self.world.dt:
-            self._rates.clear()
         for kind, of, kappa, name in (
             (Temperature, TemperatureRate, self.total, "diffusivity"),
             (Species, SpeciesRate, self.species_diffusivity, "species_diffusivity"),
         ):
             if kappa:
-                rate = self._rate(dt, kind, of, kappa, name)
+                rate = self._exchanged(dt, kind, of, kappa, name)
                 tables = [vars(rates) for *_, rates in self.query(*EXCHANGING, kind, of)]
                 for k, column in enumerate(of.columns if tables else ()):
                     add_spread(rate[:, k], [table[column] for table in tables])
-
-    def _rate(self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str) -> Array:
-        """Rates (n, k), taken anew or (in later stages of a tick) those of its first stage."""
-        if self.every_stage or name not in self._rates:
-            self._rates[name] = self._exchanged(dt, kind, of, kappa, name)
-        return self._rates[name]
 
     def _exchanged(
         self, dt: float, kind: type[Component], of: type[Component], kappa: float, name: str
@@ -148,6 +133,7 @@ class CoolingSystem(System):
     writes = (Temperature,)
     phase = "move"
     dimensions = (2, 3)
+    symmetric = True
     after = ("CombustionSystem", "HeaterSystem")
 
     rate: float = Field(default=0.0, ge=0, le=1e9)
@@ -204,6 +190,7 @@ class HeaterSystem(System):
     writes = (Temperature,)
     phase = "move"
     dimensions = (2, 3)
+    symmetric = True
     after = ("CombustionSystem",)
 
     center: KeyedVector = (0.0, 0.0, 0.0)

@@ -93,6 +93,14 @@ def gathered(entities: list[Entity]) -> tuple[Bodies, Hulls]:
     return Bodies(x, q, v, spin, *lasting.columns), lasting.hulls
 
 
+def go_on(bodies: Bodies, dt: float) -> None:
+    """Let all bodies that move go on for dt seconds at their present velocities, turning freely, in place."""
+    from ecs_fluid.kernels.bodies.isolated import drift
+
+    nothing = np.zeros_like(bodies.x)
+    drift(bodies, np.ones(len(nothing), bool), nothing, nothing, dt, 1)
+
+
 def _laid(arrays: list[Array], width: int) -> Array:
     """Rows (n, width) end to end, in double precision."""
     return np.concatenate(arrays, dtype=np.float64) if arrays else np.empty((0, width))

@@ -100,7 +100,7 @@ def conduction_error(h: float, order: int) -> tuple[float, float]:
     x = lattice((-4.0,) * 3, (4.0,) * 3, h)
     r2 = (x**2).sum(axis=1)
     # A quarter by eddies, the rest by the fluid's conductivity, kappa rho c_p.
-    thermal = ef.ThermalSystem(eddy_diffusivity=kappa / 4, order=order, every_stage=True)
+    thermal = ef.ThermalSystem(eddy_diffusivity=kappa / 4, order=order)
     world = still_world(x, 300 + 100 * np.exp(-r2 / 2), h, thermal, dt=0.8, integrator="rk3")
     world.set_fluid(density=2.0, heat_capacity=500.0, conductivity=0.75 * kappa * 2.0 * 500.0)
     before = world["air"][ef.Temperature].T.sum()

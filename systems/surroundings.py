@@ -1,0 +1,161 @@
+"""The fluid around bodies, as what acts on them asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import DensityField, TransferGrid
+from ecs_fluid.components.bodies import Body, Pose, RigidMotion, Surroundings
+from ecs_fluid.system import System
+from ecs_fluid.systems.operations import winds
+from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, go_on
+from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.velocity.system import VelocitySystem
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
+    from ecs_fluid.kernels.bodies.polytope import Hulls
+    from ecs_fluid.kernels.bodies.table import Bodies
+
+GOLDEN = (1 + 5**0.5) / 2
+
+
+class SurroundingsSystem(System):
+    """The fluid around bodies, as the mean of all stages by their weights, so of second order in time.
+
+    For a DragSystem that wants it (`flow`), the velocity at a body's centre, by vortons and winds, and half
+    the vorticity, by differences over the radius of the ball of its volume. For a BuoyancySystem (`local`),
+    the excess density that particles carry, half a cell off the surface, as the linear function that fits
+    it best. Bodies are taken where they get to by the time of the stage.
+    """
+
+    reads = (Pose, RigidMotion, Body)
+    may_read = (*SHAPES, TransferGrid, DensityField)
+    writes = (Surroundings,)
+    asks = (VelocitySystem, "WindSystem")
+    phase = "rates"
+
+    @property
+    def needs_fields(self) -> bool:
+        """Whether the fields are looked at in this stage."""
+        return self.world.stage.weight != 0.0 and self._wanted("local")
+
+    def _wanted(self, part: str) -> bool:
+        """Whether a system that reads them has that parameter set."""
+        return any(
+            Surroundings in system.reads and getattr(system, part, False) for system in self.world.systems
+        )
+
+    def process(self, dt: float) -> None:
+        """Add what this stage counts."""
+        stage, tables = self.world.stage, [table for (table,) in self.query(Surroundings)]
+        if stage.c == 0.0:
+            for table in tables:
+                for _, column in table.items():
+                    column[...] = 0.0
+        if stage.weight == 0.0 or not tables:
+            return
+        entities = body_entities(self.world)
+        bodies, hulls = gathered(entities)
+        go_on(bodies, stage.c * dt)
+        found: dict[str, Array] = {}
+        if self._wanted("flow"):
+            found["u"], found["turning"] = self._flow(entities, bodies.x, radii(bodies, hulls))
+        if self._wanted("local"):
+            found["excess"], found["slope"] = self._excess(bodies, hulls)
+        for name, values in found.items():
+            weighted = (stage.weight * values).astype(self.world.dtype)
+            add_spread(weighted, [getattr(table, name) for table in tables])
+
+    def _flow(self, entities: list[Entity], x: Array, size: Array) -> tuple[Array, Array]:
+        """Velocity and half the vorticity (n, 3) of the fluid around bodies, by differences over a radius."""
+        blowing = [sum(map(self.world.value_now, winds(self.world, e.name)), np.zeros(3)) for e in entities]
+        wind = np.repeat(blowing, [len(entity) for entity in entities], axis=0)
+        velocity = self.world.system(VelocitySystem)
+        if velocity is None:
+            return wind, np.zeros_like(x)
+        steps = np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
+        points = x[:, None] + size[:, None, None] * steps
+        u = velocity.velocity_at(points.reshape(-1, 3), None).astype(np.float64).reshape(len(x), 7, 3)
+        slope = (u[:, 1:4] - u[:, 4:]) / (2 * size[:, None, None])  # slope[:, j, i] = du_i/dx_j
+        curl = [slope[:, j, k] - slope[:, k, j] for j, k in ((1, 2), (2, 0), (0, 1))]
+        return u[:, 0] + wind, 0.5 * np.stack(curl, axis=1)
+
+    def _excess(self, bodies: Bodies, hulls: Hulls) -> tuple[Array, Array]:
+        """Excess density (n,) kg/m^3 at bodies' centres, and its gradient (n, 3), by what is around them."""
+        from ecs_fluid.kernels.grids.interpolation import interpolate
+
+        grid, field = self.field(TransferGrid), self.field(DensityField)
+        found = np.zeros((len(bodies.x), 4))
+        out = 0.5 * float(grid.spacing.min(initial=np.inf))
+        if field.excess.any():
+            places, owner = probes(bodies, hulls, out)
+            inside = ((places >= grid.origin) & (places <= grid.origin + grid.spacing * grid.cells)).all(
+                axis=1
+            )
+            excess = np.zeros(len(places))
+            if inside.any():
+                excess[inside] = interpolate(places[inside], grid.origin, grid.spacing, field.excess)
+            starts = np.searchsorted(owner, np.arange(len(bodies.x) + 1))
+            for i in np.unique(owner[excess != 0]):
+                rows = slice(starts[i], starts[i + 1])
+                away = places[rows] - bodies.x[i]
+                found[i] = np.linalg.lstsq(
+                    np.column_stack([np.ones(len(away)), away]), excess[rows], rcond=None
+                )[0]
+        return found[:, 0], found[:, 1:]
+
+
+def radii(bodies: Bodies, hulls: Hulls) -> Array:
+    """Radii (n,) m of the balls of the bodies' volumes."""
+    return np.asarray(np.cbrt(3 * volumes(bodies, hulls) / (4 * np.pi)))
+
+
+def volumes(bodies: Bodies, hulls: Hulls) -> Array:
+    """Volumes (n,) m^3."""
+    return displacement(bodies, hulls, np.zeros(1), np.ones(1))[2]
+
+
+def displacement(bodies: Bodies, hulls: Hulls, heights: Array, rho: Array) -> tuple[Array, Array, Array]:
+    """Displaced mass (n,) kg, its moment (n, 3) kg m, and volume (n,) m^3 in a fluid of those densities."""
+    from ecs_fluid.kernels.bodies.buoyancy import displaced
+
+    n = len(bodies.x)
+    mass, moment, volume = np.empty(n), np.empty((n, 3)), np.empty(n)
+    shapes = bodies.shape, bodies.radius, bodies.hull, hulls
+    displaced(*shapes, bodies.x, bodies.q, heights, rho, mass, moment, volume)
+    return mass, moment, volume
+
+
+def probes(bodies: Bodies, hulls: Hulls, out: float) -> tuple[Array, Array]:
+    """Places (m, 3) `out` m off the surfaces of solid bodies, and the bodies (m,) they belong to, rising."""
+    from ecs_fluid.kernels.bodies.rotation import matrix_of
+    from ecs_fluid.kernels.bodies.table import BALL, SOLID
+
+    balls = np.flatnonzero(bodies.shape == BALL)
+    spheres = bodies.x[balls, None] + (bodies.radius[balls, None] + out)[..., None] * _directions()
+    places, owner = [spheres.reshape(-1, 3)], [np.repeat(balls, spheres.shape[1])]
+    for i in np.flatnonzero(bodies.shape == SOLID):
+        h = bodies.hull[i]
+        corners = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
+        planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
+        middles = [
+            corners[hulls.loops[hulls.loop_start[k] : hulls.loop_start[k + 1]]].mean(axis=0)
+            for k in range(hulls.plane_start[h], hulls.plane_start[h + 1])
+        ]
+        sizes = np.linalg.norm(corners, axis=1, keepdims=True)
+        local = np.vstack([np.array(middles) + out * planes[:, :3], corners * (1 + out / sizes)])
+        places.append(bodies.x[i] + local @ matrix_of(bodies.q[i]).T)
+        owner.append(np.full(len(local), i))
+    whose = np.concatenate(owner)
+    order = np.argsort(whose, kind="stable")
+    return np.concatenate(places)[order], whose[order]
+
+
+def _directions() -> Array:
+    """Corners (12, 3) of an icosahedron: means over them are exact for polynomials up to degree 5."""
+    rows = [np.roll([0.0, a, b * GOLDEN], k) for k in range(3) for a in (-1, 1) for b in (-1, 1)]
+    return np.asarray(np.array(rows) / np.sqrt(1 + GOLDEN**2))
