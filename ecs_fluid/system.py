@@ -89,6 +89,7 @@ DECLARATIONS = (
     "after",
     "integrates",
     "distribution",
+    "periodic",
     "watching",
 )
 """Class attributes that are no parameters, annotated or not."""
@@ -208,6 +209,7 @@ class System(esper.Processor):
         distribution: which rows its tables hold where several processes hold the world (docs/ranks.md):
             "whole" (the default) all, "rows" those of this process, each worked on by itself, "ranks" the
             same, with questions to the other processes by `World.processes`.
+        periodic: whether it does in worlds that repeat (`World.periods`), whose positions lie in one period.
     """
 
     reads: ClassVar[Types] = ()
@@ -220,6 +222,7 @@ class System(esper.Processor):
     after: ClassVar[tuple[type[System] | str, ...]] = ()
     integrates: ClassVar[bool] = False
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
+    periodic: ClassVar[bool] = True
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"

@@ -247,6 +247,7 @@ class Ticker:
         """Carry out the changes of rows that wait, on this or another process."""
         if names := world.processes.any_of(self.commands.waiting):
             self.commands.apply(world, names)
+        world._wrap()
 
     @contextmanager
     def _busy(self, what: Literal["tick", "observers"]) -> Iterator[None]:
@@ -276,6 +277,7 @@ class Ticker:
             world.tick += 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
+        world._wrap()
         for _, tables in world.tables:
             for kind, table in tables.items():
                 if kind.rate_of is not None:

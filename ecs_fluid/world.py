@@ -30,6 +30,7 @@ from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_o
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
+from ecs_fluid.periodic import fits, wrapped
 from ecs_fluid.plugins import ships, users_method
 from ecs_fluid.schedule import Schedule, build, misnamed, named
 from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
@@ -73,6 +74,9 @@ _POINTS = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
 
 
+Period = Annotated[float, Field(ge=0, le=1e9)]
+
+
 class WorldOptions(Settings):
     """Clock, arithmetic and seed of a world."""
 
@@ -86,6 +90,8 @@ class WorldOptions(Settings):
     """float32 or float64 tables"""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """seed of all random numbers"""
+    periodic: tuple[Period, Period, Period] = (0.0, 0.0, 0.0)
+    """lengths of a box about the origin that repeats, m; 0 along an axis that does not"""
     debug: bool = False
     """poison derived tables each tick and catch what systems touch undeclared (slow)"""
 
@@ -97,6 +103,7 @@ class WorldKeywords(TypedDict, total=False):
     integrator: Integrator
     precision: Precision
     seed: int
+    periodic: tuple[float, float, float]
     debug: bool
 
 
@@ -105,7 +112,7 @@ class World:
 
     Args:
         options: fields of WorldOptions by name: dt [s], integrator ("euler", "rk2", "rk3", "rk4"),
-            precision ("single", "double"), seed, debug.
+            precision ("single", "double"), seed, periodic [m, m, m], debug.
 
     Raises:
         RecipeError: an option is unknown or out of range.
@@ -114,6 +121,8 @@ class World:
     def __init__(self, **options: Unpack[WorldKeywords]) -> None:
         self.options: WorldOptions = validated(WorldOptions, options, "World")
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
+        self.periods: Array = np.array(self.options.periodic)
+        """Lengths (3,) m of the box about the origin that repeats; 0 along an axis that does not"""
         self.tick = 0
         self.next_row_id = 0
         self.recipe: dict[str, Any] | None = None
@@ -255,6 +264,7 @@ class World:
             if name in self._entities:
                 raise ComponentError(f"the world already has an entity {name!r}; choose another name")
             tables = checked_tables(name, components, self.dtype)
+            self._wrap(tables)
             if RowId in tables:
                 raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
             rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
@@ -268,6 +278,14 @@ class World:
     def tables(self) -> list[tuple[str, Tables]]:
         """Name and tables by type of every entity, with the rows that this process holds."""
         return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
+
+    def _wrap(self, *every: Tables) -> None:
+        """Move positions in these tables, or in all, by whole periods into the box."""
+        if self.periods.any():
+            for tables in every or self._tables_of.values():
+                for kind, table in tables.items():
+                    if kind.__name__ == "Position":
+                        vars(table)["x"] = wrapped(vars(table)["x"], self.periods)
 
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
@@ -399,6 +417,7 @@ class World:
                 raise ScheduleError(f"{type(system).__name__} needs a method process(self, dt)") from None
             if system._world is not None or any(system is other for other in systems[:number]):
                 raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
+            fits(type(system), self)
         former, implied = self._systems, self._adding
         given = {type(system) for system in systems}
         # A system that another one brought along gives way to one of its kind that the user chose.

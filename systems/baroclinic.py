@@ -28,7 +28,7 @@ from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
-from ecs_fluid.systems.shared.populations import add_spread, joined
+from ecs_fluid.systems.shared.populations import add_spread, joined, with_images
 from ecs_fluid.systems.shared.properties import (
     attach_ambient,
     column,
@@ -40,6 +40,9 @@ from ecs_fluid.systems.shared.properties import (
 from ecs_fluid.systems.shared.walls import containers, mirrored, poison
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
+
+AS_FAR = 2.01
+"""Reaches up to which there are images: neighbours of neighbours count in what a neighbour gives."""
 
 
 class BaroclinicSystem(System):
@@ -147,7 +150,9 @@ class BaroclinicSystem(System):
         else:
             excess = np.log(rho / at_rest) if full else rho - at_rest
             mirrors = walls if self.walls == "mirror" else []
-            slope = _among_neighbours(x, excess * volume, reach, volume, flat, mirrors)
+            far = AS_FAR * float(reach.max(initial=0.0))
+            places, amounts, ends, room = with_images(self.world, x, far, excess * volume, reach, volume)
+            slope = _among_neighbours(places, amounts, ends, room, flat, mirrors)[: len(x)]
         if walls and (self.walls == "poison" or self.gradient == "grid"):
             # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
             poison(walls, x, reach if self.gradient == "grid" else 2 * reach, slope)
@@ -198,8 +203,7 @@ def _among_neighbours(
 
     n = len(x)
     if walls:
-        # Images as far as neighbours of neighbours: these count in what a neighbour gives.
-        rows, places = mirrored(walls, x, 2.01 * float(reach.max()))
+        rows, places = mirrored(walls, x, AS_FAR * float(reach.max()))
         x = np.concatenate([x, places.astype(x.dtype)])
         values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))
     return weighted_gradient(x, values, reach, volume, flat)[:n]

@@ -59,6 +59,7 @@ class BuoyancySystem(System):
     writes = (BodyHeat,)
     adds = (BodyLoad,)
     phase = "move"
+    periodic = False
     before = (BodySystem, "ConductionSystem")
 
     added_mass: bool = True

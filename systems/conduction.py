@@ -49,6 +49,7 @@ class ConductionSystem(System):
     may_read = SHAPES
     writes = (Temperature, BodyHeat)
     phase = "move"
+    periodic = False
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
 
     reach: float = Field(gt=0, le=1e6)

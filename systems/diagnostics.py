@@ -49,6 +49,8 @@ class DiagnosticsSystem(System):
     * force_by_tracers, force_by_vortons: of the fluid on all bodies by the FluidReaction, N; where there is a
       ReactionSystem
 
+    In a world that repeats impulses have no meaning (None), and energy and enstrophy are those of one period.
+
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
     otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change
     of strength and impulses by every system is kept in `budgets`. Source: Winckelmans and Leonard, J.
@@ -104,8 +106,9 @@ class DiagnosticsSystem(System):
 
         _, (x, alpha, sigma) = self.joined(Position, Strength, CoreRadius)
         record: dict[str, Any] = {"vortons": len(x)}
-        totals = vortex_invariants(x, alpha)
-        record.update((name, value.tolist()) for name, value in zip(INVARIANTS, totals, strict=True))
+        known = dict(zip(INVARIANTS, vortex_invariants(x, alpha), strict=True))
+        told = self._invariants()
+        record.update((name, value.tolist() if name in told else None) for name, value in known.items())
         record["speed"] = self._fastest()
         record["overlap"] = overlap(x, sigma)
         record.update(dict.fromkeys(("energy", "enstrophy", "helicity", "dt_grad_u")))
@@ -116,6 +119,10 @@ class DiagnosticsSystem(System):
         record["jerk"] = self._mean_jerk()
         record.update(self._forces())
         return record
+
+    def _invariants(self) -> tuple[str, ...]:
+        """Those with a meaning: impulses depend on where a box that repeats begins."""
+        return INVARIANTS[:1] if self.world.periods.any() else INVARIANTS
 
     def _forces(self) -> dict[str, list[float]]:
         """Force of the fluid on all bodies in the last tick, in two ways, N; empty without a reaction."""
@@ -223,7 +230,7 @@ class DiagnosticsSystem(System):
         after = self._totals(rates)
         factor = self.world.dt * self.world.stage.weight if rates else 1.0
         budget = self.budgets.setdefault(type(system).__name__, {name: np.zeros(3) for name in INVARIANTS})
-        for name in INVARIANTS:
+        for name in self._invariants():
             budget[name] += factor * (after[name] - self._before[name])
 
     def _totals(self, rates: bool) -> dict[str, Array]:

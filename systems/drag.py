@@ -61,6 +61,7 @@ class DragSystem(System):
     adds = (BodyLoad,)
     asks = (VelocitySystem, "WindSystem")
     phase = "move"
+    periodic = False
     before = (BodySystem, "AlignmentSystem")
 
     law: Literal["stokes", "schiller_naumann", "constant"] = "schiller_naumann"

@@ -85,29 +85,39 @@ class RemeshSystem(System):
 
     def _remesh(self, entity: Entity) -> None:
         from ecs_fluid.kernels.grids.lattice import to_lattice
+        from ecs_fluid.kernels.poisson.periodic import folded
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
         x, alpha = entity[Position].x, entity[Strength].alpha
         spacing = self.spacing or _core_radius(alpha, entity[CoreRadius].sigma) / self.overlap
-        flat = _flat(x, alpha)
-        self._check_size(entity, spacing, flat)
+        periods = self.world.periods
+        again = periods > 0
+        flat = _flat(x, alpha) & ~again
+        # Whole numbers of spacings in a period.
+        cells = np.maximum(np.round(periods / spacing), 1).astype(np.int64)
+        edges = np.where(again, periods / cells, spacing)
+        self._check_size(entity, edges, flat)
         cargo = Cargo(entity)
-        low, field = to_lattice(self.weights, x, alpha, spacing, flat)
+        low, field = to_lattice(self.weights, x, alpha, edges, flat)
         positive = "positive" if self.weights == "m4_prime" else "linear"
-        _, load = to_lattice(positive, x, cargo.extensive, spacing, flat)
+        _, load = to_lattice(positive, x, cargo.extensive, edges, flat)
+        if again.any():
+            field, load = (folded(shares, low, cells, again) for shares in (field, load))
+            low = np.where(again, 0, low)
         strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
         volume, loss = load[:, 0] if cargo.matter else None, max(self.loss, ROUNDING)
         while True:
             kept, out = _chosen(strength, volume, loss)
             places, far = (
                 np.where(
-                    flat, x[0], spacing * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)
+                    flat, x[0], edges * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)
                 )
                 for rows in (kept, out)
             )
             new, residue = strength[kept], 0.0
             if len(out) and new.any():
-                new, residue = with_moments(places, new, far, strength[out])
+                # Along an axis that repeats a moment depends on where the box begins.
+                new, residue = with_moments(places * ~again, new, far * ~again, strength[out])
             if residue <= MOST_MISSED or loss == ROUNDING:
                 break
             loss = max(loss / FEWER, ROUNDING)
@@ -119,15 +129,16 @@ class RemeshSystem(System):
             "residue": residue,
         }
         sigma = np.full(len(kept), self.overlap * spacing)
-        matter = cargo.tables(load, kept, spacing ** int(3 - flat.sum()))
+        cell = spacing ** int(3 - flat.sum()) * float(np.prod(edges / spacing))
+        matter = cargo.tables(load, kept, cell)
         entity.kill(np.ones(len(entity), dtype=bool))
         entity.spawn(Position(places), Strength(new), CoreRadius(sigma), *matter)
 
-    def _check_size(self, entity: Entity, spacing: float, flat: Array) -> None:
+    def _check_size(self, entity: Entity, spacing: Array, flat: Array) -> None:
         from ecs_fluid.kernels.grids.lattice import lattice_box
 
         _, cells = lattice_box(entity[Position].x, spacing, flat)
-        what = f"lattice points of {spacing:g} m for RemeshSystem around entity {entity.name!r}"
+        what = f"lattice points of {spacing.max():g} m for RemeshSystem around entity {entity.name!r}"
         remedy = "use a larger spacing or remove strays"
         check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)
 

@@ -49,6 +49,7 @@ class SurfaceTensionSystem(System):
 
     reads = (SignedDistance, Position, Strength, CoreRadius, Fluid)
     phase = "observe"
+    periodic = False
     after = (SurfaceSystem,)
 
     surface_tension: float = Field(gt=0, le=1e6)

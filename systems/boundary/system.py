@@ -74,6 +74,7 @@ class BoundarySystem(System):
     )
     asks = (VelocitySystem, "WindSystem")
     phase = "constrain"
+    periodic = False
     after = ("CollisionSystem",)
 
     boundary: Literal["article", "panels", "layer"] = "article"
