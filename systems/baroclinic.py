@@ -188,7 +188,14 @@ class BaroclinicSystem(System):
     def lint(self, world: World) -> list[str]:
         """Vortons that buoyancy cannot see."""
         unheard = self._of_temperature if world.fluid[Fluid].law == LAWS["none"] else []
-        return [*volume_lint(self, world), *unheard]
+        found = [*volume_lint(self, world), *unheard]
+        if world.periods[2] and fluid_at_rest(world).layered:
+            found.append(
+                "BaroclinicSystem: the fluid at rest is layered along z, and the world repeats along it: what "
+                "leaves through the top comes back at the bottom with the density that it had above; leave z "
+                "open, or keep all motion small beside the box"
+            )
+        return found
 
     def _flat_axis(self, x: Array) -> int:
         """Axis across a flat population, -1 in three dimensions."""
