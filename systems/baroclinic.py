@@ -191,9 +191,9 @@ class BaroclinicSystem(System):
         found = [*volume_lint(self, world), *unheard]
         if world.periods[2] and fluid_at_rest(world).layered:
             found.append(
-                "BaroclinicSystem: the fluid at rest is layered along z, and the world repeats along it: what "
-                "leaves through the top comes back at the bottom with the density that it had above; leave z "
-                "open, or keep all motion small beside the box"
+                "BaroclinicSystem: the fluid at rest is layered along z, along which the world repeats: what "
+                "leaves through the top comes back below with its density; leave z open, or keep all motion "
+                "small beside the box"
             )
         return found
 

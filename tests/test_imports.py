@@ -88,7 +88,7 @@ KERNELS_MAY_ALSO = {
     "periodic.py": {"scipy"},
     "regularisation.py": {"scipy"},
 }
-"""numba's own code generator, for vectors in registers; scipy's fast Fourier transform and Bessel functions."""
+"""numba's own code generator, for vectors in registers; scipy's Fourier transform and Bessel functions."""
 
 
 def test_kernels_need_numpy_and_numba_only() -> None:

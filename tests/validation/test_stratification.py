@@ -1,7 +1,7 @@
 """Buoyancy in stratified fluid against exact linear theory: internal waves, Rayleigh-Taylor, rest.
 
-Validation cases 67, 68, 69. The first two are worlds that repeat: a vertical layer of vortons on a lattice, one
-spacing thick, whose images fill space evenly across it. Amplitudes are so small that nobody leaves its place.
+Validation cases 67, 68, 69. The first two are worlds that repeat: a vertical layer of vortons on a lattice,
+one spacing thick, whose images fill space across it. Amplitudes are so small that nobody leaves its place.
 """
 
 from __future__ import annotations
