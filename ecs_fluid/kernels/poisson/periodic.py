@@ -127,6 +127,28 @@ def _cut_off(open_axes: int, kappa: Array, s: Array, reach: float) -> Array:
     return np.where(q > 0, some, 1.0 - special.j0(p))
 
 
+def _derivatives(sizes: Sizes, spacing: Three) -> list[Array]:
+    """i times the wave numbers; 0 for the shortest wave of an even number of points, flat at them."""
+    pairs = zip(_waves(sizes, spacing), spacing, strict=True)
+    return [1j * np.where(np.abs(k) * h < SHORTEST, k, 0.0) for k, h in pairs]
+
+
+def solenoidal(field: Array, spacing: Any) -> Array:
+    """The part (px, py, pz, 3) without divergence of vectors on a lattice that repeats along all axes.
+
+    field^ - k (k . field^)/k^2: what a gradient has made of it goes, and the mean stays.
+    """
+    sizes, steps = field.shape[:3], (float(spacing[0]), float(spacing[1]), float(spacing[2]))
+    ik, workers = _derivatives(sizes, steps), numba.get_num_threads()
+    waves = [fft.rfftn(field[..., c], workers=workers) for c in range(3)]
+    squares = -sum(part**2 for part in ik).real
+    along = sum(part * wave for part, wave in zip(ik, waves, strict=True)) / np.where(
+        squares > 0, squares, 1.0
+    )
+    parts = (wave + part * along for part, wave in zip(ik, waves, strict=True))
+    return np.stack([fft.irfftn(part, sizes, workers=workers) for part in parts], axis=-1)
+
+
 class Fourier:
     """Fields of blobs that repeat, from the vorticity that vortons have shared among the points of a grid.
 
@@ -168,9 +190,7 @@ class Fourier:
 
     def velocity(self) -> Array:
         """Velocity (px, py, pz, 3) m/s."""
-        (x, y, z), g, ik = self._omega, self._green, []
-        for k, h in zip(_waves(self._sizes, self._steps), self._steps, strict=True):
-            # The shortest wave of an even number of points has no derivative at them.
-            ik.append((1j * np.where(np.abs(k) * h < SHORTEST, k, 0.0)).astype(x.dtype))
+        (x, y, z), g = self._omega, self._green
+        ik = [part.astype(x.dtype) for part in _derivatives(self._sizes, self._steps)]
         curl = ik[1] * z - ik[2] * y, ik[2] * x - ik[0] * z, ik[0] * y - ik[1] * x
         return self._back([g * part for part in curl])
