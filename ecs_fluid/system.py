@@ -92,6 +92,7 @@ DECLARATIONS = (
     "distribution",
     "dimensions",
     "makes_vorticity",
+    "periodic",
     "watching",
 )
 """Class attributes that are no parameters, annotated or not."""
@@ -219,6 +220,7 @@ class System(esper.Processor):
             particles in a plane that stand for a metre across it (docs/plane.md).
         makes_vorticity: whether it makes vorticity that was not there, as buoyancy and walls do; chooses the
             form of StretchSystem.
+        periodic: whether it does in worlds that repeat (`World.periods`), whose positions lie in one period.
     """
 
     reads: ClassVar[Types] = ()
@@ -234,6 +236,7 @@ class System(esper.Processor):
     distribution: ClassVar[Literal["rows", "whole", "ranks"]] = "whole"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     makes_vorticity: ClassVar[bool] = False
+    periodic: ClassVar[bool] = True
     watching: bool
     Parameters: ClassVar[type[Settings]] = Settings
     kind: ClassVar[str] = "system"

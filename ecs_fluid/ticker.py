@@ -250,6 +250,7 @@ class Ticker:
         """Carry out the changes of rows that wait, on this or another process."""
         if names := world.processes.any_of(self.commands.waiting):
             self.commands.apply(world, names)
+        world._wrap()
 
     @contextmanager
     def _busy(self, what: Literal["tick", "observers"]) -> Iterator[None]:
@@ -284,6 +285,7 @@ class Ticker:
         return system.symmetric and len(self._method) > 1
 
     def _rates(self, world: World, schedule: Schedule) -> None:
+        world._wrap()
         for _, tables in world.tables:
             for kind, table in tables.items():
                 if kind.rate_of is not None:

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from inspect import signature
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
 import esper
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from ecs_fluid.access import as_asked
 from ecs_fluid.component import Array, Component, RowId, column
@@ -30,6 +30,7 @@ from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_o
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
+from ecs_fluid.periodic import repeats_for, wrapped
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import ships, users_method
 from ecs_fluid.schedule import Schedule, build, misnamed, named
@@ -76,6 +77,9 @@ _POINTS = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
 
 
+Period = Annotated[float, Field(ge=0, le=1e9)]
+
+
 class WorldOptions(Settings):
     """Clock, arithmetic and seed of a world."""
 
@@ -93,8 +97,19 @@ class WorldOptions(Settings):
     """2: flow in a plane through the origin, the same across it, of which a world holds one metre"""
     plane: Literal["xy", "xz"] = "xy"
     """the plane of a world of dimension 2; heights are z, so gravity along it and layers lie in "xz" """
+    periodic: tuple[Period, Period, Period] = (0.0, 0.0, 0.0)
+    """lengths of a box about the origin that repeats, m; 0 along an axis that does not"""
     debug: bool = False
     """poison derived tables each tick and catch what systems touch undeclared (slow)"""
+
+    @model_validator(mode="after")
+    def _space_repeats(self) -> Self:
+        if self.dimension == 2 and any(self.periodic):
+            raise ValueError(
+                "a world of dimension = 2 cannot repeat yet; take dimension = 3 and, across the plane, a period "
+                "of one spacing of the particles"
+            )
+        return self
 
 
 class WorldKeywords(TypedDict, total=False):
@@ -106,6 +121,7 @@ class WorldKeywords(TypedDict, total=False):
     seed: int
     dimension: Literal[2, 3]
     plane: Literal["xy", "xz"]
+    periodic: tuple[float, float, float]
     debug: bool
 
 
@@ -114,7 +130,8 @@ class World:
 
     Args:
         options: fields of WorldOptions by name: dt [s], integrator ("euler", "rk2", "rk3", "rk4"),
-            precision ("single", "double"), seed, dimension (2, 3), plane ("xy", "xz"), debug.
+            precision ("single", "double"), seed, dimension (2, 3), plane ("xy", "xz"), periodic [m, m, m],
+            debug.
 
     Raises:
         RecipeError: an option is unknown or out of range.
@@ -123,6 +140,8 @@ class World:
     def __init__(self, **options: Unpack[WorldKeywords]) -> None:
         self.options: WorldOptions = validated(WorldOptions, options, "World")
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
+        self.periods: Array = np.array(self.options.periodic)
+        """Lengths (3,) m of the box about the origin that repeats; 0 along an axis that does not"""
         self.tick = 0
         self.next_row_id = 0
         self.recipe: dict[str, Any] | None = None
@@ -274,6 +293,7 @@ class World:
             if name in self._entities:
                 raise ComponentError(f"the world already has an entity {name!r}; choose another name")
             tables = checked_tables(name, components, self.dtype)
+            self._wrap(tables)
             if RowId in tables:
                 raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
             rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
@@ -287,6 +307,14 @@ class World:
     def tables(self) -> list[tuple[str, Tables]]:
         """Name and tables by type of every entity, with the rows that this process holds."""
         return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
+
+    def _wrap(self, *every: Tables) -> None:
+        """Move positions in these tables, or in all, by whole periods into the box."""
+        if self.periods.any():
+            for tables in every or self._tables_of.values():
+                for kind, table in tables.items():
+                    if kind.__name__ == "Position":
+                        vars(table)["x"] = wrapped(vars(table)["x"], self.periods)
 
     def _new_ids(self, count: int) -> Array:
         ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
@@ -419,6 +447,7 @@ class World:
             if system._world is not None or any(system is other for other in systems[:number]):
                 raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
             fits(type(system), self, ScheduleError)
+            repeats_for(type(system), self)
         former, implied = self._systems, self._adding
         given = {type(system) for system in systems}
         # A system that another one brought along gives way to one of its kind that the user chose.

@@ -29,7 +29,7 @@ from ecs_fluid.systems.particle_mesh import TransferSystem
 from ecs_fluid.systems.shared.body_tables import BODIES
 from ecs_fluid.systems.shared.fluid_at_rest import density_at, density_slope, fluid_at_rest
 from ecs_fluid.systems.shared.layering import layered_part
-from ecs_fluid.systems.shared.populations import add_spread, joined
+from ecs_fluid.systems.shared.populations import add_spread, joined, with_images
 from ecs_fluid.systems.shared.properties import (
     attach_ambient,
     column,
@@ -41,6 +41,9 @@ from ecs_fluid.systems.shared.properties import (
 from ecs_fluid.systems.shared.walls import Walls, containers, mirrored, mirrors, poison
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
+
+AS_FAR = 2.01
+"""Reaches up to which there are images: neighbours of neighbours count in what a neighbour gives."""
 
 
 class BaroclinicSystem(System):
@@ -159,15 +162,14 @@ class BaroclinicSystem(System):
         else:
             excess = np.log(rho / at_rest) if full else rho - at_rest
             seen = walls if self.walls == "mirror" else []
-            across = -1 if self.world.across is None else self.world.across
             if seen:
                 up = -fluid.gravity.astype(np.float64)
                 part = layered_part(seen, x, excess, volume, up / np.linalg.norm(up)).astype(x.dtype)
                 if part.any():
                     excess = excess - part
                     if full:
-                        layers = _among_neighbours(x, part * volume, reach, volume, across, mirrors(seen))
-            slope = _among_neighbours(x, excess * volume, reach, volume, across, mirrors(seen))
+                        layers = self._among_neighbours(x, part * volume, reach, volume, seen)
+            slope = self._among_neighbours(x, excess * volume, reach, volume, seen)
         if walls and (self.walls == "poison" or self.gradient == "grid"):
             # What a neighbour gives depends on its own neighbours, so walls are felt at twice the reach.
             poison(mirrors(walls), x, reach if self.gradient == "grid" else 2 * reach, slope)
@@ -176,6 +178,22 @@ class BaroclinicSystem(System):
             over = rho if self.gradient == "grid" else at_rest
             slope[:, 2] += volume * density_slope(fluid, x[:, 2]) / over
         return slope, layers
+
+    def _among_neighbours(
+        self, x: Array, values: Array, reach: Array, volume: Array, walls: list[Walls]
+    ) -> Array:
+        """Volume times gradient (n, 3) of values per volume, from neighbours, their images in the walls, and
+        those of a world that repeats."""
+        from ecs_fluid.kernels.vorticity.baroclinic import weighted_gradient
+
+        n, far = len(x), AS_FAR * float(reach.max(initial=0.0))
+        across = -1 if self.world.across is None else self.world.across
+        x, values, reach, volume = with_images(self.world, x, far, values, reach, volume)
+        if walls:
+            rows, places = mirrored(mirrors(walls), x, far)
+            x = np.concatenate([x, places.astype(x.dtype)])
+            values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))
+        return weighted_gradient(x, values, reach, volume, across)[:n]
 
     def _from_grid(self, x: Array) -> Array:
         from ecs_fluid.kernels.grids import cubic, interpolation
@@ -202,26 +220,19 @@ class BaroclinicSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """Vortons that buoyancy cannot see."""
-        unheard = list(self._of_temperature) if world.fluid[Fluid].law == LAWS["none"] else []
+        found = [*volume_lint(self, world)]
+        if world.fluid[Fluid].law == LAWS["none"]:
+            found += self._of_temperature
         gravity, across = world.fluid[Fluid].gravity, world.across
         if across is not None and gravity.any() and not np.delete(gravity, across, axis=1).any():
-            unheard.append(
+            found.append(
                 f"gravity {gravity[0].tolist()} m/s^2 is across the plane {world.options.plane}, so "
                 "BaroclinicSystem generates nothing; give the fluid a gravity in the plane"
             )
-        return [*volume_lint(self, world), *unheard]
-
-
-def _among_neighbours(
-    x: Array, values: Array, reach: Array, volume: Array, flat: int, walls: list[Walls]
-) -> Array:
-    """Volume times gradient (n, 3) of values per volume, from neighbours and their images in the walls."""
-    from ecs_fluid.kernels.vorticity.baroclinic import weighted_gradient
-
-    n = len(x)
-    if walls:
-        # Images as far as neighbours of neighbours: these count in what a neighbour gives.
-        rows, places = mirrored(walls, x, 2.01 * float(reach.max()))
-        x = np.concatenate([x, places.astype(x.dtype)])
-        values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))
-    return weighted_gradient(x, values, reach, volume, flat)[:n]
+        if world.periods[2] and fluid_at_rest(world).layered:
+            found.append(
+                "BaroclinicSystem: the fluid at rest is layered along z, along which the world repeats: what "
+                "leaves through the top comes back below with its density; leave z open, or keep all motion "
+                "small beside the box"
+            )
+        return found

@@ -91,6 +91,7 @@ class BodySystem(System):
     may_read = (*SHAPES, BodyLoad)
     writes = (Pose, RigidMotion, FormerPose, ContactMemory)
     phase = "move"
+    periodic = False
 
     substeps: int = Field(default=8, ge=1, le=MOST_SUBSTEPS)
     """least substeps of a tick"""

@@ -11,6 +11,7 @@ class LoadSystem(System):
 
     writes = (BodyLoad,)
     phase = "spawn"
+    periodic = False
 
     def process(self, dt: float) -> None:
         """Back to zero."""

@@ -49,6 +49,7 @@ class BuoyancySystem(System):
     writes = (BodyHeat,)
     adds = (BodyLoad,)
     phase = "move"
+    periodic = False
     before = (BodySystem, "ConductionSystem")
 
     added_mass: bool = True

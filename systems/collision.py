@@ -41,6 +41,7 @@ class DepartureSystem(System):
     reads = (Position,)
     writes = (FormerPosition,)
     phase = "spawn"
+    periodic = False
     distribution = "rows"
 
     def process(self, dt: float) -> None:
@@ -68,6 +69,7 @@ class CollisionSystem(System):
     may_read = (*SHAPES, BoundVorticity, BoundaryLayer)
     writes = (Position, InertialVelocity, CollisionCount, Contact)
     phase = "constrain"
+    periodic = False
     distribution = "ranks"
 
     clearance: float = Field(default=0.0, ge=0, le=1e3)

@@ -51,6 +51,7 @@ class ConductionSystem(System):
     writes = (Temperature, BodyHeat)
     phase = "move"
     symmetric = True
+    periodic = False
     after = ("BodySystem", "CombustionSystem", "HeaterSystem", "CoolingSystem")
 
     reach: float = Field(gt=0, le=1e6)

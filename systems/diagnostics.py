@@ -53,6 +53,8 @@ class DiagnosticsSystem(System):
     1/2 sum x cross (x cross alpha); the energy is that of the logarithm of lengths in metres, which lacks a
     constant where the strengths do not add up to zero (Saffman, Vortex Dynamics, 3.10).
 
+    In a world that repeats impulses have no meaning (None), and energy and enstrophy are those of one period.
+
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
     otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change
     of strength and impulses by every system is kept in `budgets`. Source: Winckelmans and Leonard, J.
@@ -110,7 +112,10 @@ class DiagnosticsSystem(System):
         _, (x, alpha, sigma) = self.joined(Position, Strength, CoreRadius)
         record: dict[str, Any] = {"vortons": len(x)}
         totals = zip(INVARIANTS, vortex_invariants(x, alpha), self._in_plane, strict=True)
-        record.update((name, (factor * value).tolist()) for name, value, factor in totals)
+        told = self._invariants()
+        record.update(
+            (name, (factor * value).tolist() if name in told else None) for name, value, factor in totals
+        )
         record["speed"] = self._fastest()
         record["overlap"] = overlap(x, sigma)
         record.update(dict.fromkeys(("energy", "enstrophy", "helicity", "dt_grad_u")))
@@ -126,6 +131,10 @@ class DiagnosticsSystem(System):
     def _in_plane(self) -> tuple[float, float, float]:
         """Factors of the `INVARIANTS` of space: in a plane the impulses are 1 and 1/2 of the sums."""
         return (1.0, 2.0, 1.5) if self.world.dimension == 2 else (1.0, 1.0, 1.0)
+
+    def _invariants(self) -> tuple[str, ...]:
+        """Those with a meaning: impulses depend on where a box that repeats begins."""
+        return INVARIANTS[:1] if self.world.periods.any() else INVARIANTS
 
     def _forces(self) -> dict[str, list[float]]:
         """Force of the fluid on all bodies in the last tick, in two ways, N; empty without a reaction."""
@@ -233,7 +242,7 @@ class DiagnosticsSystem(System):
         after = self._totals(rates)
         factor = self.world.dt * self.world.stage.weight if rates else 1.0
         budget = self.budgets.setdefault(type(system).__name__, {name: np.zeros(3) for name in INVARIANTS})
-        for name, share in zip(INVARIANTS, self._in_plane, strict=True):
+        for name, share in zip(self._invariants(), self._in_plane, strict=False):
             budget[name] += share * factor * (after[name] - self._before[name])
 
     def _totals(self, rates: bool) -> dict[str, Array]:

@@ -13,7 +13,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.shared.populations import add_spread
+from ecs_fluid.systems.shared.populations import add_spread, exchanged
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -67,6 +67,11 @@ class DiffusionSystem(System):
                 f"DiffusionSystem: {unused} = {getattr(self, unused):g} is not for method = {self.method!r}, "
                 f"which takes {'its rate' if indexed else 'the viscosity of the fluid'}"
             )
+        if indexed and world.periods.any():
+            raise RecipeError(
+                "DiffusionSystem: method = 'index_space' does not know the neighbours beyond the faces of a "
+                "world that repeats; use method = 'pse' or 'core_spreading'"
+            )
         world.require(PartitionSystem)
         if self.method == "core_spreading":
             world.require(VelocitySystem)
@@ -113,7 +118,7 @@ class DiffusionSystem(System):
         entities, (x, alpha, sigma, volume) = self.joined(*wanted)
         eps = sigma if self.radius == 1.0 else sigma * self.world.dtype(self.radius)
         how = nu, self.order, self.world.dimension
-        rate, loss = self.world.processes.exchanged(entities, x, alpha, eps, volume, *how)
+        rate, loss = exchanged(self.world, entities, x, alpha, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(
                 f"DiffusionSystem: dt = {dt:g} s is unstable with viscosity = {nu:g} m^2/s; "

@@ -50,6 +50,7 @@ class DragSystem(System):
     may_read = SHAPES
     adds = (BodyLoad,)
     phase = "move"
+    periodic = False
     before = (BodySystem, "AlignmentSystem")
 
     law: Literal["stokes", "schiller_naumann", "constant"] = "schiller_naumann"

@@ -30,7 +30,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.buffers import Memory
 from ecs_fluid.systems.shared.fluid_at_rest import FluidAtRest, density_at, fluid_at_rest, temperature_at
-from ecs_fluid.systems.shared.populations import joined
+from ecs_fluid.systems.shared.populations import joined, with_images
 from ecs_fluid.systems.shared.properties import (
     CARRIED,
     attach_ambient,
@@ -42,6 +42,8 @@ from ecs_fluid.systems.shared.properties import (
 from ecs_fluid.world import World
 
 MOST_CELLS, CELLS_PER_PARTICLE = 2**21, 32
+SPARE = 2
+"""Cells of the TransferGrid around the particles, or around the box of a world that repeats."""
 FEW_CELLS = 2**14
 """Cells grow beyond the particles' size when there would be more than these: strays would make them many."""
 STEFAN_BOLTZMANN = 5.670374419e-8
@@ -110,6 +112,9 @@ class TransferSystem(System):
         with np.errstate(over="ignore", invalid="ignore"):  # the guard says what is not finite
             load = self._load(fluid, clouds)
             self._enclose(load)
+            edge = 2 * SPARE * float(self.field(TransferGrid).spacing.max())
+            x, volume, amounts = with_images(self.world, load.x, edge, load.volume, load.amounts.T)
+            load = CarriedAmounts(x, volume, np.ascontiguousarray(amounts.T))
             self._fill(fluid, load, clouds)
 
     def filled_now(self) -> bool:
@@ -155,12 +160,15 @@ class TransferSystem(System):
         if not (np.isfinite(hi - lo).all() and 0.0 < mean < math.inf):
             # Any grid does: the guard ends this tick and says what is not finite.
             lo, hi, mean = np.zeros(3), np.zeros(3), 1.0
+        periods = self.world.periods
+        lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
         flat = np.arange(3) == self.world.across
         edge = self.cell or mean ** (1 / (3 - np.count_nonzero(flat)))
         limit = MOST_CELLS if self.cell else min(max(CELLS_PER_PARTICLE * len(load.x), FEW_CELLS), MOST_CELLS)
         extent = [0.0 if f else float(e) for f, e in zip(flat, hi - lo, strict=True)]
         while True:
-            cells = [1 if f else math.ceil(e / edge - 1e-6) + 4 for f, e in zip(flat, extent, strict=True)]
+            wanted = [math.ceil(e / edge - 1e-6) + 2 * SPARE for e in extent]
+            cells = [1 if f else n for f, n in zip(flat, wanted, strict=True)]
             if math.prod(cells) <= limit:
                 break
             edge *= 1.05

@@ -27,6 +27,10 @@ MOST_ADVISED_CELLS = 2**24
 
 VORTONS = Position, Strength, CoreRadius
 
+GHOSTS = 4
+"""Points of the field grid beyond a box that repeats, on both sides: what reads or shares by third order, or
+takes differences of fourth, needs no other rule at its faces."""
+
 
 class GridNeeds(NamedTuple):
     """What a velocity solver needs of the field grid."""
@@ -97,15 +101,18 @@ class PartitionSystem(System):
             for system in self.world.systems
         )
 
-    def present(self, needs: GridNeeds | None = None) -> tuple[Sources, Grid]:
+    def present(self, needs: GridNeeds | None = None, around: Array | None = None) -> tuple[Sources, Grid]:
         """Tables of their own of the vortons and the field grid as they are now, for questions between ticks.
 
         The world's own Sources and Grid stay those of the last stage, to which its fields belong. With
-        `needs` the grid is made for them, otherwise for what the world's systems need.
+        `needs` the grid is made for them, otherwise for what the world's systems need; it goes on by whole
+        cells to all points `around` (m, 3) m.
         """
         sources, grid = Sources.blank(0, self.world.dtype), Grid.blank(0, self.world.dtype)
         assert isinstance(sources, Sources) and isinstance(grid, Grid)
         self._fill(sources, grid, "present sources", needs)
+        if around is not None and len(around):
+            self._widen(grid, around)
         return sources, grid
 
     def farthest(self, sources: Sources, grid: Grid) -> str | None:
@@ -205,10 +212,31 @@ class PartitionSystem(System):
         if np.isfinite(lo).all() and self.expand:
             extent = hi - lo
             lo, hi = lo - self.expand * extent, hi + self.expand * extent
+        periods = self.world.periods
+        lo, hi = np.where(periods, -0.5 * periods, lo), np.where(periods, 0.5 * periods, hi)
         cells = self._count(hi - lo, cloud.mean, cloud.vortons, needs.per_core)
         origin, spacing, number = uniform_grid(lo, hi, cells)
         flat = (flat_axes(lo, hi) & cloud.across).astype(np.int64)
+        for a in np.flatnonzero(periods):
+            from scipy.fft import next_fast_len
+
+            number[a] = next_fast_len(int(number[a]), real=True)
+            spacing[a] = periods[a] / number[a]
+            origin[a], number[a], flat[a] = lo[a] - GHOSTS * spacing[a], number[a] + 2 * GHOSTS, 0
         grid.put(origin=origin, spacing=spacing, cells=number, flat=flat)
+
+    def _widen(self, grid: Grid, around: Array) -> None:
+        """More cells along open axes, so that all of the points lie in the grid."""
+        open_axes = self.world.periods == 0
+        low = np.maximum(np.ceil((grid.origin - around.min(axis=0)) / grid.spacing), 0) * open_axes
+        high = (
+            np.maximum(np.ceil((around.max(axis=0) - grid.origin) / grid.spacing) - grid.cells, 0) * open_axes
+        )
+        check_memory(
+            GRID_POINT, float(np.prod(grid.cells + low + high)), "grid points", "ask nearer to the vortons"
+        )
+        grid.origin = grid.origin - low * grid.spacing
+        grid.cells = grid.cells + (low + high).astype(np.int64)
 
     def _count(self, extent: Array, core: float, vortons: int, needed: float) -> int:
         """Cells wanted for a field grid of that extent (3,) m around vortons of that mean core radius.

@@ -63,6 +63,7 @@ class ReactionSystem(System):
     may_read = (*SHAPES, Velocity, Strength, Contact, BoundaryExchange)
     writes = (RigidMotion, FluidReaction)
     phase = "constrain"
+    periodic = False
     after = ("CollisionSystem", "BoundarySystem")
 
     linear: Source = "tracers"

@@ -12,9 +12,11 @@ from ecs_fluid.component import Array, Component
 from ecs_fluid.components import CoreRadius, Position, Strength
 from ecs_fluid.components.bodies import BoundaryLayer, BoundVorticity
 from ecs_fluid.entity import Entity
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.shared.carried_quantities import Cargo
+from ecs_fluid.world import World
 
 ROUNDING = 1e-13
 """Part of sum |alpha| that is rounding of the weights; points that hold no more together are empty."""
@@ -49,6 +51,11 @@ class RemeshSystem(System):
     stay, at the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
     alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
 
+    In a world that repeats the spacing is adjusted to whole numbers in a period, and points between two
+    others are vortons even without strength, since exchange needs them. With `solenoidal` the part of the
+    strengths that is a gradient is taken off; it grows where vortons are stretched, and gives energy to the
+    flow.
+
     It runs after all observers, on the finished state of the tick, and the next tick starts from the lattice.
     Source: Cottet and Koumoutsakos, Vortex Methods (2000), chapter 7; Monaghan, J. Comput. Phys. 60 (1985).
     """
@@ -69,11 +76,21 @@ class RemeshSystem(System):
     """how strengths are shared"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
     """largest part of sum |alpha| in points left out, 1"""
+    solenoidal: bool = False
+    """in a world that repeats along all axes: take the new strengths' divergence off"""
     on: tuple[Name, ...] = ()
     """entities it works on; default all vortons but those of bodies"""
 
     def __post_init__(self) -> None:
         self.report: dict[str, dict[str, float]] = {}
+
+    def added(self, world: World) -> None:
+        """Without an end all around, vectors have one part without divergence, found by Fourier sums."""
+        if self.solenoidal and not world.periods.all():
+            raise RecipeError(
+                "RemeshSystem: solenoidal = true is for worlds that repeat along x, y and z; leave it out, or "
+                "give the world three periods"
+            )
 
     def process(self, dt: float) -> None:
         """Queue the exchange of old rows for new ones, when due."""
@@ -86,29 +103,43 @@ class RemeshSystem(System):
 
     def _remesh(self, entity: Entity) -> None:
         from ecs_fluid.kernels.grids.lattice import to_lattice
+        from ecs_fluid.kernels.poisson.periodic import folded, solenoidal
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
         x, alpha = entity[Position].x, entity[Strength].alpha
         spacing = self.spacing or _core_radius(alpha, entity[CoreRadius].sigma) / self.overlap
+        periods = self.world.periods
+        again = periods > 0
         flat = np.arange(3) == self.world.across
-        self._check_size(entity, spacing, flat)
+        # Whole numbers of spacings in a period.
+        cells = np.maximum(np.round(periods / spacing), 1).astype(np.int64)
+        edges = np.where(again, periods / cells, spacing)
+        self._check_size(entity, edges, flat)
         cargo = Cargo(entity)
-        low, field = to_lattice(self.weights, x, alpha, spacing, flat)
+        low, field = to_lattice(self.weights, x, alpha, edges, flat)
         positive = "positive" if self.weights == "m4_prime" else "linear"
-        _, load = to_lattice(positive, x, cargo.extensive, spacing, flat)
+        _, load = to_lattice(positive, x, cargo.extensive, edges, flat)
+        if again.any():
+            field, load = (folded(shares, low, cells, again) for shares in (field, load))
+            low = np.where(again, 0, low)
+        if self.solenoidal:
+            field = solenoidal(field, edges)
         strength, load = field.reshape(-1, 3), load.reshape(-1, load.shape[3])
         volume, loss = load[:, 0] if cargo.matter else None, max(self.loss, ROUNDING)
         while True:
             kept, out = _chosen(strength, volume, loss)
+            if again.any():
+                kept, out = _filled(kept, out, field.shape[:3], again)
             places, far = (
                 np.where(
-                    flat, x[0], spacing * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)
+                    flat, x[0], edges * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)
                 )
                 for rows in (kept, out)
             )
             new, residue = strength[kept], 0.0
             if len(out) and new.any():
-                new, residue = with_moments(places, new, far, strength[out])
+                # Along an axis that repeats a moment depends on where the box begins.
+                new, residue = with_moments(places * ~again, new, far * ~again, strength[out])
             if residue <= MOST_MISSED or loss == ROUNDING:
                 break
             loss = max(loss / FEWER, ROUNDING)
@@ -120,15 +151,16 @@ class RemeshSystem(System):
             "residue": residue,
         }
         sigma = np.full(len(kept), self.overlap * spacing)
-        matter = cargo.tables(load, kept, spacing ** int(3 - flat.sum()))
+        cell = spacing ** int(3 - flat.sum()) * float(np.prod(edges / spacing))
+        matter = cargo.tables(load, kept, cell)
         entity.kill(np.ones(len(entity), dtype=bool))
         entity.spawn(Position(places), Strength(new), CoreRadius(sigma), *matter)
 
-    def _check_size(self, entity: Entity, spacing: float, flat: Array) -> None:
+    def _check_size(self, entity: Entity, spacing: Array, flat: Array) -> None:
         from ecs_fluid.kernels.grids.lattice import lattice_box
 
         _, cells = lattice_box(entity[Position].x, spacing, flat)
-        what = f"lattice points of {spacing:g} m for RemeshSystem around entity {entity.name!r}"
+        what = f"lattice points of {spacing.max():g} m for RemeshSystem around entity {entity.name!r}"
         remedy = "use a larger spacing or remove strays"
         check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)
 
@@ -144,6 +176,20 @@ def _core_radius(alpha: Array, sigma: Array) -> float:
     if not weight.any():
         weight = np.ones(len(alpha))
     return float(np.sqrt((weight * sigma.astype(np.float64) ** 2).sum() / weight.sum()))
+
+
+def _filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tuple[Array, Array]:
+    """What `_chosen` gives, with points between two others along an axis among those kept."""
+    mask = np.zeros(shape, dtype=bool)
+    mask.reshape(-1)[kept] = True
+    filled = 0
+    while (before := int(mask.sum())) > filled:
+        filled = before
+        for axis in range(3):
+            lines, inner = np.moveaxis(mask, axis, 0), slice(None) if again[axis] else slice(1, -1)
+            lines[inner] |= (np.roll(lines, 1, axis=0) & np.roll(lines, -1, axis=0))[inner]
+    kept = np.flatnonzero(mask)
+    return kept, np.setdiff1d(out, kept)
 
 
 def _chosen(strength: Array, volume: Array | None, loss: float) -> tuple[Array, Array]:

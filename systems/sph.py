@@ -81,6 +81,7 @@ class SphSystem(System):
     writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBudget)
     adds = (BodyLoad,)
     phase = "move"
+    periodic = False
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 

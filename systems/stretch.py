@@ -29,21 +29,22 @@ class StretchSystem(System):
 
     Forms, with J_ij = du_i/dx_j:
 
-    * auto: transposed where a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls, surface
-      tension), since lines that are made between vortons begin and end there, and what is made has to add up;
-      limited elsewhere.
-    * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob makes
-      more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it turns without
-      growing: a line that is drawn out until its blobs no longer touch loses circulation, where the other
-      forms run away. A blob alone would make all of it, 2/3 zeta(0) alpha/sigma^3.
+    * auto: transposed where a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls,
+      surface tension), since lines that are made between vortons begin and end there, and what is made has
+      to add up; limited elsewhere.
+    * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob
+      makes more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it
+      turns without growing: a line that is drawn out until its blobs no longer touch loses circulation,
+      where the other forms run away. A blob alone would make all of it, 2/3 zeta(0) alpha/sigma^3.
     * classical: J alpha.
     * transposed: J^T alpha, which conserves the total strength of any particle set exactly, open ends and
-      all. It turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that it follows.
+      all. It turns the strengths of a bent line out of the line, as the blobs smooth the vorticity that it
+      follows.
     * mixed: the mean of the last two.
 
     They agree where the vortons' vorticity is the curl of u and the blobs are narrow; measured in
-    docs/notes/vorticity.md. Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation for
-    Video Games, part 3 (whose code uses the transposed form at half the rate).
+    docs/notes/vorticity.md. Source: Winckelmans and Leonard, J. Comput. Phys. 109 (1993); Fluid Simulation
+    for Video Games, part 3 (whose code uses the transposed form at half the rate).
     """
 
     reads = (VelocityGradient, Strength, CoreRadius)
@@ -77,13 +78,21 @@ class StretchSystem(System):
             VelocityGradient, Strength, CoreRadius, StrengthRate
         ):
             stretch(
-                gradient.du, strength.alpha, core.sigma, rate.dalpha, number(classical), number(transposed), own
+                gradient.du,
+                strength.alpha,
+                core.sigma,
+                rate.dalpha,
+                number(classical),
+                number(transposed),
+                own,
             )
 
     def lint(self, world: World) -> list[str]:
-        """A plane, in which nothing is stretched, and open lines whose total strength the form does not keep."""
+        """A plane, where nothing is stretched; open lines whose total strength the form does not keep."""
         if world.dimension == 2:
-            told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
+            told = (
+                "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
+            )
             return [] if self._implied else [f"{told}; leave it out"]
         alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
         total = np.linalg.norm(sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3)))
@@ -91,14 +100,14 @@ class StretchSystem(System):
         if self.form not in ("limited", "classical") or self.rate == 0.0 or total <= OPEN * size:
             return []
         return [
-            f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex lines end "
-            f"in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
+            f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex lines "
+            f"end in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
             "scheme = 'transposed' does"
         ]
 
 
 def own_curl(world: World) -> np.floating[Any]:
-    """Vorticity at a vorton's centre by its own blob over alpha/sigma^3, 1; 0 where its growth has no limit."""
+    """Vorticity at a vorton's centre by its own blob over alpha/sigma^3; 0 where its growth has no limit."""
     stretch, velocity = world.system(StretchSystem), world.system(VelocitySystem)
     if stretch is None or velocity is None or stretch.form != "limited":
         return world.dtype(0.0)

@@ -52,6 +52,7 @@ class SubfilterSystem(System):
     writes = (SubfilterTerms,)
     adds = (StrengthRate,)
     phase = "rates"
+    periodic = False
 
     coefficient: Literal["dynamic", "constant"] = "dynamic"
     """where C comes from"""
@@ -165,6 +166,7 @@ class SubfilterAverageSystem(System):
     reads = (SubfilterTerms,)
     writes = (SubfilterAverage,)
     phase = "move"
+    periodic = False
 
     average: float = Field(default=200.0, ge=1)
     """length of the average, ticks"""

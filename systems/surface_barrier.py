@@ -32,6 +32,7 @@ class SurfaceBarrierSystem(System):
     reads = (SignedDistance,)
     writes = (Position, InertialVelocity)
     phase = "constrain"
+    periodic = False
     # Last, so that whatever the others move or shed ends on its side too.
     after = (CollisionSystem, "BoundarySystem", "ReactionSystem")
 

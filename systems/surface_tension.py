@@ -50,6 +50,7 @@ class SurfaceTensionSystem(System):
     reads = (SignedDistance, Position, Strength, CoreRadius, Fluid)
     phase = "observe"
     makes_vorticity = True
+    periodic = False
     after = (SurfaceSystem,)
 
     surface_tension: float = Field(gt=0, le=1e6)

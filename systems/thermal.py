@@ -25,7 +25,7 @@ from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.particle_mesh import STEFAN_BOLTZMANN
 from ecs_fluid.systems.shared.fluid_at_rest import density_of, fluid_at_rest, temperature_at
-from ecs_fluid.systems.shared.populations import add_spread, joined
+from ecs_fluid.systems.shared.populations import add_spread, exchanged, joined
 from ecs_fluid.systems.shared.properties import attach_to_vortons
 from ecs_fluid.world import World
 
@@ -111,7 +111,7 @@ class ThermalSystem(System):
         value = value - (low + number(0.5) * (high - low))
         amounts = np.ascontiguousarray(value * volume[:, None])
         how = kappa, self.order, self.world.dimension
-        rate, loss = self.world.processes.exchanged(entities, x, amounts, eps, volume, *how)
+        rate, loss = exchanged(self.world, entities, x, amounts, eps, volume, *how)
         if dt > (limit := stable_step(loss)):
             raise FluidError(
                 f"ThermalSystem: dt = {dt:g} s is unstable with {name} = {kappa:g} m^2/s; "

@@ -25,6 +25,7 @@ class TurbulenceSystem(System):
     reads = (Position,)
     adds = (Velocity,)
     phase = "rates"
+    periodic = False
 
     speed: float = Field(default=0.1, ge=0, le=1e6)
     """root mean square of the velocity, m/s"""

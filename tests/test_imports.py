@@ -85,8 +85,10 @@ KERNELS_MAY_ALSO = {
     "lanes.py": {"llvmlite"},
     "vectors.py": {"llvmlite"},
     "freespace.py": {"scipy"},
+    "periodic.py": {"scipy"},
+    "regularisation.py": {"scipy"},
 }
-"""numba's own code generator, for vectors in registers; and scipy's fast Fourier transform."""
+"""numba's own code generator, for vectors in registers; scipy's Fourier transform and Bessel functions."""
 
 
 def test_kernels_need_numpy_and_numba_only() -> None:

@@ -181,5 +181,5 @@ def _roomy(view: View) -> View:
 
 
 def live_options(world: World, **given: object) -> Options:
-    """Options of pictures with the world's own polytopes."""
-    return Options.of({"hulls": hulls_in(world), **given})
+    """Options of pictures with the world's own polytopes and periods."""
+    return Options.of({"hulls": hulls_in(world), "periods": world.options.periodic, **given})

@@ -235,11 +235,19 @@ class Scene(Canvas):
             layer = self._layer("balls", lambda: Spheres(1.0, None, SOLID))
             layer.update(np.array([ball.x for ball in balls]), None, np.array([ball.scale for ball in balls]))
         solid, edges = surface(found), wires(found)
+        if any(self.options.periods):
+            self._layer("period", lambda: Mesh(self.look.plain, 1.0)).show(self._period())
         if solid is not None:
             self._layer("bodies", lambda: Mesh(SOLID)).show(solid)
         if edges is not None:
             width = 2.0 * self.plotter.window_size[1] / 720
             self._layer("containers", lambda: Mesh(self.look.plain, width)).show(edges)
+
+    def _period(self) -> pv.PolyData:
+        """Edges of the box of a world that repeats, as wide as the view along axes that do not."""
+        half = 0.5 * np.array(self.options.periods)
+        lo, hi = np.where(half, -half, self.view.lo), np.where(half, half, self.view.hi)
+        return pv.Box(np.stack([lo, hi], axis=1).ravel()).extract_all_edges()
 
     def _paint(self, name: str, columns: Columns) -> Paint:
         painted = PAINTED.get(self.look.paint, "")

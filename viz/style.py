@@ -119,6 +119,7 @@ class Options:
     * `normal`, `origin` (m), `resolution` (points along the longer side): the slice's plane.
     * `seeds`: how many streamlines.
     * `hulls`: polytopes of the world by entity, without which only balls are drawn (`bodies.hulls_in`).
+    * `periods`: (3,) m of a world that repeats, whose box is drawn; 0 along an axis that does not.
     * `smooth`: supersample the edges (four times the pixels to draw); None: except in movies of smoke.
     """
 
@@ -136,6 +137,7 @@ class Options:
     seeds: int = 60
     smooth: bool | None = None
     hulls: Polytopes | None = None
+    periods: Sequence[float] = (0.0, 0.0, 0.0)
     off_screen: bool = True
 
     @property

@@ -20,6 +20,7 @@ from ecs_fluid.cli.stored import (
     hulls_of_run,
     load_code_of_run,
     look_of_run,
+    periods_of_run,
     real_time,
 )
 from ecs_fluid.cli.worlds import AllowCode, Settings
@@ -117,7 +118,7 @@ def show(
     world.evaluate()
     from ecs_fluid.viz.bodies import hulls_in
 
-    options["hulls"] = hulls_in(world)
+    options |= {"hulls": hulls_in(world), "periods": world.options.periodic}
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
     _picture((world.time, columns, world.velocity), options, save)
 
@@ -194,7 +195,7 @@ def _movie(
             from ecs_fluid.viz.shared_limits import Recording
 
             flow = VelocityOf(folder) if options["what"] in ("slice", "streamlines") else None
-            options["hulls"] = hulls_of_run(folder)
+            options |= {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
             write(target, Recording(stored, rows), velocity_of=flow, **more, **options)
     out.print(f"movie: {target}")
 
@@ -205,7 +206,8 @@ def _still(
     """Window or picture of one stored frame: of particles and the flow, or of a liquid's surface."""
     if options["what"] not in SURFACES:
         picture = frame_of_run(folder, number)
-        _picture(picture, options | {"hulls": hulls_of_run(folder)}, save)
+        placed = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
+        _picture(picture, options | placed, save)
         return
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.runs.surface_frames import stored_surface

@@ -33,6 +33,17 @@ def hulls_of_run(folder: Path) -> Polytopes:
         return {}  # a trajectory can be looked at without its checkpoints
 
 
+def periods_of_run(folder: Path) -> Sequence[float]:
+    """Periods (3,) m of the world of a run."""
+    from ecs_fluid.io.runfolder import RunFolder
+    from ecs_fluid.worlds.world_recipe import WorldTable
+
+    try:
+        return WorldTable(**tables_of(RunFolder.open(folder)).get("world", {})).periodic
+    except (FluidError, TypeError):
+        return (0.0, 0.0, 0.0)  # a damaged recipe does not hide the particles
+
+
 def tables_of(run: RunFolder) -> dict[str, Any]:
     """Tables of the world file of a run."""
     return tables_in(run.recipe, str(run.path / "world.toml"))
@@ -106,7 +117,8 @@ class VelocityOf:
         for key in ("entity", "system"):
             tables.pop(key, None)
         recipe = WorldRecipe.from_tables(tables, "world.toml")
-        self._precision, self._parameters = recipe.world.precision, dict(recipe.fluid.velocity)
+        self._options = recipe.world.model_dump(include={"precision", "periodic"})
+        self._parameters = dict(recipe.fluid.velocity)
 
     def __call__(self, frame: Any) -> Velocity:
         """The velocity function of one frame."""
@@ -114,7 +126,7 @@ class VelocityOf:
         from ecs_fluid.systems import VelocitySystem
         from ecs_fluid.world import World
 
-        world = World(precision=self._precision)
+        world = World(**self._options)
         for name, columns in frame.items():
             if "Strength.alpha" in columns and "CoreRadius.sigma" in columns:
                 world.spawn(

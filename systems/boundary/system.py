@@ -75,6 +75,7 @@ class BoundarySystem(System):
     asks = (VelocitySystem, "WindSystem")
     phase = "constrain"
     makes_vorticity = True
+    periodic = False
     after = ("CollisionSystem",)
 
     boundary: Literal["article", "panels", "layer"] = "article"

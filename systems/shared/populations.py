@@ -10,6 +10,7 @@ from ecs_fluid.allowed import SPHERE, TRACER, VORTON
 from ecs_fluid.component import Array
 from ecs_fluid.components import Pose, Strength
 from ecs_fluid.entity import Entity
+from ecs_fluid.periodic import images
 from ecs_fluid.world import World
 
 
@@ -41,6 +42,30 @@ def add_spread(rows: Array, targets: Iterable[Array]) -> None:
     for target in targets:
         target += rows[: len(target)]
         rows = rows[len(target) :]
+
+
+def with_images(world: World, x: Array, reach: float, *columns: Array) -> tuple[Array, ...]:
+    """Positions (n, 3) m and columns (n, ...) with those of images within `reach` m of a box that repeats."""
+    if not world.periods.any():
+        return x, *columns
+    rows, places = images(x, world.periods, reach)
+    return np.concatenate([x, places]), *(np.concatenate([column, column[rows]]) for column in columns)
+
+
+def exchanged(
+    world: World, entities: Sequence[Entity], x: Array, values: Array, eps: Array, volume: Array,
+    diffusivity: float, order: int, dimension: int,
+) -> tuple[Array, Array]:  # fmt: skip
+    """What `World.processes.exchanged` gives, with the images of a world that repeats as neighbours."""
+    from ecs_fluid.kernels.vorticity.exchange import reach_of
+
+    how, n = (diffusivity, order, dimension), len(x)
+    if n and world.periods.any():
+        x, values, eps, volume = with_images(
+            world, x, reach_of(eps.max(), order, dimension), values, eps, volume
+        )
+    rate, loss = world.processes.exchanged(entities, x, values, eps, volume, *how)
+    return rate[:n], loss[:n]
 
 
 def particles_take(world: World) -> float:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Sources
+from ecs_fluid.errors import RecipeError
 from ecs_fluid.one_process import Targets
-from ecs_fluid.systems.partition import GridNeeds, PartitionSystem
+from ecs_fluid.periodic import axes_of, wrapped
+from ecs_fluid.systems.partition import GHOSTS, VORTONS, GridNeeds, PartitionSystem
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import keep_times
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.poisson.periodic import Fourier
 
 CLEARANCE = 3.0
 """Core radii that a grid should leave around the vortons: their vorticity is spread that far."""
@@ -22,6 +27,9 @@ CLEARANCE = 3.0
 LEAST_PER_CORE, THIN = 1.5, 0.01
 """Cells per core radius below which solvers on the grid warn (docs/stability.md has their errors), and the
 part of the vortons, the thinnest, that may have fewer."""
+
+MEAN = 1e-3
+"""Part of sum |alpha| that sum alpha may be without a word in a world that repeats on all sides."""
 
 BIN = 1.1
 """Core radii within this ratio are spread as one, with their mean square: a velocity error below 1 %."""
@@ -33,11 +41,12 @@ class PoissonSolver(Solver):
     The strengths go to the grid with the weights of `transfer`, their total kept. In unbounded space
     (`boundary` = "open") the potential is a convolution with the Green's function of a blob; between "walls"
     it is found by multigrid with A = 0 on the faces of the grid (Fluid Simulation for Video Games, part 6).
+    In a world that repeats, potential and velocity are Fourier sums (`kernels.poisson.periodic`).
     The velocity is free of divergence to round-off, in the differences of the grid. The cost depends on the
     number of grid points and only weakly on that of vortons. Points off the grid get the direct sum.
     """
 
-    on_grid = True
+    on_grid = periodic = True
     dimensions = (2, 3)
     boundary: Literal["open", "walls"]
     transfer: Literal["linear", "m4_prime"]
@@ -45,6 +54,11 @@ class PoissonSolver(Solver):
     def added(self, world: World) -> None:
         """In a flat population of a world of three dimensions `auto` takes its place, which goes by times."""
         keep_times(world)
+        if self.boundary == "walls" and world.periods.any():
+            raise RecipeError(
+                f"VelocitySystem: boundary = 'walls' has faces on all sides, but the world repeats along "
+                f"{axes_of(world.periods)}; use boundary = 'open' or make the periods 0"
+            )
 
     def grid_needs(self) -> GridNeeds:
         """In unbounded space, room for the blobs around the vortons."""
@@ -59,6 +73,9 @@ class PoissonSolver(Solver):
         across = self.world.across
         # In a plane all is done on one layer of points, which stands for a metre.
         self.steps = np.where(np.arange(3) == across, 0.0, grid.spacing)
+        if self.world.periods.any():
+            self.grid_velocity = self._unfolded(self._fourier().velocity())
+            return
         u = curl(self.potential(), self.steps, order=4)
         self.grid_velocity = u if across is None else np.repeat(u, 2, axis=across)
 
@@ -67,7 +84,7 @@ class PoissonSolver(Solver):
         from ecs_fluid.kernels.grids.cubic import interpolate
         from ecs_fluid.kernels.grids.differences import jacobian
 
-        grid, (x, u, du) = self.grid, (targets.x, targets.u, targets.du)
+        grid, (x, u, du) = self.grid, (wrapped(targets.x, self.world.periods), targets.u, targets.du)
         interpolate(x, grid.origin, grid.spacing, self.grid_velocity, u)
         if du is not None:
             if self._jacobian is None:
@@ -76,7 +93,7 @@ class PoissonSolver(Solver):
         slack = 1e-5 * grid.spacing
         lo, hi = grid.origin - slack, grid.origin + grid.spacing * grid.cells + slack
         beyond = np.flatnonzero(((x < lo) | (x > hi)).any(axis=1))
-        if len(beyond):
+        if len(beyond) and not self.world.periods.any():
             # Nobody moves out there; somebody only asks.
             some = Targets(np.ascontiguousarray(x[beyond]), u[beyond], None if du is None else du[beyond])
             direct = DirectSolver(self.system)
@@ -124,6 +141,48 @@ class PoissonSolver(Solver):
         weights = M4_PRIME if self.transfer == "m4_prime" else TRILINEAR
         steps, code = self.steps, self.code
         return reduce(np.add, (widen(part, steps, sigma, code, weights) for sigma, part in scattered))
+
+    # ------------------------------------------------------------------ worlds that repeat
+
+    def _fourier(self) -> Fourier:
+        """The vortons' fields on one period of the grid."""
+        from ecs_fluid.kernels.poisson.periodic import Fourier, folded
+
+        grid, repeats = self.grid, self.world.periods > 0
+        cells = grid.cells - 2 * GHOSTS
+        parts = [(sigma, folded(part, (-GHOSTS,) * 3, cells, repeats)) for sigma, part in self.scattered()]
+        return Fourier(parts, grid.spacing, repeats, self.code)
+
+    def _unfolded(self, field: Array) -> Array:
+        from ecs_fluid.kernels.poisson.periodic import unfolded
+
+        return unfolded(field, GHOSTS, self.world.periods > 0)
+
+    def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Vector potential, blobs' vorticity, velocity and gradient at (m, 3) points of one period."""
+        from ecs_fluid.kernels.grids.cubic import interpolate
+
+        fourier, mesh = self._fourier(), (self.grid.origin, self.grid.spacing)
+        targets = Targets.at(x, gradient=True)
+        self.fill(targets)
+        assert targets.du is not None
+        fields = (self._unfolded(field) for field in (fourier.potential(), fourier.vorticity()))
+        psi, omega = (interpolate(x, *mesh, field) for field in fields)
+        return psi, omega, targets.u, targets.du
+
+    def lint(self) -> list[str]:
+        """Vorticity with a mean, which a world that repeats on all sides cannot have."""
+        if not self.world.periods.all():
+            return []
+        alphas = [strength.alpha.astype(np.float64) for _, strength, _ in self.world.query(*VORTONS)]
+        total = sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3))
+        if np.linalg.norm(total) <= MEAN * sum(np.linalg.norm(alpha, axis=1).sum() for alpha in alphas):
+            return []
+        text = ", ".join(f"{part:.3g}" for part in total)
+        return [
+            f"VelocitySystem: the strengths sum to ({text}) m^3/s, but in a world that repeats along x and y "
+            "and z they must sum to 0; the velocity is that of the vortons and of even vorticity against them"
+        ]
 
     # ------------------------------------------------------------------ too coarse a grid
 

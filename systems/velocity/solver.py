@@ -52,6 +52,8 @@ class Solver:
     """of the worlds that it is for; (2, 3): for flow in a plane too (docs/plane.md)"""
     needs_all_sources: ClassVar[bool] = True
     """Whether `fill` reads all vortons, and not only what `World.processes` fetches for its targets"""
+    periodic: ClassVar[bool] = False
+    """Whether it knows the vortons' images in worlds that repeat (`World.periods`)"""
 
     grid_velocity: Array
     """Velocity (px, py, pz, 3) m/s at the points of the field grid, of a solver `on_grid`"""

@@ -27,6 +27,7 @@ from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
+from ecs_fluid.periodic import axes_of
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path
 from ecs_fluid.system import Settings, System
@@ -184,9 +185,7 @@ class VelocitySystem(System):
                     f"VelocitySystem: kernel = {self.kernel!r} has no form in a plane, where "
                     f"{', '.join(IN_A_PLANE)} have one; take one of these, or make the world's dimension 3"
                 )
-        kind = solver_class(self.solver)
-        fits(kind, world, RecipeError, f"solver = {kind.name!r}")
-        self._solver = kind(self)
+        self._solver = self._made(self.solver)
         self.grid_needs = self._solver.grid_needs()
 
     def added(self, world: World) -> None:
@@ -317,6 +316,20 @@ class VelocitySystem(System):
 
     # ------------------------------------------------------------------ sums
 
+    def _made(self, name: str) -> Solver:
+        """The solver of that name; in a world that repeats ``auto`` is the one on the grid."""
+        kind, periods = solver_class(name), self.world.periods
+        fits(kind, self.world, RecipeError, f"solver = {kind.name!r}")
+        if periods.any() and kind is AutoSolver:
+            return PoissonSolver(self)
+        if periods.any() and not kind.periodic:
+            able = " or ".join(repr(own.name) for own in SOLVERS if own.periodic or own is AutoSolver)
+            raise RecipeError(
+                f"VelocitySystem: solver = {name!r} sums in unbounded space, but the world repeats along "
+                f"{axes_of(periods)}; use solver = {able}"
+            )
+        return kind(self)
+
     def _fitting(self, solver: Solver, sources: Sources, grid: Grid) -> Solver:
         """That solver, where it applies: without vortons it is the direct sum, of nothing.
 
@@ -325,6 +338,8 @@ class VelocitySystem(System):
         """
         if not len(sources.sigma):
             return DirectSolver(self)
+        if self.world.periods.any():
+            return solver
         flat = self.world.dimension == 3 and grid.flat.any()
         return AutoSolver(self) if solver.on_grid and flat else solver
 
@@ -333,9 +348,10 @@ class VelocitySystem(System):
 
         Another solver than the world's has a grid of its own, made as in a world of that solver.
         """
-        made = self._solver if solver is None else solver_class(solver)(self)
+        made = self._solver if solver is None else self._made(solver)
         needs = None if made.name == self._solver.name else made.grid_needs()
-        sources, grid = self.world.require(PartitionSystem).present(needs)
+        around = points if self.world.periods.any() else None
+        sources, grid = self.world.require(PartitionSystem).present(needs, around)
         targets = Targets.at(self._in_range(points, sources.sigma), gradient=False)
         made = self._fitting(made, sources, grid)
         self._warn_once(made, sources, grid)
@@ -361,7 +377,7 @@ class VelocitySystem(System):
 
         most = FEW_PAIRS // max(len(points), 1)
         partition = self.world.require(PartitionSystem)
-        vortons = partition.unsorted(most) if solver_class(self.solver).sums_pairs else None
+        vortons = partition.unsorted(most) if self._solver.sums_pairs else None
         if vortons is None:
             return self.velocity_at(points)
         x = self._in_range(points, vortons[2])
@@ -374,8 +390,11 @@ class VelocitySystem(System):
         from ecs_fluid.kernels.biot_savart import direct
 
         code = self.code
-        sources, _ = self.world.require(PartitionSystem).present()
+        sources, grid = self.world.require(PartitionSystem).present()
         x = np.ascontiguousarray(x)
+        if isinstance(self._solver, PoissonSolver) and self.world.periods.any():
+            self._solver.prepare(sources, grid)
+            return self._solver.pair_fields(x)
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         du = np.empty((len(x), 3, 3), x.dtype)
         direct.potential_vorticity(code, x, sources.x, sources.alpha, sources.sigma, psi, omega)

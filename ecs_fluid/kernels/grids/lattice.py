@@ -25,7 +25,7 @@ SPREAD = 1.0 / 24.0
 """w of ``positive``: small, for it blurs, but not so small that points at the rim hold next to nothing."""
 
 
-def lattice_box(x: Array, spacing: float, flat: Array) -> tuple[Array, Array]:
+def lattice_box(x: Array, spacing: float | Array, flat: Array) -> tuple[Array, Array]:
     """Lowest lattice index and number of cells, (3,) int64 each, of the lattice around positions (n, 3) m.
 
     A cell is left free on every side, for the weights reach so far. A flat axis has one cell, whose lower end
@@ -37,7 +37,9 @@ def lattice_box(x: Array, spacing: float, flat: Array) -> tuple[Array, Array]:
     return lowest.astype(np.int64), cells.astype(np.int64)
 
 
-def to_lattice(weights: str, x: Array, values: Array, spacing: float, flat: Array) -> tuple[Array, Array]:
+def to_lattice(
+    weights: str, x: Array, values: Array, spacing: float | Array, flat: Array
+) -> tuple[Array, Array]:
     """Share the rows of ``values`` (n, m) among lattice points: (low, field (px, py, pz, m)).
 
     field[i, j, k] = sum_p w_p values_p, float64, belongs to the point spacing * (low + (i, j, k)), low (3,)
@@ -48,13 +50,13 @@ def to_lattice(weights: str, x: Array, values: Array, spacing: float, flat: Arra
         weights: linear, m4_prime or positive.
         x: positions (n, 3) m, n > 0.
         values: (n, m), any extensive quantities.
-        spacing: of the lattice, m.
+        spacing: of the lattice, m; one for all axes, or (3,).
         flat: bool (3,), axes along which all positions are equal and nothing is shared.
     """
     low, cells = lattice_box(x, spacing, flat)
     exact = x.astype(np.float64)
     origin = np.where(flat, exact[0], spacing * low)
-    edges = np.full(3, float(spacing))
+    edges = np.full(3, spacing, np.float64)
     start, order = partition(exact, origin, edges, cells)
     columns = gather_sorted(values.astype(np.float64), order)
     scatter = cubic.scatter if weights == "m4_prime" else interpolation.scatter

@@ -1,0 +1,196 @@
+"""Poisson's equation in a box that repeats along some axes: velocity of blobs at grid points by Fourier sums.
+
+Blobs of strength omega V_c at the points of a grid have the vorticity transform omega^(k) z(k sigma), where z
+is the transform of the regularisation (`transform` of its record), and
+
+    A^(k) = G(k) z(k sigma) omega^(k),    u^ = i k cross A^.
+
+Along a periodic axis the wave numbers are those of the box. Along an open axis the field is padded with zeros
+and G is the Green's function cut off at a distance R beyond which no point asks: with kappa the wave number
+along the periodic axes and s that along the open ones, d in number,
+
+    d = 0    1/kappa^2, and nothing at 0: the mean vorticity is taken off, the mean velocity is zero
+    d = 1    [1 - e^(-kappa R) (cos s R - (s/kappa) sin s R)]/(kappa^2 + s^2)
+    d = 2    [1 + s R J_1(s R) K_0(kappa R) - kappa R J_0(s R) K_1(kappa R)]/(kappa^2 + s^2)
+
+and at kappa = 0 (1 - cos s R)/s^2 and (1 - J_0(s R))/s^2, where the function is shifted so that it vanishes
+at R (it is -(|z| - R)/2 and -ln(r/R)/(2 pi)): the mean over the periodic axes is that of a sheet, with half
+of the jump on both sides, or of a line. All is spectral in the grid points; what is left is the error of
+sharing vortons among them. An axis of one point is one along which nothing varies. Source: Vico, Greengard
+and Ferrando, J. Comput. Phys. 323 (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, special
+
+from ecs_fluid.kernels.biot_savart.regularisation import record
+
+Array = NDArray[Any]
+Part = tuple[float, Array]
+"""A core radius, m, and the vorticity (px, py, pz, 3) 1/s that vortons with it share among grid points."""
+Three = tuple[float, float, float]
+Sizes = tuple[int, int, int]
+
+TAILS = 2.0
+"""Room for the blobs' tails along open axes, in the record's `reach`."""
+
+SHORTEST = np.pi * (1 - 1e-9)
+"""Wave number times spacing of the shortest wave."""
+
+
+def folded(field: Array, first: Any, cells: Any, repeats: Any) -> Array:
+    """Sums over all periods of values at lattice points first, first + 1, ..., along axes that repeat.
+
+    A period has the points 0 to ``cells`` - 1, which are left.
+    """
+    for axis in np.flatnonzero(repeats):
+        lines, n = np.moveaxis(field, axis, 0), int(cells[axis])
+        out = np.zeros((n, *lines.shape[1:]), field.dtype)
+        for begin in range(0, len(lines), n):
+            part = lines[begin : begin + n]
+            out[(int(first[axis]) + begin + np.arange(len(part))) % n] += part
+        field = np.moveaxis(out, 0, axis)
+    return np.ascontiguousarray(field)
+
+
+def unfolded(field: Array, ghosts: int, repeats: Any) -> Array:
+    """The field of one period from ``ghosts`` points below it to as many above its upper end."""
+    for axis in np.flatnonzero(repeats):
+        n = field.shape[axis]
+        field = np.take(field, np.arange(-ghosts, n + ghosts + 1) % n, axis=axis)
+    return np.ascontiguousarray(field)
+
+
+def _sizes(points: Any, spacing: Three, repeats: Any, tail: float) -> tuple[Sizes, float]:
+    """Points of the padded field, and the distance R at which the Green's function is cut off, m."""
+    extent = [0.0 if again else (n - 1) * h for n, h, again in zip(points, spacing, repeats, strict=True)]
+    reach = float(np.linalg.norm(extent)) + tail
+    padded = [
+        n if again else fft.next_fast_len(int(np.ceil((reach + side + tail) / h)) + 1, real=True)
+        for n, h, again, side in zip(points, spacing, repeats, extent, strict=True)
+    ]
+    return (padded[0], padded[1], padded[2]), reach
+
+
+@lru_cache(maxsize=8)
+def _waves(sizes: Sizes, spacing: Three) -> list[Array]:
+    """Wave numbers along the three axes, 1/m, shaped to be multiplied with one another's fields."""
+    found = []
+    for axis, (n, h) in enumerate(zip(sizes, spacing, strict=True)):
+        k = 2 * np.pi * (fft.rfftfreq(n, h) if axis == 2 else fft.fftfreq(n, h))
+        found.append(k.reshape([-1 if a == axis else 1 for a in range(3)]))
+    return found
+
+
+@lru_cache(maxsize=8)
+def _blob(sizes: Sizes, spacing: Three, code: int, sigma: float, dtype: str) -> Array:
+    """z(k sigma) at the wave numbers."""
+    transform = record(code).transform
+    assert transform is not None
+    k = np.sqrt(sum(part**2 for part in _waves(sizes, spacing)))
+    return np.asarray(transform(sigma * k).astype(dtype))
+
+
+@lru_cache(maxsize=4)
+def _green(sizes: Sizes, spacing: Three, repeats: tuple[bool, ...], reach: float, dtype: str) -> Array:
+    """G(k) in m^2 at the wave numbers."""
+    squares = [k**2 for k in _waves(sizes, spacing)]
+    kappa2, s2 = (
+        sum((part for part, own in zip(squares, repeats, strict=True) if own is again), np.zeros((1, 1, 1)))
+        for again in (True, False)
+    )
+    number = 3 - sum(repeats)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        green = _cut_off(number, np.sqrt(kappa2), np.sqrt(s2), reach) / (kappa2 + s2)
+    green[0, 0, 0] = (0.0, 0.5 * reach**2, 0.25 * reach**2)[number]
+    return np.asarray(green.astype(dtype))
+
+
+def _cut_off(open_axes: int, kappa: Array, s: Array, reach: float) -> Array:
+    """(kappa^2 + s^2) G."""
+    if open_axes == 0:
+        return np.ones(1)
+    q, p = kappa * reach, s * reach
+    if open_axes == 1:
+        some = 1.0 - np.exp(-q) * (np.cos(p) - p / np.where(q > 0, q, 1.0) * np.sin(p))
+        return np.where(q > 0, some, 1.0 - np.cos(p))
+    safe = np.where(q > 0, q, 1.0)
+    some = 1.0 + p * special.j1(p) * special.k0(safe) - safe * special.j0(p) * special.k1(safe)
+    return np.where(q > 0, some, 1.0 - special.j0(p))
+
+
+def _derivatives(sizes: Sizes, spacing: Three) -> list[Array]:
+    """i times the wave numbers; 0 for the shortest wave of an even number of points, flat at them."""
+    pairs = zip(_waves(sizes, spacing), spacing, strict=True)
+    return [1j * np.where(np.abs(k) * h < SHORTEST, k, 0.0) for k, h in pairs]
+
+
+def solenoidal(field: Array, spacing: Any) -> Array:
+    """The part (px, py, pz, 3) without divergence of vectors on a lattice that repeats along all axes.
+
+    field^ - k (k . field^)/k^2: what a gradient has made of it goes, and the mean stays.
+    """
+    sizes, steps = field.shape[:3], (float(spacing[0]), float(spacing[1]), float(spacing[2]))
+    ik, workers = _derivatives(sizes, steps), numba.get_num_threads()
+    waves = [fft.rfftn(field[..., c], workers=workers) for c in range(3)]
+    squares = -sum(part**2 for part in ik).real
+    along = sum(part * wave for part, wave in zip(ik, waves, strict=True)) / np.where(
+        squares > 0, squares, 1.0
+    )
+    parts = (wave + part * along for part, wave in zip(ik, waves, strict=True))
+    return np.stack([fft.irfftn(part, sizes, workers=workers) for part in parts], axis=-1)
+
+
+class Fourier:
+    """Fields of blobs that repeat, from the vorticity that vortons have shared among the points of a grid.
+
+    Args:
+        parts: by core radius; points of one period along axes that repeat, of the whole grid along others.
+        spacing: (3,) m.
+        repeats: (3,) which axes repeat, one at least.
+        code: of the regularisation.
+    """
+
+    def __init__(self, parts: Sequence[Part], spacing: Any, repeats: Any, code: int) -> None:
+        self._points, self._type = parts[0][1].shape[:3], parts[0][1].dtype
+        self._steps = float(spacing[0]), float(spacing[1]), float(spacing[2])
+        again = tuple(bool(one) for one in repeats)
+        tail = TAILS * record(code).reach * max(sigma for sigma, _ in parts)
+        self._sizes, reach = _sizes(self._points, self._steps, again, tail)
+        self._green = _green(self._sizes, self._steps, again, reach, self._type.name)
+        self._omega: list[Any] = [0, 0, 0]
+        for sigma, omega in parts:
+            blob = _blob(self._sizes, self._steps, int(code), float(sigma), self._type.name)
+            for c in range(3):
+                waves = fft.rfftn(omega[..., c], self._sizes, workers=numba.get_num_threads())
+                self._omega[c] = self._omega[c] + blob * waves
+
+    def _back(self, waves: Sequence[Array]) -> Array:
+        nx, ny, nz = self._points
+        out = np.empty((nx, ny, nz, 3), self._type)
+        for c in range(3):
+            out[..., c] = fft.irfftn(waves[c], self._sizes, workers=numba.get_num_threads())[:nx, :ny, :nz]
+        return out
+
+    def vorticity(self) -> Array:
+        """Vorticity (px, py, pz, 3) 1/s of the blobs."""
+        return self._back(self._omega)
+
+    def potential(self) -> Array:
+        """Vector potential (px, py, pz, 3) m^2/s."""
+        return self._back([self._green * part for part in self._omega])
+
+    def velocity(self) -> Array:
+        """Velocity (px, py, pz, 3) m/s."""
+        (x, y, z), g = self._omega, self._green
+        ik = [part.astype(x.dtype) for part in _derivatives(self._sizes, self._steps)]
+        curl = ik[1] * z - ik[2] * y, ik[2] * x - ik[0] * z, ik[0] * y - ik[1] * x
+        return self._back([g * part for part in curl])

@@ -1,0 +1,64 @@
+"""Worlds that repeat: boxes about the origin, from minus half a period to half a period along some axes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import ScheduleError
+from ecs_fluid.plugins import ships
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+AXES = "xyz"
+
+
+def axes_of(periods: Array) -> str:
+    """The periodic axes in words, such as "x and y"; empty without."""
+    return " and ".join(axis for axis, period in zip(AXES, periods, strict=True) if period)
+
+
+def repeats_for(kind: type[Any], world: World) -> None:
+    """Raise ScheduleError where the class of a system, by its `periodic`, is not for a world that repeats."""
+    if kind.periodic or not world.periods.any():
+        return
+    own = "" if ships(kind) else f", or say by {kind.__name__}.periodic = True that it is right in one"
+    raise ScheduleError(
+        f"{kind.__name__} is not for a world that repeats, and this one does along {axes_of(world.periods)}; "
+        f"leave it out, or make the world's periods 0{own}"
+    )
+
+
+def wrapped(x: Array, periods: Array) -> Array:
+    """Positions (n, 3) m moved by whole periods into the box; the same array where all lie there already."""
+    half = np.where(periods > 0, 0.5 * periods, np.inf)
+    if not ((x < -half) | (x >= half)).any():
+        return x
+    inside = x.copy()
+    for a in np.flatnonzero(periods):
+        inside[:, a] -= x.dtype.type(periods[a]) * np.floor(
+            x[:, a] / x.dtype.type(periods[a]) + x.dtype.type(0.5)
+        )
+    return inside
+
+
+def images(x: Array, periods: Array, reach: float) -> tuple[Array, Array]:
+    """Copies by whole periods, within `reach` m outside of the box, of particles at x (n, 3) m in it.
+
+    Returns the rows (m,) of the particles and the places (m, 3) of their copies.
+    """
+    rows, places = np.arange(len(x)), x
+    for a in np.flatnonzero(periods):
+        far, found = 0.5 * periods[a] + reach, [(rows, places)]
+        for n in range(1, math.ceil(reach / periods[a]) + 1):
+            for shift in (-n * periods[a], n * periods[a]):
+                near = np.flatnonzero(np.abs(places[:, a] + shift) <= far)
+                copy = places[near]
+                copy[:, a] += x.dtype.type(shift)
+                found.append((rows[near], copy))
+        rows, places = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return rows[len(x) :], places[len(x) :]
