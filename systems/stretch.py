@@ -100,8 +100,8 @@ class StretchSystem(System):
         if self.form not in ("limited", "classical") or self.rate == 0.0 or total <= OPEN * size:
             return []
         return [
-            f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex lines "
-            f"end in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
+            f"StretchSystem: strengths add up to {total / size:.0%} of the sum of their sizes, so vortex "
+            f"lines end in the fluid; scheme = {self.form!r} does not keep that total as their ends move, "
             "scheme = 'transposed' does"
         ]
 

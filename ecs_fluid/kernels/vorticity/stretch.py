@@ -14,7 +14,7 @@ SHARES = 0.5, 0.8
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int, own: float) -> float:
+def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int, own: float) -> Any:
     """Rate, 1/s, by which |alpha| of vorton p shall grow slower than s = alpha . J alpha / alpha^2.
 
     Its own blob has the curl ``own`` alpha/sigma^3 at its centre, own = 2/3 zeta(0). Its share q in the
