@@ -1,4 +1,4 @@
-"""Order in time of every system that ships, alone and with others. Validation case T1."""
+"""Order in time of every system that ships, alone and with others. Validation case 114 (T1)."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ ALONE = {
     "tumbling": March(ITSELF, (ef.DragSystem,), puff=False, body=_box, fluid={"viscosity": 1e-3}),
     # What is of first order, and why: docs/systems.md.
     "full baroclinic": March(
-        FIRST, (ef.VelocitySystem, lambda: ef.BaroclinicSystem(model="full")), fluid=GAS
+        FIRST, (ef.VelocitySystem, lambda: ef.BaroclinicSystem(model="full")), fluid=GAS, least=64
     ),
     "alignment": March(FIRST, (*FLOW, lambda: ef.AlignmentSystem(rate=0.5))),
 }

@@ -5,9 +5,9 @@ One step Arrhenius reaction fuel -> flame -> smoke in a parcel without exchange:
     dY_flame/dt = burnt - A_s exp(-(T/T_s)^2) Y_flame,   dY_fuel/dt = -burnt,   burnt = A Y_fuel [Y_air]
     exp(-T_a/T) c_p dT = Q d(burnt)
 
-Steps: the flame that is there decays first, exactly at the temperature of the start (so new flame lives
-for one step at least); then the fuel, by exponentials whose rate is the mean of those at both ends of the
-step, in sub-steps in which the temperature may rise by a bounded part of T^2/T_a. Second order where
+The fuel burns by exponentials whose rate is the mean of those at both ends of a sub-step, in which the
+temperature may rise by a bounded part of T^2/T_a; the flame decays at a given temperature exactly. The
+CombustionSystem takes that of both ends of the step, and lets new flame see its end. Second order where
 nothing ignites within a step, and never out of bounds. Source: Fluid Simulation for Video Games, part 11,
 whose explicit steps go negative and whose heat is multiplied by c_p instead of divided.
 """
