@@ -106,8 +106,8 @@ class WorldOptions(Settings):
     def _space_repeats(self) -> Self:
         if self.dimension == 2 and any(self.periodic):
             raise ValueError(
-                "a world of dimension = 2 cannot repeat yet; take dimension = 3 and, across the plane, a period "
-                "of one spacing of the particles"
+                "a world of dimension = 2 cannot repeat yet; take dimension = 3 and, across the plane, a "
+                "period of one spacing of the particles"
             )
         return self
 
