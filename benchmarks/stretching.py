@@ -168,7 +168,7 @@ def breakdown(form: str, rings: list[tuple[float, float, float]]) -> str:
 
 CASES: dict[str, Callable[[str], str]] = {
     "bending wave": bending,
-    "Crow, %": crow,
+    "Crow": crow,
     "skew rings": skew,
     "linked rings": linked,
     "leapfrog": leapfrog,

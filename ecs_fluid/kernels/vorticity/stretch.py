@@ -35,7 +35,8 @@ def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int
     low, high = SHARES[0] ** 2, SHARES[1] ** 2
     part = (turning * turning * square / (x * x + y * y + z * z) - low) / (high - low)
     part = min(max(part, 0.0), 1.0)
-    return part * part * (3.0 - 2.0 * part) * along / square
+    held: float = part * part * (3.0 - 2.0 * part) * along / square
+    return held
 
 
 @njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
