@@ -87,8 +87,8 @@ class RemeshSystem(System):
         """Without an end all around, vectors have one part without divergence, found by Fourier sums."""
         if self.solenoidal and not world.periods.all():
             raise RecipeError(
-                "RemeshSystem: solenoidal = true is for worlds that repeat along x, y and z; leave it out, or "
-                "give the world three periods"
+                "RemeshSystem: solenoidal = true is for worlds that repeat along x, y and z; leave it out, "
+                "or give the world three periods"
             )
 
     def process(self, dt: float) -> None:
