@@ -56,8 +56,9 @@ class DiagnosticsSystem(System):
     In a world that repeats impulses have no meaning (None), and energy and enstrophy are those of one period.
 
     Pair sums cost N^2, so in a run they are taken only up to `pair_limit` vortons (None in the record
-    otherwise). Warns in words when the overlap is below 1.5 or dt_grad_u above 1. With `budget`, the change
-    of strength and impulses by every system is kept in `budgets`. Source: Winckelmans and Leonard, J.
+    otherwise); in a world that repeats they come from the grid. Warns in words when the overlap is below 1.5
+    or dt_grad_u above 1. With `budget`, the change of strength and impulses by every system is kept in
+    `budgets`. Source: Winckelmans and Leonard, J.
     Comput. Phys. 109 (1993); Fluid Simulation for Video Games, part 12.
     """
 
@@ -119,7 +120,7 @@ class DiagnosticsSystem(System):
         record["speed"] = self._fastest()
         record["overlap"] = overlap(x, sigma)
         record.update(dict.fromkeys(("energy", "enstrophy", "helicity", "dt_grad_u")))
-        if pair_limit is None or len(x) <= pair_limit:
+        if pair_limit is None or len(x) <= pair_limit or self.world.periods.any():
             record.update(self._pair_sums(x, alpha))
         else:
             record["dt_grad_u"] = self._gradient_of_last_stage()

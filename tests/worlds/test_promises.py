@@ -114,6 +114,13 @@ def oblique_rings() -> float:
 
 
 @measure
+def taylor_green() -> float:
+    world = lean("taylor_green")
+    start = world.diagnostics()["energy"]
+    return float(march(world, 2.0).diagnostics()["energy"] / start)
+
+
+@measure
 def leapfrog() -> float:
     world, radii = lean("leapfrog"), []
     for tick in (89, 90):

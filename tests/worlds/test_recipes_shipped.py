@@ -28,6 +28,7 @@ NAMES = (
     "wavy_sheet",
     "tube",
     "wind_fountain",
+    "taylor_green",
 )
 HEAT = (
     "candle",
