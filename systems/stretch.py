@@ -35,8 +35,12 @@ class StretchSystem(System):
 
     def lint(self, world: World) -> list[str]:
         """A plane, in which no vorticity is along a gradient of the velocity."""
-        told = "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
-        return [f"{told}; leave it out"] if world.dimension == 2 and not self._implied else []
+        if world.dimension == 3:
+            return []
+        return [
+            "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow; "
+            "leave it out"
+        ]
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""

@@ -397,9 +397,9 @@ class VelocitySystem(System):
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint(), *self._unfelt(world), *self._flat(world)]
+        return [*found, *solver.lint(), *self._unfelt(world), *self._flat_lint(world)]
 
-    def _flat(self, world: World) -> Iterator[str]:
+    def _flat_lint(self, world: World) -> Iterator[str]:
         """A sentence on plane vortices in three dimensions."""
         _, (x, alpha) = self.joined(Position, Strength)
         if world.dimension == 2 or len(x) < 3:
@@ -410,8 +410,8 @@ class VelocitySystem(System):
             if size[others].all() and alpha[:, axis].any() and not alpha[:, others].any():
                 yield (
                     f"all vortons lie in the plane {'xyz'[axis]} = {x[0, axis]:g} m with their vorticity "
-                    "across it, and each moves the others as a short piece of a line; for flow in a plane give "
-                    "the world dimension = 2, where each stands for a whole line"
+                    "across it, and each moves the others as a short piece of a line; for flow in a plane "
+                    "give the world dimension = 2, where each stands for a whole line"
                 )
 
     @staticmethod
