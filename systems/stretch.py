@@ -90,10 +90,10 @@ class StretchSystem(System):
     def lint(self, world: World) -> list[str]:
         """A plane, where nothing is stretched; open lines whose total strength the form does not keep."""
         if world.dimension == 2:
-            told = (
-                "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow"
-            )
-            return [] if self._implied else [f"{told}; leave it out"]
+            return [
+                "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow; "
+                "leave it out"
+            ]
         alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
         total = np.linalg.norm(sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3)))
         size = sum(float(np.linalg.norm(alpha, axis=1).sum()) for alpha in alphas)

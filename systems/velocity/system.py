@@ -416,9 +416,9 @@ class VelocitySystem(System):
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint(), *self._unfelt(world), *self._flat(world)]
+        return [*found, *solver.lint(), *self._unfelt(world), *self._flat_lint(world)]
 
-    def _flat(self, world: World) -> Iterator[str]:
+    def _flat_lint(self, world: World) -> Iterator[str]:
         """A sentence on plane vortices in three dimensions."""
         _, (x, alpha) = self.joined(Position, Strength)
         if world.dimension == 2 or len(x) < 3:

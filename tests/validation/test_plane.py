@@ -1,0 +1,324 @@
+"""Flow in a plane, whole worlds with the shipped solvers: validation cases 25 and 48 to 51, and merging."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from flows import Array
+from scipy.special import j0, j1, jn_zeros
+
+import ecs_fluid as ef
+
+SOLVERS = ("direct", "tree", "fmm", "auto", "poisson", "hybrid")
+
+
+def lattice(h: float, x: float, y: float) -> Array:
+    """Centres (n, 3) of square cells that cover |x|, |y| up to those, the origin at a corner."""
+    axes = [h * (np.arange(-math.ceil(e / h), math.ceil(e / h)) + 0.5) for e in (x, y)]
+    return np.stack(np.meshgrid(*axes, [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def within(x: Array, h: float) -> Array:
+    """Points (n, 64, 2) that divide each cell evenly, for the mean of what has an edge."""
+    sub = h * ((np.arange(8) + 0.5) / 8 - 0.5)
+    return x[:, None, :2] + np.stack(np.meshgrid(sub, sub), axis=-1).reshape(1, -1, 2)
+
+
+def world_of(x: Array, omega: Array, h: float, dt: float, solver: str = "direct", **more: Any) -> ef.World:
+    """Vortices omega h^2 with cores of 1.5 h."""
+    world = ef.World(dt=dt, integrator=more.pop("integrator", "rk4"), precision="double", dimension=2)
+    alpha = np.zeros_like(x)
+    alpha[:, 2] = omega * h * h
+    sigma = np.full(len(x), more.pop("sigma", 1.5 * h))
+    world.spawn(
+        "v", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma), ef.Volume(np.full(len(x), h * h))
+    )
+    world.set_fluid(viscosity=more.pop("viscosity", 0.0))
+    systems = more.pop("systems", ())
+    world.add_systems([ef.VelocitySystem(solver=solver, **more), *systems, ef.AdvectionSystem()])
+    return world
+
+
+def state(world: ef.World) -> tuple[Array, Array]:
+    """Positions (n, 2) and circulations (n,)."""
+    return world["v"][ef.Position].x[:, :2], world["v"][ef.Strength].alpha[:, 2]
+
+
+def orders(errors: list[float], ratio: float = 2.0) -> Array:
+    return np.log(np.array(errors[:-1]) / errors[1:]) / math.log(ratio)
+
+
+# ---------------------------------------------------------------- solvers
+
+
+@pytest.mark.parametrize("solver", SOLVERS[1:])
+def test_solvers_keep_their_tolerance(solver: str) -> None:
+    """Velocity and gradient of a patch with a hole of the other sign, against the direct sum.
+
+    1e-3 for fmm and auto; the tree at angle 0.5 has 1e-2 (velocity) of validation case 54; the grids have the
+    errors of docs/velocity.md for gaussian cores at two and three cells, of a grid as fine.
+    """
+    draw, n = np.random.default_rng(8), 2500
+    x = np.concatenate([0.3 * draw.standard_normal((n, 2)), np.zeros((n, 1))], axis=1)
+    r2 = (x**2).sum(axis=1)
+    omega = np.exp(-r2 / 0.1) - 0.5 * np.exp(-((x[:, 0] - 0.2) ** 2 + x[:, 1] ** 2) / 0.02)
+    found = []
+    for name in ("direct", solver):
+        world = world_of(x, omega, 0.02, 0.01, name, sigma=0.04, kernel="gaussian")
+        world.evaluate()
+        found.append((world["v"][ef.Velocity].u.copy(), world["v"][ef.VelocityGradient].du.copy()))
+        assert (world["v"][ef.Velocity].u[:, 2] == 0.0).all()
+    gates = {"tree": (1e-2, 1e-2), "poisson": (2.5e-3, 7.6e-3), "hybrid": (5.4e-3, 5.6e-3)}
+    for exact, value, gate in zip(*found, gates.get(solver, (1e-3, 1e-3)), strict=True):
+        assert np.sqrt(((value - exact) ** 2).mean() / (exact**2).mean()) < gate
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_vortex_spreads_as_lamb_and_oseen_say(solver: str) -> None:
+    """Case 25: u = (1 - exp(-r^2/(4 nu t)))/(2 pi r); a gaussian blob that spreads is that vortex exactly.
+
+    Direct to 1e-12 (the square of the core is integrated); tree and multipoles of one vorton are the direct
+    sum; grids have two and three cells per core.
+    """
+    spreading = ef.DiffusionSystem(method="core_spreading")
+    world = world_of(
+        np.zeros((1, 3)), np.ones(1), 1.0, 0.1, solver, sigma=0.5, kernel="gaussian", viscosity=0.05,
+        systems=(spreading,), integrator="rk2",
+    )  # fmt: skip
+    world.step(10)
+    square = 2 * (0.5**2 + 2 * 0.05 * world.time)  # 4 nu t of the textbook's clock
+    radii = math.sqrt(square) * np.array((0.3, 0.6, 1.120906, 1.8, 2.0))
+    points = np.stack([radii * 0.6, radii * 0.8, 0 * radii], axis=1)
+    found = (world.velocity(points) * np.stack([-points[:, 1], points[:, 0], 0 * radii], axis=1)).sum(axis=1)
+    theory = -np.expm1(-(radii**2) / square) / (2 * np.pi * radii)
+    gate = {"poisson": 2e-2, "hybrid": 2e-2}.get(solver, 1e-12)
+    assert found / radii == pytest.approx(theory, rel=gate)
+    assert theory.max() == pytest.approx(0.638173 / (2 * np.pi * math.sqrt(square)), rel=1e-6)
+
+
+@pytest.mark.nightly
+def test_lamb_and_oseen_by_exchange() -> None:
+    """Case 25 by fourth-order exchange among vortices that move: order 4 and 1e-4 at the finest.
+
+    The circulations start as a Gaussian of variance 1 - sigma^2, which the blobs make one of variance 1.
+    """
+    errors, viscosity = [], 0.25
+    for h in (1 / 3, 1 / 4.5, 1 / 6.75):
+        sigma = 1.5 * h
+        x = lattice(h, 6.5, 6.5)
+        start = 1 - sigma**2
+        omega = np.exp(-(x**2).sum(axis=1) / (2 * start)) / (2 * np.pi * start)
+        world = world_of(
+            x, omega, h, 1 / 30, kernel="gaussian", viscosity=viscosity, gradient=False,
+            systems=(ef.DiffusionSystem(order=4),), integrator="rk2",
+        )  # fmt: skip
+        world.step(30)
+        square = 2 * (1 + 2 * viscosity * world.time)
+        radii = np.linspace(0.2, 4.0, 20)
+        points = np.stack([radii, 0 * radii, 0 * radii], axis=1)
+        theory = -np.expm1(-(radii**2) / square) / (2 * np.pi * radii)
+        errors.append(float(np.abs(world.velocity(points)[:, 1] - theory).max() / theory.max()))
+    print(errors, orders(errors, 1.5))
+    assert errors[-1] < 1e-4 and (orders(errors, 1.5) > 3.5).all()
+
+
+# ---------------------------------------------------------------- exact motions
+
+
+def polygon(count: int, ticks_a_turn: int, turns: int) -> float:
+    """Largest error (m) of vortices on the unit circle after whole turns of Omega = (N - 1)/(4 pi R^2)."""
+    angle = 2 * np.pi * np.arange(count) / count
+    x = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
+    turn = 2 * np.pi / ((count - 1) / (4 * np.pi))
+    world = world_of(
+        x, np.ones(count), 1.0, turn / ticks_a_turn, sigma=1e-3, kernel="rankine", gradient=False
+    )
+    world.step(turns * ticks_a_turn)
+    return float(np.abs(state(world)[0] - x[:, :2]).max())
+
+
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_vortices_on_a_circle() -> None:
+    """Case 48, one turn: the fourth order of RK4, whose error of the phase is (Omega dt)^4/120 a radian.
+
+    At 100 ticks a turn that is (2 pi/100)^4 (2 pi)/120 = 8e-7 of a plain circle; here 40 times less is left.
+    """
+    coarse, fine = polygon(5, 25, 1), polygon(5, 50, 1)
+    assert math.log2(coarse / fine) == pytest.approx(4.0, abs=0.2)
+    assert fine < 1e-6
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_vortices_on_a_circle_for_ten_turns(count: int) -> None:
+    """Case 48: 1e-8 after 10 turns; 240 ticks a turn."""
+    assert polygon(count, 240, 10) < 1e-8
+
+
+def perlman(h: float, time: float, ticks: int) -> float:
+    """RMS error of the velocity at the vortices of (1 - r^2)^7, relative to its RMS, after `time` s."""
+    x = lattice(h, 1.0, 1.0)
+    r = np.hypot(x[:, 0], x[:, 1])
+    x, r = x[r < 1], r[r < 1]
+    world = world_of(x, (1 - r**2) ** 7, h, time / ticks, gradient=False)
+    world.step(ticks)
+    world.evaluate()
+    places = state(world)[0]
+    r = np.hypot(*places.T)
+    speed = (1 - np.maximum(1 - r**2, 0) ** 8) / (16 * r)
+    exact = (speed / r)[:, None] * np.stack([-places[:, 1], places[:, 0]], axis=1)
+    error = world["v"][ef.Velocity].u[:, :2] - exact
+    return float(np.sqrt((error**2).sum() / (exact**2).sum()))
+
+
+@pytest.mark.parametrize(
+    ("time", "ticks", "spacings"),
+    [(0.1, 1, (0.1, 0.05, 0.025)), pytest.param(4 * np.pi, 40, (0.1, 0.07, 0.05), marks=pytest.mark.nightly)],
+)
+def test_perlmans_patch(time: float, ticks: int, spacings: tuple[float, ...]) -> None:
+    """Case 49: u = (1 - (1 - r^2)^8)/(16 r) to second order in the cores, 1.5 spacings wide."""
+    errors = [perlman(h, time, ticks) for h in spacings]
+    print(errors)
+    for k, order in enumerate(orders(errors, 1.0001) * math.log(1.0001)):
+        assert order / math.log(spacings[k] / spacings[k + 1]) == pytest.approx(2.0, abs=0.25)
+    assert errors[-1] < 7e-3
+
+
+def ellipse(h: float, turn: float, ticks: int, solver: str = "direct") -> tuple[float, float]:
+    """Turning rate of Kirchhoff's ellipse 2:1 of vorticity 1 over 2/9 1/s, less 1; aspect at the end."""
+    x = lattice(h, 2.2, 1.2)
+    points = within(x, h)
+    part = ((points / (2.0, 1.0)) ** 2).sum(axis=-1) <= 1
+    share = part.mean(axis=1)
+    period = 2 * np.pi / (2 / 9)
+    world = world_of(
+        x[share > 0], share[share > 0], h, turn * period / ticks, solver, gradient=False, tolerance=1e-4
+    )
+
+    def moments() -> tuple[float, float]:
+        places, gamma = state(world)
+        off = places - (gamma[:, None] * places).sum(axis=0) / gamma.sum()
+        tensor = (gamma[:, None, None] * off[:, :, None] * off[:, None, :]).sum(axis=0)
+        small, large = np.linalg.eigvalsh(tensor)
+        return 0.5 * math.atan2(2 * tensor[0, 1], tensor[0, 0] - tensor[1, 1]), math.sqrt(large / small)
+
+    angle = [moments()[0]]
+    for _ in range(ticks):
+        world.step()
+        angle.append(moments()[0])
+    turned = np.unwrap(angle, period=np.pi)
+    return float(turned[-1] / (turn * 2 * np.pi)) - 1, moments()[1]
+
+
+def test_kirchhoffs_ellipse_for_a_quarter_turn() -> None:
+    """Case 50 at ten cells in the small half axis: omega a b/(a + b)^2 = 2/9 1/s, to 1 %."""
+    rate, aspect = ellipse(0.1, 0.25, 10)
+    assert abs(rate) < 0.005 and aspect == pytest.approx(2.0, rel=0.005)
+
+
+@pytest.mark.nightly
+def test_kirchhoffs_ellipse() -> None:
+    """Case 50 at three resolutions over half a turn; order 1.5 and more, for the edge is that of cells."""
+    rates = [abs(ellipse(h, 0.5, 20, "auto")[0]) for h in (0.2, 0.1, 0.05)]
+    print(rates)
+    assert rates[1] < 0.005 and rates[2] < 0.002
+    assert orders(rates).mean() > 1.5
+
+
+def dipole(h: float, way: float, ticks: int, solver: str = "direct") -> tuple[float, dict[str, float]]:
+    """Speed of the Lamb-Chaplygin dipole of radius and speed 1 over `way` m, and changes of invariants.
+
+    omega = k^2 C J1(k r) sin(theta) inside r = 1, k = 3.8317, C = -2/(k J0(k)). Its speed is that of the
+    centre of impulse, sum Gamma y x / sum Gamma y.
+    """
+    k = jn_zeros(1, 1)[0]
+    x = lattice(h, 1.0 + h, 1.0 + h)
+    points = within(x, h)
+    r = np.hypot(points[..., 0], points[..., 1])
+    inside = -2 * k / j0(k) * j1(k * r) * points[..., 1] / r
+    omega = np.where(r < 1, inside, 0.0).mean(axis=1)
+    x, omega = x[omega != 0], omega[omega != 0]
+    assert omega[x[:, 1] > 0].sum() * h * h == pytest.approx(6.830899, rel=1e-4)
+    world = world_of(x, omega, h, way / ticks, solver, gradient=False, tolerance=1e-4)
+
+    def centre() -> float:
+        places, gamma = state(world)
+        return float((gamma * places[:, 1] * places[:, 0]).sum() / (gamma * places[:, 1]).sum())
+
+    first, before = centre(), world.diagnostics()
+    world.step(ticks)
+    after = world.diagnostics()
+    changes = {
+        "impulse": float(
+            np.abs(np.subtract(after["impulse"], before["impulse"])).max() / before["impulse"][0]
+        ),
+        "energy": after["energy"] / before["energy"] - 1,
+    }
+    return (centre() - first) / way, changes
+
+
+def test_lamb_and_chaplygins_dipole() -> None:
+    """Case 51: the speed over half a radius, 0.5 % at 20 cells a radius and order 2; impulse and energy stay.
+
+    Direct sums keep the impulse to rounding, RK4 the energy to its error in time.
+    """
+    coarse, _ = dipole(0.1, 0.5, 10)
+    fine, changes = dipole(0.05, 0.5, 10)
+    assert abs(fine - 1) < 0.003
+    assert math.log2(abs(coarse - 1) / abs(fine - 1)) == pytest.approx(2.0, abs=0.4)
+    assert changes["impulse"] < 1e-12 and abs(changes["energy"]) < 1e-5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_dipoles_speed_by_every_solver(solver: str) -> None:
+    """Case 51: 0.5 % over two radii at 20 cells a radius, and at three resolutions by direct sums."""
+    speed, _ = dipole(0.05, 2.0, 40, solver)
+    print(solver, speed)
+    assert abs(speed - 1) < 0.005
+    if solver == "direct":
+        errors = [abs(dipole(h, 1.0, 20)[0] - 1) for h in (0.1, 0.05, 0.025)]
+        print(errors)
+        assert orders(errors) == pytest.approx([2.0, 2.0], abs=0.4) and errors[-1] < 1e-3
+
+
+def nearest(ratio: float, h: float) -> float:
+    """Least distance of two Gaussian vortices exp(-r^2/a^2), a = 1, within 1.5 turns, over the first a/ratio.
+
+    Cut at 2.2 a, where 1 % is left, in cells h; the blobs' own width is taken off.
+    """
+    cells = lattice(h, 2.2, 2.2)
+    r = np.hypot(cells[:, 0], cells[:, 1])
+    cells, r = cells[r < 2.2], r[r < 2.2]
+    omega = np.exp(-(r**2) / (1 - (1.5 * h) ** 2))  # winckelmans: 2 x 1/2 sigma^2
+    omega /= omega.sum() * h * h
+    apart, n = 1 / ratio, len(cells)
+    x = np.concatenate([cells, cells])
+    x[:, 0] += np.repeat((apart / 2, -apart / 2), n)
+    turn = 2 * np.pi**2 * apart**2  # of two points of circulation 1
+    world = world_of(x, np.tile(omega, 2), h, turn / 60, gradient=False)
+    least = 1.0
+    for _ in range(90):
+        world.step()
+        places, gamma = state(world)
+        share = (gamma[:n] / gamma[:n].sum())[:, None]
+        between = (share * (places[:n] - places[n:])).sum(axis=0)
+        least = min(least, float(np.hypot(*between)) / apart)
+    return least
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("h", [0.35, 0.25, 0.18])
+def test_two_vortices_merge_when_they_are_close(h: float) -> None:
+    """Two equal Gaussian vortices merge where a/b is above the threshold 0.22, and turn in a pair below.
+
+    a^2 is the second moment, b the distance of the centres. 0.22: Le Dizes and Verga, J. Fluid Mech. 467
+    (2002), abstract, by Navier-Stokes. Within 1.5 turns; the centres of merged ones are less than a third of
+    the distance apart.
+    """
+    apart, merged = nearest(0.20, h), nearest(0.245, h)
+    print(h, apart, merged)
+    assert apart > 0.85 and merged < 0.35
