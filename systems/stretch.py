@@ -91,8 +91,8 @@ class StretchSystem(System):
         """A plane, where nothing is stretched; open lines whose total strength the form does not keep."""
         if world.dimension == 2:
             return [
-                "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow; "
-                "leave it out"
+                "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow;"
+                " leave it out"
             ]
         alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
         total = np.linalg.norm(sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3)))
