@@ -138,7 +138,8 @@ def field(form: str) -> str:
 def leapfrog(form: str) -> str:
     """Leapfrogging rings (case 35): largest error of radii and heights."""
     from flows import ring
-    from test_leapfrog import R0, TIME, radius_and_height, thin_rings
+    from oracles import thin_rings
+    from test_leapfrog import R0, TIME, radius_and_height
 
     world = world_of(
         [ring(100, R0 / 10, R0), ring(100, R0 / 10, R0, center=(0.0, 0.0, R0))], form, TIME / 350
