@@ -71,6 +71,7 @@ class SurfaceSystem(System):
     """
 
     phase = "observe"
+    dimensions = (2, 3)
     writes = (SignedDistance, SurfaceMesh)
     may_read = (*BODIES, *CARRIED, *FILLED, Position, Volume, Liquid)
     asks = (CollisionSystem, "VelocitySystem", "WindSystem")
