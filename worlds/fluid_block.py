@@ -34,6 +34,8 @@ class FluidBlock(Recipe):
     neighbours' or from the ambient. `density`, `temperature` and mass fractions are numbers or formulas
     over x, y, z, r in m ("300 + 200*exp(-(r/0.3)**2)").
 
+    In a world of two dimensions the block is what its plane cuts out of the region, a metre deep.
+
     A symmetric cloud stays symmetric: `agitation` gives vortons a random vorticity, uniform in
     [-agitation/2, agitation/2] per component, and `jitter` moves them off their lattice, both from a stream
     keyed by the world's seed and the entity's name. The articles' density balls: sphere, agitation 1e-3.
@@ -110,7 +112,7 @@ class FluidBlock(Recipe):
         """Positions (n, 3), and the edges (3,) of a cell, 0 across a flat box."""
         region = self._region
         most = VORTON, "vortons", "use a larger spacing"
-        x, edge = lattice_of_at_most(*most, *region.bounds(), self.spacing)
+        x, edge = lattice_of_at_most(*most, *region.cut(world.across), self.spacing)
         if self.jitter:
             x = x + self.jitter * edge * (stream(world.seed, f"{self.name} jitter").random(x.shape) - 0.5)
         return region.filled(x, "vorton"), edge

@@ -26,6 +26,15 @@ class Region(Settings):
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper corner in the region's frame, m."""
 
+    def cut(self, across: int | None) -> tuple[Array, Array]:
+        """The bounds, or those of what a plane through the origin, across that axis, cuts out of them."""
+        low, high = (np.array(corner, np.float64) for corner in self.bounds())
+        if across is not None:
+            origin, axes = self.placement()
+            along = int(np.abs(axes[:, across]).argmax())
+            low[along] = high[along] = -origin[across] * axes[along, across]
+        return low, high
+
     def filled(self, local: Array, what: str, remedy: str = "use a smaller spacing") -> Array:
         """World coordinates of those of the local places (n, 3) that lie within; RecipeError if none does."""
         local = local[self.inside(local)]

@@ -72,6 +72,7 @@ class SurfaceSystem(System):
 
     phase = "observe"
     periodic = False
+    dimensions = (2, 3)
     writes = (SignedDistance, SurfaceMesh)
     may_read = (*BODIES, *CARRIED, *FILLED, Position, Volume, Liquid)
     asks = (CollisionSystem, "VelocitySystem", "WindSystem")

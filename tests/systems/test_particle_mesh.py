@@ -216,7 +216,7 @@ def test_flat_population_shares_areas() -> None:
     """In the plane y = 0 volumes are areas: a filled lattice is 1 in the plane, and the total stays."""
     ticks = 0.1 * np.arange(12)
     x = np.stack(np.meshgrid(ticks, [0.0], ticks, indexing="ij"), axis=-1).reshape(-1, 3)
-    world = ef.World(precision="double")
+    world = ef.World(precision="double", dimension=2, plane="xz")
     world.spawn("sheet", ef.Position(x), ef.Volume(np.full(144, 0.01)), ef.Density(np.full(144, 3.0)))
     world.set_fluid(density=1.0)
     world.add_systems([ef.TransferSystem()])

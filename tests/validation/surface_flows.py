@@ -63,7 +63,7 @@ def heavy_particles(
     axes = (axis, axis, np.zeros(1)) if flat else (axis, axis, axis)
     x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     x = x[where(x) < 0]
-    world = ef.World(dt=0.01, precision="double", debug=True)
+    world = ef.World(dt=0.01, precision="double", debug=True, dimension=2 if flat else 3)
     if len(x):
         world.spawn(
             "water",

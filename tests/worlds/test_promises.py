@@ -138,6 +138,14 @@ def hill_vortex() -> float:
 
 
 @measure
+def vortices_merge() -> float:
+    world = march(lean("vortices_merge"), 20.0)
+    x = places(world, "left", "right")
+    gamma = np.concatenate([world[name][ef.Strength].alpha[:, 2] for name in ("left", "right")])
+    return float(gamma @ (x**2).sum(axis=1) / gamma.sum())
+
+
+@measure
 def shear_layer() -> float:
     return abs(march(lean("shear_layer"), 0.2)["layer"][ef.Strength].alpha[:, 1].sum())
 

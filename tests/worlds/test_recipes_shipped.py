@@ -25,6 +25,7 @@ NAMES = (
     "leapfrog",
     "hill_vortex",
     "shear_layer",
+    "vortices_merge",
     "wavy_sheet",
     "tube",
     "wind_fountain",
@@ -74,7 +75,8 @@ def tables(name: str) -> dict[str, Any]:
 
 
 def built(name: str) -> World:
-    world = World(precision="double")
+    options = {key: tables(name)["world"].get(key) for key in ("dimension", "plane")}
+    world = World(precision="double", **{key: value for key, value in options.items() if value})
     for number, table in enumerate(tables(name)["entity"], start=1):
         entity_recipe(table, f"{name}: [[entity]] {number}").build(world)
     return world
