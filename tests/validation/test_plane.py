@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +127,37 @@ def test_lamb_and_oseen_by_exchange() -> None:
         errors.append(float(np.abs(world.velocity(points)[:, 1] - theory).max() / theory.max()))
     print(errors, orders(errors, 1.5))
     assert errors[-1] < 1e-4 and (orders(errors, 1.5) > 3.5).all()
+
+
+def all_solvers() -> list[str]:
+    """State hashes after diffusion, buoyancy, remeshing and motion by every solver."""
+    draw, n, hashes = np.random.default_rng(1), 2500, []
+    places = np.concatenate([0.3 * draw.standard_normal((n, 2)), np.zeros((n, 1))], axis=1)
+    density = 1.2 + 0.01 * draw.random(n)
+    for solver in SOLVERS:
+        systems = (ef.DiffusionSystem(), ef.BaroclinicSystem(), ef.RemeshSystem(every=3))
+        world = world_of(
+            places, np.exp(-(places**2).sum(axis=1) / 0.1), 0.02, 0.01, solver, sigma=0.05, viscosity=1e-4,
+            systems=systems,
+        )  # fmt: skip
+        world.set_fluid(gravity=(0.0, -9.81, 0.0))
+        world["v"][ef.Density].rho[...] = density
+        world.step(4)
+        hashes.append(world.state_hash())
+    return hashes
+
+
+@pytest.mark.nightly
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    found = set()
+    for threads in ("1", "2", "4", "8"):
+        code = f"import sys; sys.path[:0] = {sys.path!r}; import test_plane; print(test_plane.all_solvers())"
+        out = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_NUM_THREADS": threads, "PYTHONPATH": str(Path(__file__).parent)},
+        )  # fmt: skip
+        found.add(out.stdout)
+    assert len(found) == 1 and len(found.pop()) > 6 * 32
 
 
 # ---------------------------------------------------------------- exact motions
