@@ -193,12 +193,12 @@ def test_vortices_on_a_circle_for_ten_turns(count: int) -> None:
     assert polygon(count, 240, 10) < 1e-8
 
 
-def perlman(h: float, time: float, ticks: int) -> float:
+def perlman(h: float, sigma: float, time: float, ticks: int) -> float:
     """RMS error of the velocity at the vortices of (1 - r^2)^7, relative to its RMS, after `time` s."""
     x = lattice(h, 1.0, 1.0)
     r = np.hypot(x[:, 0], x[:, 1])
     x, r = x[r < 1], r[r < 1]
-    world = world_of(x, (1 - r**2) ** 7, h, time / ticks, gradient=False)
+    world = world_of(x, (1 - r**2) ** 7, h, time / ticks, sigma=sigma, gradient=False)
     world.step(ticks)
     world.evaluate()
     places = state(world)[0]
@@ -210,16 +210,20 @@ def perlman(h: float, time: float, ticks: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("time", "ticks", "spacings"),
-    [(0.1, 1, (0.1, 0.05, 0.025)), pytest.param(4 * np.pi, 40, (0.1, 0.07, 0.05), marks=pytest.mark.nightly)],
+    ("time", "ticks", "power"), [(0.1, 1, 1.0), pytest.param(4 * np.pi, 40, 0.75, marks=pytest.mark.nightly)]
 )
-def test_perlmans_patch(time: float, ticks: int, spacings: tuple[float, ...]) -> None:
-    """Case 49: u = (1 - (1 - r^2)^8)/(16 r) to second order in the cores, 1.5 spacings wide."""
-    errors = [perlman(h, time, ticks) for h in spacings]
-    print(errors)
-    for k, order in enumerate(orders(errors, 1.0001) * math.log(1.0001)):
-        assert order / math.log(spacings[k] / spacings[k + 1]) == pytest.approx(2.0, abs=0.25)
-    assert errors[-1] < 7e-3
+def test_perlmans_patch(time: float, ticks: int, power: float) -> None:
+    """Case 49: u = (1 - (1 - r^2)^8)/(16 r) to second order in the cores, 1.5 spacings wide at h = 0.1.
+
+    By t = 4 pi the shear has pulled the lattice apart: there cores shrink like h^(3/4), so that more of them
+    overlap; with cores of 1.5 spacings the order is 1.75 then.
+    """
+    spacings = np.array((0.1, 0.05, 0.025))
+    cores = 0.15 * (spacings / 0.1) ** power
+    errors = [perlman(h, sigma, time, ticks) for h, sigma in zip(spacings, cores, strict=True)]
+    found = orders(errors) / power
+    print(errors, found)
+    assert found == pytest.approx([2.0, 2.0], abs=0.25)
 
 
 def ellipse(h: float, turn: float, ticks: int, solver: str = "direct") -> tuple[float, float]:
