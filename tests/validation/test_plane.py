@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,6 +129,37 @@ def test_lamb_and_oseen_by_exchange() -> None:
     assert errors[-1] < 1e-4 and (orders(errors, 1.5) > 3.5).all()
 
 
+def all_solvers() -> list[str]:
+    """State hashes after diffusion, buoyancy, remeshing and motion by every solver."""
+    draw, n, hashes = np.random.default_rng(1), 2500, []
+    places = np.concatenate([0.3 * draw.standard_normal((n, 2)), np.zeros((n, 1))], axis=1)
+    density = 1.2 + 0.01 * draw.random(n)
+    for solver in SOLVERS:
+        systems = (ef.DiffusionSystem(), ef.BaroclinicSystem(), ef.RemeshSystem(every=3))
+        world = world_of(
+            places, np.exp(-(places**2).sum(axis=1) / 0.1), 0.02, 0.01, solver, sigma=0.05, viscosity=1e-4,
+            systems=systems,
+        )  # fmt: skip
+        world.set_fluid(gravity=(0.0, -9.81, 0.0))
+        world["v"][ef.Density].rho[...] = density
+        world.step(4)
+        hashes.append(world.state_hash())
+    return hashes
+
+
+@pytest.mark.nightly
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    found = set()
+    for threads in ("1", "2", "4", "8"):
+        code = f"import sys; sys.path[:0] = {sys.path!r}; import test_plane; print(test_plane.all_solvers())"
+        out = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_NUM_THREADS": threads, "PYTHONPATH": str(Path(__file__).parent)},
+        )  # fmt: skip
+        found.add(out.stdout)
+    assert len(found) == 1 and len(found.pop()) > 6 * 32
+
+
 # ---------------------------------------------------------------- exact motions
 
 
@@ -158,12 +193,12 @@ def test_vortices_on_a_circle_for_ten_turns(count: int) -> None:
     assert polygon(count, 240, 10) < 1e-8
 
 
-def perlman(h: float, time: float, ticks: int) -> float:
+def perlman(h: float, sigma: float, time: float, ticks: int) -> float:
     """RMS error of the velocity at the vortices of (1 - r^2)^7, relative to its RMS, after `time` s."""
     x = lattice(h, 1.0, 1.0)
     r = np.hypot(x[:, 0], x[:, 1])
     x, r = x[r < 1], r[r < 1]
-    world = world_of(x, (1 - r**2) ** 7, h, time / ticks, gradient=False)
+    world = world_of(x, (1 - r**2) ** 7, h, time / ticks, sigma=sigma, gradient=False)
     world.step(ticks)
     world.evaluate()
     places = state(world)[0]
@@ -175,16 +210,20 @@ def perlman(h: float, time: float, ticks: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("time", "ticks", "spacings"),
-    [(0.1, 1, (0.1, 0.05, 0.025)), pytest.param(4 * np.pi, 40, (0.1, 0.07, 0.05), marks=pytest.mark.nightly)],
+    ("time", "ticks", "power"), [(0.1, 1, 1.0), pytest.param(4 * np.pi, 40, 0.75, marks=pytest.mark.nightly)]
 )
-def test_perlmans_patch(time: float, ticks: int, spacings: tuple[float, ...]) -> None:
-    """Case 49: u = (1 - (1 - r^2)^8)/(16 r) to second order in the cores, 1.5 spacings wide."""
-    errors = [perlman(h, time, ticks) for h in spacings]
-    print(errors)
-    for k, order in enumerate(orders(errors, 1.0001) * math.log(1.0001)):
-        assert order / math.log(spacings[k] / spacings[k + 1]) == pytest.approx(2.0, abs=0.25)
-    assert errors[-1] < 7e-3
+def test_perlmans_patch(time: float, ticks: int, power: float) -> None:
+    """Case 49: u = (1 - (1 - r^2)^8)/(16 r) to second order in the cores, 1.5 spacings wide at h = 0.1.
+
+    By t = 4 pi the shear has pulled the lattice apart: there cores shrink like h^(3/4), so that more of them
+    overlap; with cores of 1.5 spacings the order is 1.75 then.
+    """
+    spacings = np.array((0.1, 0.05, 0.025))
+    cores = 0.15 * (spacings / 0.1) ** power
+    errors = [perlman(h, sigma, time, ticks) for h, sigma in zip(spacings, cores, strict=True)]
+    found = orders(errors) / power
+    print(errors, found)
+    assert found == pytest.approx([2.0, 2.0], abs=0.25)
 
 
 def ellipse(h: float, turn: float, ticks: int, solver: str = "direct") -> tuple[float, float]:
