@@ -104,10 +104,10 @@ class WorldOptions(Settings):
 
     @model_validator(mode="after")
     def _space_repeats(self) -> Self:
-        if self.dimension == 2 and any(self.periodic):
+        if self.dimension == 2 and self.periodic[3 - AXES.index(self.plane[1])]:
             raise ValueError(
-                "a world of dimension = 2 cannot repeat yet; take dimension = 3 and, across the plane, a "
-                "period of one spacing of the particles"
+                f"periodic = {list(self.periodic)} repeats across the plane {self.plane!r}, in a world of "
+                "dimension = 2, where all is the same; make that period 0"
             )
         return self
 

@@ -13,7 +13,7 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.shared.populations import add_spread, exchanged
+from ecs_fluid.systems.shared.populations import add_spread, exchanged, with_images
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
@@ -157,7 +157,8 @@ class DiffusionSystem(System):
         if self.method != "pse" or self.total == 0.0:
             return []
         found = volume_lint(self, world)
-        _, (x, *_) = self.joined(Position, Strength, Volume)
+        _, (x, _, sigma, _) = self.joined(Position, Strength, CoreRadius, Volume)
+        (x,) = with_images(world, x, 3 * float(sigma.max(initial=0.0)))
         if len(x) > 3 and _thinness(x, world.dimension) < 0.1:
             found.append(
                 "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "

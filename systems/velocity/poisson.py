@@ -151,12 +151,14 @@ class PoissonSolver(Solver):
         grid, repeats = self.grid, self.world.periods > 0
         cells = grid.cells - 2 * GHOSTS
         parts = [(sigma, folded(part, (-GHOSTS,) * 3, cells, repeats)) for sigma, part in self.scattered()]
-        return Fourier(parts, grid.spacing, repeats, self.code)
+        # Across a plane nothing varies, as along an axis that repeats and has one point.
+        return Fourier(parts, grid.spacing, repeats | (np.arange(3) == self.world.across), self.code)
 
     def _unfolded(self, field: Array) -> Array:
         from ecs_fluid.kernels.poisson.periodic import unfolded
 
-        return unfolded(field, GHOSTS, self.world.periods > 0)
+        field, across = unfolded(field, GHOSTS, self.world.periods > 0), self.world.across
+        return field if across is None else np.repeat(field, 2, axis=across)
 
     def pair_fields(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Vector potential, blobs' vorticity, velocity and gradient at (m, 3) points of one period."""
