@@ -155,7 +155,7 @@ def world_of(
         [
             ef.PartitionSystem(cells_per_core=cells_per_core, expand=expand),
             ef.VelocitySystem(**velocity),
-            ef.StretchSystem(rate=0.5 if articles else 1.0),
+            ef.StretchSystem(scheme="transposed", rate=0.5 if articles else 1.0),
             ef.AdvectionSystem(),
             ef.DiagnosticsSystem(every=1, jerk=True, pair_limit=0),
         ]

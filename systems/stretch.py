@@ -31,7 +31,8 @@ class StretchSystem(System):
 
     * auto: transposed where a system of the world makes vorticity (`makes_vorticity`: buoyancy, walls,
       surface tension), since lines that are made between vortons begin and end there, and what is made has
-      to add up; limited elsewhere.
+      to add up, and where the velocity comes from a grid, whose error differs from cell to cell and so along
+      a line; limited elsewhere.
     * limited: J alpha, a material line's own stretching, as long as blobs overlap. Where a vorton's own blob
       makes more than half of the vorticity at its place, it is held back from growing, and from 0.8 on it
       turns without growing: a line that is drawn out until its blobs no longer touch loses circulation,
@@ -63,8 +64,10 @@ class StretchSystem(System):
         """The scheme, and what `auto` stands for in this world."""
         if self.scheme != "auto":
             return self.scheme
+        velocity = self.world.system(VelocitySystem)
+        uneven = velocity is not None and velocity.from_grid
         made = any(system.makes_vorticity for system in self.world.systems)
-        return "transposed" if made else "limited"
+        return "transposed" if made or uneven else "limited"
 
     def process(self, dt: float) -> None:
         """Add the stretching rate of every vorton."""

@@ -209,6 +209,11 @@ class VelocitySystem(System):
         """Whether sums look at more of the Sources than trees of parts hold."""
         return self.mollify > 0.0 or solver_class(self.solver).needs_all_sources
 
+    @property
+    def from_grid(self) -> bool:
+        """Whether the vortons' velocity is interpolated between points of the field grid."""
+        return self.at == "grid" or self._solver.on_grid
+
     # ------------------------------------------------------------------ the tick
 
     def process(self, dt: float) -> None:

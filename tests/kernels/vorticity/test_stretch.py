@@ -47,3 +47,17 @@ def test_what_makes_no_vorticity_or_has_no_strength() -> None:
         dalpha = np.zeros((1, 3))
         stretch(du, np.array(alpha), np.array([0.5]), dalpha, 1.0, 0.0, 0.8)
         assert not dalpha.any()
+
+
+def test_auto_goes_by_what_a_world_makes_and_where_its_velocity_comes_from() -> None:
+    """Limited for lines of their own; transposed for vorticity that is made, and for velocities of a grid."""
+    for velocity, more, form in (
+        ({}, [], "limited"),
+        ({"solver": "hybrid"}, [], "transposed"),
+        ({"solver": "tree", "at": "grid"}, [], "transposed"),
+        ({}, [ef.BaroclinicSystem()], "transposed"),
+    ):
+        world = ef.World()
+        world.add_systems([ef.VelocitySystem(**velocity), ef.StretchSystem(), *more])
+        found = world.system(ef.StretchSystem)
+        assert found is not None and found.form == form
