@@ -1,7 +1,6 @@
 """Diffusion by exchange between particles: order, moments, conservation, stability, units."""
 
 import math
-from typing import Any
 
 import numba
 import numpy as np

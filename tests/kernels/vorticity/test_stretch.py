@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ecs_fluid as ef
 from ecs_fluid.kernels.vorticity.stretch import SHARES, stretch
 
 
