@@ -81,7 +81,7 @@ def cases_table() -> str:
     for title, cases in sections():
         out.append(f"### {title}\n")
         rows = (
-            (str(c), *(said[c].get(head, "") for head in ("what", "how", "gate", "found")), _files(shown[c]))
+            (str(c), *(said[c][head] for head in ("what", "how", "gate", "found")), _files(shown[c]))
             for c in cases
         )
         out.append(table(("case", "what", "how", "gate", "found", "test"), rows))
