@@ -72,12 +72,11 @@ Precision = Literal["single", "double"]
 
 
 AXES = "xyz"
+LONGEST = 1e9
+"""Longest period of a world that repeats, m."""
 
 _POINTS = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
-
-
-Period = Annotated[float, Field(ge=0, le=1e9)]
 
 
 class WorldOptions(Settings):
@@ -97,13 +96,17 @@ class WorldOptions(Settings):
     """2: flow in a plane through the origin, the same across it, of which a world holds one metre"""
     plane: Literal["xy", "xz"] = "xy"
     """the plane of a world of dimension 2; heights are z, so gravity along it and layers lie in "xz" """
-    periodic: tuple[Period, Period, Period] = (0.0, 0.0, 0.0)
+    periodic: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """lengths of a box about the origin that repeats, m; 0 along an axis that does not"""
     debug: bool = False
     """poison derived tables each tick and catch what systems touch undeclared (slow)"""
 
     @model_validator(mode="after")
     def _space_repeats(self) -> Self:
+        if not all(0 <= period <= LONGEST for period in self.periodic):
+            raise ValueError(
+                f"periodic = {list(self.periodic)} m; three lengths of 0 to {LONGEST:g} m are allowed"
+            )
         if self.dimension == 2 and self.periodic[3 - AXES.index(self.plane[1])]:
             raise ValueError(
                 f"periodic = {list(self.periodic)} repeats across the plane {self.plane!r}, in a world of "
