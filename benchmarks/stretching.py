@@ -1,4 +1,4 @@
-"""Forms of stretching on lines, loops, fields and breakdown: ``python benchmarks/stretching.py``, 20 min.
+"""Forms of stretching on lines, loops, fields and breakdown: ``python benchmarks/stretching.py``, 6 min.
 
 Double precision, direct sum, RK3. The flows are those of tests/validation. Beside the forms of StretchSystem:
 alignment at 3/s; the classical form turned towards the transposed one by sin^2 of the angle between strength

@@ -8,6 +8,7 @@ import numpy as np
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.periodic import AXES
 from ecs_fluid.plugins import ships
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def check_plane(world: World) -> None:
     across = world.across
     if across is None:
         return
-    axis, found = "xyz"[across], []
+    axis, found = AXES[across], []
     for entity, tables in world.tables:
         for kind, table in tables.items():
             found += _strays(entity, kind, vars(table), world, across)
@@ -62,6 +63,6 @@ def _strays(
             if (axis == across) == (listed is IN_PLANE) and values.any():
                 row = int(np.flatnonzero(values)[0])
                 number = world.processes.placed(world[entity], len(values))[0] + row
-                place = f"entity {entity!r}: {kind.__name__}.{name} row {number} along {'xyz'[axis]}"
+                place = f"entity {entity!r}: {kind.__name__}.{name} row {number} along {AXES[axis]}"
                 found.append((number, place, float(values[row]), rule))
     return found

@@ -30,7 +30,7 @@ from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_o
 from ecs_fluid.integrator import Stage, Tables
 from ecs_fluid.keyframes import Keyed, value_at
 from ecs_fluid.one_process import OneProcess, before_sharing, collective
-from ecs_fluid.periodic import repeats_for, wrapped
+from ecs_fluid.periodic import AXES, repeats_for, wrapped
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import ships, users_method
 from ecs_fluid.schedule import Schedule, build, misnamed, named
@@ -71,7 +71,6 @@ Integrator = Literal["euler", "rk2", "rk3", "rk4"]
 Precision = Literal["single", "double"]
 
 
-AXES = "xyz"
 LONGEST = 1e9
 """Longest period of a world that repeats, m."""
 
@@ -101,13 +100,18 @@ class WorldOptions(Settings):
     debug: bool = False
     """poison derived tables each tick and catch what systems touch undeclared (slow)"""
 
+    @property
+    def across(self) -> int | None:
+        """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
+        return None if self.dimension == 3 else 3 - AXES.index(self.plane[1])
+
     @model_validator(mode="after")
     def _space_repeats(self) -> Self:
         if not all(0 <= period <= LONGEST for period in self.periodic):
             raise ValueError(
                 f"periodic = {list(self.periodic)} m; three lengths of 0 to {LONGEST:g} m are allowed"
             )
-        if self.dimension == 2 and self.periodic[3 - AXES.index(self.plane[1])]:
+        if self.across is not None and self.periodic[self.across]:
             raise ValueError(
                 f"periodic = {list(self.periodic)} repeats across the plane {self.plane!r}, in a world of "
                 "dimension = 2, where all is the same; make that period 0"
@@ -183,7 +187,7 @@ class World:
     @property
     def across(self) -> int | None:
         """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
-        return None if self.dimension == 3 else 3 - AXES.index(self.options.plane[1])
+        return self.options.across
 
     # ------------------------------------------------------------------ entities
 

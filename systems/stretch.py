@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ecs_fluid.components import CoreRadius, Strength, StrengthRate, VelocityGradient
 from ecs_fluid.system import System
+from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -97,9 +98,8 @@ class StretchSystem(System):
                 "StretchSystem has no effect in a world of dimension = 2, where vorticity is across the flow;"
                 " leave it out"
             ]
-        alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
-        total = np.linalg.norm(sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3)))
-        size = sum(float(np.linalg.norm(alpha, axis=1).sum()) for alpha in alphas)
+        strength, size = total_strength(world)
+        total = np.linalg.norm(strength)
         if self.form not in ("limited", "classical") or self.rate == 0.0 or total <= OPEN * size:
             return []
         return [
@@ -114,6 +114,6 @@ def own_curl(world: World) -> np.floating[Any]:
     stretch, velocity = world.system(StretchSystem), world.system(VelocitySystem)
     if stretch is None or velocity is None or stretch.form != "limited":
         return world.dtype(0.0)
-    from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+    from ecs_fluid.kernels.biot_savart.regularisation import record
 
-    return world.dtype(2 / 3 * record(CODES[velocity.kernel]).centre)
+    return world.dtype(2 / 3 * record(velocity.code).centre)

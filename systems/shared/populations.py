@@ -44,6 +44,13 @@ def add_spread(rows: Array, targets: Iterable[Array]) -> None:
         rows = rows[len(target) :]
 
 
+def total_strength(world: World) -> tuple[Array, float]:
+    """Sum of all vortons' strengths (3,), and the sum of their sizes, m^3/s."""
+    alphas = [strength.alpha.astype(np.float64) for (strength,) in world.query(Strength)]
+    total = sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3))
+    return total, sum(float(np.linalg.norm(alpha, axis=1).sum()) for alpha in alphas)
+
+
 def with_images(world: World, x: Array, reach: float, *columns: Array) -> tuple[Array, ...]:
     """Positions (n, 3) m and columns (n, ...) with those of images within `reach` m of a box that repeats."""
     if not world.periods.any():

@@ -12,7 +12,8 @@ from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of, wrapped
-from ecs_fluid.systems.partition import GHOSTS, VORTONS, GridNeeds, PartitionSystem
+from ecs_fluid.systems.partition import GHOSTS, GridNeeds, PartitionSystem
+from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import keep_times
@@ -176,9 +177,8 @@ class PoissonSolver(Solver):
         """Vorticity with a mean, which a world that repeats on all sides cannot have."""
         if not self.world.periods.all():
             return []
-        alphas = [strength.alpha.astype(np.float64) for _, strength, _ in self.world.query(*VORTONS)]
-        total = sum((alpha.sum(axis=0) for alpha in alphas), np.zeros(3))
-        if np.linalg.norm(total) <= MEAN * sum(np.linalg.norm(alpha, axis=1).sum() for alpha in alphas):
+        total, size = total_strength(self.world)
+        if np.linalg.norm(total) <= MEAN * size:
             return []
         text = ", ".join(f"{part:.3g}" for part in total)
         return [
