@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.regularisation import RECORDS
+from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Regularisation
 from ecs_fluid.kernels.biot_savart.selection import (
     by_code,
     core_constant,
@@ -48,14 +48,16 @@ def _compiled(loop: Any) -> Any:
 
     name = loop.py_func.__name__
 
-    def own(code: int) -> Any:
+    def own(place: int, blob: Regularisation) -> Any:
+        code = np.uint8(place) if blob.dimension == 2 else place
+
         def add(pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
             wide_vectors()
             loop(code, pack, groups, points, count, sums)
 
-        return njit(**_TILE)(renamed(add, f"{name}_{RECORDS[code].name}"))
+        return njit(**_TILE)(renamed(add, f"{name}_{blob.name}"))
 
-    each = [own(code) for code in range(len(RECORDS))]
+    each = [own(place, blob) for place, blob in enumerate(RECORDS)]
     return by_code(f"{name}_by_code", each, "pack, groups, points, count, sums", _TILE)
 
 

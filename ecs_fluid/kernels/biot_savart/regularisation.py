@@ -18,7 +18,8 @@ code name            q(rho)                                    zeta(rho)
 Sources: Winckelmans and Leonard 1993 (high-order algebraic blob); Rosenhead 1930, Moore 1972; ``rankine`` is
 the vorton of Gourlay's articles (part 12: solid-body rotation inside the core).
 
-The same as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`).
+The same as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`), of the type
+``uint8``, by which kernels are compiled for space or for a plane (``selection``).
 
 Each is one `Regularisation` in `RECORDS`, and its place there is its code: pair loops, tree, multipole method
 and filters have all from there (``selection``), so a new one is a record more. The functions of a record are
@@ -550,7 +551,7 @@ NAMES: tuple[str, ...] = tuple(record.name for record in SPACE)
 CODES: dict[str, int] = {name: code for code, name in enumerate(NAMES)}
 """Codes by name, of those in space."""
 
-IN_A_PLANE: dict[str, int] = {name: len(SPACE) + code for name, code in CODES.items()}
+IN_A_PLANE: dict[str, Any] = {name: np.uint8(len(SPACE) + code) for name, code in CODES.items()}
 """Codes in a plane by the names of the blobs."""
 
 KNOWN = "known are " + ", ".join(f"{code} ({blob.name})" for code, blob in enumerate(RECORDS))
@@ -563,6 +564,6 @@ def code_of(name: str, dimension: int = 3) -> int:
 
 def record(code: int) -> Regularisation:
     """The regularisation of this code."""
-    if not 0 <= code < len(RECORDS):
+    if not 0 <= code < len(RECORDS) or isinstance(code, np.uint8) != (RECORDS[code].dimension == 2):
         raise ValueError(f"regularisation: no blob has the code {code}; {KNOWN}")
     return RECORDS[code]

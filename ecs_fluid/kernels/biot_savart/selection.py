@@ -1,7 +1,9 @@
 """The functions of all regularisations, each chosen by its code while a compiled kernel runs.
 
-Where the code is a constant, the choice is made when the kernel is compiled. The choice ends in the last
-record; so whoever takes a code from outside asks ``record`` or ``check`` first, which know no others.
+Codes of blobs in space and of those in a plane are numbers of two types. So the type chooses, when a kernel
+is compiled, among whose functions the code chooses when it runs, and no world compiles those of the other.
+Where the code is a constant, all of the choice is made when the kernel is compiled. The choice ends in the
+last record; so whoever takes a code from outside asks ``record`` or ``check`` first, which know no others.
 """
 
 from __future__ import annotations
@@ -9,20 +11,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numba import njit
+from numba import types
+from numba.extending import overload
 
-from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS
+from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS, record
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
-_COUNT = len(RECORDS)
 _UNKNOWN = f"regularisation: no blob has this code; {KNOWN}"
 
 
-@njit(**INLINE)
+def _codes(code: Any) -> list[int]:
+    """The codes of this type of numba's."""
+    dimension = 2 if code == types.uint8 else 3
+    return [number for number, blob in enumerate(RECORDS) if blob.dimension == dimension]
+
+
 def check(code: int) -> None:
     """Raises a ValueError for a code that no regularisation has."""
-    if code < 0 or code >= _COUNT:
-        raise ValueError(_UNKNOWN)
+    record(code)
+
+
+@overload(check, jit_options=INLINE)
+def _check(code: Any) -> Any:
+    known = tuple(_codes(code))
+
+    def compiled(code: Any) -> None:
+        if code not in known:
+            raise ValueError(_UNKNOWN)
+
+    return compiled
 
 
 def renamed(function: Any, name: str) -> Any:
@@ -35,29 +52,31 @@ def renamed(function: Any, name: str) -> Any:
     return function
 
 
-def by_code(
-    name: str, functions: Sequence[Any], arguments: str, options: dict[str, Any] = INLINE, dimension: int = 0
-) -> Any:
-    """The compiled function (code, *arguments) that calls ``functions[code]`` (*arguments).
+def by_code(name: str, functions: Sequence[Any], arguments: str, options: dict[str, Any] = INLINE) -> Any:
+    """The function (code, *arguments) that calls ``functions[code]`` (*arguments) in compiled code.
 
-    Its ``name`` has to be that of no other compiled function. With a ``dimension``, who calls it has no codes
-    of others.
-
-    Loops with ``wide_vectors`` need other options than ``INLINE``, which what is called would inherit.
+    Its ``name`` has to be that of no other. Of the functions, only those for codes of the caller's type are
+    compiled. Loops with ``wide_vectors`` need other options than ``INLINE``, which what is called would
+    inherit.
     """
-    codes = [code for code, blob in enumerate(RECORDS) if dimension in (0, blob.dimension)]
-    tests = [f"    if code == {code}:\n        return f{code}({arguments})\n" for code in codes[:-1]]
-    source = f"def {name}(code, {arguments}):\n{''.join(tests)}    return f{codes[-1]}({arguments})\n"
+
+    codes = {2: _codes(types.uint8), 3: _codes(types.int64)}
+    head = f"(code, {arguments}):\n"
+    source = [f"def {name}{head}    raise NotImplementedError('for compiled code only')\n"]
     # Written out, for a chain of closures would be compiled link by link.
-    space: dict[str, Any] = {f"f{code}": functions[code] for code in codes}
-    space["__name__"] = __name__
-    exec(source, space)
-    return njit(**options)(space[name])
+    for dimension, own in codes.items():
+        tests = [f"    if code == {code}:\n        return f{code}({arguments})\n" for code in own[:-1]]
+        source += [f"def {name}_{dimension}{head}{''.join(tests)}    return f{own[-1]}({arguments})\n"]
+    source += [f"def choose{head}    return {name}_2 if code == plane else {name}_3\n"]
+    space: dict[str, Any] = {f"f{code}": functions[code] for own in codes.values() for code in own}
+    space |= {"__name__": __name__, "plane": types.uint8}
+    exec("".join(source), space)
+    overload(space[name], jit_options=options)(space["choose"])
+    return space[name]
 
 
-def _of_records(field: str, arguments: str, dimension: int = 0) -> Any:
-    name = f"space_{field}" if dimension else field
-    return by_code(name, [getattr(blob, field) for blob in RECORDS], arguments, dimension=dimension)
+def _of_records(field: str, arguments: str) -> Any:
+    return by_code(field, [getattr(blob, field) for blob in RECORDS], arguments)
 
 
 core_shift = _of_records("core_shift", "s2")
@@ -65,9 +84,3 @@ core_constant = _of_records("core_constant", "s2")
 velocity_factor = _of_records("velocity_factor", "d, s2, k")
 gradient_factors = _of_records("gradient_factors", "d, s2, k")
 potential_factors = _of_records("potential_factors", "d, s2, k")
-
-# For loops that choose at each pair, and are for space alone.
-space_core_shift = _of_records("core_shift", "s2", 3)
-space_core_constant = _of_records("core_constant", "s2", 3)
-space_velocity_factor = _of_records("velocity_factor", "d, s2, k", 3)
-space_gradient_factors = _of_records("gradient_factors", "d, s2, k", 3)

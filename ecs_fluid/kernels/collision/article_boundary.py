@@ -12,9 +12,9 @@ from numba import njit
 
 from ecs_fluid.kernels.biot_savart.selection import (
     check,
-    space_core_constant as core_constant,
-    space_core_shift as core_shift,
-    space_velocity_factor as velocity_factor,
+    core_constant,
+    core_shift,
+    velocity_factor,
 )
 from ecs_fluid.kernels.compiled import Array
 from ecs_fluid.kernels.compiled.triples import (

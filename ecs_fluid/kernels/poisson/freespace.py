@@ -103,7 +103,7 @@ def hockney(omega: Array, spacing: Any, code: int, sigma: float) -> Array:
     px, py, pz = omega.shape[:3]
     half = _half(px), _half(py), _half(pz)
     steps = float(spacing[0]), float(spacing[1]), float(spacing[2])
-    table = _transformed(half, steps, int(code), float(sigma), omega.dtype.name)
+    table = _transformed(half, steps, code, float(sigma), omega.dtype.name)
     out = np.empty_like(omega)
     with ThreadPoolExecutor(numba.get_num_threads()) as pool:
         for c in range(omega.shape[3]):

@@ -168,7 +168,7 @@ class Fourier:
         self._green = _green(self._sizes, self._steps, again, reach, self._type.name)
         self._omega: list[Any] = [0, 0, 0]
         for sigma, omega in parts:
-            blob = _blob(self._sizes, self._steps, int(code), float(sigma), self._type.name)
+            blob = _blob(self._sizes, self._steps, code, float(sigma), self._type.name)
             for c in range(3):
                 waves = fft.rfftn(omega[..., c], self._sizes, workers=numba.get_num_threads())
                 self._omega[c] = self._omega[c] + blob * waves

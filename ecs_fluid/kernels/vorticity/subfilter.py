@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, Regularisation, record
 from ecs_fluid.kernels.biot_savart.selection import (
     by_code,
+    core_constant,
+    core_shift,
+    gradient_factors,
     renamed,
-    space_core_constant as core_constant,
-    space_core_shift as core_shift,
-    space_gradient_factors as gradient_factors,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.grids.neighbours import box_of, runs_around
@@ -55,7 +55,7 @@ def _densities_of(blob: Regularisation) -> Any:
 
 
 _densities = by_code(
-    "densities", [_densities_of(blob) for blob in RECORDS], "px, py, pz, x, y, z, s2, cut, w", dimension=3
+    "densities", [_densities_of(blob) for blob in RECORDS], "px, py, pz, x, y, z, s2, cut, w"
 )
 """w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
 
