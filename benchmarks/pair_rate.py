@@ -123,10 +123,14 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], None]]:
         "plain gradient, columns": lambda: plain_gradient(sx, sa, sigma, *written, u, du),
         "plain gradient, tuned": lambda: plain_gradient(sx, sa, sigma, *tuned, u, du),
     }
-    for code, name in enumerate(regularisation.NAMES):
+    for name, code in regularisation.CODES.items():
         table[f"velocity, {name}"] = lambda code=code: direct.velocity(code, x, sx, sa, sigma, u)  # type: ignore[misc]
-    table["velocity_gradient, winckelmans"] = lambda: direct.velocity_gradient(0, x, sx, sa, sigma, u, du)
-    table["potential_vorticity, winckelmans"] = lambda: direct.potential_vorticity(0, x, sx, sa, sigma, u, w)
+    table["velocity_gradient, winckelmans"] = lambda: direct.velocity_gradient(
+        regularisation.CODES["winckelmans"], x, sx, sa, sigma, u, du
+    )
+    table["potential_vorticity, winckelmans"] = lambda: direct.potential_vorticity(
+        regularisation.CODES["winckelmans"], x, sx, sa, sigma, u, w
+    )
     return table
 
 

@@ -19,6 +19,7 @@ from scipy import fft
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.biot_savart.direct import potential_vorticity
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.grids.differences import curl
 from ecs_fluid.kernels.poisson.blob_filter import widen
 from ecs_fluid.kernels.poisson.freespace import hockney
@@ -44,10 +45,10 @@ def problem(n: int, real: Any) -> tuple[Any, Any, Any]:
     x = (SIDE / n * np.arange(n + 1) - 0.5 * SIDE).astype(real)
     points = np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1).reshape(-1, 3)
     psi, omega = np.empty_like(points), np.empty_like(points)
-    potential_vorticity(1, points, sx, sa, sigma, psi, omega)
+    potential_vorticity(CODES["gaussian"], points, sx, sa, sigma, psi, omega)
     at = face_points((np.full(3, -0.5 * SIDE), spacing, np.full(3, n)), real)
     faces, unused = np.empty_like(at), np.empty_like(at)
-    potential_vorticity(1, at, sx, sa, sigma, faces, unused)
+    potential_vorticity(CODES["gaussian"], at, sx, sa, sigma, faces, unused)
     return omega.reshape(n + 1, n + 1, n + 1, 3), spacing, faces
 
 
@@ -63,10 +64,12 @@ def runs(n: int, real: Any) -> dict[str, Callable[[], Any]]:
 
     return {
         "scipy FFT of the doubled grid, there and back": padded,
-        "hockney": lambda: hockney(omega, spacing, 1, 0.2),
+        "hockney": lambda: hockney(omega, spacing, CODES["gaussian"], 0.2),
         "dirichlet, tolerance 1e-2": lambda: dirichlet(omega, spacing, faces, 1e-2),
         "dirichlet, tolerance 1e-3": lambda: dirichlet(omega, spacing, faces, 1e-3),
-        "widen, winckelmans cores of 2 cells": lambda: widen(omega, spacing, 2.0 * SIDE / n, 0),
+        "widen, winckelmans cores of 2 cells": lambda: widen(
+            omega, spacing, 2.0 * SIDE / n, CODES["winckelmans"]
+        ),
         "curl": lambda: curl(omega, spacing),
     }
 

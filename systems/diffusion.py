@@ -94,10 +94,10 @@ class DiffusionSystem(System):
         if nu == 0.0:
             return
         if self.method == "core_spreading":
-            from ecs_fluid.kernels.biot_savart.regularisation import CODES, RECORDS
+            from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
 
             kernel = next(other.kernel for other in self.world.systems if isinstance(other, VelocitySystem))
-            variance = RECORDS[CODES[kernel]].variance
+            variance = record(CODES[kernel]).variance
             if not 0 < variance < np.inf:
                 raise FluidError(
                     "DiffusionSystem: method = 'core_spreading' goes by the variance of blobs, and that of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
@@ -24,6 +24,9 @@ from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import add_spread, joined, spread
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.biot_savart.regularisation import Code
 
 
 class SubfilterSystem(System):
@@ -80,11 +83,11 @@ class SubfilterSystem(System):
         tables = list(self.query(Position, Strength, CoreRadius, VelocityGradient, StrengthRate))
         if sources.x.shape[1] == 0:
             return
-        from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+        from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.grids.partition import gather_sorted, scatter_sorted
         from ecs_fluid.kernels.vorticity import subfilter
 
-        code = CODES[self.world.require(VelocitySystem).kernel]
+        code = self.world.require(VelocitySystem).code
         number = self.world.dtype
         du = gather_sorted(joined([table.du for *_, table, _ in tables], (3, 3), number), sources.order)
         scale = sources.sigma**3 * number(1.0 / record(code).centre)
@@ -117,7 +120,7 @@ class SubfilterSystem(System):
         ratio = np.divide(production, model, out=np.zeros_like(model), where=model != 0)
         return np.asarray(np.clip(ratio, -1, 1))
 
-    def _terms(self, code: int, sources: Sources, du: Array, plain: Array, model: Array) -> None:
+    def _terms(self, code: Code, sources: Sources, du: Array, plain: Array, model: Array) -> None:
         """alpha . L and alpha . m of every vorton, but for a common factor, into SubfilterTerms."""
         from ecs_fluid.kernels.biot_savart.regularisation import record
         from ecs_fluid.kernels.vorticity import subfilter
@@ -148,7 +151,7 @@ def _stretched(alpha: Array, du: Array) -> Array:
     return out
 
 
-def _model(code: int, sources: Sources, sigma: Array, du: Array, stretched: Array) -> Array:
+def _model(code: Code, sources: Sources, sigma: Array, du: Array, stretched: Array) -> Array:
     """E of every vorton, (3, n), with the core radii `sigma` and the gradient `du` that belongs to them."""
     from ecs_fluid.kernels.vorticity import subfilter
 

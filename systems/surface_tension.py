@@ -124,7 +124,6 @@ class SurfaceTensionSystem(System):
     def _induced(self, force: Array, chi: Array, h: Array) -> Array:
         """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
         from ecs_fluid.kernels.biot_savart.direct import velocity
-        from ecs_fluid.kernels.biot_savart.regularisation import CODES
         from ecs_fluid.kernels.surface.surface_tension import rotation
 
         rate = rotation(force, h) * np.prod(h)
@@ -133,7 +132,7 @@ class SurfaceTensionSystem(System):
         found = np.zeros_like(force)
         a = np.empty((len(targets), 3))
         sigma = np.full(len(sources), self.overlap * h.max())
-        code = CODES[self.world.require(VelocitySystem).kernel]
+        code = self.world.require(VelocitySystem).code
         vortons = (np.ascontiguousarray(rows.T) for rows in (sources, rate[at]))
         velocity(code, targets, *vortons, sigma, a)
         found[within] = a

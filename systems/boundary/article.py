@@ -48,7 +48,9 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     else:
         flow = joined([velocity.u for *_, velocity in tables], (3,), number)[near.rows].astype(np.float64)
     bent = system.placement == "bent"
-    slip, to, parts, change = corrections(kernel_code(world), bodies, near, flow, bent, system.gain)
+    slip, to, parts, change = corrections(
+        world.require(VelocitySystem).code, bodies, near, flow, bent, system.gain
+    )
     reacts = system.reaction == "spin" and bool((bodies.motion == FREE).any())
     bearable = np.ones(len(bodies.x))
     if reacts:
@@ -61,13 +63,6 @@ def reassign_vortons(system: BoundarySystem, entities: list[Entity]) -> None:
     _record(entities, *told)
     if reacts:
         _take_spin(entities, bodies, near.who, momentum * change)
-
-
-def kernel_code(world: World) -> int:
-    """Number of the regularisation with which vortons make their flow."""
-    from ecs_fluid.kernels.biot_savart.regularisation import CODES
-
-    return CODES[world.require(VelocitySystem).kernel]
 
 
 def _volumes(entity: Entity, sigma: Array) -> Array:

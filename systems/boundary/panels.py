@@ -11,7 +11,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, Strength, Volume
 from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVelocity
 from ecs_fluid.errors import FluidError
-from ecs_fluid.systems.boundary.article import astray, flow_at, kernel_code, record_exchange
+from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.panels.panel_flow import Factors
     from ecs_fluid.kernels.panels.panels import Panels
     from ecs_fluid.systems.boundary.system import BoundarySystem
-    from ecs_fluid.world import World
-
+    from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.world import World
 
 VORTONS: Any = ((Position, "x"), (Strength, "alpha"), (CoreRadius, "sigma"), (Volume, "volume"))
 """Columns of the wake."""
@@ -299,7 +299,8 @@ class PanelBoundary:
 
         u = np.empty_like(points)
         rows = np.ascontiguousarray(x.T), np.ascontiguousarray(alpha.T)
-        velocity(kernel_code(self.world), np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
+        code = self.world.require(VelocitySystem).code
+        velocity(code, np.ascontiguousarray(points), *rows, np.ascontiguousarray(sigma), u)
         return u
 
     # ------------------------------------------------------------------ shedding

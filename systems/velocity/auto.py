@@ -162,7 +162,7 @@ class AutoSolver(Solver):
         total = float(squares.sum())
         beside = float(np.einsum("ij,ij->", alpha[:, 1:], alpha[:, :-1], dtype=np.float64))
         numbers = (
-            self.tolerance, self.code, targets.du is not None, len(squares), len(targets.x),
+            self.tolerance, len(self.code) - 1, targets.du is not None, len(squares), len(targets.x),
             np.sqrt(squares).sum(), total, sigma.sum(dtype=np.float64), x.std(axis=1, dtype=np.float64).max(),
             2.0 + (beside / total if total > 0.0 else 0.0),
         )  # fmt: skip

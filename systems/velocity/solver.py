@@ -22,6 +22,7 @@ from ecs_fluid.system import Settings, parameter_model
 from ecs_fluid.systems.partition import GridNeeds
 
 if TYPE_CHECKING:
+    from ecs_fluid.kernels.biot_savart.regularisation import Code
     from ecs_fluid.systems.velocity.system import VelocitySystem
     from ecs_fluid.world import World
 
@@ -93,7 +94,7 @@ class Solver:
         return self._system.world
 
     @cached_property
-    def code(self) -> int:
+    def code(self) -> Code:
         """Number of the regularisation of the vortons' cores, for kernels."""
         return self._system.code
 

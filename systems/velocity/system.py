@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import Field
@@ -41,6 +41,9 @@ from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, so
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.biot_savart.regularisation import Code
 
 SOLVERS = (DirectSolver, TreeSolver, FmmSolver, PoissonSolver, HybridSolver, AutoSolver)
 """Solvers that ship."""
@@ -198,7 +201,7 @@ class VelocitySystem(System):
             world.add_system(DiagnosticsSystem(every=0))
 
     @property
-    def code(self) -> int:
+    def code(self) -> Code:
         """Number of the regularisation of the vortons' cores, for kernels: one of space, or of a plane."""
         from ecs_fluid.kernels.biot_savart.regularisation import code_of
 

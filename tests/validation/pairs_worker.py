@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecs_fluid.kernels.biot_savart import direct, tree, tree_build
-from ecs_fluid.kernels.biot_savart.regularisation import CODES
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, Code
 from ecs_fluid.kernels.fmm import fast_multipole
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
@@ -21,7 +21,7 @@ def shown(name: str, *arrays: np.ndarray) -> None:
     print(f"{name} {digest.hexdigest()}")
 
 
-def sums(name: str, code: int, kind: type[np.floating[Any]]) -> None:
+def sums(name: str, code: Code, kind: type[np.floating[Any]]) -> None:
     """Velocity, gradient and potential of vortons in a cube."""
     draw = np.random.default_rng(0)
     x = draw.random((COUNT, 3)).astype(kind)

@@ -13,6 +13,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.errors import DivergedError, FluidError
 from ecs_fluid.kernels.biot_savart import direct
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.grids import cubic
 from ecs_fluid.kernels.grids.differences import curl, jacobian
 from ecs_fluid.kernels.poisson import poisson
@@ -326,7 +327,9 @@ def test_potential_on_the_faces(spread: float, cells: int) -> None:
     flow.prepare(sources, mesh)
     at = poisson.face_points((mesh.origin, mesh.spacing, mesh.cells))
     exact, unused = np.empty_like(at), np.empty_like(at)
-    direct.potential_vorticity(0, at, sources.x, sources.alpha, sources.sigma, exact, unused)
+    direct.potential_vorticity(
+        CODES["winckelmans"], at, sources.x, sources.alpha, sources.sigma, exact, unused
+    )
     found = flow.on_faces(flow.scattered(), np.float64)
     assert not np.array_equal(found, exact)
     # The difference of the two potentials is harmonic inside: no vorticity, but what the faces are off.
@@ -336,7 +339,7 @@ def test_potential_on_the_faces(spread: float, cells: int) -> None:
     wrong = cubic.interpolate(x, mesh.origin, mesh.spacing, off)
     right = cubic.interpolate(x, mesh.origin, mesh.spacing, flow.grid_velocity)
     exact_u = np.empty_like(x)
-    direct.velocity(0, x, sources.x, sources.alpha, sources.sigma, exact_u)
+    direct.velocity(CODES["winckelmans"], x, sources.x, sources.alpha, sources.sigma, exact_u)
     assert rms(wrong + right, right) < 0.1 * rms(right, exact_u)
 
 

@@ -32,6 +32,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     load_block,
     store_block,
 )
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import check
 from ecs_fluid.kernels.compiled import FAST
 
@@ -40,7 +41,7 @@ _OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "
 
 @njit(**_OPTIONS, inline="always")
 def _sum(
-    add: Any, rows: int, scale: float, code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, first: Any,
+    add: Any, rows: int, scale: float, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, first: Any,
     second: Any,
 ) -> None:  # fmt: skip
     """Sums of the pair loop ``add``, scaled: three to ``first (m, 3)``, the next k to ``second (m, k)``."""
@@ -63,20 +64,22 @@ def _sum(
 
 
 @njit(**_OPTIONS)
-def velocity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
+def velocity(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] at the targets."""
     _sum(add_velocity, VELOCITY_SUMS, PAIR_SCALE, code, targets, sx, sa, ssigma, u, u[:, :0])
 
 
 @njit(**_OPTIONS)
-def velocity_gradient(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
+def velocity_gradient(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] and its gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
     rows = du.reshape(targets.shape[0], 9)
     _sum(add_gradient, GRADIENT_SUMS, PAIR_SCALE, code, targets, sx, sa, ssigma, u, rows)
 
 
 @njit(**_OPTIONS)
-def potential_vorticity(code: int, targets: Any, sx: Any, sa: Any, ssigma: Any, psi: Any, omega: Any) -> None:
+def potential_vorticity(
+    code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, psi: Any, omega: Any
+) -> None:
     """Vector potential ``psi (m, 3)`` [m^2/s] and vorticity of the blobs ``omega (m, 3)`` [1/s].
 
     Kinetic energy per density is 1/2 sum alpha . psi, enstrophy 1/2 sum alpha . omega, both with the

@@ -3,7 +3,7 @@
 Direct sum and tree differ only in the list they pack. A list lies in ``pack (8, width)``, rows x, y, z [m],
 alpha_x, alpha_y, alpha_z [m^3/s], sigma^2 [m^2] and the core constant; a block is ``points (3, BLOCK)`` and
 its sums ``sums (k, BLOCK)`` are added to. Vectors run along the sources; every loaded source serves four
-targets (velocity). All loops are compiled for each regularisation, chosen before the loop starts.
+targets (velocity). Each loop is compiled for the regularisations that are asked for, each by itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Regularisation
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import (
-    by_code,
     core_constant,
     core_shift,
     gradient_factors,
@@ -44,25 +43,17 @@ _LOOP: dict[str, Any] = {**_TILE, "inline": "always"}
 
 
 def _compiled(loop: Any) -> Any:
-    """(code, pack, groups, points, count, sums): the loop, compiled for every regularisation by itself."""
+    """(code, pack, groups, points, count, sums): the loop as a function of its own."""
 
-    name = loop.py_func.__name__
+    def add(code: Code, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+        wide_vectors()
+        loop(code, pack, groups, points, count, sums)
 
-    def own(place: int, blob: Regularisation) -> Any:
-        code = np.uint8(place) if blob.dimension == 2 else place
-
-        def add(pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
-            wide_vectors()
-            loop(code, pack, groups, points, count, sums)
-
-        return njit(**_TILE)(renamed(add, f"{name}_{blob.name}"))
-
-    each = [own(place, blob) for place, blob in enumerate(RECORDS)]
-    return by_code(f"{name}_by_code", each, "pack, groups, points, count, sums", _TILE)
+    return njit(**_TILE)(renamed(add, f"add{loop.py_func.__name__}"))
 
 
 @njit(**_TILE)
-def fill_pack(code: int, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, last: int) -> int:
+def fill_pack(code: Code, pack: Any, sx: Any, sa: Any, ssigma: Any, first: int, last: int) -> int:
     """Pack sources first:last (at most the width of the pack) and return the number of LANES-wide groups."""
     count = int(last - first)
     for c in range(3):
@@ -89,7 +80,7 @@ def pad_pack(pack: Any, count: int) -> int:
 
 
 @njit(**INLINE)
-def _velocity_pair(code: int, px: Any, py: Any, pz: Any, source: Any) -> Any:
+def _velocity_pair(code: Code, px: Any, py: Any, pz: Any, source: Any) -> Any:
     x, y, z, ax, ay, az, s2, k, shift = source
     dx = px - x
     dy = py - y
@@ -100,7 +91,7 @@ def _velocity_pair(code: int, px: Any, py: Any, pz: Any, source: Any) -> Any:
 
 
 @njit(**_LOOP)
-def _velocity_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+def _velocity_loop(code: Code, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     for q in range(0, 4 * ((count + 3) // 4), 4):
         px0, py0, pz0 = points[0, q], points[1, q], points[2, q]
@@ -138,7 +129,7 @@ add_velocity = _compiled(_velocity_loop)
 
 
 @njit(**_LOOP)
-def _gradient_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+def _gradient_loop(code: Code, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     for t in range(count):
         px, py, pz = points[0, t], points[1, t], points[2, t]
@@ -200,7 +191,7 @@ def join_gradient(count: int, sums: Any) -> None:
 
 
 @njit(**_LOOP)
-def _potential_loop(code: int, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
+def _potential_loop(code: Code, pack: Any, groups: int, points: Any, count: int, sums: Any) -> None:
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     for t in range(count):
         px, py, pz = points[0, t], points[1, t], points[2, t]

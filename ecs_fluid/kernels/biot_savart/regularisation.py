@@ -18,8 +18,8 @@ code name            q(rho)                                    zeta(rho)
 Sources: Winckelmans and Leonard 1993 (high-order algebraic blob); Rosenhead 1930, Moore 1972; ``rankine`` is
 the vorton of Gourlay's articles (part 12: solid-body rotation inside the core).
 
-The same as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`), of the type
-``uint8``, by which kernels are compiled for space or for a plane (``selection``).
+The same as straight lines across a plane have the codes 4 to 7 (`kernels.plane.blobs`). Compiled code knows a
+`Code` by its type, so a world compiles the loops of its own regularisation and of no other (``selection``).
 
 Each is one `Regularisation` in `RECORDS`, and its place there is its code: pair loops, tree, multipole method
 and filters have all from there (``selection``), so a new one is a record more. The functions of a record are
@@ -45,6 +45,16 @@ from ecs_fluid.kernels.plane import blobs
 EXACT: dict[str, Any] = {"error_model": "numpy", "forceinline": True}
 """Options of a record's ``density``. No fast-math of their own: its freedom was used otherwise by whoever
 compiles than by those that load, in the last bit. Gaussian and Rankine take that of ``potential_factors``."""
+
+
+Code = tuple[int, ...]
+"""The number of a regularisation, its place in ``RECORDS``, as a type of its own to compiled code: one zero
+more than the number."""
+
+
+def code_numbered(number: int) -> Code:
+    """The code of this number."""
+    return (0,) * (number + 1)
 
 
 class Regularisation(NamedTuple):
@@ -548,22 +558,23 @@ RECORDS: tuple[Regularisation, ...] = (*SPACE, *PLANE)
 NAMES: tuple[str, ...] = tuple(record.name for record in SPACE)
 """Names by code, of those in space."""
 
-CODES: dict[str, int] = {name: code for code, name in enumerate(NAMES)}
+CODES: dict[str, Code] = {name: code_numbered(number) for number, name in enumerate(NAMES)}
 """Codes by name, of those in space."""
 
-IN_A_PLANE: dict[str, Any] = {name: np.uint8(len(SPACE) + code) for name, code in CODES.items()}
+IN_A_PLANE: dict[str, Code] = {name: code_numbered(len(SPACE) + number) for number, name in enumerate(NAMES)}
 """Codes in a plane by the names of the blobs."""
 
 KNOWN = "known are " + ", ".join(f"{code} ({blob.name})" for code, blob in enumerate(RECORDS))
 
 
-def code_of(name: str, dimension: int = 3) -> int:
+def code_of(name: str, dimension: int = 3) -> Code:
     """The code of that regularisation in space or in a plane; KeyError where it has no form there."""
     return (IN_A_PLANE if dimension == 2 else CODES)[name]
 
 
-def record(code: int) -> Regularisation:
+def record(code: Code) -> Regularisation:
     """The regularisation of this code."""
-    if not 0 <= code < len(RECORDS) or isinstance(code, np.uint8) != (RECORDS[code].dimension == 2):
-        raise ValueError(f"regularisation: no blob has the code {code}; {KNOWN}")
-    return RECORDS[code]
+    number = len(code) - 1 if isinstance(code, tuple) else code
+    if number not in range(len(RECORDS)) or code != code_numbered(number):
+        raise ValueError(f"regularisation: no blob has the code {number}; {KNOWN}")
+    return RECORDS[number]

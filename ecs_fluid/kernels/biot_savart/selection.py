@@ -1,10 +1,4 @@
-"""The functions of all regularisations, each chosen by its code while a compiled kernel runs.
-
-Codes of blobs in space and of those in a plane are numbers of two types. So the type chooses, when a kernel
-is compiled, among whose functions the code chooses when it runs, and no world compiles those of the other.
-Where the code is a constant, all of the choice is made when the kernel is compiled. The choice ends in the
-last record; so whoever takes a code from outside asks ``record`` or ``check`` first, which know no others.
-"""
+"""The functions of all regularisations, each chosen by the type of its code when a kernel is compiled."""
 
 from __future__ import annotations
 
@@ -14,29 +8,28 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS, record
+from ecs_fluid.kernels.biot_savart.regularisation import KNOWN, RECORDS, Code, record
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 _UNKNOWN = f"regularisation: no blob has this code; {KNOWN}"
 
 
-def _codes(code: Any) -> list[int]:
-    """The codes of this type of numba's."""
-    dimension = 2 if code == types.uint8 else 3
-    return [number for number, blob in enumerate(RECORDS) if blob.dimension == dimension]
+def _number(code: Any) -> int:
+    """The number of a code, by its type in numba; -1 for what is none, which ``check`` refuses."""
+    return len(code) - 1 if isinstance(code, types.UniTuple) else -1
 
 
-def check(code: int) -> None:
-    """Raises a ValueError for a code that no regularisation has."""
+def check(code: Code) -> None:
+    """Raises a ValueError for what is not the code of a regularisation."""
     record(code)
 
 
 @overload(check, jit_options=INLINE)
 def _check(code: Any) -> Any:
-    known = tuple(_codes(code))
+    known = 0 <= _number(code) < len(RECORDS)
 
     def compiled(code: Any) -> None:
-        if code not in known:
+        if not known:
             raise ValueError(_UNKNOWN)
 
     return compiled
@@ -53,24 +46,21 @@ def renamed(function: Any, name: str) -> Any:
 
 
 def by_code(name: str, functions: Sequence[Any], arguments: str, options: dict[str, Any] = INLINE) -> Any:
-    """The function (code, *arguments) that calls ``functions[code]`` (*arguments) in compiled code.
+    """The function (code, *arguments) that is the code's one of ``functions`` (*arguments) in compiled code.
 
-    Its ``name`` has to be that of no other. Of the functions, only those for codes of the caller's type are
-    compiled. Loops with ``wide_vectors`` need other options than ``INLINE``, which what is called would
-    inherit.
+    Its ``name`` has to be that of no other. Loops with ``wide_vectors`` need other options than ``INLINE``,
+    which what is called would inherit.
     """
-
-    codes = {2: _codes(types.uint8), 3: _codes(types.int64)}
-    head = f"(code, {arguments}):\n"
-    source = [f"def {name}{head}    raise NotImplementedError('for compiled code only')\n"]
-    # Written out, for a chain of closures would be compiled link by link.
-    for dimension, own in codes.items():
-        tests = [f"    if code == {code}:\n        return f{code}({arguments})\n" for code in own[:-1]]
-        source += [f"def {name}_{dimension}{head}{''.join(tests)}    return f{own[-1]}({arguments})\n"]
-    source += [f"def choose{head}    return {name}_2 if code == plane else {name}_3\n"]
-    space: dict[str, Any] = {f"f{code}": functions[code] for own in codes.values() for code in own}
-    space |= {"__name__": __name__, "plane": types.uint8}
-    exec("".join(source), space)
+    head = f"(code{', ' if arguments else ''}{arguments}):\n    return "
+    space: dict[str, Any] = {"functions": functions, "_number": _number, "__name__": __name__}
+    # Written out, for a function of any arguments would be compiled once more for their tuple.
+    sources = [f"def {name}{head}functions[len(code) - 1]({arguments})\n"]
+    for number, function in enumerate(functions):
+        space[f"f{number}"] = function
+        sources.append(f"def {name}_{RECORDS[number].name}{head}f{number}({arguments})\n")
+    choices = ", ".join(f"{name}_{blob.name}" for blob in RECORDS)
+    sources.append(f"def choose{head}({choices})[_number(code)]\n")
+    exec("".join(sources), space)
     overload(space[name], jit_options=options)(space["choose"])
     return space[name]
 

@@ -36,7 +36,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     pad_pack,
     store_block,
 )
-from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.biot_savart.selection import core_constant
 from ecs_fluid.kernels.biot_savart.tree_build import Tree
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
@@ -80,7 +80,7 @@ def is_far(vortons: Any, x: Any, y: Any, z: Any, radius: Any, low: Any, high: An
 
 
 @njit(**INLINE)
-def _append(code: int, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: Any) -> None:
+def _append(code: Code, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: Any) -> None:
     for a in range(3):
         pack[a, at] = x[a, row]
         pack[3 + a, at] = alpha[a, row]
@@ -91,7 +91,7 @@ def _append(code: int, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row: 
 
 @njit(**_PART)
 def _begin(
-    code: int, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any, stack: Any,
+    code: Code, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any, stack: Any,
     pack: Any,
 ) -> Any:  # fmt: skip
     """The root, on the stack or in the pack: the depth of the one and the filled length of the other."""
@@ -111,7 +111,7 @@ def _begin(
 
 @njit(**_PART)
 def _walk(
-    code: int, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any,
+    code: Code, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any,
     stack: Any, depth: int, resume: int, pack: Any, filled: int,
 ) -> Any:  # fmt: skip
     """Go on with a walk until the pack is full or the stack, of nodes to be opened, is empty.
@@ -179,7 +179,7 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
 
 @njit(**_OPTIONS, inline="always")
 def _sum(
-    add: Any, rows: int, code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
+    add: Any, rows: int, code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
     opening: float, originals: bool, u: Any, du: Any,
 ) -> int:  # fmt: skip
     """Velocity by the pair loop ``add``, and its gradient where ``du`` has columns; returns the pairs."""
@@ -211,7 +211,7 @@ def _sum(
 
 @njit(**_OPTIONS)
 def _velocity(
-    code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
+    code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
     originals: bool, u: Any,
 ) -> Any:  # fmt: skip
     return _sum(
@@ -222,7 +222,7 @@ def _velocity(
 
 @njit(**_OPTIONS)
 def _velocity_gradient(
-    code: int, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
+    code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
     originals: bool, u: Any, du: Any,
 ) -> Any:  # fmt: skip
     return _sum(
@@ -237,7 +237,7 @@ def at_leaves(tree: Tree, originals: bool) -> bool:
 
 
 def velocity(
-    code: int, targets: NDArray[Any], tree: Tree, u: NDArray[Any], du: NDArray[Any] | None = None, *,
+    code: Code, targets: NDArray[Any], tree: Tree, u: NDArray[Any], du: NDArray[Any] | None = None, *,
     blocks: Blocks | None = None, criterion: int = BOX, opening: float, originals: bool = False,
 ) -> int:  # fmt: skip
     """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m] with regularisation ``code``; overwrites ``u``.

@@ -10,6 +10,7 @@ from typing import Any
 
 from numba import njit
 
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import (
     check,
     core_constant,
@@ -34,7 +35,7 @@ HEAD_ON = 1e-6
 
 
 @njit(**INLINE)
-def swirl(code: int, r2: float, sigma: float) -> Any:
+def swirl(code: Code, r2: float, sigma: float) -> Any:
     """g(r) of a vorton's velocity g alpha x r, 1/m^3, from the squared distance r2."""
     s2 = sigma * sigma
     factor = velocity_factor(code, r2 + core_shift(code, s2), s2, core_constant(code, s2))
@@ -43,7 +44,7 @@ def swirl(code: int, r2: float, sigma: float) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def reassign(
-    code: int,
+    code: Code,
     x: Array,
     alpha: Array,
     sigma: Array,

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.biot_savart.direct import velocity
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
 from ecs_fluid.kernels.collision.article_boundary import reassign
@@ -71,7 +72,7 @@ def vortons_near(
 
 @njit(cache=True, error_model="numpy")
 def corrections(
-    code: int, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float
+    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool, gain: float
 ) -> tuple[Array, Array, Array, Array]:
     """(slip, x, parts, change): the slip (c, 3) m/s, and what the vortons are to do about it.
 
@@ -90,7 +91,7 @@ def corrections(
 
 @njit(cache=True, error_model="numpy")
 def ways_to_go(
-    code: int, bodies: Bodies, near: NearVortons, flow: Array, bent: bool
+    code: Code, bodies: Bodies, near: NearVortons, flow: Array, bent: bool
 ) -> tuple[Array, Array, Array, Array, tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """(slip, x, alpha, spun, one, two): both ways the vortons can go, and vortons that act as the changes.
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 
 DIRECT_BELOW = 256
 """So few sources are summed directly."""
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
     error of the nearest ones, which is too early where nothing is near and strengths cancel"""
 
 
-def settings(code: int, tolerance: float, sources: int = 0) -> Settings:
+def settings(code: Code, tolerance: float, sources: int = 0) -> Settings:
     """Settings for a smooth flow and a relative RMS error of ``tolerance`` in velocity and gradient.
 
     ``sources`` is their number. Measured (float32, 1e-3, the same error): order 8 at 0.65 takes 8 % less

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.fmm import point_tree
 from ecs_fluid.kernels.fmm.accuracy import DIRECT_BELOW, Settings, settings
 from ecs_fluid.kernels.fmm.error_estimate import Search, look_ahead, measured_error
@@ -60,7 +60,7 @@ class SumReport(NamedTuple):
 
 
 def plan(
-    code: int, sx: Array, sa: Array, ssigma: Array, tolerance: float, how: Settings | None = None, *,
+    code: Code, sx: Array, sa: Array, ssigma: Array, tolerance: float, how: Settings | None = None, *,
     check: bool = False,
 ) -> Plan:  # fmt: skip
     """Prepare sources ``sx, sa (3, n)`` [m, m^3/s] and ``ssigma (n,)`` [m] for sums over them.

@@ -19,11 +19,16 @@ from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.fmm.lane_rows import load, store, turn
 from ecs_fluid.kernels.fmm.threads import PART
 
-SOFTENED = tuple(blob.softened for blob in RECORDS)
-"""By code: whether lengths are sqrt(r^2 + s2), or r."""
 
-IN_A_PLANE = tuple(blob.dimension == 2 for blob in RECORDS)
-"""By code: whether 4 pi G has no unit in place of 1/m."""
+def _constant(value: bool) -> Any:
+    return njit(**PART)(renamed(lambda: value, f"says_{value}".lower()))
+
+
+softened = by_code("softened", [_constant(blob.softened) for blob in RECORDS], "")
+"""Whether lengths are sqrt(r^2 + s2), or r."""
+
+_in_a_plane = by_code("in_a_plane", [_constant(blob.dimension == 2) for blob in RECORDS], "")
+"""Whether 4 pi G has no unit in place of 1/m."""
 
 
 def _derivatives_of(blob: Regularisation) -> Any:
@@ -65,14 +70,14 @@ def prepare_lanes(
     """
     wide_vectors()
     cards, tx, ty, tz = s.cards, target.centre[t, 0], target.centre[t, 1], target.centre[t, 2]
-    softened, in_a_plane, unit = SOFTENED[s.code], IN_A_PLANE[s.code], target.scale[t]
+    soft, in_a_plane, unit = softened(s.code), _in_a_plane(s.code), target.scale[t]
     for lane in range(w.d.shape[1]):
         node = nodes[first + (lane if lane < count else count - 1)]
         w.places[lane] = node * 3 * s.moments.shape[1]
         x, y, z, core = tx - cards[node, 4], ty - cards[node, 5], tz - cards[node, 6], cards[node, 0]
         square = x * x + y * y + z * z
         # In float64: in float32 directions off by a few roundings cost a digit at order 16.
-        inverse = 1.0 / np.sqrt(square + core if softened else square)
+        inverse = 1.0 / np.sqrt(square + core if soft else square)
         w.direction[0, lane] = x * inverse
         w.direction[1, lane] = y * inverse
         w.direction[2, lane] = z * inverse

@@ -25,6 +25,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     join_gradient,
     pad_pack,
 )
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import core_constant
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.fmm.lane_rows import copy, lanes, zero_rows
@@ -44,7 +45,15 @@ def near_scratch(dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 @njit(**KERNEL)
 def _sort_sources(
-    code: int, tree: Any, given_a: Any, given_s: Any, first: int, last: int, sa: Any, ssigma: Any, packed: Any
+    code: Code,
+    tree: Any,
+    given_a: Any,
+    given_s: Any,
+    first: int,
+    last: int,
+    sa: Any,
+    ssigma: Any,
+    packed: Any,
 ) -> None:
     for i in range(first, last):
         row = tree.order[i]
@@ -60,7 +69,7 @@ def _sort_sources(
 
 
 def sort_sources(
-    code: int, tree: PointTree, given_a: NDArray[Any], given_s: NDArray[Any]
+    code: Code, tree: PointTree, given_a: NDArray[Any], given_s: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Strengths (3, n) and core radii (n,) in the order of the tree, and all as the rows of a pack.
 

@@ -17,18 +17,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.pairwise import SCALE
-from ecs_fluid.kernels.biot_savart.regularisation import RECORDS
+from ecs_fluid.kernels.biot_savart.regularisation import RECORDS, Code
 from ecs_fluid.kernels.biot_savart.selection import by_code
 from ecs_fluid.kernels.fmm.accuracy import Settings
 from ecs_fluid.kernels.fmm.expansions import evaluate, local_curl, local_down
 from ecs_fluid.kernels.fmm.lane_rows import lanes, zero_rows
 from ecs_fluid.kernels.fmm.m2l import (
-    SOFTENED,
     add_local,
     collect_lanes,
     fill_derivatives,
     gather_moments,
     prepare_lanes,
+    softened,
 )
 from ecs_fluid.kernels.fmm.multi_indices import Orders
 from ecs_fluid.kernels.fmm.point_tree import PointTree
@@ -51,7 +51,7 @@ _far_enough = by_code(
 class Sources(NamedTuple):
     """Vortons prepared for sums with one regularisation."""
 
-    code: int
+    code: Code
     settings: Settings
     orders: Orders
     tree: PointTree
@@ -112,7 +112,7 @@ def _order_needed(s: Any, reach: Any, x: float, y: float, z: float, radius: floa
     r2 = x * x + y * y + z * z
     extent = radius + cards[node, 7]
     mean, least, largest = cards[node, 0], cards[node, 1], cards[node, 2]
-    square = r2 + least if SOFTENED[s.code] else r2
+    square = r2 + least if softened(s.code) else r2
     far = _far_enough(
         s.code, np.sqrt(r2) - extent, r2, least, mean, largest, how.spread, how.clearance, how.mixed_clearance
     )  # fmt: skip

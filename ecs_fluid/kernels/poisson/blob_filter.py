@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
@@ -63,7 +63,7 @@ def _smooth(field: Array, weight: Array, m: int, out: Array) -> None:
         _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
 
 
-def widen(omega: Array, spacing: Any, sigma: float, code: int, scattered: float = TRILINEAR) -> Array:
+def widen(omega: Array, spacing: Any, sigma: float, code: Code, scattered: float = TRILINEAR) -> Array:
     """Vorticity of scattered vortons with cores of radius ``sigma`` m, all the same.
 
     ``omega`` (px, py, pz, m), ``spacing`` (3,) m, 0 for a flat axis, along which nothing is spread; ``code``

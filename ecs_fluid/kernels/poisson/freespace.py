@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ecs_fluid.kernels.biot_savart.direct import potential_vorticity
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.grids.grid import grid_points
 
 Array = NDArray[Any]
@@ -30,7 +31,7 @@ _BLOCK_BYTES = 2**20
 
 
 @lru_cache(maxsize=4)
-def _transformed(half: Sizes, spacing: Steps, code: int, sigma: float, dtype: str) -> Array:
+def _transformed(half: Sizes, spacing: Steps, code: Code, sigma: float, dtype: str) -> Array:
     """Transform of G V_c on the doubled grid: real, and even, so only (half + 1) points per axis."""
     targets = grid_points((np.zeros(3), np.array(spacing), np.array(half))).reshape(-1, 3)
     psi, omega = np.empty_like(targets), np.empty_like(targets)
@@ -90,7 +91,7 @@ def _half(points: int) -> int:
     return int(fft.next_fast_len(points - 1)) if points > 1 else 0
 
 
-def hockney(omega: Array, spacing: Any, code: int, sigma: float) -> Array:
+def hockney(omega: Array, spacing: Any, code: Code, sigma: float) -> Array:
     """Vector potential A [m^2/s] of the vorticity of blobs at the points of a grid in unbounded space.
 
     ``omega`` (px, py, pz, m) 1/s, float32 or float64, at least two points per axis, any number of

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, special
 
-from ecs_fluid.kernels.biot_savart.regularisation import record
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 
 Array = NDArray[Any]
 Part = tuple[float, Array]
@@ -91,7 +91,7 @@ def _waves(sizes: Sizes, spacing: Three) -> list[Array]:
 
 
 @lru_cache(maxsize=8)
-def _blob(sizes: Sizes, spacing: Three, code: int, sigma: float, dtype: str) -> Array:
+def _blob(sizes: Sizes, spacing: Three, code: Code, sigma: float, dtype: str) -> Array:
     """z(k sigma) at the wave numbers."""
     transform = record(code).transform
     assert transform is not None
@@ -159,7 +159,7 @@ class Fourier:
         code: of the regularisation.
     """
 
-    def __init__(self, parts: Sequence[Part], spacing: Any, repeats: Any, code: int) -> None:
+    def __init__(self, parts: Sequence[Part], spacing: Any, repeats: Any, code: Code) -> None:
         self._points, self._type = parts[0][1].shape[:3], parts[0][1].dtype
         self._steps = float(spacing[0]), float(spacing[1]), float(spacing[2])
         again = tuple(bool(one) for one in repeats)

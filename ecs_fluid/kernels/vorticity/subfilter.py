@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, Regularisation, record
+from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, Code, Regularisation, record
 from ecs_fluid.kernels.biot_savart.selection import (
     by_code,
     core_constant,
@@ -62,7 +62,7 @@ _densities = by_code(
 
 @njit(**_RUN)
 def _factor_changes(
-    code: int, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, t2: Array,
+    code: Code, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, t2: Array,
     cut: float, g: Array, h: Array,
 ) -> None:  # fmt: skip
     """Changes of the gradient's factors from core radii squared ``s2`` to ``t2``, 0 beyond the cut."""
@@ -107,7 +107,7 @@ def _add_gradients(
 
 @njit(**_OPTIONS)
 def _near_sums(
-    code: int, sx: Array, s2: Array, t2: Array, alpha: Array, values: Array, reach: float, cut: float,
+    code: Code, sx: Array, s2: Array, t2: Array, alpha: Array, values: Array, reach: float, cut: float,
     start: Array, origin: Array, spacing: Array, cells: Array, width: int, sums: Array, gradient: Array,
 ) -> None:  # fmt: skip
     """Over neighbours q: sums (m, n) of zeta_q values_q, and, where ``gradient`` (9, n) has rows, J' - J."""
@@ -140,7 +140,7 @@ def _near_sums(
 
 
 def _sums(
-    code: int, sx: Array, sigma: Array, small: Array, alpha: Array, values: Array, start: Array, grid: Grid,
+    code: Code, sx: Array, sigma: Array, small: Array, alpha: Array, values: Array, start: Array, grid: Grid,
     rows: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     n, blob_reach = sx.shape[1], record(code).reach
@@ -158,7 +158,7 @@ def _sums(
     return sums, gradient
 
 
-def blob_sums(code: int, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid) -> Array:
+def blob_sums(code: Code, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid) -> Array:
     """sum_q zeta(|x_p - x_q|/sigma_q)/sigma_q^3 values_q at every vorton: (m, n), unit of values per m^3.
 
     ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), sorted by the cells of ``grid`` with ``start`` as
@@ -168,7 +168,7 @@ def blob_sums(code: int, sx: Array, sigma: Array, values: Array, start: Array, g
 
 
 def gradient_change(
-    code: int, sx: Array, sigma: Array, alpha: Array, ratio: float, start: Array, grid: Grid
+    code: Code, sx: Array, sigma: Array, alpha: Array, ratio: float, start: Array, grid: Grid
 ) -> Array:
     """Velocity gradient with all core radii times ``ratio`` < 1, less that with the core radii: (9, n), 1/s.
 

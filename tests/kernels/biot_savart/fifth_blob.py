@@ -82,7 +82,7 @@ def main() -> None:
         gradient_factors=gradient, potential_factors=potential, density=density, series=(-0.5, 0.125),
         far_enough=far_enough, centre=15 / (4 * np.pi), variance=0.0,
     )  # fmt: skip
-    code = len(regularisation.RECORDS)
+    code = regularisation.code_numbered(len(regularisation.RECORDS))
     regularisation.RECORDS = (*regularisation.RECORDS, fifth)
     regularisation.CODES[fifth.name] = code
     from ecs_fluid.kernels.biot_savart import direct, tree, tree_build

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code, record
 
 REALS = (np.float32, np.float64)
 
@@ -107,7 +107,7 @@ def cloud(m: int, n: int, real: type) -> tuple[NDArray[Any], ...]:
     )
 
 
-def everything(code: int, x: Any, sx: Any, sa: Any, sigma: Any) -> list[NDArray[Any]]:
+def everything(code: Code, x: Any, sx: Any, sa: Any, sigma: Any) -> list[NDArray[Any]]:
     m = len(x)
     u, v, psi, omega = (np.full((m, 3), np.nan, x.dtype) for _ in range(4))
     du = np.full((m, 3, 3), np.nan, x.dtype)
@@ -185,6 +185,6 @@ def test_energy_and_enstrophy_of_one_blob() -> None:
     """psi = alpha G(0) and omega = alpha zeta(0)/sigma^3 at the blob: winckelmans G(0) = 3/(8 pi sigma)."""
     x, alpha, sigma = np.zeros((1, 3)), np.array([[0.0], [0.0], [2.0]]), np.array([0.5])
     psi, omega = np.empty((1, 3)), np.empty((1, 3))
-    direct.potential_vorticity(0, x, np.zeros((3, 1)), alpha, sigma, psi, omega)
+    direct.potential_vorticity(CODES["winckelmans"], x, np.zeros((3, 1)), alpha, sigma, psi, omega)
     assert psi[0, 2] == pytest.approx(2.0 * 3.0 / (8.0 * np.pi * 0.5), rel=1e-14)
     assert omega[0, 2] == pytest.approx(2.0 * 15.0 / (8.0 * np.pi) / 0.125, rel=1e-14)

@@ -9,6 +9,7 @@ import pytest
 
 from ecs_fluid.kernels.biot_savart import locally_essential_tree as essential, tree, tree_build
 from ecs_fluid.kernels.biot_savart.blocks import point_blocks
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
@@ -68,7 +69,7 @@ def test_walks_read_only_what_was_found(how: dict[str, Any], merged: int) -> Non
     part, count = essential_part(whole, low, high, **how)
     found, expected = np.empty_like(targets), np.empty_like(targets)
     for some, u in ((part, found), (whole, expected)):
-        tree.velocity(0, targets, some, u, blocks=(order, starts), **how)
+        tree.velocity(CODES["winckelmans"], targets, some, u, blocks=(order, starts), **how)
     np.testing.assert_array_equal(found, expected)
     assert count < 0.75 * (len(whole.sigma) + len(whole.ssigma))
 

@@ -15,6 +15,7 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.biot_savart import direct, regularisation, tree
+from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.collision.article_boundary import reassign
 from ecs_fluid.kernels.fmm import fast_multipole
 from ecs_fluid.kernels.poisson.blob_filter import widen
@@ -53,7 +54,7 @@ DOORS: dict[str, Callable[[int], object]] = {
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("code", [-1, 8])
-def test_an_unknown_code_is_refused(door: str, code: int) -> None:
+def test_an_unknown_code_is_refused(door: str, code: Code) -> None:
     """Compiled doors cannot write the number; those in Python do."""
     with pytest.raises(ValueError) as error:
         DOORS[door](code)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import blocks, direct, tree, tree_build
-from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
 
@@ -44,7 +44,7 @@ def cloud(n: int, seed: int = 6) -> tuple[Array, Array]:
     return rng.random((n, 3)), rng.standard_normal((n, 3))
 
 
-def errors(t: tree_build.Tree, targets: Array, code: int = CODE, **how: Any) -> tuple[float, float]:
+def errors(t: tree_build.Tree, targets: Array, code: Code = CODE, **how: Any) -> tuple[float, float]:
     """RMS and largest error of the tree against the direct sum, both by the RMS speed."""
     u, exact = np.full_like(targets, np.nan), np.empty_like(targets)
     tree.velocity(code, targets, t, u, **how)

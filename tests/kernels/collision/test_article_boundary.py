@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import NAMES
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code
 from ecs_fluid.kernels.bodies.polytope import Hulls, joined_hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of, quaternion_of
 from ecs_fluid.kernels.collision.article_boundary import reassign
@@ -71,7 +71,7 @@ def test_near_walls_of_a_container() -> None:
 
 @pytest.mark.parametrize("code", range(len(NAMES)))
 @pytest.mark.parametrize("bent", [0, 1])
-def test_one_vorton_stops_the_slip(code: int, bent: int) -> None:
+def test_one_vorton_stops_the_slip(code: Code, bent: int) -> None:
     """Part 4: at its new place and strength a vorton cancels w at the surface point; on the normal only the
     part of w along the surface. 1e-12: a closed form.
     """
@@ -110,7 +110,17 @@ def test_flow_straight_at_the_wall_changes_nothing() -> None:
     """There is no direction along the surface in which a vorton could turn it."""
     x, alpha = np.array([[0.0, 0, 0.1]]), np.zeros((1, 3))
     slip, up = np.array([[0.0, 0, -2.0]]), np.array([[0.0, 0, 1.0]])
-    reassign(0, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, np.ones(1, np.int64), np.zeros(1))
+    reassign(
+        CODES["winckelmans"],
+        x,
+        alpha,
+        np.array([0.1]),
+        np.zeros((1, 3)),
+        up,
+        slip,
+        np.ones(1, np.int64),
+        np.zeros(1),
+    )
     assert np.array_equal(x, [[0, 0, 0.1]]) and not alpha.any()
 
 
@@ -121,6 +131,16 @@ def test_next_to_no_flow_moves_nothing_far() -> None:
         x, alpha = np.array([[0.0, 0, 0.02]]), np.zeros((1, 3))
         slip, up = np.array([[1e-3, 0, 0]]), np.array([[0.0, 0, 1.0]])
         one = np.ones(1, np.int64)
-        reassign(0, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, one, np.array([floor]))
+        reassign(
+            CODES["winckelmans"],
+            x,
+            alpha,
+            np.array([0.1]),
+            np.zeros((1, 3)),
+            up,
+            slip,
+            one,
+            np.array([floor]),
+        )
         places.append(x[0, 2] - 0.02)
     assert np.allclose(places, [0.08, 0.04, 0.08 / (1 + 1e6)], rtol=1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import CODES
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, Code
 from ecs_fluid.kernels.fmm import fast_multipole
 
 Array = NDArray[Any]
@@ -173,7 +173,7 @@ def rms(a: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(a.reshape(len(a), -1).astype(float) ** 2, axis=1))))
 
 
-def gradient(code: int, cloud: Cloud, tolerance: float, real: Any = np.float64, **how: Any) -> Any:
+def gradient(code: Code, cloud: Cloud, tolerance: float, real: Any = np.float64, **how: Any) -> Any:
     """u, du and the work of the method at the vortons themselves."""
     x, sx, sa, sigma = arrays(cloud, real)
     u, du = np.full_like(x, np.nan), np.full((len(x), 3, 3), np.nan, real)
@@ -182,7 +182,7 @@ def gradient(code: int, cloud: Cloud, tolerance: float, real: Any = np.float64, 
     return u, du, work
 
 
-def exact_gradient(code: int, cloud: Cloud) -> tuple[Array, Array]:
+def exact_gradient(code: Code, cloud: Cloud) -> tuple[Array, Array]:
     x, sx, sa, sigma = arrays(cloud, np.float64)
     u, du = np.empty_like(x), np.empty((len(x), 3, 3))
     direct.velocity_gradient(code, x, sx, sa, sigma, u, du)

@@ -92,13 +92,13 @@ def test_same_bits_for_any_number_of_threads(real: Any) -> None:
     results, threads = [], numba.get_num_threads()
     for n in range(1, threads + 1):
         numba.set_num_threads(n)
-        results.append(hockney(omega, (0.1, 0.1, 0.2), 0, SIGMA).tobytes())
+        results.append(hockney(omega, (0.1, 0.1, 0.2), CODES["winckelmans"], SIGMA).tobytes())
     assert all(result == results[0] for result in results)
 
 
 def test_single_precision() -> None:
     """float32 differs from float64 by a few roundings of the largest potential."""
     omega, exact, spacing = gaussian((24, 24, 24), (1.0, 1.0, 1.0), 0.1)
-    single, double = (hockney(omega.astype(real), spacing, 0, SIGMA) for real in REALS)
+    single, double = (hockney(omega.astype(real), spacing, CODES["winckelmans"], SIGMA) for real in REALS)
     assert single.dtype == np.float32
     assert np.abs(single - double).max() < 2e-6 * exact.max()

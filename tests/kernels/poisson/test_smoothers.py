@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
+from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.grids.grid import grid_points, uniform_grid
 from tests.kernels.poisson.relaxation import optimal_omega, residual, sor
 
@@ -74,7 +75,9 @@ def test_best_omega_of_the_articles_ring() -> None:
     assert tuple(grid[2]) == (52, 52, 12)
     points = grid_points(grid)
     psi, omega = np.empty((points.size // 3, 3)), np.empty((points.size // 3, 3))
-    direct.potential_vorticity(1, points.reshape(-1, 3), sx, sa, np.full(100, 0.15), psi, omega)
+    direct.potential_vorticity(
+        CODES["gaussian"], points.reshape(-1, 3), sx, sa, np.full(100, 0.15), psi, omega
+    )
     rhs = -omega.reshape(points.shape)
     assert optimal_omega(rhs.shape, grid[1]) == pytest.approx(1.727, abs=5e-4)
     left = {}
