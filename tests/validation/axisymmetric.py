@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import ellipe, ellipk, j0, j1, jn_zeros, jv
 
 Array = NDArray[Any]
@@ -75,7 +76,7 @@ class AxisymmetricFlow:
         wave = zeros / reach
         weight = 2 * (reach / last / jv(2, zeros)) ** 2
         norm = 2 / (reach * jv(2, zeros)) ** 2
-        self.values = j1(np.outer(self.r, wave))
+        self.wave, self.values = wave, j1(np.outer(self.r, wave))
         self.slopes = j0(np.outer(self.r, wave)) * wave
         self.to_modes = norm[:, None] * self.values.T * weight
         self.to_slopes = norm[:, None] * self.slopes.T * weight
@@ -120,6 +121,19 @@ class AxisymmetricFlow:
         circulation = (self.weight / self.r * line).sum()
         return float(circulation), float((self.weight * line).sum() / circulation)
 
+    def peak(self) -> Array:
+        """Place (r, z) of the largest vorticity, by the series between the points, m."""
+        omega = self.omega()
+        place = np.unravel_index(omega.argmax(), omega.shape)
+        twice = np.where(self.k > 0, 2.0, 1.0)
+
+        def less(at: Array) -> float:
+            turned = (j1(self.wave * at[0]) @ self.modes) * np.exp(1j * self.k * (at[1] - self.z[0]))
+            return -float((twice * turned.real).sum())
+
+        start = (self.r[place[0]], self.z[place[1]])
+        return np.asarray(minimize(less, start, method="Nelder-Mead", options={"xatol": 1e-6}).x)
+
     def impulse(self) -> Array:
         """int omega r^2 dr dz and int omega r^2 z dr dz: their ratio is the height of the impulse centre."""
         values = self.omega() * (self.weight * self.r)[:, None] * (self.z[1] - self.z[0])
@@ -136,18 +150,18 @@ class AxisymmetricFlow:
 
 def viscous_ring(
     core: float, viscosity: float, blob: float, times: Array, dt: float = 0.0125
-) -> tuple[Array, Array]:
-    """Way of the impulse centre and mean radius at `times`, multiples of dt, of a ring like `ring_core`; m.
+) -> tuple[Array, Array, Array]:
+    """Way of the impulse centre, mean radius and radius of the peak at `times`, multiples of dt, m.
 
-    Its vorticity is that of Gaussian blobs with the variance blob^2/2 along each axis on a core of
-    core^2 - blob^2: what heat would make of that core, exp(-(blob^2/4) (wave number)^2).
+    The vorticity of `ring_core` is made of Gaussian blobs with the variance blob^2/2 along each axis on a
+    core of core^2 - blob^2: what heat would make of that core, exp(-(blob^2/4) (wave number)^2).
     """
     flow = AxisymmetricFlow(160, 256, 5.0, 10.0, viscosity)
     flow.set(ring_core(flow.r[:, None], flow.z, core))
     wind = impulse_centre_speed(core) - flow.speed()
     flow.set(ring_core(flow.r[:, None], flow.z, math.sqrt(core**2 - blob**2)))
     flow.modes *= np.exp(-(blob**2) / 4 * flow.eigen)
-    way, radius, tick = [], [], 0
+    way, radius, peak, tick = [], [], [], 0
     for time in times:
         while tick < round(time / dt):
             flow.step(dt)
@@ -155,4 +169,5 @@ def viscous_ring(
         whole, lifted = flow.impulse()
         way.append(lifted / whole + wind * time)
         radius.append(flow.moments()[1])
-    return np.array(way), np.array(radius)
+        peak.append(flow.peak()[0])
+    return np.array(way), np.array(radius), np.array(peak)

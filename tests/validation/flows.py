@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import ecs_fluid as ef
 from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.worlds.world_recipe import WorldRecipe, read
 
 Array = NDArray[Any]
 Blobs = tuple[Array, Array, Array]
@@ -137,6 +138,14 @@ def helical_field(spacing: float, seed: int = 1, modes: int = 24) -> Blobs:
         omega += draw.standard_normal() * bell * (np.linalg.norm(k) * wave - np.cross(x, wave))
     omega *= np.sqrt(np.pi**1.5 / ((omega**2).sum() * spacing**3))
     return x, omega * spacing**3, np.full(len(x), 1.5 * spacing)
+
+
+def bare(name: str, *settings: str) -> ef.World:
+    """The shipped world with these settings, in double precision and without its tracers."""
+    tables = read(name, settings).tables()
+    tables["entity"] = [item for item in tables["entity"] if item["kind"] != "tracers"]
+    tables["world"]["precision"] = "double"
+    return WorldRecipe.from_tables(tables).build()
 
 
 def world_of(

@@ -92,6 +92,19 @@ def vortex_ring() -> float:
 
 
 @measure
+def viscous_ring() -> float:
+    def height() -> float:
+        share = np.cross(ring[ef.Position].x, ring[ef.Strength].alpha)[:, 2]
+        return float(share @ ring[ef.Position].x[:, 2] / share.sum())
+
+    world = lean("viscous_ring")
+    ring = world["ring"]
+    start = height()
+    march(world, 2.5)
+    return height() - start
+
+
+@measure
 def jet_ring() -> float:
     """Circulation round the section: sum of the strengths along the circles over their length."""
     world = march(lean("jet_ring"), 1.0)

@@ -30,6 +30,7 @@ NAMES = (
     "tube",
     "wind_fountain",
     "taylor_green",
+    "viscous_ring",
 )
 HEAT = (
     "candle",
