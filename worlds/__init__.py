@@ -10,6 +10,7 @@ from ecs_fluid.worlds.jet_ring import JetRing
 from ecs_fluid.worlds.liquid import LiquidRecipe
 from ecs_fluid.worlds.noise_box import NoiseBox
 from ecs_fluid.worlds.tracers import Tracers
+from ecs_fluid.worlds.vortex_curve import VortexCurve
 from ecs_fluid.worlds.vortex_ring import VortexRing
 from ecs_fluid.worlds.vortex_sheet import VortexSheet
 from ecs_fluid.worlds.vortex_tube import VortexTube
@@ -32,6 +33,7 @@ __all__ = [
     "OutputTable",
     "Spheres",
     "Tracers",
+    "VortexCurve",
     "VortexRing",
     "VortexSheet",
     "VortexTube",

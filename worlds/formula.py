@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -63,12 +63,15 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
-def checked(text: str) -> str:
-    """Return `text` if it is a formula, else raise ValueError with one sentence."""
+COORDINATES = ("x", "y", "z", "r")
+
+
+def checked(text: str, names: Sequence[str] = COORDINATES) -> str:
+    """Return `text` if it is a formula of `names`, else raise ValueError with one sentence."""
     if len(text) > LONGEST:
         raise ValueError(f"a formula of {len(text)} characters; at most {LONGEST} are allowed")
     try:
-        _check(_parsed(text), DEEPEST)
+        _check(_parsed(text), DEEPEST, names)
     except SyntaxError:
         raise ValueError(
             f"{_short(text)!r} is not a formula; write for example '-0.5*y*exp(-r**2)'"
@@ -81,6 +84,7 @@ def checked(text: str) -> str:
 
 
 Formula = Annotated[str, Field(max_length=LONGEST), AfterValidator(checked)]
+CurveFormula = Annotated[str, Field(max_length=LONGEST), AfterValidator(lambda text: checked(text, ("t",)))]
 
 
 def _short(text: str) -> str:
@@ -92,7 +96,7 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(" ".join(text.split()), mode="eval").body
 
 
-def _check(node: ast.expr, depth: int) -> None:
+def _check(node: ast.expr, depth: int, names: Sequence[str]) -> None:
     if depth == 0:
         raise RecursionError
     match node:
@@ -100,19 +104,18 @@ def _check(node: ast.expr, depth: int) -> None:
             if not abs(value) <= sys.float_info.max:
                 raise ValueError(f"the number {_short(str(value))} is too large")
         case ast.Name(id=name):
-            if name not in ("x", "y", "z", "r") and name not in CONSTANTS:
-                known = ["x", "y", "z", "r", *CONSTANTS]
+            if name not in (known := [*names, *CONSTANTS]):
                 if name in FUNCTIONS:
                     raise ValueError(f"{name!r} is a function; write {name}(...)")
                 raise ValueError(f"unknown name {name!r}; {nearest(name, known)}")
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            _check(left, depth - 1)
-            _check(right, depth - 1)
+            _check(left, depth - 1, names)
+            _check(right, depth - 1, names)
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
-            _check(operand, depth - 1)
+            _check(operand, depth - 1, names)
         case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARE:
-            _check(left, depth - 1)
-            _check(right, depth - 1)
+            _check(left, depth - 1, names)
+            _check(right, depth - 1, names)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in FUNCTIONS:
                 raise ValueError(f"unknown function {name!r}; {nearest(name, FUNCTIONS)}")
@@ -121,13 +124,13 @@ def _check(node: ast.expr, depth: int) -> None:
                     f"{name} takes {FUNCTIONS[name][0]} arguments, but {len(arguments)} are given"
                 )
             for argument in arguments:
-                _check(argument, depth - 1)
+                _check(argument, depth - 1, names)
         case ast.BinOp(op=ast.BitXor()):
             raise ValueError("'^' is not allowed in a formula; write ** for powers")
         case _:
             raise ValueError(
-                f"{_short(ast.unparse(node))!r} is not allowed in a formula; numbers, x, y, z, r, pi, e, "
-                f"+ - * / ** % < > and functions are"
+                f"{_short(ast.unparse(node))!r} is not allowed in a formula; numbers, "
+                f"{', '.join(names)}, pi, e, + - * / ** % < > and functions are"
             )
 
 
@@ -137,21 +140,31 @@ def evaluate(text: str, points: Array, place: str) -> Array:
     Raises:
         RecipeError: the formula is not allowed, or has no finite value at one of the points.
     """
+    x, y, z = (points[..., axis] for axis in range(3))
+    names = {"x": x, "y": y, "z": z, "r": np.sqrt(x**2 + y**2 + z**2)}
+    return _finite(text, names, place, lambda at: f"({', '.join(f'{part:g}' for part in points[at])}) m")
+
+
+def evaluate_along(text: str, t: Array, place: str) -> Array:
+    """Value of a formula of `t` (n,); shape (n,). Errors as in `evaluate`."""
+    return _finite(text, {"t": t}, place, lambda at: f"t = {t[at]:g}")
+
+
+def _finite(text: str, names: dict[str, Array], place: str, spot: Callable[[tuple[int, ...]], str]) -> Array:
     try:
-        checked(text)
+        checked(text, tuple(names))
     except ValueError as error:
         raise RecipeError(f"{place}: {error}") from None
-    x, y, z = (points[..., axis] for axis in range(3))
-    names = {**CONSTANTS, "x": x, "y": y, "z": z, "r": np.sqrt(x**2 + y**2 + z**2)}
     with np.errstate(all="ignore"):
-        value = _value(_parsed(text), names)
-    out = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), x.shape))
+        value = _value(_parsed(text), CONSTANTS | names)
+    shape = next(iter(names.values())).shape
+    out = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), shape))
     bad = ~np.isfinite(out)
     if bad.any():
         where = tuple(int(part) for part in np.argwhere(bad)[0])
-        spot = ", ".join(f"{part:g}" for part in points[where])
         raise RecipeError(
-            f"{place}: {_short(text)!r} is {out[where]} at ({spot}) m; a finite number is needed everywhere"
+            f"{place}: {_short(text)!r} is {out[where]} at {spot(where)}; "
+            "a finite number is needed everywhere"
         )
     return out
 
