@@ -127,6 +127,14 @@ def oblique_rings() -> float:
 
 
 @measure
+def head_on_rings() -> float:
+    upper = march(lean("head_on_rings"), 0.5)["upper"]
+    x, alpha = upper[ef.Position].x, upper[ef.Strength].alpha
+    share = (x[:, 0] * alpha[:, 1] - x[:, 1] * alpha[:, 0]) / (x[:, 0] ** 2 + x[:, 1] ** 2)
+    return float(share @ np.hypot(x[:, 0], x[:, 1]) / share.sum())
+
+
+@measure
 def taylor_green() -> float:
     world = lean("taylor_green")
     start = world.diagnostics()["energy"]

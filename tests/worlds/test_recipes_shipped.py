@@ -31,6 +31,7 @@ NAMES = (
     "wind_fountain",
     "taylor_green",
     "viscous_ring",
+    "head_on_rings",
 )
 HEAT = (
     "candle",
