@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ecs_fluid.kernels.surface.level_set import geometry, sample
 
 CELLS = 1.5
 """Cells on each side of a surface within which one fluid becomes the other."""
-ORDER = 4
+ORDER: Final = 4
 """Of the differences: with second order the sheet's thickness depends on how it lies to the axes."""
 FARTHER = 6
 """Points by which `sharpened` and `rotation` of a force reach farther than it."""
