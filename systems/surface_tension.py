@@ -44,8 +44,8 @@ class SurfaceTensionSystem(System):
     their moments. Total strength stays 0, impulse and angular impulse stay as the flow and gravity have them.
 
     Cores of `overlap` spacings make the sheet about one cell thick, which would slow waves in first order of
-    the spacing; curl f + c curl curl f in place of curl f, c derived in `sharpening`, leaves second order for
-    equal densities. A surface needs six cells in its smallest radius; what is finer is smoothed.
+    the spacing; f - c Laplacian(f) in place of f, c derived in `sharpening`, leaves second order for equal
+    densities. A surface needs six cells in its smallest radius; what is finer is smoothed.
 
     Source: Fluid Simulation for Video Games, part 21, names the way (level set, curvature, vorticity);
     Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335.
@@ -65,7 +65,7 @@ class SurfaceTensionSystem(System):
     """entity of the surface's vortons"""
     overlap: float = Field(default=1.5, ge=1, le=10)
     """core radius of its vortons, in spacings"""
-    loss: float = Field(default=1e-4, ge=0, le=0.1)
+    loss: float = Field(default=2e-3, ge=0, le=0.1)
     """largest part of sum |alpha| in points left out, 1"""
 
     @property
@@ -103,7 +103,7 @@ class SurfaceTensionSystem(System):
     # ------------------------------------------------------------------ the source
 
     def _source(self, table: SignedDistance, h: Array) -> Array:
-        """curl f, sharpened, on a grid with FARTHER more points on each side, 1/s^2."""
+        """curl f, f sharpened, on a grid with FARTHER more points on each side, 1/s^2."""
         from ecs_fluid.kernels.surface.surface_tension import (
             CELLS,
             FARTHER,
@@ -125,8 +125,8 @@ class SurfaceTensionSystem(System):
             force += contrast * chi[..., None] * self.world.gravity
             force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, h))
         _clear_faces(force)
-        rate = rotation(np.pad(force, [(FARTHER, FARTHER)] * 3 + [(0, 0)]), h)
-        return sharpened(rate, h, sharpening(self._core().gaussians, self.overlap))
+        force = sharpened(force, sharpening(self._core().gaussians, self.overlap))
+        return rotation(np.pad(force, [(FARTHER, FARTHER)] * 3 + [(0, 0)]), h)
 
     def _induced(self, force: Array, chi: Array, h: Array) -> Array:
         """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
@@ -262,6 +262,8 @@ def closed_parts(phi: Array, h: Array, width: float) -> tuple[Array, int]:
     from ecs_fluid.kernels.surface.surface_tension import reach
 
     parts, count = label(phi <= width + 1.01 * h.max())
+    if count == 1:
+        return (phi <= reach(width, h)).astype(parts.dtype), 1
     nearest = distance_transform_edt(parts == 0, return_distances=False, return_indices=True)
     return np.where(phi <= reach(width, h), parts[tuple(nearest)], 0), int(count)
 

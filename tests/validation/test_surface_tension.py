@@ -28,6 +28,7 @@ from ecs_fluid.kernels.surface.level_set import sample
 from ecs_fluid.kernels.surface.surface_tension import (
     curvature_beside,
     rotation,
+    sharpened,
     sharpening,
     step,
     tension_force,
@@ -112,7 +113,7 @@ def lamb(n: int, inside: float = 1.0, outside: float = 1.0) -> float:
 
 def test_constant_curvature_makes_no_vorticity_and_sums_are_exact() -> None:
     """curl grad = 0, sum curl f = 0, 1/2 sum x cross curl f = sum f, 1/3 sum x cross (x cross curl f) = sum x
-    cross f, all to rounding, for any f that ends inside the grid."""
+    cross f, all to rounding, for any f that ends inside the grid; `sharpened` keeps both sums of f."""
     h = np.full(3, 0.1)
     x = 0.1 * np.stack(np.meshgrid(*[np.arange(24.0) - 11.5] * 3, indexing="ij"), axis=-1)
     phi = np.linalg.norm(x, axis=-1) - 0.6
@@ -129,6 +130,10 @@ def test_constant_curvature_makes_no_vorticity_and_sums_are_exact() -> None:
     assert np.abs(0.5 * np.cross(x, curl).sum(axis=0) - f.sum(axis=0)).max() < 1e-13 * size
     twice = np.cross(x, np.cross(x, curl)).sum(axis=0) / 3
     assert np.abs(twice - np.cross(x, f).sum(axis=0)).max() < 1e-13 * size
+    sharp = sharpened(force, 1.3).reshape(-1, 3)
+    assert np.abs(sharp - f).max() > 1.0
+    assert np.abs((sharp - f).sum(axis=0)).max() < 1e-13 * size
+    assert np.abs(np.cross(x, sharp - f).sum(axis=0)).max() < 1e-13 * size
 
 
 def test_tension_pushes_no_drop_as_a_whole() -> None:
@@ -157,10 +162,10 @@ def test_tension_pushes_no_drop_as_a_whole() -> None:
 
 @pytest.mark.parametrize(("n", "order", "error"), [(2, 1.8, 0.004), (3, 1.8, 0.008), (4, 2.0, 0.012)])
 def test_frequency_is_lambs_in_second_order(n: int, order: float, error: float) -> None:
-    """Case 98': from the very first acceleration, at 6, 9 and 12 cells a radius.
+    """Case 115: from the very first acceleration, at 6, 9 and 12 cells a radius.
 
-    Measured 0.9916, 0.9966, 0.9981 of Lamb's for n = 2 (order 2.18); 0.9794, 0.9927, 0.9955 for 3 (2.22);
-    0.9571, 0.9855, 0.9924 for 4 (2.51).
+    Measured 0.9896, 0.9959, 0.9978 of Lamb's for n = 2 (order 2.22); 0.9762, 0.9915, 0.9947 for 3 (2.19);
+    0.9524, 0.9838, 0.9917 for 4 (2.52).
     """
     cells = np.array([6.0, 9.0, 12.0])
     errors = np.array([1.0 - first_frequency(float(c), n) / lamb(n) for c in cells])
@@ -177,7 +182,7 @@ def test_frequency_between_unequal_densities(outside: float) -> None:
 
 
 def test_sharpened_sheet_moves_as_one_without_thickness() -> None:
-    """<|z|> of a plane Gaussian sheet of radius s is s sqrt(2 / pi), and c curl curl takes c sqrt(2 / pi) / s
+    """<|z|> of a plane Gaussian sheet of radius s is s sqrt(2 / pi), and -c d^2/dz^2 takes c sqrt(2 / pi) / s
     from it: c = s^2, where cores are so wide that step (variance w^2 (1/3 - 2 / pi^2), w = 1.5 h) and
     differences hardly count."""
     wide = 8.0
