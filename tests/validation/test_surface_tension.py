@@ -173,12 +173,20 @@ def test_frequency_is_lambs_in_second_order(n: int, order: float, error: float) 
     assert -np.polyfit(np.log(cells), np.log(errors), 1)[0] > order
 
 
-@pytest.mark.parametrize(
-    "outside", [pytest.param(0.001, marks=pytest.mark.nightly), 10.0], ids=["air", "heavy"]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("outside", [0.001, 10.0], ids=["air", "heavy"])
 def test_frequency_between_unequal_densities(outside: float) -> None:
-    """Of first order still: at 12 cells 0.971 and 0.954 of Lamb's are measured (0.994 in air at 18)."""
+    """Of first order still: at 12 cells 0.971 and 0.954 of Lamb's are measured. In air the errors are on no
+    line (0.999, 0.962, 0.971, 0.994 at 6, 9, 12, 18 cells): repetition ends before the acceleration settles."""
     assert first_frequency(12.0, 2, outside=outside) / lamb(2, 1.0, outside) == pytest.approx(1.0, abs=0.05)
+
+
+def test_frequency_in_a_heavy_fluid_tends_to_lambs() -> None:
+    """Of first order: 0.893 and 0.934 at 6 and 9 cells; the line through them ends at Lamb's to 3 % (+1.7 %
+    measured)."""
+    coarse, fine = (first_frequency(cells, 2, outside=10.0) / lamb(2, 1.0, 10.0) for cells in (6.0, 9.0))
+    assert 0.85 < coarse < fine < 1.0
+    assert 3.0 * fine - 2.0 * coarse == pytest.approx(1.0, abs=0.03)
 
 
 def test_sharpened_sheet_moves_as_one_without_thickness() -> None:
