@@ -130,11 +130,11 @@ def rotation(force: Array, spacing: Array) -> Array:
 
 
 def sharpened(force: Array, part: float) -> Array:
-    """force - c Laplacian(force) (px, py, pz, 3), c = ``part`` h^2, with zeros in its two outer layers: a sheet
-    of the thickness that cores and grid give it moves itself as one without thickness, see `sharpening`.
+    """force - c Laplacian(force) (px, py, pz, 3), c = ``part`` h^2, of a force with zeros in two outer layers.
 
-    The Laplacian has 19 points, (sum of 12 along edges + 2 sum of 6 along axes - 24 times the middle) / 6 h^2:
-    its error is the same in all directions. Net force and torque stay.
+    A sheet of the thickness that cores and grid give it then moves itself as one without, see `sharpening`.
+    The Laplacian has 19 points, (12 neighbours along edges + 2 x 6 along axes - 24 x the middle) / 6 h^2: its
+    error is the same in all directions. Net force and torque stay.
     """
 
     def beside(f: Array, axis: int) -> Array:
