@@ -176,8 +176,8 @@ def test_frequency_is_lambs_in_second_order(n: int, order: float, error: float) 
 @pytest.mark.nightly
 @pytest.mark.parametrize("outside", [0.001, 10.0], ids=["air", "heavy"])
 def test_frequency_between_unequal_densities(outside: float) -> None:
-    """Of first order still: at 12 cells 0.971 and 0.954 of Lamb's are measured. In air the errors are on no
-    line (0.999, 0.962, 0.971, 0.994 at 6, 9, 12, 18 cells): repetition ends before the acceleration settles."""
+    """Of first order still: at 12 cells 0.971 and 0.954 of Lamb's are measured. In air the errors are on
+    no line (0.999, 0.962, 0.971, 0.994 at 6, 9, 12, 18 cells): repetition ends before it settles."""
     assert first_frequency(12.0, 2, outside=outside) / lamb(2, 1.0, outside) == pytest.approx(1.0, abs=0.05)
 
 

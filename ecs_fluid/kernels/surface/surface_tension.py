@@ -130,7 +130,7 @@ def rotation(force: Array, spacing: Array) -> Array:
 
 
 def sharpened(force: Array, part: float) -> Array:
-    """force - c Laplacian(force) (px, py, pz, 3), c = ``part`` h^2, of a force with zeros in two outer layers.
+    """force - c Laplacian(force) (px, py, pz, 3), c = ``part`` h^2, of one with two outer layers of 0.
 
     A sheet of the thickness that cores and grid give it then moves itself as one without, see `sharpening`.
     The Laplacian has 19 points, (12 neighbours along edges + 2 x 6 along axes - 24 x the middle) / 6 h^2: its
