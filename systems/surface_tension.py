@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from pydantic import Field
 
@@ -19,7 +21,8 @@ from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
-"""Lattice points around the vortons of the surface."""
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.biot_savart.regularisation import Regularisation
 
 
 class SurfaceTensionSystem(System):
@@ -40,8 +43,9 @@ class SurfaceTensionSystem(System):
     (FluidError). The weakest, together the part `loss` of sum |alpha|, are left out and the others take over
     their moments. Total strength stays 0, impulse and angular impulse stay as the flow and gravity have them.
 
-    Cores of `overlap` spacings make the sheet about one cell thick, which slows waves of the wavelength l by
-    about 3 cells / l. A surface needs six cells in its smallest radius; what is finer is smoothed.
+    Cores of `overlap` spacings make the sheet about one cell thick, which would slow waves in first order of
+    the spacing; f - c Laplacian(f) in place of f, c derived in `sharpening`, leaves second order for equal
+    densities. A surface needs six cells in its smallest radius; what is finer is smoothed.
 
     Source: Fluid Simulation for Video Games, part 21, names the way (level set, curvature, vorticity);
     Brackbill, Kothe and Zemach, J. Comput. Phys. 100 (1992) 335.
@@ -61,7 +65,7 @@ class SurfaceTensionSystem(System):
     """entity of the surface's vortons"""
     overlap: float = Field(default=1.5, ge=1, le=10)
     """core radius of its vortons, in spacings"""
-    loss: float = Field(default=1e-4, ge=0, le=0.1)
+    loss: float = Field(default=2e-3, ge=0, le=0.1)
     """largest part of sum |alpha| in points left out, 1"""
 
     @property
@@ -87,31 +91,33 @@ class SurfaceTensionSystem(System):
         self._refuse_company()
         if not table.surface[0] or not table.phi.size:
             return
+        from ecs_fluid.kernels.surface.surface_tension import FARTHER
+
         h = table.spacing.astype(np.float64)
         self._check(table, dt, h)
         source = dt * float(np.prod(h)) * self._source(table, h)
         low, alpha = self._shared(entity, table, h)
-        low, alpha = _added(low, alpha, source)
-        self._replace(entity, table, h, low, alpha)
+        low, alpha = _added(low + FARTHER, alpha, source)
+        self._replace(entity, table, h, low - FARTHER, alpha)
 
     # ------------------------------------------------------------------ the source
 
     def _source(self, table: SignedDistance, h: Array) -> Array:
-        """curl f (px, py, pz, 3), 1/s^2."""
-        from scipy.ndimage import label
-
+        """curl f, f sharpened, on a grid with FARTHER more points on each side, 1/s^2."""
         from ecs_fluid.kernels.surface.surface_tension import (
             CELLS,
-            reach,
+            FARTHER,
             rotation,
             settled_force,
+            sharpened,
+            sharpening,
             step,
             tension_force,
         )
 
         mean, contrast = self._mean(), self._contrast()
         width = CELLS * float(h.max())
-        parts, count = label(table.phi <= reach(width, h))
+        parts, count = closed_parts(table.phi, h, width)
         force = tension_force(table.phi, table.origin, h, width, parts, count)
         force *= self.surface_tension / mean
         if contrast:
@@ -119,7 +125,8 @@ class SurfaceTensionSystem(System):
             force += contrast * chi[..., None] * self.world.gravity
             force = settled_force(force, chi, contrast, lambda f: self._induced(f, chi, h))
         _clear_faces(force)
-        return rotation(force, h)
+        force = sharpened(force, sharpening(self._core().gaussians, self.overlap))
+        return rotation(np.pad(force, [(FARTHER, FARTHER)] * 3 + [(0, 0)]), h)
 
     def _induced(self, force: Array, chi: Array, h: Array) -> Array:
         """Acceleration (px, py, pz, 3) by the strength rates curl f, at the points where chi > 0."""
@@ -137,6 +144,12 @@ class SurfaceTensionSystem(System):
         velocity(code, targets, *vortons, sigma, a)
         found[within] = a
         return found
+
+    def _core(self) -> Regularisation:
+        """The regularisation of the flow's vortons."""
+        from ecs_fluid.kernels.biot_savart.regularisation import record
+
+        return record(self.world.require(VelocitySystem).code)
 
     def _densities(self) -> tuple[float, float]:
         """Densities inside and outside, kg/m^3."""
@@ -235,6 +248,23 @@ class SurfaceTensionSystem(System):
         if world.dt <= limit:
             return []
         return [f"SurfaceTensionSystem: dt = {world.dt:g} s is unstable; use dt <= {limit:.3g} s"]
+
+
+def closed_parts(phi: Array, h: Array, width: float) -> tuple[Array, int]:
+    """Numbers (px, py, pz) of the closed parts as far as the force reaches, 0 beyond, and how many there are.
+
+    Drops count as one where their sheets, ``width`` m to each side, are less than two cells apart; points
+    farther out belong to the part nearest to them.
+    """
+    from scipy.ndimage import distance_transform_edt, label
+
+    from ecs_fluid.kernels.surface.surface_tension import reach
+
+    parts, count = label(phi <= width + 1.01 * h.max())
+    if count == 1:
+        return (phi <= reach(width, h)).astype(parts.dtype), 1
+    nearest = distance_transform_edt(parts == 0, return_distances=False, return_indices=True)
+    return np.where(phi <= reach(width, h), parts[tuple(nearest)], 0), int(count)
 
 
 def _clear_faces(force: Array) -> None:

@@ -6,7 +6,8 @@ Lamb, Hydrodynamics, art. 275: a wave of degree n on a drop of radius R swings w
 
 Vortex sheets of finite thickness answer more weakly. With the normal velocity of degree n falling off as
 (R/r)^(n-1) outwards and (r/R)^(n+2) inwards of a shell, a sheet of the mean thickness e = <|r - R|> moves the
-surface by the part 1 - (2 n + 1) e / (2 R), first order in the spacing; e is about 1 spacing here.
+surface by the part 1 - (2 n + 1) e / (2 R), first order in the spacing, with e of about one: `sharpening`
+takes that away.
 """
 
 from __future__ import annotations
@@ -24,8 +25,16 @@ import ecs_fluid as ef
 from ecs_fluid.errors import FluidError
 from ecs_fluid.kernels.surface.facets import enclosed
 from ecs_fluid.kernels.surface.level_set import sample
-from ecs_fluid.kernels.surface.surface_tension import curvature_beside, reach, rotation, step, tension_force
+from ecs_fluid.kernels.surface.surface_tension import (
+    curvature_beside,
+    rotation,
+    sharpened,
+    sharpening,
+    step,
+    tension_force,
+)
 from ecs_fluid.recipe import entity_recipe
+from ecs_fluid.systems.surface_tension import closed_parts
 from ecs_fluid.worlds import Drop, Drops
 
 Array = np.ndarray
@@ -80,14 +89,19 @@ def wave(world: ef.World, n: int) -> float:
 
 
 def first_frequency(cells: float, n: int, **tension: object) -> float:
-    """omega of degree n in 1/s, from the velocity that the first tick's vorticity gives the surface."""
-    drop = Drop(amplitude=0.02, mode=n)
-    world = drop_world(cells, (drop,), gravity=(0.0, 0.0, 0.0), **tension)
-    world.step()
-    along = directions()
-    r = drop.scale() * drop.profile(along[:, 2])
-    u = world.velocity(r[:, None] * along)
-    return float(np.sqrt(-part_of_degree((u * along).sum(axis=1), n) / world.dt / 0.02))
+    """omega of degree n in 1/s, from the velocity that the first tick's vorticity gives the surface.
+
+    The mean over a wave and its opposite: what is of second order in the amplitude drops out.
+    """
+    squares, along = [], directions()
+    for amplitude in (0.02, -0.02):
+        drop = Drop(amplitude=amplitude, mode=n)
+        world = drop_world(cells, (drop,), gravity=(0.0, 0.0, 0.0), **tension)
+        world.step()
+        r = drop.scale() * drop.profile(along[:, 2])
+        u = world.velocity(r[:, None] * along)
+        squares.append(-part_of_degree((u * along).sum(axis=1), n) / world.dt / amplitude)
+    return float(np.sqrt(np.mean(squares)))
 
 
 def lamb(n: int, inside: float = 1.0, outside: float = 1.0) -> float:
@@ -99,13 +113,13 @@ def lamb(n: int, inside: float = 1.0, outside: float = 1.0) -> float:
 
 def test_constant_curvature_makes_no_vorticity_and_sums_are_exact() -> None:
     """curl grad = 0, sum curl f = 0, 1/2 sum x cross curl f = sum f, 1/3 sum x cross (x cross curl f) = sum x
-    cross f, all to rounding, for any f that ends inside the grid."""
+    cross f, all to rounding, for any f that ends inside the grid; `sharpened` keeps both sums of f."""
     h = np.full(3, 0.1)
     x = 0.1 * np.stack(np.meshgrid(*[np.arange(24.0) - 11.5] * 3, indexing="ij"), axis=-1)
     phi = np.linalg.norm(x, axis=-1) - 0.6
     from ecs_fluid.kernels.grids.differences import gradient
 
-    slope = gradient(step(phi, 0.15), h)
+    slope = gradient(step(phi, 0.15), h, 4)
     assert np.abs(slope).max() > 3.0
     assert np.abs(rotation(2.0 * slope, h)).max() < 1e-12
     force = np.zeros((24, 24, 24, 3))
@@ -116,6 +130,10 @@ def test_constant_curvature_makes_no_vorticity_and_sums_are_exact() -> None:
     assert np.abs(0.5 * np.cross(x, curl).sum(axis=0) - f.sum(axis=0)).max() < 1e-13 * size
     twice = np.cross(x, np.cross(x, curl)).sum(axis=0) / 3
     assert np.abs(twice - np.cross(x, f).sum(axis=0)).max() < 1e-13 * size
+    sharp = sharpened(force, 1.3).reshape(-1, 3)
+    assert np.abs(sharp - f).max() > 1.0
+    assert np.abs((sharp - f).sum(axis=0)).max() < 1e-13 * size
+    assert np.abs(np.cross(x, sharp - f).sum(axis=0)).max() < 1e-13 * size
 
 
 def test_tension_pushes_no_drop_as_a_whole() -> None:
@@ -123,11 +141,9 @@ def test_tension_pushes_no_drop_as_a_whole() -> None:
     drops = (Drop(amplitude=0.2, axis=(1.0, 2.0, 0.5)), Drop(center=(2.6, 0.3, 0.0), radius=0.9))
     world = drop_world(8.0, drops)
     table = world.fluid[ef.SignedDistance]
-    from scipy.ndimage import label
-
     h = table.spacing
     width = 1.5 * float(h[0])
-    parts, count = label(table.phi <= reach(width, h))
+    parts, count = closed_parts(table.phi, h, width)
     assert count == 2
     force = tension_force(table.phi, table.origin, h, width, parts, count)
     x = table.origin + np.indices(table.phi.shape).transpose(1, 2, 3, 0) * h
@@ -144,21 +160,42 @@ def test_tension_pushes_no_drop_as_a_whole() -> None:
 # ------------------------------------------------------------------ oscillating drops
 
 
-@pytest.mark.parametrize(
-    ("n", "outside"),
-    [(2, 1.0), (3, 1.0), pytest.param(2, 0.001, marks=pytest.mark.nightly), (2, 10.0)],
-    ids=["equal", "degree3", "air", "heavy"],
-)
-def test_frequency_tends_to_lambs(n: int, outside: float) -> None:
-    """From the very first acceleration: the error is of first order in the spacing, and its straight line
-    through 6 and 12 cells per radius ends at Lamb's frequency to 3 % (-1.0, -0.5, -0.1 and +2.0 %
+@pytest.mark.parametrize(("n", "order", "error"), [(2, 1.8, 0.004), (3, 1.8, 0.008), (4, 2.0, 0.012)])
+def test_frequency_is_lambs_in_second_order(n: int, order: float, error: float) -> None:
+    """Case 115: from the very first acceleration, at 6, 9 and 12 cells a radius.
+
+    Measured 0.9896, 0.9959, 0.9978 of Lamb's for n = 2 (order 2.22); 0.9762, 0.9915, 0.9947 for 3 (2.19);
+    0.9524, 0.9838, 0.9917 for 4 (2.52).
+    """
+    cells = np.array([6.0, 9.0, 12.0])
+    errors = np.array([1.0 - first_frequency(float(c), n) / lamb(n) for c in cells])
+    assert (errors > 0).all() and errors[-1] < error
+    assert -np.polyfit(np.log(cells), np.log(errors), 1)[0] > order
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("outside", [0.001, 10.0], ids=["air", "heavy"])
+def test_frequency_between_unequal_densities(outside: float) -> None:
+    """Of first order still: at 12 cells 0.971 and 0.954 of Lamb's are measured. In air the errors are on
+    no line (0.999, 0.962, 0.971, 0.994 at 6, 9, 12, 18 cells): repetition ends before it settles."""
+    assert first_frequency(12.0, 2, outside=outside) / lamb(2, 1.0, outside) == pytest.approx(1.0, abs=0.05)
+
+
+def test_frequency_in_a_heavy_fluid_tends_to_lambs() -> None:
+    """Of first order: 0.893 and 0.934 at 6 and 9 cells; the line through them ends at Lamb's to 3 % (+1.7 %
     measured)."""
-    coarse, fine = (first_frequency(cells, n, outside=outside) / lamb(n, 1.0, outside) for cells in (6, 12))
-    assert 0.6 < coarse < fine < 1.0
-    assert 2.0 * fine - coarse == pytest.approx(1.0, abs=0.03)
-    if outside == 1.0:
-        # omega over Lamb's is 1 - (2 n + 1) e / (4 R) with e of about a spacing, see above.
-        assert (1.0 - fine) * 12.0 / (0.25 * (2 * n + 1)) == pytest.approx(1.0, abs=0.3)
+    coarse, fine = (first_frequency(cells, 2, outside=10.0) / lamb(2, 1.0, 10.0) for cells in (6.0, 9.0))
+    assert 0.85 < coarse < fine < 1.0
+    assert 3.0 * fine - 2.0 * coarse == pytest.approx(1.0, abs=0.03)
+
+
+def test_sharpened_sheet_moves_as_one_without_thickness() -> None:
+    """<|z|> of a plane Gaussian sheet of radius s is s sqrt(2 / pi), and -c d^2/dz^2 takes c sqrt(2 / pi) / s
+    from it: c = s^2, where cores are so wide that step (variance w^2 (1/3 - 2 / pi^2), w = 1.5 h) and
+    differences hardly count."""
+    wide = 8.0
+    variance = wide**2 + 1.5**2 * (1 / 3 - 2 / np.pi**2)
+    assert sharpening(((1.0, 1.0),), wide) == pytest.approx(variance, rel=2e-3)
 
 
 def test_drop_swings() -> None:
