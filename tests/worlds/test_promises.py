@@ -142,6 +142,11 @@ def taylor_green() -> float:
 
 
 @measure
+def trefoil() -> float:
+    return float(lean("trefoil").diagnostics()["helicity"])
+
+
+@measure
 def leapfrog() -> float:
     world, radii = lean("leapfrog"), []
     for tick in (89, 90):

@@ -72,6 +72,10 @@ DROPS = ("drop_oscillates", "drops_merge")
 """Worlds with surface tension; `test_surface_tension` has more on them."""
 
 
+PUBLISHED = ("trefoil",)
+"""Worlds of flows in the literature, finer than the others; docs/published.md has their tests."""
+
+
 def tables(name: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -102,7 +106,7 @@ def velocity(points: Array, x: Array, alpha: Array, sigma: Array) -> Array:
 
 
 def test_every_shipped_world_is_tested() -> None:
-    assert set(shipped()) == {*NAMES, *HEAT, *BODIES, *LIQUIDS, *DROPS}
+    assert set(shipped()) == {*NAMES, *HEAT, *BODIES, *LIQUIDS, *DROPS, *PUBLISHED}
 
 
 @pytest.mark.parametrize("name", NAMES)
