@@ -183,7 +183,7 @@ def test_decay_of_vortices_in_space() -> None:
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_first_sheets_at_a_reynolds_number_of_400() -> None:
-    """Energy to 4 s at Re = 400, while sheets thin: -1.1, -0.7, -0.2 % of the spectral one at 24, 32, 48.
+    """Case 45 at Re = 400: energy at 4 s, -1.1, -0.7, -0.2 % off the spectral one at 24, 32, 48.
 
     Cores of an eighth of a spacing: with half a spacing it is -4.0 and -2.6 % at 24 and 32, for they take
     exp(-(k sigma)^2/2) of the velocity. Later the vortons miss; docs/notes/vorticity.md has figures.
