@@ -129,7 +129,7 @@ def spectral_tubes(count: int, seconds: float) -> Array:
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_antiparallel_tubes_reconnect() -> None:
-    """Case 41: world `reconnection`, 32 and 48 vortons a period, against Fourier series of 48 points, to 3.2 s.
+    """Case 41: world `reconnection`, 32 and 48 vortons a period, against Fourier series, to 3.2 s.
 
     Measured: the circulation left is within 2.5 and 1.9 % of the start, and half of it at 3.14 and 3.08 s
     (3.16 s); with 64 points the series has the same to 0.5 %. It begins with what the Gaussians have,
