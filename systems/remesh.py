@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -45,7 +45,8 @@ class RemeshSystem(System):
     Core radii become overlap times spacing. By default the spacing is such that the mean square core radius,
     weighted by |alpha|, stays. With a spacing of its own, narrower cores undo what core spreading has spread.
 
-    Volumes become spacing^3 (spacing^2 in a plane). Vortons that carry matter (density,
+    Volumes become spacing^3 (spacing^2 in a plane), shared where several populations have a vorton at one
+    point. Vortons that carry matter (density,
     temperature, species, or what else the population has) instead share their volume, mass and what the mass
     carries by weights of the same reach that are never negative: nothing leaves its range and the totals
     stay, at the price of a spread by h^2/4 on average each time. New rows get new RowIds; tracers are left
@@ -70,8 +71,8 @@ class RemeshSystem(System):
     """ticks from one remeshing to the next"""
     spacing: float | None = Field(default=None, gt=0, le=1e9)
     """lattice spacing, m; default: so that the core radius stays"""
-    overlap: float = Field(default=1.5, ge=0.5, le=10)
-    """core radius of the new vortons, spacings"""
+    overlap: float = Field(default=1.5, ge=0.1, le=10)
+    """core radius of the new vortons, spacings; below 1 for solver = "poisson" with grid points as close"""
     weights: Literal["m4_prime", "linear"] = "m4_prime"
     """how strengths are shared"""
     loss: float = Field(default=1e-4, ge=0, le=0.1)
@@ -96,12 +97,18 @@ class RemeshSystem(System):
         """Queue the exchange of old rows for new ones, when due."""
         if self.world.tick % self.every:
             return
+        made = []
         for entity, _ in self.chosen(Position, Strength, CoreRadius):
             of_bodies = BoundVorticity in entity or BoundaryLayer in entity
             if len(entity) and (self.on or not of_bodies):
-                self._remesh(entity)
+                made.append((entity, *self._remesh(entity)))
+        _share_volume([(tables[0].x, tables[-1].volume) for _, tables, of_space in made if of_space])
+        for entity, tables, _ in made:
+            entity.kill(np.ones(len(entity), dtype=bool))
+            entity.spawn(*tables)
 
-    def _remesh(self, entity: Entity) -> None:
+    def _remesh(self, entity: Entity) -> tuple[list[Any], bool]:
+        """Tables of the vortons that replace those of the entity; whether the last has volumes of space."""
         from ecs_fluid.kernels.grids.lattice import to_lattice
         from ecs_fluid.kernels.poisson.periodic import folded, solenoidal
         from ecs_fluid.kernels.vorticity.moments import with_moments
@@ -153,8 +160,8 @@ class RemeshSystem(System):
         sigma = np.full(len(kept), self.overlap * spacing)
         cell = spacing ** int(3 - flat.sum()) * float(np.prod(edges / spacing))
         matter = cargo.tables(load, kept, cell)
-        entity.kill(np.ones(len(entity), dtype=bool))
-        entity.spawn(Position(places), Strength(new), CoreRadius(sigma), *matter)
+        tables = [Position(places), Strength(new), CoreRadius(sigma), *matter]
+        return tables, cargo.has_volume and not cargo.matter
 
     def _check_size(self, entity: Entity, spacing: Array, flat: Array) -> None:
         from ecs_fluid.kernels.grids.lattice import lattice_box
@@ -176,6 +183,23 @@ def _core_radius(alpha: Array, sigma: Array) -> float:
     if not weight.any():
         weight = np.ones(len(alpha))
     return float(np.sqrt((weight * sigma.astype(np.float64) ** 2).sum() / weight.sum()))
+
+
+def _share_volume(populations: list[tuple[Array, Array]]) -> None:
+    """Divide the volumes at points (n, 3) m that several populations have among them, in equal parts.
+
+    Exchange would count that space once for each; the rates of m vortons with V/m add up to that of one.
+    """
+    if len(populations) < 2:
+        return
+    # Spacings that follow from core radii differ by rounding.
+    grain = 1e-6 * min(float(volume.min()) for _, volume in populations) ** (1 / 3)
+    places = np.concatenate([np.rint(x / grain) for x, _ in populations])
+    _, which, count = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+    first, shares = 0, count[which.ravel()]
+    for x, volume in populations:
+        volume /= shares[first : first + len(x)]
+        first += len(x)
 
 
 def _filled(kept: Array, out: Array, shape: tuple[int, ...], again: Array) -> tuple[Array, Array]:

@@ -136,7 +136,8 @@ def section_lint(
             f"{LEAST_OVERLAP}, the {thing} will be noisy and its speed off; use spacing <= "
             f"{core / LEAST_OVERLAP:.3g} m"
         ]
-    said = overlap_lint(overlap, thing)
+    # Points are smoothed elsewhere: by a grid, or by remeshing.
+    said = [] if blobs == "points" else overlap_lint(overlap, thing)
     sigma = overlap * spacing
     if sigma > 0.75 * core and not (profile == "gaussian" and blobs != "points"):
         said.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -32,10 +33,11 @@ class VortexTube(Recipe, CoredVortex):
     Vortex lines run along the axis (local z) through the cells of the core's section (profiles as in the
     vortex ring). The line through the cell at (s cos a, s sin a) is
 
-        x(z) = A cos(2 pi z/lambda) + s m(z) cos a,  y(z) = s m(z) sin a,
+        x(z) = A cos p cos(2 pi z/lambda) + s m(z) cos a,  y(z) = A sin p cos(2 pi z/lambda) + s m(z) sin a,
         m(z) = 1 + v (1 - cos(2 pi z/lambda)),
 
-    with amplitude A, variation v, wavelength lambda, and carries alpha = Gamma_k dx/dz dz, so that the
+    with amplitude A in the plane at the angle p (for axis = z from the world's x to its y,
+    for -z from -x to y), variation v, wavelength lambda, and carries alpha = Gamma_k dx/dz dz, so that the
     lines are whole and every cross-section has the circulation Gamma exactly: sum(alpha_z)/length = Gamma.
     The lines end at the ends of the tube.
 
@@ -60,6 +62,8 @@ class VortexTube(Recipe, CoredVortex):
     """vorticity over the core's section"""
     amplitude: Extent = 0.0
     """amplitude of the bending wave, m"""
+    plane: float = Field(default=0.0, ge=-math.pi, le=math.pi)
+    """angle of the plane of the bending wave about the axis, from local x to local y, rad"""
     variation: float = Field(default=0.0, ge=0, le=4)
     """swelling: the core grows to 1 + 2 v times, 1"""
     wavelength: Length | None = None
@@ -93,8 +97,10 @@ class VortexTube(Recipe, CoredVortex):
         swell = 1 + self.variation * (1 - np.cos(k * z))
         growth = self.variation * k * np.sin(k * z)
         cos, sin = np.cos(angle), np.sin(angle)
-        x = np.stack([self.amplitude * np.cos(k * z) + s * swell * cos, s * swell * sin, z], axis=1)
-        slope = [-self.amplitude * k * np.sin(k * z) + s * growth * cos, s * growth * sin, np.ones_like(z)]
+        bend = self.amplitude * np.array([np.cos(self.plane), np.sin(self.plane)])
+        wave, steep = np.cos(k * z), -k * np.sin(k * z)
+        x = np.stack([bend[0] * wave + s * swell * cos, bend[1] * wave + s * swell * sin, z], axis=1)
+        slope = [bend[0] * steep + s * growth * cos, bend[1] * steep + s * growth * sin, np.ones_like(z)]
         tangent = np.stack(slope, axis=1)
         alpha = (self.circulation * step * np.tile(core.share, along))[:, None] * tangent
         volume = core.area * swell**2 * step

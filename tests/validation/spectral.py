@@ -67,6 +67,31 @@ def velocity_of_blobs(x: Array, alpha: Array, sigma: float, n: int) -> Array:
     return np.moveaxis(fft.irfftn(u, (n, n, n), axes=(1, 2, 3)), 0, -1)
 
 
+def antiparallel_tubes(
+    x: Array,
+    circulation: float = 6.0,
+    core: float = 0.4,
+    apart: float = 1.6,
+    wave: float = 0.5,
+    plane: float = np.pi / 3,
+) -> Array:
+    """Vorticity (..., 3) 1/s at points (..., 3) m of tubes along z and -z, bent towards each other at z = 0.
+
+    The centre of the left one is at x = -apart/2 + A cos z cos p, y = A cos z sin p, A the `wave` in m and p
+    the `plane` in rad; the right one is its image in x = 0. Over sections z = const omega_z is
+    circulation/(pi core^2) exp(-s^2/core^2), and omega goes along the bent lines, so its divergence is 0.
+    """
+    omega, cos, sin = np.zeros_like(x), wave * np.cos(x[..., 2]), wave * np.sin(x[..., 2])
+    for side in (-1, 1):
+        slope = np.stack([side * sin * np.cos(plane), -sin * np.sin(plane), np.ones_like(sin)], axis=-1)
+        dx = x[..., 0] - side * (apart / 2 - cos * np.cos(plane))
+        dy = x[..., 1] - cos * np.sin(plane)
+        for shift in np.ndindex(3, 3):
+            s2 = (dx + 2 * np.pi * (shift[0] - 1)) ** 2 + (dy + 2 * np.pi * (shift[1] - 1)) ** 2
+            omega -= side * circulation / (np.pi * core**2) * np.exp(-s2 / core**2)[..., None] * slope
+    return omega
+
+
 class PeriodicFlow:
     """A flow with `n` points along each axis at -pi + 2 pi i/n, from its velocity (n, n, n, 3) m/s."""
 
@@ -77,6 +102,17 @@ class PeriodicFlow:
         self.k2 = (self.k**2).sum(axis=0)
         self.kept = (np.abs(self.k) < self.n / 3).all(axis=0)
         self.u = self._projected(np.stack([fft.rfftn(u[..., c]) for c in range(3)]))
+
+    @classmethod
+    def of_vorticity(cls, omega: Array, viscosity: float) -> PeriodicFlow:
+        """The flow of this vorticity (n, n, n, 3) 1/s and no mean: u^ = i k x omega^/k^2."""
+        flow = cls(omega, viscosity)
+        flow.u = flow._projected(1j * np.cross(flow.k, flow.u, axis=0) / np.maximum(flow.k2, 1.0))
+        return flow
+
+    def velocity(self) -> Array:
+        """u (3, n, n, n) m/s at the points."""
+        return self._physical(self.u)
 
     def _projected(self, u: Array) -> Array:
         along = (self.k * u).sum(axis=0) / np.maximum(self.k2, 1.0)

@@ -120,6 +120,31 @@ def test_a_lattice_stays_as_it_is() -> None:
     assert beta == pytest.approx(alpha[order], abs=1e-13 * np.abs(alpha).max())
 
 
+def test_populations_in_one_place_share_its_volume() -> None:
+    """A ring in two populations that cross spreads as in one: exchange is linear, and counts space once.
+
+    Where both have a vorton, remeshing gives each half of h^3; with all of it they exchange at twice nu.
+    """
+    x, alpha, sigma = filled_ring()
+    part = (0.5 + 0.3 * np.sin(3 * x[:, :1])) * (x[:, :1] > -0.3)
+    found = []
+    for strengths in ([alpha], [part * alpha, (1 - part) * alpha]):
+        world = ef.World(dt=0.1, integrator="euler", precision="double")
+        for number, own in enumerate(strengths):
+            kept = (own != 0).any(axis=1)
+            both = len(strengths) * (x[kept, 0] > -0.3) + (x[kept, 0] <= -0.3)
+            tables = ef.CoreRadius(sigma[kept]), ef.Volume(0.2**3 / both)
+            world.spawn(f"vortex{number}", ef.Position(x[kept]), ef.Strength(own[kept]), *tables)
+        world.set_fluid(viscosity=0.02)
+        world.add_systems([ef.DiffusionSystem(), ef.RemeshSystem(every=1, loss=0.0), ef.AdvectionSystem()])
+        world.step(4)
+        y, beta = vortons(world)
+        index = np.rint(y / 0.2 + 40).astype(int) @ (1, 100, 10_000)
+        found.append(np.stack([np.bincount(index, column, 1_000_000) for column in beta.T]))
+    assert np.abs(found[0] - found[1]).max() < 1e-12 * np.abs(found[0]).max()
+    assert np.abs(found[0]).max() < 0.95 * np.abs(alpha).max()
+
+
 def test_a_filled_ring_is_carried_on() -> None:
     """Case 19 with M4': 20 ticks, a remeshing each fifth; impulse to 1e-4, and the ring moves as without.
 

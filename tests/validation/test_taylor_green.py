@@ -123,17 +123,18 @@ def test_enstrophy_of_inviscid_vortices_grows() -> None:
     assert 1.7 < math.log(errors[0] / errors[-1]) / math.log(2.0) < 2.4
 
 
-def energies(count: int, viscosity: float, seconds: float) -> Array:
+def energies(count: int, viscosity: float, seconds: float, overlap: float = 0.5) -> Array:
     """Time, s, and mean of |u|^2/2, m^2/s^2, of the vortices in space from `count` vortons a side: (n, 2).
 
-    Cores of half a spacing on a grid of the same spacing, remeshed every 0.2 s with strengths free of
+    Cores of `overlap` spacings on a grid of the same spacing, remeshed every 0.2 s with strengths free of
     divergence; strengths at the start are such that the velocity with these cores is exact.
     """
     h, x = SIDE / count, points(count).reshape(-1, 3)
-    omega = taylor_green(x)[1] * math.exp(3 * (0.5 * h) ** 2 / 2)
+    omega = taylor_green(x)[1] * math.exp(3 * (overlap * h) ** 2 / 2)
     world = cube(
-        x, omega, 0.5, ef.PartitionSystem(cells=count**3), ef.DiffusionSystem(order=4, radius=2.5),
-        ef.RemeshSystem(every=2, spacing=h, overlap=0.5, loss=0.0, solenoidal=True), dt=0.1,
+        x, omega, overlap, ef.PartitionSystem(cells=count**3),
+        ef.DiffusionSystem(order=4, radius=1.25 / overlap),
+        ef.RemeshSystem(every=2, spacing=h, overlap=overlap, loss=0.0, solenoidal=True), dt=0.1,
     )  # fmt: skip
     world.set_fluid(viscosity=viscosity)
     found = []
@@ -177,6 +178,23 @@ def test_decay_of_vortices_in_space() -> None:
     assert np.abs(energy[:, 1] / np.interp(energy[:, 0], *exact.T) - 1).max() < 0.01
     assert abs(misses[-1]) < 0.03
     assert 1.7 < math.log(misses[0] / misses[-1]) / math.log(2.0) < 2.6
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+def test_first_sheets_at_a_reynolds_number_of_400() -> None:
+    """Case 45 at Re = 400: energy at 4 s, -1.1, -0.7, -0.2 % off the spectral one at 24, 32, 48.
+
+    Cores of an eighth of a spacing: with half a spacing it is -4.0 and -2.6 % at 24 and 32, for they take
+    exp(-(k sigma)^2/2) of the velocity. Later the vortons miss; docs/notes/vorticity.md has figures.
+    """
+    flow = PeriodicFlow(taylor_green(points(64, corners=True))[0], viscosity=1 / 400)
+    while flow.time < 4.0 - 1e-9:
+        flow.step(0.0625)
+    errors = [energies(count, 1 / 400, 4.0, 0.125)[-1, 1] / flow.energy - 1 for count in (24, 32, 48)]
+    assert errors[0] < errors[1] < errors[2] < 0.0
+    assert abs(errors[-1]) < 0.003
+    assert math.log(errors[0] / errors[-1]) / math.log(2.0) > 2.0
 
 
 @pytest.mark.parametrize(("cells", "gate"), [(64, 5e-4), (144, 1e-4)])

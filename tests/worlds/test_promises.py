@@ -147,6 +147,18 @@ def trefoil() -> float:
 
 
 @measure
+def reconnection() -> float:
+    """By u_y on the lines x = 0 and x = -pi of the plane, over a period."""
+    world, found = lean("reconnection"), []
+    y = np.linspace(-np.pi, np.pi, 128, endpoint=False)
+    lines = np.concatenate([np.stack([0 * y + x, y, 0 * y], axis=1) for x in (0.0, -np.pi)])
+    for seconds in (0.0, 3.0):
+        u = march(world, seconds).velocity(lines)[:, 1]
+        found.append(u[:128].mean() - u[128:].mean())
+    return float(found[1] / found[0])
+
+
+@measure
 def leapfrog() -> float:
     world, radii = lean("leapfrog"), []
     for tick in (89, 90):

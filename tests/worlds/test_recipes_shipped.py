@@ -32,6 +32,7 @@ NAMES = (
     "taylor_green",
     "viscous_ring",
     "head_on_rings",
+    "reconnection",
 )
 HEAT = (
     "candle",
@@ -121,10 +122,14 @@ def test_world_is_resolved(name: str) -> None:
     assert len(x) <= 10_000 and count <= 80_000
     # dt |grad u| < 1 at the vortons (the engine warns above), by central differences on every 40th vorton.
     points, step = x[:: max(len(x) // 40, 1)], 1e-4
-    columns = [
-        (velocity(points + shift, x, alpha, sigma) - velocity(points - shift, x, alpha, sigma)) / (2 * step)
-        for shift in step * np.eye(3)
-    ]
+
+    # The sum over one period is not the flow of a world that repeats.
+    images = read(name).build() if any(read(name).world.periodic) else None
+
+    def flow(at: Array) -> Array:
+        return images.velocity(at) if images else velocity(at, x, alpha, sigma)
+
+    columns = [(flow(points + shift) - flow(points - shift)) / (2 * step) for shift in step * np.eye(3)]
     gradient = np.linalg.norm(np.stack(columns, axis=2), axis=(1, 2)).max()
     assert 0 < read(name).world.dt * gradient < 1.0
 
