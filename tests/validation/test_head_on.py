@@ -121,7 +121,8 @@ def test_six_waves_become_six_lobes() -> None:
     """Of radial waves Crow's theory lets six grow most until 5 s; made with six, the rings get six lobes.
 
     The theory has a factor of 49 for small waves on thin cores. Waves 0.05 m high on cores as wide as their
-    distance grow to 0.096 m (a/1.9; 0.18 m at a/2.5); of the others the lattice's own four come to 0.012 m.
+    distance grow to 0.096 m (a/1.9; 0.18 m at a/2.5); of the others the lattice's own, 4 and 8, come to 0.012
+    and 0.020 m.
     """
     most = grown_by_crow(np.array((5.0,)))[0]
     assert WAVES[most.argmax()] == 6
