@@ -262,15 +262,13 @@ def compiling(say: Any) -> Iterator[None]:
 
 @app.command
 def warmup(*, precision: Literal["single", "double", "both"] = "single") -> None:
-    """Compile the kernels now, so that the first run starts at once."""
-    import ecs_fluid.worlds  # noqa: F401
-    from ecs_fluid.runs.warmup import compile_kernels
+    """Compile the kernels now, on all cores, so that the first run starts at once."""
+    from ecs_fluid.runs.warmup import compile_on_all_cores
 
     started = time.perf_counter()
-    with (
-        err.status("compiling kernels") as status,
-        compiling(status.update if err.is_terminal else err.print),
-    ):
-        for each in ("single", "double") if precision == "both" else (precision,):
-            compile_kernels(each)
+    with err.status("compiling kernels, once per machine") as status:
+        compile_on_all_cores(
+            ("single", "double") if precision == "both" else (precision,),
+            status.update if err.is_terminal else err.print,
+        )
     out.print(f"kernels ready after {time.perf_counter() - started:.1f} s")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from typing import Any, Literal
 
 import numpy as np
@@ -43,32 +47,48 @@ from ecs_fluid.world import Precision, World
 
 def compile_kernels(precision: Precision) -> None:
     """Compile (or load) every kernel that a world of this precision may use."""
-    draw = np.random.default_rng(1)
-    x = draw.random((400, 3))
-    choices: list[tuple[Literal["euler", "rk2"], dict[str, Any], Any]] = [
-        ("euler", {"solver": "tree", "at": "grid"}, "index_space"),
-        ("rk2", {"solver": "direct", "at": "vortons"}, "pse"),
-        ("rk2", {"solver": "tree", "at": "vortons"}, "core_spreading"),
-        ("euler", {"solver": "tree", "at": "vortons"}, "core_spreading"),
-        ("euler", {"solver": "fmm"}, "pse"),
-        ("euler", {"solver": "poisson"}, "pse"),
-        ("euler", {"solver": "hybrid", "interpolation": "cubic"}, "pse"),
-    ]
-    for integrator, velocity, method in choices:
-        world = World(integrator=integrator, precision=precision, dt=1e-6)
-        world.spawn("vortons", *_vortons(x))
-        world.spawn("tracers", Position(x))
-        world.set_fluid(viscosity=1e-6)
-        diffusion = DiffusionSystem(method=method, rate=1e-6 if method == "index_space" else 0.0)
-        world.add_systems([VelocitySystem(**velocity), StretchSystem(), diffusion, AdvectionSystem()])
-        world.require(DiagnosticsSystem)
-        _step(world)
-        world.diagnostics()
-    for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
-        _step(_fire(x, precision, kernel, gradient))
-    for world in (_drop(x, precision), *_liquids(precision)):
+    for part in PARTS:
+        compile_part(part, precision)
+
+
+def compile_on_all_cores(precisions: Iterable[Precision], say: Callable[[str], None]) -> None:
+    """The same for these precisions, in as many processes as there are cores; `say` is told how far it is."""
+    jobs = [(part, precision) for part in PARTS for precision in precisions]
+    cores = min(os.cpu_count() or 1, len(jobs))
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        running = [pool.submit(compile_part, *job) for job in jobs]
+        for done, each in enumerate(as_completed(running)):
+            each.result()
+            say(f"compiling kernels, once per machine: {done + 1} of {len(jobs)} parts done")
+
+
+def compile_part(part: str, precision: Precision) -> None:
+    """Compile the kernels of one of `PARTS`."""
+    for world in PARTS[part](np.random.default_rng(1).random((400, 3)), precision):
         _step(world)
         _step(world)  # a surface is found in the first tick and carried in the second
+        if world.system(DiagnosticsSystem) is not None:
+            world.diagnostics()
+
+
+_Flow = tuple[Literal["euler", "rk2"], dict[str, Any], Any]
+
+
+def _flows(*choices: _Flow) -> Callable[[Array, Precision], Iterator[World]]:
+    """Worlds of vortons and tracers: integrator, settings of the velocity, method of diffusion."""
+
+    def worlds(x: Array, precision: Precision) -> Iterator[World]:
+        for integrator, velocity, method in choices:
+            world = World(integrator=integrator, precision=precision, dt=1e-6)
+            world.spawn("vortons", *_vortons(x))
+            world.spawn("tracers", Position(x))
+            world.set_fluid(viscosity=1e-6)
+            diffusion = DiffusionSystem(method=method, rate=1e-6 if method == "index_space" else 0.0)
+            world.add_systems([VelocitySystem(**velocity), StretchSystem(), diffusion, AdvectionSystem()])
+            world.require(DiagnosticsSystem)
+            yield world
+
+    return worlds
 
 
 def _vortons(x: Array) -> tuple[Component, ...]:
@@ -77,8 +97,13 @@ def _vortons(x: Array) -> tuple[Component, ...]:
     return Position(x), Strength(1e-3 * x), CoreRadius(np.full(n, 0.2)), Volume(np.full(n, 0.0025))
 
 
-def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
+def _fires(x: Array, precision: Precision) -> Iterator[World]:
     """Hot vortons with fuel, and tracers that show them."""
+    for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
+        yield _fire(x, precision, kernel, gradient)
+
+
+def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
     world = World(integrator="euler", precision=precision, dt=1e-6)
     world.set_fluid(law="ideal_gas")
     world.spawn("gas", *_vortons(x), Temperature(300 + 100 * x[:, 0]), Species(0.1 * x[:, 1]))
@@ -98,16 +123,16 @@ def _fire(x: Array, precision: Precision, kernel: Any, gradient: Any) -> World:
     return world
 
 
-def _drop(x: Array, precision: Precision) -> World:
+def _drops(x: Array, precision: Precision) -> Iterator[World]:
     """A heavy drop whose surface is found, then carried by the flow."""
     world = World(integrator="euler", precision=precision, dt=1e-6)
     inside = x[np.abs(x - 0.5).max(axis=1) < 0.4]
     world.spawn("drop", *_vortons(inside), Density(np.full(len(inside), 1000.0)))
     world.add_systems([VelocitySystem(), SurfaceSystem(carried=True), AdvectionSystem()])
-    return world
+    yield world
 
 
-def _liquids(precision: Precision) -> list[World]:
+def _liquids(x: Array, precision: Precision) -> Iterator[World]:
     """Two liquids in a moving tank with a ball and a block, under one surface; drops with surface tension of
     another density than what is around, sparks that they keep out, and a wall that holds them back."""
     from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe, load
@@ -126,6 +151,7 @@ def _liquids(precision: Precision) -> list[World]:
         box = {"low": (low, -0.5, -0.5), "high": (high, 0.5, 0.1)}
         LiquidRecipe(name=name, box=box, spacing=0.1, density=density, hydrostatic=True).build(tank)
     tank.add_systems([SphSystem(), BodySystem(), CollisionSystem(), SurfaceSystem(of="liquid")])
+    yield tank
     drop = load("drop_oscillates", "oil.spacing=0.005", f"world.precision={precision}")
     tension = drop.system(SurfaceTensionSystem)
     assert tension is not None
@@ -133,9 +159,28 @@ def _liquids(precision: Precision) -> list[World]:
     ContainerRecipe(name="box", shape={"shape": "box", "size": (0.05, 0.05, 0.05)}).build(drop)
     drop.spawn("sparks", Position(np.array([[0.0, 0.0, 0.0]])), InertialVelocity)
     drop.add_systems([CollisionSystem(), SurfaceBarrierSystem()])
-    return [tank, drop]
+    yield drop
 
 
 def _step(world: World) -> None:
     with warnings.catch_warnings(action="ignore", category=FluidWarning):
         world.step()
+
+
+PARTS: dict[str, Callable[[Array, Precision], Iterator[World]]] = {
+    "liquids": _liquids,
+    "surfaces": _drops,
+    "sums": _flows(
+        ("rk2", {"solver": "direct", "at": "vortons"}, "pse"),
+        ("euler", {"solver": "tree", "at": "grid"}, "index_space"),
+        ("rk2", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+        ("euler", {"solver": "tree", "at": "vortons"}, "core_spreading"),
+    ),
+    "grids": _flows(
+        ("euler", {"solver": "poisson"}, "pse"),
+        ("euler", {"solver": "hybrid", "interpolation": "cubic"}, "pse"),
+    ),
+    "multipoles": _flows(("euler", {"solver": "fmm"}, "pse")),
+    "fire": _fires,
+}
+"""Kernels that little else needs, longest first."""
