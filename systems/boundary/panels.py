@@ -13,6 +13,7 @@ from ecs_fluid.components.bodies import FIXED, BoundVorticity, ShedAngularVeloci
 from ecs_fluid.errors import FluidError
 from ecs_fluid.systems.boundary.article import astray, flow_at, record_exchange
 from ecs_fluid.systems.shared.body_tables import gathered, near_bodies, row_ids, rows_of
+from ecs_fluid.systems.velocity.system import VelocitySystem
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.panels.panel_flow import Factors
     from ecs_fluid.kernels.panels.panels import Panels
     from ecs_fluid.systems.boundary.system import BoundarySystem
-    from ecs_fluid.systems.velocity.system import VelocitySystem
-from ecs_fluid.world import World
+    from ecs_fluid.world import World
 
 VORTONS: Any = ((Position, "x"), (Strength, "alpha"), (CoreRadius, "sigma"), (Volume, "volume"))
 """Columns of the wake."""

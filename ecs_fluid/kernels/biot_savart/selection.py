@@ -26,13 +26,13 @@ def check(code: Code) -> None:
 
 @overload(check, jit_options=INLINE)
 def _check(code: Any) -> Any:
-    known = 0 <= _number(code) < len(RECORDS)
+    def passes(code: Any) -> None:
+        pass
 
-    def compiled(code: Any) -> None:
-        if not known:
-            raise ValueError(_UNKNOWN)
+    def refuses(code: Any) -> None:
+        raise ValueError(_UNKNOWN)
 
-    return compiled
+    return passes if 0 <= _number(code) < len(RECORDS) else refuses
 
 
 def renamed(function: Any, name: str) -> Any:
