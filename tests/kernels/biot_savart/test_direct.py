@@ -132,7 +132,7 @@ def by_numpy(x: Any, sx: Any, sa: Any, sigma: Any) -> NDArray[Any]:
 def test_sizes_around_blocks_and_packs(m: int, n: int, real: type) -> None:
     """Blocks hold 128 targets, packs 1024 float32 or 512 float64 sources, vectors 16: go around all edges."""
     x, sx, sa, sigma = cloud(m, n, real)
-    u, v, du, psi, omega = everything(0, x, sx, sa, sigma)
+    u, v, du, psi, omega = everything(CODES["winckelmans"], x, sx, sa, sigma)
     exact = by_numpy(x, sx, sa, sigma)
     # Sums of n terms of either sign: the rounding of a sum is bounded by the sum of magnitudes, so it is
     # measured against that of the largest velocity times 10.
