@@ -42,11 +42,8 @@ def writhe(x: str, y: str, z: str, count: int = 400) -> float:
     return float(turns.sum() * np.pi / count**2)
 
 
-def velocity_of_blobs(x: Array, alpha: Array, sigma: float, n: int) -> Array:
-    """Velocity (n, n, n, 3), m/s, of Gaussian blobs in a cube of side 2 pi, at the points of a flow.
-
-    Each blob's vorticity is sampled within 6 sigma; the Biot-Savart law is i k x omega^/k^2.
-    """
+def vorticity_of_blobs(x: Array, alpha: Array, sigma: float, n: int) -> Array:
+    """Vorticity (n, n, n, 3), 1/s, of Gaussian blobs in a cube of side 2 pi, within 6 sigma of each."""
     edge = 2 * np.pi / n
     near = np.arange(-math.ceil(6 * sigma / edge), math.ceil(6 * sigma / edge) + 1)
     omega = np.zeros((3, n**3))
@@ -60,11 +57,7 @@ def velocity_of_blobs(x: Array, alpha: Array, sigma: float, n: int) -> Array:
         for axis in range(3):
             load = share * alpha[part : part + 200, axis, None, None, None]
             omega[axis] += np.bincount(rows, load.ravel(), n**3)
-    waves = fft.rfftn(omega.reshape(3, n, n, n), axes=(1, 2, 3))
-    k1, k3 = fft.fftfreq(n, 1 / n), fft.rfftfreq(n, 1 / n)
-    along = np.stack(np.meshgrid(k1, k1, k3, indexing="ij"))
-    u = 1j * np.cross(along, waves, axis=0) / np.maximum((along**2).sum(axis=0), 1.0)
-    return np.moveaxis(fft.irfftn(u, (n, n, n), axes=(1, 2, 3)), 0, -1)
+    return np.moveaxis(omega.reshape(3, n, n, n), 0, -1)
 
 
 def antiparallel_tubes(

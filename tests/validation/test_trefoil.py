@@ -10,7 +10,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.worlds.world_recipe import WorldRecipe, read
-from tests.validation.spectral import PeriodicFlow, velocity_of_blobs, writhe
+from tests.validation.spectral import PeriodicFlow, vorticity_of_blobs, writhe
 
 END = 8.0
 """s; the enstrophy, which has a peak as strands meet, is on its way up."""
@@ -41,8 +41,8 @@ def kept_by_series(waves: int) -> tuple[float, Array]:
     """Helicity of the knot of the world, of Gaussian blobs, at the start, m^4/s^2, and what `kept` finds."""
     start = knot(0.1, "gaussian", overlap=0.9)["knot"]
     sigma = float(start[ef.CoreRadius].sigma[0])
-    u = velocity_of_blobs(start[ef.Position].x, start[ef.Strength].alpha, sigma, waves)
-    flow, found = PeriodicFlow(u, viscosity=1e-3), []
+    omega = vorticity_of_blobs(start[ef.Position].x, start[ef.Strength].alpha, sigma, waves)
+    flow, found = PeriodicFlow.of_vorticity(omega, viscosity=1e-3), []
     for steps in (0, round(END / 0.1)):
         for _ in range(steps):
             flow.step(0.1)

@@ -15,6 +15,7 @@ from ecs_fluid.kernels.collision.swept_bodies import obstacles
 from ecs_fluid.worlds.shapes import BoxShape
 
 Array = np.ndarray
+CODE = CODES["winckelmans"]
 
 
 def standing(x: Array, q: Array, shape: list[int], radius: Array, clearance: float) -> tuple[object, Hulls]:
@@ -110,17 +111,8 @@ def test_flow_straight_at_the_wall_changes_nothing() -> None:
     """There is no direction along the surface in which a vorton could turn it."""
     x, alpha = np.array([[0.0, 0, 0.1]]), np.zeros((1, 3))
     slip, up = np.array([[0.0, 0, -2.0]]), np.array([[0.0, 0, 1.0]])
-    reassign(
-        CODES["winckelmans"],
-        x,
-        alpha,
-        np.array([0.1]),
-        np.zeros((1, 3)),
-        up,
-        slip,
-        np.ones(1, np.int64),
-        np.zeros(1),
-    )
+    one = np.ones(1, np.int64)
+    reassign(CODE, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, one, np.zeros(1))
     assert np.array_equal(x, [[0, 0, 0.1]]) and not alpha.any()
 
 
@@ -131,16 +123,6 @@ def test_next_to_no_flow_moves_nothing_far() -> None:
         x, alpha = np.array([[0.0, 0, 0.02]]), np.zeros((1, 3))
         slip, up = np.array([[1e-3, 0, 0]]), np.array([[0.0, 0, 1.0]])
         one = np.ones(1, np.int64)
-        reassign(
-            CODES["winckelmans"],
-            x,
-            alpha,
-            np.array([0.1]),
-            np.zeros((1, 3)),
-            up,
-            slip,
-            one,
-            np.array([floor]),
-        )
+        reassign(CODE, x, alpha, np.array([0.1]), np.zeros((1, 3)), up, slip, one, np.array([floor]))
         places.append(x[0, 2] - 0.02)
     assert np.allclose(places, [0.08, 0.04, 0.08 / (1 + 1e6)], rtol=1e-12)
