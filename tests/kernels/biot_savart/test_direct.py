@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code, record
+from tests.kernels.by_day import pairs, some
 
 REALS = (np.float32, np.float64)
 
@@ -146,15 +147,7 @@ def test_sizes_around_blocks_and_packs(m: int, n: int, real: type) -> None:
             assert np.all(array == 0.0)
 
 
-# Each pair compiles its own loops; in single precision two stand for four by day.
-PAIRS = [
-    pytest.param(name, real, marks=pytest.mark.nightly if real is np.float32 and name in NAMES[2:] else ())
-    for name in NAMES
-    for real in REALS
-]
-
-
-@pytest.mark.parametrize(("name", "real"), PAIRS)
+@pytest.mark.parametrize(("name", "real"), pairs(NAMES))
 def test_one_and_two_threads_agree_to_the_bit(name: str, real: type) -> None:
     if numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("one processor")
@@ -172,7 +165,7 @@ def test_one_and_two_threads_agree_to_the_bit(name: str, real: type) -> None:
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, 1))
 def test_nan_is_honest(name: str, poison: float) -> None:
     """One bad strength spoils every velocity; one bad target spoils its own only."""
     x, sx, sa, sigma = cloud(9, 33, np.float32)

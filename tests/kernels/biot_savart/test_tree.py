@@ -14,6 +14,7 @@ from ecs_fluid.kernels.biot_savart import blocks, direct, tree, tree_build
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, Code
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
+from tests.kernels.by_day import pairs
 
 Array = NDArray[Any]
 REALS = (np.float32, np.float64)
@@ -122,15 +123,8 @@ def test_cells_without_strength_do_no_harm() -> None:
 
 # V3: the margin of the articles
 
-# Each pair compiles its own loops; in single precision two stand for four by day.
-PAIRS = [
-    pytest.param(name, real, marks=pytest.mark.nightly if real is np.float32 and name in NAMES[2:] else ())
-    for name in NAMES
-    for real in REALS
-]
 
-
-@pytest.mark.parametrize(("name", "real"), PAIRS)
+@pytest.mark.parametrize(("name", "real"), pairs(NAMES))
 def test_infinite_margin_is_the_direct_sum(name: str, real: type) -> None:
     x, alpha = cloud(1500)
     t = sorted_tree(x.astype(real), alpha.astype(real), np.full(1500, 0.05, real), per_cell=5.0)

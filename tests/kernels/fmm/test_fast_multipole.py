@@ -10,6 +10,7 @@ import pytest
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.fmm import accuracy
 from ecs_fluid.kernels.fmm.accuracy import settings
+from tests.kernels.by_day import some
 from tests.kernels.fmm.fmm_flows import (
     FLOWS,
     WINCKELMANS,
@@ -32,7 +33,7 @@ from tests.kernels.fmm.fmm_flows import (
 # Case 56: the tolerance is kept
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
 def test_tolerance_is_kept(flow: Any, name: str) -> None:
     """With so few vortons some sums may be direct: logarithmic spacing, and mixed or wide cores."""
@@ -46,7 +47,7 @@ def test_tolerance_is_kept(flow: Any, name: str) -> None:
         assert_tolerance_is_kept((u, du), exact, tolerance)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 @pytest.mark.parametrize("flow", [thick_ring, cube, shell, specks], ids=lambda flow: flow.__name__)
 def test_nine_digits(flow: Any, name: str) -> None:
     cloud, code = flow(6000), CODES[name]
@@ -55,11 +56,7 @@ def test_nine_digits(flow: Any, name: str) -> None:
     assert_tolerance_is_kept((u, du), exact_gradient(code, cloud), 1e-9)
 
 
-# Each regularisation compiles its own loops; in single precision two stand for four by day.
-SINGLE = [*NAMES[:2], *(pytest.param(name, marks=pytest.mark.nightly) for name in NAMES[2:])]
-
-
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", some(NAMES, 1))
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
 def test_tolerance_is_kept_in_single_precision(flow: Any, name: str) -> None:
     """Against float64 at the same rounded positions. float32 itself ends at some 1e-6 (24 bits)."""
@@ -72,7 +69,7 @@ def test_tolerance_is_kept_in_single_precision(flow: Any, name: str) -> None:
         assert_tolerance_is_kept((u, du), exact, tolerance)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 @pytest.mark.parametrize("flow", [thick_ring, cube, smooth_cube, shell], ids=lambda flow: flow.__name__)
 def test_no_point_is_much_worse_than_the_rest(flow: Any, name: str) -> None:
     """Case 55: worst point at most 15 times the RMS error (measured 3 to 14 with a near-core guard)."""
@@ -85,7 +82,7 @@ def test_no_point_is_much_worse_than_the_rest(flow: Any, name: str) -> None:
             assert off.max() < 15.0 * rms(result - reference)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 @pytest.mark.parametrize("flow", [thick_ring, cube, strong_place, uneven_strengths], ids=lambda f: f.__name__)
 def test_tolerance_is_kept_with_the_settings_for_many(
     flow: Any, name: str, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from scipy.special import erf
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import IN_A_PLANE, code_of, record
 from ecs_fluid.kernels.fmm import fast_multipole
+from tests.kernels.by_day import pairs, some
 
 SIGMA, GAMMA = 0.7, 1.3
 RADII = SIGMA * np.array((1e-3, 0.1, 0.5, 0.99, 1.01, 1.4, 1.5, 2.7, 2.9, 5.0, 30.0))
@@ -60,17 +61,9 @@ def around(radii: np.ndarray) -> np.ndarray:
     return np.stack([radii * np.cos(angle), radii * np.sin(angle), np.zeros(len(radii))], axis=1)
 
 
-# Each pair compiles its own loops; in single precision one stands for four by day.
-PAIRS = [
-    pytest.param(name, real, gate, marks=pytest.mark.nightly if real is np.float32 and row > 0 else ())
-    for row, name in enumerate(IN_A_PLANE)
-    for real, gate in ((np.float64, 1e-11), (np.float32, 2e-6))
-]
-
-
-@pytest.mark.parametrize(("name", "real", "gate"), PAIRS)
-def test_a_vorton_is_a_straight_line_of_blobs(name: str, real: Any, gate: float) -> None:
-    x = around(RADII)
+@pytest.mark.parametrize(("name", "real"), pairs(IN_A_PLANE))
+def test_a_vorton_is_a_straight_line_of_blobs(name: str, real: Any) -> None:
+    gate, x = 1e-11 if real is np.float64 else 2e-6, around(RADII)
     speed = np.array([of_line(name, r) for r in RADII])
     known = (speed / RADII)[:, None] * np.stack([-x[:, 1], x[:, 0], 0 * RADII], axis=1)
     found = one(name, x, real)
@@ -79,7 +72,7 @@ def test_a_vorton_is_a_straight_line_of_blobs(name: str, real: Any, gate: float)
     assert np.abs(found["v"] - found["u"]).max() <= gate * speed.max()
 
 
-@pytest.mark.parametrize("name", IN_A_PLANE)
+@pytest.mark.parametrize("name", some(IN_A_PLANE))
 def test_gradient_vorticity_and_stream_function_are_those_of_the_velocity(name: str) -> None:
     """Centred differences of step h err by h^2/6 of the third derivative, at most some 1/sigma^3 of u."""
     x, h = around(RADII), 1e-4 * SIGMA
@@ -104,7 +97,7 @@ def test_gradient_vorticity_and_stream_function_are_those_of_the_velocity(name: 
     assert found["psi"][-1, 2] == pytest.approx(point, abs=1.01 * rest * GAMMA / (2 * math.pi) + 1e-15)
 
 
-@pytest.mark.parametrize("name", IN_A_PLANE)
+@pytest.mark.parametrize("name", some(IN_A_PLANE))
 def test_the_middle_of_a_vorton(name: str) -> None:
     """u = 0 to the bit, du = zeta(0)/(2 sigma^2) on each side of the diagonal, and no NaN."""
     found = one(name, np.zeros((1, 3)))
@@ -116,7 +109,7 @@ def test_the_middle_of_a_vorton(name: str) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
-@pytest.mark.parametrize("name", IN_A_PLANE)
+@pytest.mark.parametrize("name", some(IN_A_PLANE, 1))
 def test_multipoles_keep_their_tolerance(name: str, tolerance: float) -> None:
     """Of u and du, against the direct sum, for strengths of random sign; at 1e-3 with cores of two sizes.
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.biot_savart import direct
-from ecs_fluid.kernels.biot_savart.regularisation import CODES, record
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES, record
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 from ecs_fluid.kernels.vorticity import subfilter
-
-NAMES = sorted(CODES)
+from tests.kernels.by_day import some
 
 BEYOND = {"winckelmans": 3e-3, "gaussian": 2e-5, "rankine": 1e-14, "rosenhead_moore": 2e-2}
 """Part of a blob's strength that lies beyond the reach: 1 - q(5), 1 - q(5), 0 and 1 - q(10)."""
@@ -44,7 +43,7 @@ def rows(columns: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(columns.T)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 def test_blob_sums_are_the_blobs_vorticity(name: str) -> None:
     """Against the direct sum of all pairs; what differs are pairs beyond the reach.
 
@@ -59,7 +58,7 @@ def test_blob_sums_are_the_blobs_vorticity(name: str) -> None:
     assert np.abs(found.T - omega).max() < tail + 1e-11 * np.abs(omega).max()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 def test_gradient_change_is_local(name: str) -> None:
     """J with 0.9 of the core radii less J, by the direct sum of all pairs twice, to the tail of the blobs."""
     sx, alpha, sigma, start, grid = sorted_cloud()
