@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.biot_savart.pairwise import (
     BLOCK,
@@ -35,22 +35,19 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import check
 from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled.parallel import for_each
 
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 
 
-@njit(**_OPTIONS, inline="always")
-def _sum(
-    add: Any, rows: int, scale: float, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, first: Any,
-    second: Any,
-) -> None:  # fmt: skip
+def _block(add: Any, rows: int, scale: float) -> Any:
     """Sums of the pair loop ``add``, scaled: three to ``first (m, 3)``, the next k to ``second (m, k)``."""
-    check(code)
-    m, n = targets.shape[0], ssigma.size
-    order = np.empty(0, np.int64)
-    for b in prange((m + BLOCK - 1) // BLOCK):
-        row = b * BLOCK
-        count = min(BLOCK, m - row)
+
+    def block(
+        b: int, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, first: Any, second: Any
+    ) -> None:
+        n, row, order = ssigma.size, b * BLOCK, np.empty(0, np.int64)
+        count = min(BLOCK, targets.shape[0] - row)
         pack, points, sums = block_arrays(ssigma, rows)
         load_block(targets, order, row, count, points)
         sums[:] = 0.0
@@ -62,18 +59,32 @@ def _sum(
         store_block(sums, 0, scale, order, row, count, first)
         store_block(sums, 3, scale, order, row, count, second)
 
+    return njit(block)
+
+
+_velocity = _block(add_velocity, VELOCITY_SUMS, PAIR_SCALE)
+_gradient = _block(add_gradient, GRADIENT_SUMS, PAIR_SCALE)
+_potential = _block(add_potential, POTENTIAL_SUMS, SCALE)
+
+
+@njit(inline="always")
+def _blocks(targets: Any) -> Any:
+    return (targets.shape[0] + BLOCK - 1) // BLOCK
+
 
 @njit(**_OPTIONS)
 def velocity(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] at the targets."""
-    _sum(add_velocity, VELOCITY_SUMS, PAIR_SCALE, code, targets, sx, sa, ssigma, u, u[:, :0])
+    check(code)
+    for_each(_velocity, _blocks(targets), (code, targets, sx, sa, ssigma, u, u[:, :0]))
 
 
 @njit(**_OPTIONS)
 def velocity_gradient(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
     """Velocity ``u (m, 3)`` [m/s] and its gradient ``du (m, 3, 3)``, du[:, i, j] = du_i/dx_j [1/s]."""
+    check(code)
     rows = du.reshape(targets.shape[0], 9)
-    _sum(add_gradient, GRADIENT_SUMS, PAIR_SCALE, code, targets, sx, sa, ssigma, u, rows)
+    for_each(_gradient, _blocks(targets), (code, targets, sx, sa, ssigma, u, rows))
 
 
 @njit(**_OPTIONS)
@@ -85,4 +96,5 @@ def potential_vorticity(
     Kinetic energy per density is 1/2 sum alpha . psi, enstrophy 1/2 sum alpha . omega, both with the
     self-terms included.
     """
-    _sum(add_potential, POTENTIAL_SUMS, SCALE, code, targets, sx, sa, ssigma, psi, omega)
+    check(code)
+    for_each(_potential, _blocks(targets), (code, targets, sx, sa, ssigma, psi, omega))

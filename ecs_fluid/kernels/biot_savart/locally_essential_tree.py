@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.tree import BOX, is_far, touches
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 
 _SLACK = 1e-6
 """Nodes so much farther than the limit are opened too: sums may be rounded otherwise here than in a walk."""
@@ -38,28 +39,28 @@ def _opens(tree: Any, layer: int, index: Any, criterion: int, opening: float, lo
     return not is_far(tree.vortons[node], *place, tree.radius[node], *box, opening * (1.0 - _SLACK))
 
 
-@njit(**_OPTIONS)
+@parallel(**_OPTIONS)
 def _open_layer(
+    chunk: int,
     tree: Any, layer: int, a: int, b: int, above: int, opened_above: Any,
     criterion: int, opening: float, low: Any, high: Any, opened: Any,
 ) -> None:  # fmt: skip
     ny, nz = tree.cells[layer, 1], tree.cells[layer, 2]
     py, pz = (ny + 1) // 2, (nz + 1) // 2
     nodes, boxes = b - a, low.shape[0] - 1
-    for chunk in prange(CHUNKS):
-        for n in range(a + chunk * nodes // CHUNKS, a + (chunk + 1) * nodes // CHUNKS):
-            if tree.vortons[tree.first[layer] + n] == 0:
-                continue
-            parent = (n // (ny * nz) // 2 * py + (n // nz) % ny // 2) * pz + n % nz // 2 - above
-            if 0 <= parent < opened_above.size and not opened_above[parent]:
-                continue
-            # The last box encloses the others.
-            if not _opens(tree, layer, n, criterion, opening, low[boxes], high[boxes]):
-                continue
-            for box in range(boxes):
-                if _opens(tree, layer, n, criterion, opening, low[box], high[box]):
-                    opened[n - a] = True
-                    break
+    for n in range(a + chunk * nodes // CHUNKS, a + (chunk + 1) * nodes // CHUNKS):
+        if tree.vortons[tree.first[layer] + n] == 0:
+            continue
+        parent = (n // (ny * nz) // 2 * py + (n // nz) % ny // 2) * pz + n % nz // 2 - above
+        if 0 <= parent < opened_above.size and not opened_above[parent]:
+            continue
+        # The last box encloses the others.
+        if not _opens(tree, layer, n, criterion, opening, low[boxes], high[boxes]):
+            continue
+        for box in range(boxes):
+            if _opens(tree, layer, n, criterion, opening, low[box], high[box]):
+                opened[n - a] = True
+                break
 
 
 def opened_nodes(

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.blocks import Blocks, point_blocks
@@ -40,11 +40,12 @@ from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.biot_savart.selection import core_constant
 from ecs_fluid.kernels.biot_savart.tree_build import Tree
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import for_each
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 BOX, ANGLE = 0, 1
 
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 _PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 _STACK = 512
 """A walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count."""
@@ -177,15 +178,14 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
             high[a] = max(high[a], np.float64(points[a, t]))
 
 
-@njit(**_OPTIONS, inline="always")
-def _sum(
-    add: Any, rows: int, code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
-    opening: float, originals: bool, u: Any, du: Any,
-) -> int:  # fmt: skip
-    """Velocity by the pair loop ``add``, and its gradient where ``du`` has columns; returns the pairs."""
-    blocks, pairs = starts.size - 1, 0
-    chunks = min(blocks, 4 * CHUNKS)
-    for chunk in prange(chunks):
+def _chunk(add: Any, rows: int) -> Any:
+    """Velocity by the pair loop ``add``, and its gradient where ``du`` has columns; counts the pairs."""
+
+    def chunk_of_blocks(
+        chunk: int, code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
+        opening: float, originals: bool, u: Any, du: Any, pairs: Any,
+    ) -> None:  # fmt: skip
+        blocks, chunks = starts.size - 1, len(pairs)
         pack, points, sums = block_arrays(tree.ssigma, rows)
         stack, low, high = np.empty((_STACK, 4), np.int64), np.empty(3), np.empty(3)
         for b in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
@@ -200,13 +200,23 @@ def _sum(
                     code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
                 )
                 add(code, pack, pad_pack(pack, filled), points, count, sums)
-                pairs += filled * count
+                pairs[chunk] += filled * count
                 filled = 0
             if rows == GRADIENT_SUMS:
                 join_gradient(count, sums)
             store_block(sums, 0, PAIR_SCALE, order, first, count, u)
             store_block(sums, 3, PAIR_SCALE, order, first, count, du)
-    return pairs
+
+    return njit(chunk_of_blocks)
+
+
+_velocity_chunk = _chunk(add_velocity, VELOCITY_SUMS)
+_gradient_chunk = _chunk(add_gradient, GRADIENT_SUMS)
+
+
+@njit(inline="always")
+def _counters(starts: Any) -> Any:
+    return np.zeros(min(starts.size - 1, 4 * CHUNKS), np.int64)
 
 
 @njit(**_OPTIONS)
@@ -214,10 +224,10 @@ def _velocity(
     code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
     originals: bool, u: Any,
 ) -> Any:  # fmt: skip
-    return _sum(
-        add_velocity, VELOCITY_SUMS, code, targets, order, starts, tree, criterion, opening, originals, u,
-        u[:, :0],
-    )  # fmt: skip
+    pairs = _counters(starts)
+    how = tree, criterion, opening, originals, u, u[:, :0], pairs
+    for_each(_velocity_chunk, len(pairs), (code, targets, order, starts, *how))
+    return pairs.sum()
 
 
 @njit(**_OPTIONS)
@@ -225,9 +235,10 @@ def _velocity_gradient(
     code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
     originals: bool, u: Any, du: Any,
 ) -> Any:  # fmt: skip
-    return _sum(
-        add_gradient, GRADIENT_SUMS, code, targets, order, starts, tree, criterion, opening, originals, u, du
-    )  # fmt: skip
+    pairs = _counters(starts)
+    how = tree, criterion, opening, originals, u, du, pairs
+    for_each(_gradient_chunk, len(pairs), (code, targets, order, starts, *how))
+    return pairs.sum()
 
 
 def at_leaves(tree: Tree, originals: bool) -> bool:

@@ -15,12 +15,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 class Tree(NamedTuple):
@@ -64,109 +65,139 @@ def _magnitude(alpha: Any, i: Any) -> float:
     return float(np.sqrt(x * x + y * y + z * z))
 
 
-@njit(**_OPTIONS)
+@parallel(**_OPTIONS)
 def fill_leaves(
+    chunk: int,
     begin: int, end: int, start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, sigma: Any,
     count: Any, weight: Any,
 ) -> None:  # fmt: skip
     """Nodes of the cells begin to end, from their vortons; ``weight`` (nodes,) is the sum of |alpha|."""
     leaves = end - begin
-    for chunk in prange(CHUNKS):
-        for c in range(begin + chunk * leaves // CHUNKS, begin + (chunk + 1) * leaves // CHUNKS):
-            first, last = start[c], start[c + 1]
-            count[c] = last - first
-            total_weight = 0.0
-            for i in range(first, last):
-                total_weight += _magnitude(sa, i)
-            weight[c] = total_weight
-            px = py = pz = ax = ay = az = s2 = weights = 0.0
-            for i in range(first, last):
-                w = 1.0  # a cell without strength still has a centre: the mean position
-                if total_weight > 0.0:
-                    w = _magnitude(sa, i)
-                weights += w
-                px += w * sx[0, i]
-                py += w * sx[1, i]
-                pz += w * sx[2, i]
-                ax += sa[0, i]
-                ay += sa[1, i]
-                az += sa[2, i]
-                s2 += w * np.float64(ssigma[i]) ** 2
-            if last - first == 1:
-                sigma[c] = ssigma[first]
-                for a in range(3):
-                    x[a, c] = sx[a, first]
-                    alpha[a, c] = sa[a, first]
-            elif last > first:
-                sigma[c] = np.sqrt(s2 / weights)
-                x[0, c], x[1, c], x[2, c] = px / weights, py / weights, pz / weights
-                alpha[0, c], alpha[1, c], alpha[2, c] = ax, ay, az
-            else:
-                sigma[c] = 1.0
-                for a in range(3):
-                    x[a, c] = 0.0
-                    alpha[a, c] = 0.0
+    for c in range(begin + chunk * leaves // CHUNKS, begin + (chunk + 1) * leaves // CHUNKS):
+        first, last = start[c], start[c + 1]
+        count[c] = last - first
+        total_weight = 0.0
+        for i in range(first, last):
+            total_weight += _magnitude(sa, i)
+        weight[c] = total_weight
+        px = py = pz = ax = ay = az = s2 = weights = 0.0
+        for i in range(first, last):
+            w = 1.0  # a cell without strength still has a centre: the mean position
+            if total_weight > 0.0:
+                w = _magnitude(sa, i)
+            weights += w
+            px += w * sx[0, i]
+            py += w * sx[1, i]
+            pz += w * sx[2, i]
+            ax += sa[0, i]
+            ay += sa[1, i]
+            az += sa[2, i]
+            s2 += w * np.float64(ssigma[i]) ** 2
+        if last - first == 1:
+            sigma[c] = ssigma[first]
+            for a in range(3):
+                x[a, c] = sx[a, first]
+                alpha[a, c] = sa[a, first]
+        elif last > first:
+            sigma[c] = np.sqrt(s2 / weights)
+            x[0, c], x[1, c], x[2, c] = px / weights, py / weights, pz / weights
+            alpha[0, c], alpha[1, c], alpha[2, c] = ax, ay, az
+        else:
+            sigma[c] = 1.0
+            for a in range(3):
+                x[a, c] = 0.0
+                alpha[a, c] = 0.0
 
 
-@njit(**_OPTIONS)
+@parallel("min(CHUNKS, end - begin)", **_OPTIONS)
+def _fill_layer(
+    chunk: int, below: int, begin: int, end: int, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any,
+    count: Any, weight: Any,
+) -> None:  # fmt: skip
+    """Nodes ``begin`` to ``end`` of the layer over ``below`` from their children."""
+    nx, ny, nz = cells[below]
+    _, my, mz = cells[below + 1]
+    parents = end - begin
+    chunks = min(CHUNKS, parents)
+    mean, strength = np.empty((2, 4)), np.empty(3)
+    for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
+        node = first[below + 1] + p
+        i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
+        total = 0
+        weights = plain = 0.0
+        occupied = 0
+        only = np.int64(-1)
+        mean[:] = 0.0
+        strength[:] = 0.0
+        for i in range(i0, min(i0 + 2, nx)):
+            for j in range(j0, min(j0 + 2, ny)):
+                for k in range(k0, min(k0 + 2, nz)):
+                    child = first[below] + (i * ny + j) * nz + k
+                    if count[child] == 0:
+                        continue
+                    occupied += 1
+                    only = child
+                    total += count[child]
+                    w = weight[child]
+                    weights += w
+                    plain += count[child]
+                    s2 = np.float64(sigma[child]) ** 2
+                    mean[0, 3] += w * s2
+                    mean[1, 3] += count[child] * s2
+                    for a in range(3):
+                        mean[0, a] += w * x[a, child]
+                        mean[1, a] += count[child] * x[a, child]
+                        strength[a] += alpha[a, child]
+        count[node] = total
+        weight[node] = weights
+        if occupied == 1:
+            sigma[node] = sigma[only]
+            for a in range(3):
+                x[a, node] = x[a, only]
+                alpha[a, node] = alpha[a, only]
+        else:
+            by = 0 if weights > 0.0 else 1
+            norm = max(weights if weights > 0.0 else plain, 1e-300)
+            sigma[node] = np.sqrt(mean[by, 3] / norm) if total > 0 else 1.0
+            for a in range(3):
+                x[a, node] = mean[by, a] / norm
+                alpha[a, node] = strength[a]
+
+
+@njit(cache=True)
 def fill_parents(
     lowest: int, spans: Any, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any,
     weight: Any,
 ) -> None:  # fmt: skip
     """Nodes from their children: of the layers over ``lowest`` and upwards those of each row of ``spans``."""
     for step in range(spans.shape[0]):
-        below = lowest + step
-        nx, ny, nz = cells[below]
-        _, my, mz = cells[below + 1]
-        begin, parents = spans[step, 0], spans[step, 1] - spans[step, 0]
-        chunks = min(CHUNKS, parents)
-        for chunk in prange(chunks):
-            mean, strength = np.empty((2, 4)), np.empty(3)
-            for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
-                node = first[below + 1] + p
-                i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
-                total = 0
-                weights = plain = 0.0
-                occupied = 0
-                only = np.int64(-1)
-                mean[:] = 0.0
-                strength[:] = 0.0
-                for i in range(i0, min(i0 + 2, nx)):
-                    for j in range(j0, min(j0 + 2, ny)):
-                        for k in range(k0, min(k0 + 2, nz)):
-                            child = first[below] + (i * ny + j) * nz + k
-                            if count[child] == 0:
-                                continue
-                            occupied += 1
-                            only = child
-                            total += count[child]
-                            w = weight[child]
-                            weights += w
-                            plain += count[child]
-                            s2 = np.float64(sigma[child]) ** 2
-                            mean[0, 3] += w * s2
-                            mean[1, 3] += count[child] * s2
-                            for a in range(3):
-                                mean[0, a] += w * x[a, child]
-                                mean[1, a] += count[child] * x[a, child]
-                                strength[a] += alpha[a, child]
-                count[node] = total
-                weight[node] = weights
-                if occupied == 1:
-                    sigma[node] = sigma[only]
-                    for a in range(3):
-                        x[a, node] = x[a, only]
-                        alpha[a, node] = alpha[a, only]
-                else:
-                    by = 0 if weights > 0.0 else 1
-                    norm = max(weights if weights > 0.0 else plain, 1e-300)
-                    sigma[node] = np.sqrt(mean[by, 3] / norm) if total > 0 else 1.0
-                    for a in range(3):
-                        x[a, node] = mean[by, a] / norm
-                        alpha[a, node] = strength[a]
+        begin, end = spans[step, 0], spans[step, 1]
+        _fill_layer(lowest + step, begin, end, cells, first, x, alpha, sigma, count, weight)
 
 
-@njit(**_OPTIONS)
+@parallel("min(CHUNKS, end - begin)", **_OPTIONS)
+def _fill_radii(
+    chunk: int, layer: int, begin: int, end: int, cells: Any, first: Any, origin: Any, spacing: Any, x: Any,
+    count: Any, radius: Any,
+) -> None:  # fmt: skip
+    nodes = end - begin
+    ny, nz = cells[layer, 1], cells[layer, 2]
+    size = np.int64(1) << np.int64(layer)
+    chunks = min(CHUNKS, nodes)
+    for n in range(begin + chunk * nodes // chunks, begin + (chunk + 1) * nodes // chunks):
+        node = first[layer] + n
+        r2 = 0.0
+        if count[node] > 1:
+            for a in range(3):
+                i = n // (ny * nz) if a == 0 else ((n // nz) % ny if a == 1 else n % nz)
+                low = origin[a] + spacing[a] * (i * size)
+                high = origin[a] + spacing[a] * min((i + 1) * size, cells[0, a])
+                centre = np.float64(x[a, node])
+                r2 += max(centre - low, high - centre) ** 2
+        radius[node] = np.sqrt(r2)
+
+
+@njit(cache=True)
 def fill_radii(
     lowest: int, spans: Any, cells: Any, first: Any, origin: Any, spacing: Any, x: Any, count: Any,
     radius: Any,
@@ -176,23 +207,8 @@ def fill_radii(
     Of the layers from ``lowest`` upwards, the nodes of each row of ``spans``.
     """
     for step in range(spans.shape[0]):
-        layer = lowest + step
-        begin, nodes = spans[step, 0], spans[step, 1] - spans[step, 0]
-        ny, nz = cells[layer, 1], cells[layer, 2]
-        size = np.int64(1) << np.int64(layer)
-        chunks = min(CHUNKS, nodes)
-        for chunk in prange(chunks):
-            for n in range(begin + chunk * nodes // chunks, begin + (chunk + 1) * nodes // chunks):
-                node = first[layer] + n
-                r2 = 0.0
-                if count[node] > 1:
-                    for a in range(3):
-                        i = n // (ny * nz) if a == 0 else ((n // nz) % ny if a == 1 else n % nz)
-                        low = origin[a] + spacing[a] * (i * size)
-                        high = origin[a] + spacing[a] * min((i + 1) * size, cells[0, a])
-                        centre = np.float64(x[a, node])
-                        r2 += max(centre - low, high - centre) ** 2
-                radius[node] = np.sqrt(r2)
+        begin, end = spans[step, 0], spans[step, 1]
+        _fill_radii(lowest + step, begin, end, cells, first, origin, spacing, x, count, radius)
 
 
 def layers_of(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

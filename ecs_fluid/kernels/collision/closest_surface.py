@@ -9,12 +9,13 @@ grows with what is near bodies.
 # Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_bound, plane_gap
 from ecs_fluid.kernels.bodies.table import BALL, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import (
     MELTED,
     Vector,
@@ -45,9 +46,16 @@ def _beyond_a_plane(planes: Array, first: int, last: int, p: Vector, distance: f
     return False
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@parallel("min(CHUNKS, x.shape[0] // ROWS + 1)", error_model="numpy")
 def near_surfaces(
-    obstacles: Obstacles, hulls: Hulls, x: Array, reach: Array, body: Array, gap: Array, normal: Array
+    chunk: int,
+    obstacles: Obstacles,
+    hulls: Hulls,
+    x: Array,
+    reach: Array,
+    body: Array,
+    gap: Array,
+    normal: Array,
 ) -> None:
     """The surface nearest to each particle, if it is within reach.
 
@@ -69,36 +77,35 @@ def near_surfaces(
     )  # fmt: skip
     hull, turns, planes, plane_start = obstacles.hull, obstacles.turn1, hulls.planes, hulls.plane_start
     chunks = min(CHUNKS, rows // ROWS + 1)
-    for chunk in prange(chunks):
-        for row in range(chunk * rows // chunks, (chunk + 1) * rows // chunks):
-            body[row] = -1
-            best, place = float(reach[row]), row_of(x, row)
-            first, last = listed_at(origin, edge, cells, start, place)
-            count = last - first
-            for s in range(count + len(containers)):
-                i = near[first + s] if s < count else containers[s - count]
-                d = minus(place, row_of(centers, i))
-                size = length(d)
-                # Not nearer than the ball around it is.
-                if s < count and SURELY * size - radius[i] >= best:
-                    continue
-                if shape[i] == BALL:
-                    distance, outward = size - radius[i], (0.0, 0.0, 1.0)
-                    if size > 0.0:
-                        outward = parted(d, size)
+    for row in range(chunk * rows // chunks, (chunk + 1) * rows // chunks):
+        body[row] = -1
+        best, place = float(reach[row]), row_of(x, row)
+        first, last = listed_at(origin, edge, cells, start, place)
+        count = last - first
+        for s in range(count + len(containers)):
+            i = near[first + s] if s < count else containers[s - count]
+            d = minus(place, row_of(centers, i))
+            size = length(d)
+            # Not nearer than the ball around it is.
+            if s < count and SURELY * size - radius[i] >= best:
+                continue
+            if shape[i] == BALL:
+                distance, outward = size - radius[i], (0.0, 0.0, 1.0)
+                if size > 0.0:
+                    outward = parted(d, size)
+            else:
+                h, turn = hull[i], matrix_at(turns, i)
+                own = turned_back(turn, d)
+                if shape[i] == SOLID:
+                    if _beyond_a_plane(planes, plane_start[h], plane_start[h + 1], own, best):
+                        continue
+                    distance, outward, _ = closest(hulls, h, own)
                 else:
-                    h, turn = hull[i], matrix_at(turns, i)
-                    own = turned_back(turn, d)
-                    if shape[i] == SOLID:
-                        if _beyond_a_plane(planes, plane_start[h], plane_start[h + 1], own, best):
-                            continue
-                        distance, outward, _ = closest(hulls, h, own)
-                    else:
-                        bound, face = plane_bound(hulls, h, own)
-                        distance, outward = -bound, scaled(-1.0, row_of(planes, face))
-                    outward = turned(turn, outward)
-                if distance >= best or (s >= count and distance < 0.0):
-                    continue
-                best = distance
-                body[row], gap[row] = i, distance
-                normal[row, 0], normal[row, 1], normal[row, 2] = outward
+                    bound, face = plane_bound(hulls, h, own)
+                    distance, outward = -bound, scaled(-1.0, row_of(planes, face))
+                outward = turned(turn, outward)
+            if distance >= best or (s >= count and distance < 0.0):
+                continue
+            best = distance
+            body[row], gap[row] = i, distance
+            normal[row, 0], normal[row, 1], normal[row, 2] = outward

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.table import CONTAINER
@@ -40,6 +40,7 @@ from ecs_fluid.kernels.collision.swept_contact import (
     shrunk,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, minus, plus, row_of
 
 MOST_NEAR = 64
@@ -219,7 +220,81 @@ def _rebound(
     return velocity
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@parallel("min(CHUNKS, (x.shape[0] + BLOCK - 1) // BLOCK)", error_model="numpy")
+def _collide(
+    chunk: int,
+    obstacles: Obstacles,
+    hulls: Hulls,
+    widest: float,
+    bodies: tuple[Array, Array, Array, float],
+    former: Array,
+    x: Array,
+    velocity: Array,
+    clearance: float,
+    bounce: float,
+    rounding: float,
+    counts: Array,
+    touched: Array,
+) -> None:
+    rows, boxes = x.shape[0], len(obstacles.containers)
+    few, balls, planes, reach = bodies
+    blocks = (rows + BLOCK - 1) // BLOCK
+    chunks = min(CHUNKS, blocks)
+    lanes = np.empty((ROWS, BLOCK), np.float32)
+    held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
+    for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
+        top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
+        touched[top:last], left = -1, last - top
+        if len(few):
+            ends = former[top:last], x[top:last]
+            left = reject(obstacles.shape, few, balls, planes, reach, clearance, rounding, *ends, lanes)
+        if left == 0:
+            continue
+        for row in range(top, last):
+            if len(few) and lanes[REJECTED, row - top] > 0.0:
+                continue
+            start, there, own = row_of(former, row), row_of(x, row), (0.0, 0.0, 0.0)
+            # A position that is not finite is the guard's business.
+            if not math.isfinite(start[0] + start[1] + start[2] + there[0] + there[1] + there[2]):
+                continue
+            size = widest
+            for k in range(3):
+                size = max(size, abs(start[k]), abs(there[k]))
+            margin = 16.0 * rounding * size
+            pad = clearance + margin
+            if far_from_all(obstacles, hulls, start, there, pad) and well_inside(
+                obstacles, hulls, there, pad
+            ):
+                continue
+            for k in range(boxes):
+                held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
+            if len(velocity):
+                own = row_of(velocity, row)
+            touched[row], moved, own = _follow(
+                obstacles, hulls, start, there, own, held, clearance, margin, bounce, near
+            )
+            met = touched[row] >= 0
+            for k in range(3):
+                x[row, k] = moved[k]
+            end = row_of(x, row)
+            fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
+            if not fits:
+                counts[chunk, 1] += 1
+                fits, end = _search(obstacles, hulls, end, start, held, margin)
+                if not fits:
+                    counts[chunk, 2] += 1
+                met = True
+            if not met and end == there:
+                continue
+            counts[chunk, 0] += 1
+            for k in range(3):
+                x[row, k] = end[k]
+            if len(velocity):
+                for k in range(3):
+                    velocity[row, k] = own[k]
+
+
+@njit(cache=True, error_model="numpy")
 def collide(
     obstacles: Obstacles,
     hulls: Hulls,
@@ -244,88 +319,32 @@ def collide(
         counts: (CHUNKS, 3) int64, gets particles that met a body, that were squeezed, that are trapped.
         touched: (n,) int64, filled with the body that each particle met first, -1 for none.
     """
-    rows, boxes = x.shape[0], len(obstacles.containers)
     widest = 0.0
     for i in range(len(obstacles.radius)):
         widest = max(widest, obstacles.radius[i])
-    few, balls, planes, reach = few_bodies(obstacles, hulls)
-    blocks = (rows + BLOCK - 1) // BLOCK
-    chunks = min(CHUNKS, blocks)
-    for chunk in prange(chunks):
-        lanes = np.empty((ROWS, BLOCK), np.float32)
-        held, near = np.zeros(boxes, np.bool_), np.empty(MOST_NEAR, np.int64)
-        for block in range(chunk * blocks // chunks, (chunk + 1) * blocks // chunks):
-            top, last = block * BLOCK, min((block + 1) * BLOCK, rows)
-            touched[top:last], left = -1, last - top
-            if len(few):
-                ends = former[top:last], x[top:last]
-                left = reject(obstacles.shape, few, balls, planes, reach, clearance, rounding, *ends, lanes)
-            if left == 0:
-                continue
-            for row in range(top, last):
-                if len(few) and lanes[REJECTED, row - top] > 0.0:
-                    continue
-                start, there, own = row_of(former, row), row_of(x, row), (0.0, 0.0, 0.0)
-                # A position that is not finite is the guard's business.
-                if not math.isfinite(start[0] + start[1] + start[2] + there[0] + there[1] + there[2]):
-                    continue
-                size = widest
-                for k in range(3):
-                    size = max(size, abs(start[k]), abs(there[k]))
-                margin = 16.0 * rounding * size
-                pad = clearance + margin
-                if far_from_all(obstacles, hulls, start, there, pad) and well_inside(
-                    obstacles, hulls, there, pad
-                ):
-                    continue
-                for k in range(boxes):
-                    held[k] = holds(obstacles, hulls, obstacles.containers[k], 0.0, start, margin)
-                if len(velocity):
-                    own = row_of(velocity, row)
-                touched[row], moved, own = _follow(
-                    obstacles, hulls, start, there, own, held, clearance, margin, bounce, near
-                )
-                met = touched[row] >= 0
-                for k in range(3):
-                    x[row, k] = moved[k]
-                end = row_of(x, row)
-                fits, end = _push_out(obstacles, hulls, end, held, 0.25 * margin, margin, near)
-                if not fits:
-                    counts[chunk, 1] += 1
-                    fits, end = _search(obstacles, hulls, end, start, held, margin)
-                    if not fits:
-                        counts[chunk, 2] += 1
-                    met = True
-                if not met and end == there:
-                    continue
-                counts[chunk, 0] += 1
-                for k in range(3):
-                    x[row, k] = end[k]
-                if len(velocity):
-                    for k in range(3):
-                        velocity[row, k] = own[k]
+    bodies, law = few_bodies(obstacles, hulls), (clearance, bounce, rounding)
+    _collide(obstacles, hulls, widest, bodies, former, x, velocity, *law, counts, touched)
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def misplaced(obstacles: Obstacles, hulls: Hulls, x: Array, out: Array) -> None:
+@parallel(error_model="numpy")
+def misplaced(chunk: int, obstacles: Obstacles, hulls: Hulls, x: Array, out: Array) -> None:
     """Depth (n,) m by which each of x (n, 3) is inside a body or outside all containers; else at most 0.
 
     Poses are those of the end of the tick. Without containers everything outside the bodies is in place.
     """
     rows, boxes = x.shape[0], len(obstacles.containers)
-    for chunk in prange(CHUNKS):
-        near = np.empty(MOST_NEAR, np.int64)
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            p = row_of(x, row)
-            worst = -math.inf
-            count = _nearby(obstacles, p, p, 0.0, near)
-            for k in range(count if count >= 0 else len(obstacles.shape)):
-                i = near[k] if count >= 0 else k
-                if obstacles.shape[i] != CONTAINER:
-                    worst = max(worst, overlap(obstacles, hulls, i, p))
-            least = math.inf
-            for k in range(boxes):
-                least = min(least, overlap(obstacles, hulls, obstacles.containers[k], p))
-            if boxes:
-                worst = max(worst, least)
-            out[row] = worst
+    near = np.empty(MOST_NEAR, np.int64)
+    for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        p = row_of(x, row)
+        worst = -math.inf
+        count = _nearby(obstacles, p, p, 0.0, near)
+        for k in range(count if count >= 0 else len(obstacles.shape)):
+            i = near[k] if count >= 0 else k
+            if obstacles.shape[i] != CONTAINER:
+                worst = max(worst, overlap(obstacles, hulls, i, p))
+        least = math.inf
+        for k in range(boxes):
+            least = min(least, overlap(obstacles, hulls, obstacles.containers[k], p))
+        if boxes:
+            worst = max(worst, least)
+        out[row] = worst

@@ -15,25 +15,25 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, least, load, most, store
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 _ROWS_PER_CHUNK = 1024
 """Chunks of fewer rows take longer to share out than to look at."""
 
 
-@njit(parallel=True, cache=True)
-def _copy(source: np.ndarray, target: np.ndarray) -> None:
+@parallel()
+def _copy(c: int, source: np.ndarray, target: np.ndarray) -> None:
     n = source.size
-    for c in prange(CHUNKS):
-        first, last = c * n // CHUNKS, (c + 1) * n // CHUNKS
-        given, taken = source[first:last], target[first:last]
-        for i in range(given.size):
-            taken[i] = given[i]
+    first, last = c * n // CHUNKS, (c + 1) * n // CHUNKS
+    given, taken = source[first:last], target[first:last]
+    for i in range(given.size):
+        taken[i] = given[i]
 
 
 def copy(source: np.ndarray, target: np.ndarray) -> None:
@@ -45,64 +45,61 @@ def copy(source: np.ndarray, target: np.ndarray) -> None:
     _copy(source.reshape(-1).view(np.uint8), target.reshape(-1).view(np.uint8))
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def advance(y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float) -> None:
+@parallel(fastmath=FAST)
+def advance(
+    chunk: int, y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float
+) -> None:
     """One stage for all columns: y and q are updated in place; all arrays (n,), one dtype."""
     n = y.size
-    for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        state, register, slope = y[first:last], q[first:last], rate[first:last]
-        for k in range(state.size):
-            register[k] = a * register[k] + dt * slope[k]
-            state[k] += b * register[k]
+    first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    state, register, slope = y[first:last], q[first:last], rate[first:last]
+    for k in range(state.size):
+        register[k] = a * register[k] + dt * slope[k]
+        state[k] += b * register[k]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@parallel(fastmath=FAST)
 def advance_square(
-    y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float
+    chunk: int, y: NDArray[Any], q: NDArray[Any], rate: NDArray[Any], a: float, b: float, dt: float
 ) -> None:
     """One stage for columns whose rate is that of their square: y^2 and q are advanced."""
     n = y.size
     span = (n + CHUNKS - 1) // CHUNKS
-    for chunk in prange(CHUNKS):
-        for k in range(chunk * span, min(n, (chunk + 1) * span)):
-            q[k] = a * q[k] + dt * rate[k]
-            y[k] = np.sqrt(y[k] * y[k] + b * q[k])
+    for k in range(chunk * span, min(n, (chunk + 1) * span)):
+        q[k] = a * q[k] + dt * rate[k]
+        y[k] = np.sqrt(y[k] * y[k] + b * q[k])
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def euler(y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
+@parallel(fastmath=FAST)
+def euler(chunk: int, y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
     """y <- y + dt rate, without a register."""
     n = y.size
-    for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        state, slope = y[first:last], rate[first:last]
-        for k in range(state.size):
-            state[k] += dt * slope[k]
+    first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    state, slope = y[first:last], rate[first:last]
+    for k in range(state.size):
+        state[k] += dt * slope[k]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def euler_square(y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
+@parallel(fastmath=FAST)
+def euler_square(chunk: int, y: NDArray[Any], rate: NDArray[Any], dt: float) -> None:
     """y^2 <- y^2 + dt rate, without a register."""
     n = y.size
     span = (n + CHUNKS - 1) // CHUNKS
-    for chunk in prange(CHUNKS):
-        for k in range(chunk * span, min(n, (chunk + 1) * span)):
-            y[k] = np.sqrt(y[k] * y[k] + dt * rate[k])
+    for k in range(chunk * span, min(n, (chunk + 1) * span)):
+        y[k] = np.sqrt(y[k] * y[k] + dt * rate[k])
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def shift(rows: NDArray[Any], by: NDArray[Any]) -> None:
+@parallel(fastmath=FAST)
+def shift(chunk: int, rows: NDArray[Any], by: NDArray[Any]) -> None:
     """Add one vector (3,) to all rows (n, 3), in place; numpy takes ten times as long over rows so short."""
     n = rows.shape[0]
     flat = rows.reshape(rows.size)
     x, y, z = by[0], by[1], by[2]
-    for chunk in prange(CHUNKS):
-        part = flat[3 * (chunk * n // CHUNKS) : 3 * ((chunk + 1) * n // CHUNKS)]
-        for k in range(part.size // 3):
-            part[3 * k] += x
-            part[3 * k + 1] += y
-            part[3 * k + 2] += z
+    part = flat[3 * (chunk * n // CHUNKS) : 3 * ((chunk + 1) * n // CHUNKS)]
+    for k in range(part.size // 3):
+        part[3 * k] += x
+        part[3 * k + 1] += y
+        part[3 * k + 2] += z
 
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -124,25 +121,29 @@ def _extremes(x: np.ndarray, groups: int, low: np.ndarray, high: np.ndarray) -> 
     store(high, 2 * width, f)
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@parallel("len(lowest)", fastmath=FAST)
+def _chunk_bounds(c: int, x: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> None:
+    n, abreast, chunks = x.shape[0] // 3, 3 * lanes_of(x), len(lowest)
+    some = x[3 * (c * n // chunks) : 3 * ((c + 1) * n // chunks)]
+    low, high = np.full(abreast, np.inf, x.dtype), np.full(abreast, -np.inf, x.dtype)
+    groups = some.size // abreast
+    _extremes(some, groups, low, high)
+    for i in range(groups * abreast, some.size):
+        k = i % 3
+        low[k] = min(some[i], low[k]) if some[i] == some[i] else low[k]
+        high[k] = max(some[i], high[k]) if some[i] == some[i] else high[k]
+    for a in range(3):
+        lowest[c, a], highest[c, a] = low[a], high[a]
+        for k in range(a + 3, abreast, 3):
+            lowest[c, a] = min(lowest[c, a], low[k])
+            highest[c, a] = max(highest[c, a], high[k])
+
+
+@njit(cache=True)
 def _bounds(x: np.ndarray, chunks: int, lo: np.ndarray, hi: np.ndarray) -> None:
     """Bounds of the rows ``x`` (3 n,) into lo, hi (3,), which are the same for any number of chunks."""
-    n, abreast = x.shape[0] // 3, 3 * lanes_of(x)
     lowest, highest = np.empty((chunks, 3)), np.empty((chunks, 3))
-    for c in prange(chunks):
-        some = x[3 * (c * n // chunks) : 3 * ((c + 1) * n // chunks)]
-        low, high = np.full(abreast, np.inf, x.dtype), np.full(abreast, -np.inf, x.dtype)
-        groups = some.size // abreast
-        _extremes(some, groups, low, high)
-        for i in range(groups * abreast, some.size):
-            k = i % 3
-            low[k] = min(some[i], low[k]) if some[i] == some[i] else low[k]
-            high[k] = max(some[i], high[k]) if some[i] == some[i] else high[k]
-        for a in range(3):
-            lowest[c, a], highest[c, a] = low[a], high[a]
-            for k in range(a + 3, abreast, 3):
-                lowest[c, a] = min(lowest[c, a], low[k])
-                highest[c, a] = max(highest[c, a], high[k])
+    _chunk_bounds(x, lowest, highest)
     for a in range(3):
         lo[a], hi[a] = lowest[0, a], highest[0, a]
         for c in range(1, chunks):
@@ -161,30 +162,29 @@ def bounds(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lo, hi
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _chunk_invariants(x: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
+@parallel(fastmath=FAST)
+def _chunk_invariants(c: int, x: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
     """Sums of alpha, x cross alpha and x cross (x cross alpha) of every chunk into out (CHUNKS, 9)."""
     n = x.shape[0]
-    for c in prange(CHUNKS):
-        a0 = a1 = a2 = 0.0
-        b0 = b1 = b2 = 0.0
-        c0 = c1 = c2 = 0.0
-        for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            px, py, pz = np.float64(x[i, 0]), np.float64(x[i, 1]), np.float64(x[i, 2])
-            ax, ay, az = np.float64(alpha[i, 0]), np.float64(alpha[i, 1]), np.float64(alpha[i, 2])
-            mx, my, mz = py * az - pz * ay, pz * ax - px * az, px * ay - py * ax
-            a0 += ax
-            a1 += ay
-            a2 += az
-            b0 += mx
-            b1 += my
-            b2 += mz
-            c0 += py * mz - pz * my
-            c1 += pz * mx - px * mz
-            c2 += px * my - py * mx
-        out[c, 0], out[c, 1], out[c, 2] = a0, a1, a2
-        out[c, 3], out[c, 4], out[c, 5] = b0, b1, b2
-        out[c, 6], out[c, 7], out[c, 8] = c0, c1, c2
+    a0 = a1 = a2 = 0.0
+    b0 = b1 = b2 = 0.0
+    c0 = c1 = c2 = 0.0
+    for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        px, py, pz = np.float64(x[i, 0]), np.float64(x[i, 1]), np.float64(x[i, 2])
+        ax, ay, az = np.float64(alpha[i, 0]), np.float64(alpha[i, 1]), np.float64(alpha[i, 2])
+        mx, my, mz = py * az - pz * ay, pz * ax - px * az, px * ay - py * ax
+        a0 += ax
+        a1 += ay
+        a2 += az
+        b0 += mx
+        b1 += my
+        b2 += mz
+        c0 += py * mz - pz * my
+        c1 += pz * mx - px * mz
+        c2 += px * my - py * mx
+    out[c, 0], out[c, 1], out[c, 2] = a0, a1, a2
+    out[c, 3], out[c, 4], out[c, 5] = b0, b1, b2
+    out[c, 6], out[c, 7], out[c, 8] = c0, c1, c2
 
 
 def vortex_invariants(x: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -201,21 +201,20 @@ def vortex_invariants(x: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.
     return total[0:3], total[3:6] / 2, total[6:9] / 3
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _chunk_max_square(rows: np.ndarray, out: np.ndarray) -> None:
+@parallel(fastmath=FAST)
+def _chunk_max_square(c: int, rows: np.ndarray, out: np.ndarray) -> None:
     """Largest sum of squares of a row in every chunk into out (CHUNKS,); a NaN stays."""
     n, m = rows.shape
-    for c in prange(CHUNKS):
-        largest = 0.0
-        for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            square = 0.0
-            for j in range(m):
-                value = np.float64(rows[i, j])
-                square += value * value
-            # "not <=" and the second test keep the first NaN for good.
-            if not (square <= largest) and largest == largest:
-                largest = square
-        out[c] = largest
+    largest = 0.0
+    for i in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        square = 0.0
+        for j in range(m):
+            value = np.float64(rows[i, j])
+            square += value * value
+        # "not <=" and the second test keep the first NaN for good.
+        if not (square <= largest) and largest == largest:
+            largest = square
+    out[c] = largest
 
 
 def max_norm(rows: np.ndarray) -> float:
@@ -229,17 +228,16 @@ def max_norm(rows: np.ndarray) -> float:
     return math.sqrt(float(out.max()))
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _chunk_residue(values: np.ndarray, out: np.ndarray) -> None:
+@parallel(fastmath=FAST)
+def _chunk_residue(c: int, values: np.ndarray, out: np.ndarray) -> None:
     """Sum of 0 * value of every chunk: 0 for finite values, NaN otherwise (and it vectorises)."""
     n = values.shape[0]
-    for c in prange(CHUNKS):
-        part = values[c * n // CHUNKS : (c + 1) * n // CHUNKS]
-        zero = values.dtype.type(0)
-        residue = zero
-        for i in range(part.shape[0]):
-            residue += part[i] * zero
-        out[c] = residue
+    part = values[c * n // CHUNKS : (c + 1) * n // CHUNKS]
+    zero = values.dtype.type(0)
+    residue = zero
+    for i in range(part.shape[0]):
+        residue += part[i] * zero
+    out[c] = residue
 
 
 def all_finite(values: np.ndarray) -> bool:

@@ -13,9 +13,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids.interpolation import axis_weight, scattering
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
@@ -48,9 +49,9 @@ def weights_at(x: float, origin: float, inverse: float, cells: int, weights: np.
     return int(axis_weights(axis_weight(x, origin, inverse, cell), cell, cells, weights))
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@parallel(fastmath=FAST)
 def _interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
+    chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
 ) -> None:
     """``field`` (nx+1, ny+1, nz+1, m) at ``x`` (n, 3) into ``out`` (n, m)."""
     n, m = out.shape
@@ -61,41 +62,40 @@ def _interpolate(
     row_length = (nz + 1) * m
     plane_length = (ny + 1) * row_length
     taps_x, taps_y, taps_z = 2 if nx < 3 else TAPS, 2 if ny < 3 else TAPS, 2 if nz < 3 else TAPS
-    for chunk in prange(CHUNKS):
-        wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
-        line = np.empty(TAPS * m, field.dtype)
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            i = weights_at(x[p, 0], origin[0], inv0, nx, wx)
-            j = weights_at(x[p, 1], origin[1], inv1, ny, wy)
-            k = weights_at(x[p, 2], origin[2], inv2, nz, wz)
-            corner = i * plane_length + j * row_length + k * m
-            if m == 3 and taps_z == TAPS:
-                a, b, c, d = kind(wz[0]), kind(wz[1]), kind(wz[2]), kind(wz[3])
-                u = v = w = kind(0.0)
-                for s in range(taps_x):
-                    for t in range(taps_y):
-                        share = kind(wx[s] * wy[t])
-                        at = corner + s * plane_length + t * row_length
-                        r = flat[at : at + 12]
-                        u += share * (a * r[0] + b * r[3] + c * r[6] + d * r[9])
-                        v += share * (a * r[1] + b * r[4] + c * r[7] + d * r[10])
-                        w += share * (a * r[2] + b * r[5] + c * r[8] + d * r[11])
-                out[p, 0], out[p, 1], out[p, 2] = u, v, w
-                continue
-            width = taps_z * m
-            line[:width] = 0.0
+    wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
+    line = np.empty(TAPS * m, field.dtype)
+    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        i = weights_at(x[p, 0], origin[0], inv0, nx, wx)
+        j = weights_at(x[p, 1], origin[1], inv1, ny, wy)
+        k = weights_at(x[p, 2], origin[2], inv2, nz, wz)
+        corner = i * plane_length + j * row_length + k * m
+        if m == 3 and taps_z == TAPS:
+            a, b, c, d = kind(wz[0]), kind(wz[1]), kind(wz[2]), kind(wz[3])
+            u = v = w = kind(0.0)
             for s in range(taps_x):
                 for t in range(taps_y):
                     share = kind(wx[s] * wy[t])
                     at = corner + s * plane_length + t * row_length
-                    row = flat[at : at + width]
-                    for e in range(width):
-                        line[e] += share * row[e]
-            for e in range(m):
-                total = kind(wz[0]) * line[e]
-                for s in range(1, taps_z):
-                    total += kind(wz[s]) * line[s * m + e]
-                out[p, e] = total
+                    r = flat[at : at + 12]
+                    u += share * (a * r[0] + b * r[3] + c * r[6] + d * r[9])
+                    v += share * (a * r[1] + b * r[4] + c * r[7] + d * r[10])
+                    w += share * (a * r[2] + b * r[5] + c * r[8] + d * r[11])
+            out[p, 0], out[p, 1], out[p, 2] = u, v, w
+            continue
+        width = taps_z * m
+        line[:width] = 0.0
+        for s in range(taps_x):
+            for t in range(taps_y):
+                share = kind(wx[s] * wy[t])
+                at = corner + s * plane_length + t * row_length
+                row = flat[at : at + width]
+                for e in range(width):
+                    line[e] += share * row[e]
+        for e in range(m):
+            total = kind(wz[0]) * line[e]
+            for s in range(1, taps_z):
+                total += kind(wz[s]) * line[s * m + e]
+            out[p, e] = total
 
 
 def interpolate(
@@ -112,16 +112,15 @@ def interpolate(
     return out
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _scatter(
-    sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
-    out: np.ndarray,
+@parallel(
+    "((out.shape[0] - i_first + TAPS - 2) // TAPS) * ((out.shape[1] - j_first + TAPS - 2) // TAPS)",
+    fastmath=FAST,
+)
+def _scatter_class(
+    task: int, i_first: int, j_first: int, sx: np.ndarray, values: np.ndarray, start: np.ndarray,
+    origin: np.ndarray, spacing: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add ``values`` (m, n) of sorted rows ``sx`` (3, n) to ``out`` (nx+1, ny+1, nz+1, m).
-
-    A row of cells (i, j) writes to four points from i - 1 and from j - 1 on. Rows whose i and j agree modulo
-    four share no point, so the 16 classes are done in turn, each of them in parallel (see ``interpolation``).
-    """
+    """Rows of cells i_first, i_first + TAPS, ... and j_first, j_first + TAPS, ..."""
     m = values.shape[0]
     kind = out.dtype.type
     nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
@@ -132,39 +131,50 @@ def _scatter(
     flat = out.reshape(out.size)
     row_length = (nz + 1) * m
     plane_length = (ny + 1) * row_length
+    j_count = (ny - j_first + TAPS - 1) // TAPS
+    i = i_first + TAPS * (task // j_count)
+    j = j_first + TAPS * (task % j_count)
+    cell = (i * ny + j) * nz
+    if start[cell] == start[cell + nz]:
+        return
+    wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
+    line = np.empty(width, out.dtype)
+    for k in range(nz):
+        for p in range(start[cell + k], start[cell + k + 1]):
+            i0 = axis_weights(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, wx)
+            j0 = axis_weights(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, wy)
+            k0 = axis_weights(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, wz)
+            for e in range(taps_z):
+                for c in range(m):
+                    line[e * m + c] = kind(wz[e]) * values[c, p]
+            for s in range(TAPS):
+                if wx[s] == 0.0:
+                    continue
+                for t in range(TAPS):
+                    if wy[t] == 0.0:
+                        continue
+                    w = kind(wx[s] * wy[t])
+                    at = (i0 + s) * plane_length + (j0 + t) * row_length + k0 * m
+                    if width == 12:
+                        for e in range(12):
+                            flat[at + e] += w * line[e]
+                    else:
+                        for e in range(width):
+                            flat[at + e] += w * line[e]
+
+
+@njit(cache=True)
+def _scatter(
+    sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Add ``values`` (m, n) of sorted rows ``sx`` (3, n) to ``out`` (nx+1, ny+1, nz+1, m).
+
+    A row of cells (i, j) writes to four points from i - 1 and from j - 1 on. Rows whose i and j agree modulo
+    four share no point, so the 16 classes are done in turn, each of them in parallel (see ``interpolation``).
+    """
     for colour in range(TAPS * TAPS):
-        i_first, j_first = colour // TAPS, colour % TAPS
-        i_count, j_count = (nx - i_first + TAPS - 1) // TAPS, (ny - j_first + TAPS - 1) // TAPS
-        for task in prange(i_count * j_count):
-            i = i_first + TAPS * (task // j_count)
-            j = j_first + TAPS * (task % j_count)
-            cell = (i * ny + j) * nz
-            if start[cell] == start[cell + nz]:
-                continue
-            wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
-            line = np.empty(width, out.dtype)
-            for k in range(nz):
-                for p in range(start[cell + k], start[cell + k + 1]):
-                    i0 = axis_weights(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, wx)
-                    j0 = axis_weights(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, wy)
-                    k0 = axis_weights(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, wz)
-                    for e in range(taps_z):
-                        for c in range(m):
-                            line[e * m + c] = kind(wz[e]) * values[c, p]
-                    for s in range(TAPS):
-                        if wx[s] == 0.0:
-                            continue
-                        for t in range(TAPS):
-                            if wy[t] == 0.0:
-                                continue
-                            w = kind(wx[s] * wy[t])
-                            at = (i0 + s) * plane_length + (j0 + t) * row_length + k0 * m
-                            if width == 12:
-                                for e in range(12):
-                                    flat[at + e] += w * line[e]
-                            else:
-                                for e in range(width):
-                                    flat[at + e] += w * line[e]
+        _scatter_class(colour // TAPS, colour % TAPS, sx, values, start, origin, spacing, out)
 
 
 scatter = scattering(_scatter)
@@ -183,24 +193,23 @@ def _coarsening(fine: int, coarse: int, dtype: str) -> np.ndarray:
     return shares.astype(dtype)
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _gather_axis(field: np.ndarray, shares: np.ndarray, out: np.ndarray) -> None:
+@parallel(fastmath=FAST)
+def _gather_axis(chunk: int, field: np.ndarray, shares: np.ndarray, out: np.ndarray) -> None:
     """out[a, j] = sum_i shares[j, i] field[a, i]: (a, fine points, b) to (a, coarse points, b)."""
     coarse, fine = shares.shape
     width = field.shape[2]
     rows = out.shape[0] * coarse
-    for chunk in prange(CHUNKS):
-        for r in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            a, j = r // coarse, r % coarse
-            row = out[a, j]
-            for e in range(width):
-                row[e] = 0.0
-            for i in range(fine):
-                w = shares[j, i]
-                if w != 0.0:
-                    given = field[a, i]
-                    for e in range(width):
-                        row[e] += w * given[e]
+    for r in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        a, j = r // coarse, r % coarse
+        row = out[a, j]
+        for e in range(width):
+            row[e] = 0.0
+        for i in range(fine):
+            w = shares[j, i]
+            if w != 0.0:
+                given = field[a, i]
+                for e in range(width):
+                    row[e] += w * given[e]
 
 
 def coarsen(field: np.ndarray, cells: np.ndarray) -> np.ndarray:

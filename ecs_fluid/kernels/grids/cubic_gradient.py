@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.cubic import TAPS, weights_at
 from ecs_fluid.kernels.grids.partition import view_as
@@ -64,8 +65,9 @@ def _read(
             u[p, e] = mean[4 * e + 3]
 
 
-@njit(parallel=True, **_OPTIONS)
+@parallel(**_OPTIONS)
 def _interpolate(
+    chunk: int,
     x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,
     u: np.ndarray, du: np.ndarray,
 ) -> None:  # fmt: skip
@@ -73,9 +75,8 @@ def _interpolate(
     cells = field.shape[0] - 1, field.shape[1] - 1, field.shape[2] - 1
     inverse = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     flat = field.reshape(field.size)
-    for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        _read(x, order, first, last, origin, inverse, cells, flat, u, du)
+    first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    _read(x, order, first, last, origin, inverse, cells, flat, u, du)
 
 
 def interpolate(

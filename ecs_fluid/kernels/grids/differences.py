@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 
 Order = Literal[2, 4]
 
@@ -48,25 +49,24 @@ def _around(field: np.ndarray, i: int, j: int, inverse: Any, order: int) -> Any:
     return x, (field[i, j0], field[i, j1], field[i, j2], field[i, j3], kind(vy), kind(wy))
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _jacobian(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
+@parallel("field.shape[0] * field.shape[1]", fastmath=FAST)
+def _jacobian(row: int, field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     """``field`` (px, py, pz, m) into ``out`` (px, py, pz, m, 3); a fourth column takes the field itself."""
     px, py, pz, m = field.shape
     with_field, kind = out.shape[4] == 4, field.dtype.type
     inverse = _inverse(spacing, (px, py, pz))
-    for row in prange(px * py):
-        i, j = row // py, row % py
-        (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
-        z, here = field[i, j], out[i, j]
-        for k in range(pz):
-            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
-            az, bz = kind(vz), kind(wz)
-            for c in range(m):
-                here[k, c, 0] = (x2[k, c] - x1[k, c]) * ax + (x3[k, c] - x0[k, c]) * bx
-                here[k, c, 1] = (y2[k, c] - y1[k, c]) * ay + (y3[k, c] - y0[k, c]) * by
-                here[k, c, 2] = (z[k2, c] - z[k1, c]) * az + (z[k3, c] - z[k0, c]) * bz
-                if with_field:
-                    here[k, c, 3] = z[k, c]
+    i, j = row // py, row % py
+    (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
+    z, here = field[i, j], out[i, j]
+    for k in range(pz):
+        k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
+        az, bz = kind(vz), kind(wz)
+        for c in range(m):
+            here[k, c, 0] = (x2[k, c] - x1[k, c]) * ax + (x3[k, c] - x0[k, c]) * bx
+            here[k, c, 1] = (y2[k, c] - y1[k, c]) * ay + (y3[k, c] - y0[k, c]) * by
+            here[k, c, 2] = (z[k2, c] - z[k1, c]) * az + (z[k3, c] - z[k0, c]) * bz
+            if with_field:
+                here[k, c, 3] = z[k, c]
 
 
 def jacobian(
@@ -87,24 +87,23 @@ def gradient(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.nda
 
 
 # Sums that may be reordered came out otherwise from this kernel as compiled and as loaded, in the last bit.
-@njit(parallel=True, cache=True, fastmath={"contract"})
-def _curl(field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
+@parallel("field.shape[0] * field.shape[1]", fastmath={"contract"})
+def _curl(row: int, field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     px, py, pz, _ = field.shape
     kind, inverse = field.dtype.type, _inverse(spacing, (px, py, pz))
-    for row in prange(px * py):
-        i, j = row // py, row % py
-        (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
-        z, here = field[i, j], out[i, j]
-        for k in range(pz):
-            k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
-            az, bz = kind(vz), kind(wz)
-            xy = (x2[k, 1] - x1[k, 1]) * ax + (x3[k, 1] - x0[k, 1]) * bx
-            xz = (x2[k, 2] - x1[k, 2]) * ax + (x3[k, 2] - x0[k, 2]) * bx
-            yx = (y2[k, 0] - y1[k, 0]) * ay + (y3[k, 0] - y0[k, 0]) * by
-            yz = (y2[k, 2] - y1[k, 2]) * ay + (y3[k, 2] - y0[k, 2]) * by
-            zx = (z[k2, 0] - z[k1, 0]) * az + (z[k3, 0] - z[k0, 0]) * bz
-            zy = (z[k2, 1] - z[k1, 1]) * az + (z[k3, 1] - z[k0, 1]) * bz
-            here[k, 0], here[k, 1], here[k, 2] = yz - zy, zx - xz, xy - yx
+    i, j = row // py, row % py
+    (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
+    z, here = field[i, j], out[i, j]
+    for k in range(pz):
+        k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
+        az, bz = kind(vz), kind(wz)
+        xy = (x2[k, 1] - x1[k, 1]) * ax + (x3[k, 1] - x0[k, 1]) * bx
+        xz = (x2[k, 2] - x1[k, 2]) * ax + (x3[k, 2] - x0[k, 2]) * bx
+        yx = (y2[k, 0] - y1[k, 0]) * ay + (y3[k, 0] - y0[k, 0]) * by
+        yz = (y2[k, 2] - y1[k, 2]) * ay + (y3[k, 2] - y0[k, 2]) * by
+        zx = (z[k2, 0] - z[k1, 0]) * az + (z[k3, 0] - z[k0, 0]) * bz
+        zy = (z[k2, 1] - z[k1, 1]) * az + (z[k3, 1] - z[k0, 1]) * bz
+        here[k, 0], here[k, 1], here[k, 2] = yz - zy, zx - xz, xy - yx
 
 
 def curl(field: np.ndarray, spacing: np.ndarray, order: Order = 2) -> np.ndarray:

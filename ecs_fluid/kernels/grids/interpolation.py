@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_four
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
@@ -99,9 +100,9 @@ def _blend_singly(flat: Any, a: int, plane: int, row: int, m: int, weight: Any, 
         found[c] = weight[4] * low + weight[5] * high
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@parallel(fastmath=FAST)
 def _interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
+    chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
 ) -> None:
     """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into the flat ``out`` (n m,)."""
     n, m = x.size // 3, field.shape[3]
@@ -114,41 +115,40 @@ def _interpolate(
     width = (m + 3) // 4 * 4
     blocks = (n + _BLOCK - 1) // _BLOCK
     safe = flat.size - plane - row - m - width
-    for chunk in prange(CHUNKS):
-        corner, weight = np.empty(_BLOCK, np.int64), np.empty((6, _BLOCK), field.dtype)
-        some, found = np.empty(3 * _BLOCK, x.dtype), np.empty(_BLOCK * width, field.dtype)
-        for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
-            begin = block * _BLOCK
-            count = min(_BLOCK, n - begin)
-            given = x[3 * begin : 3 * (begin + count)]
-            if count < _BLOCK:
-                # Every row is in a whole block, so that it gets the same bits wherever it is.
-                for a in range(3 * _BLOCK):
-                    some[a] = given[a] if a < given.size else given[0]
-                given = some
-            farthest = _places(given, mesh, corner, weight)
-            for k in range(count if safe >= 0 else 0):
-                q: Any = np.uintp(k)  # not negative: no index is tested for it
-                a = corner[q] if corner[q] < safe else safe
-                if width == 4:
-                    _blend(flat, a, plane, row, m, weight, q, found, np.uintp(4) * q)
-                else:
-                    for c in range(0, width, 4):
-                        to = q * np.uintp(width) + np.uintp(c)
-                        _blend(flat, a + c, plane, row, m, weight, q, found, to)
-            for q in range(count if farthest > safe else 0):
-                if corner[q] > safe:  # vectors would end beyond the field
-                    _blend_singly(flat, corner[q], plane, row, m, weight[:, q], found[q * width :])
-            if m == 3:
-                rows = out[3 * begin : 3 * (begin + count)]
-                for q in range(count):
-                    for c in range(3):
-                        rows[3 * q + c] = found[4 * q + c]
+    corner, weight = np.empty(_BLOCK, np.int64), np.empty((6, _BLOCK), field.dtype)
+    some, found = np.empty(3 * _BLOCK, x.dtype), np.empty(_BLOCK * width, field.dtype)
+    for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
+        begin = block * _BLOCK
+        count = min(_BLOCK, n - begin)
+        given = x[3 * begin : 3 * (begin + count)]
+        if count < _BLOCK:
+            # Every row is in a whole block, so that it gets the same bits wherever it is.
+            for a in range(3 * _BLOCK):
+                some[a] = given[a] if a < given.size else given[0]
+            given = some
+        farthest = _places(given, mesh, corner, weight)
+        for k in range(count if safe >= 0 else 0):
+            q: Any = np.uintp(k)  # not negative: no index is tested for it
+            a = corner[q] if corner[q] < safe else safe
+            if width == 4:
+                _blend(flat, a, plane, row, m, weight, q, found, np.uintp(4) * q)
             else:
-                rows = out[m * begin : m * (begin + count)]
-                for q in range(count):
-                    for c in range(m):
-                        rows[q * m + c] = found[q * width + c]
+                for c in range(0, width, 4):
+                    to = q * np.uintp(width) + np.uintp(c)
+                    _blend(flat, a + c, plane, row, m, weight, q, found, to)
+        for q in range(count if farthest > safe else 0):
+            if corner[q] > safe:  # vectors would end beyond the field
+                _blend_singly(flat, corner[q], plane, row, m, weight[:, q], found[q * width :])
+        if m == 3:
+            rows = out[3 * begin : 3 * (begin + count)]
+            for q in range(count):
+                for c in range(3):
+                    rows[3 * q + c] = found[4 * q + c]
+        else:
+            rows = out[m * begin : m * (begin + count)]
+            for q in range(count):
+                for c in range(m):
+                    rows[q * m + c] = found[q * width + c]
 
 
 def interpolate(
@@ -168,7 +168,44 @@ def interpolate(
     return out
 
 
-@njit(parallel=True, cache=True, fastmath=FAST)
+@parallel("((out.shape[0] - i_first) // 2) * ((out.shape[1] - j_first) // 2)", fastmath=FAST)
+def _scatter_class(
+    task: int, i_first: int, j_first: int, sx: np.ndarray, values: np.ndarray, start: np.ndarray,
+    origin: np.ndarray, spacing: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Rows of cells i_first, i_first + 2, ... and j_first, j_first + 2, ..."""
+    m = values.shape[0]
+    kind = out.dtype.type
+    one = kind(1)
+    ny, nz = out.shape[1] - 1, out.shape[2] - 1
+    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
+    j_count = (ny - j_first + 1) // 2
+    i = i_first + 2 * (task // j_count)
+    j = j_first + 2 * (task % j_count)
+    cell = (i * ny + j) * nz
+    r0, r1 = out[i, j], out[i, j + 1]
+    r2, r3 = out[i + 1, j], out[i + 1, j + 1]
+    for k in range(nz):
+        for p in range(start[cell + k], start[cell + k + 1]):
+            fx = kind(axis_weight(sx[0, p], origin[0], inv0, i))
+            fy = kind(axis_weight(sx[1, p], origin[1], inv1, j))
+            fz = kind(axis_weight(sx[2, p], origin[2], inv2, k))
+            gz = one - fz
+            w0, w1 = (one - fx) * (one - fy), (one - fx) * fy
+            w2, w3 = fx * (one - fy), fx * fy
+            for c in range(m):
+                lower, upper = gz * values[c, p], fz * values[c, p]
+                r0[k, c] += w0 * lower
+                r0[k + 1, c] += w0 * upper
+                r1[k, c] += w1 * lower
+                r1[k + 1, c] += w1 * upper
+                r2[k, c] += w2 * lower
+                r2[k + 1, c] += w2 * upper
+                r3[k, c] += w3 * lower
+                r3[k + 1, c] += w3 * upper
+
+
+@njit(cache=True)
 def _scatter(
     sx: np.ndarray, values: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     out: np.ndarray,
@@ -179,38 +216,8 @@ def _scatter(
     same parity share no point, so the four parities are done in turn, each of them in parallel: no races,
     and every point meets its contributions in an order that only the grid decides.
     """
-    m = values.shape[0]
-    kind = out.dtype.type
-    one = kind(1)
-    nx, ny, nz = out.shape[0] - 1, out.shape[1] - 1, out.shape[2] - 1
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     for colour in range(4):
-        i_first, j_first = colour // 2, colour % 2
-        i_count, j_count = (nx - i_first + 1) // 2, (ny - j_first + 1) // 2
-        for task in prange(i_count * j_count):
-            i = i_first + 2 * (task // j_count)
-            j = j_first + 2 * (task % j_count)
-            cell = (i * ny + j) * nz
-            r0, r1 = out[i, j], out[i, j + 1]
-            r2, r3 = out[i + 1, j], out[i + 1, j + 1]
-            for k in range(nz):
-                for p in range(start[cell + k], start[cell + k + 1]):
-                    fx = kind(axis_weight(sx[0, p], origin[0], inv0, i))
-                    fy = kind(axis_weight(sx[1, p], origin[1], inv1, j))
-                    fz = kind(axis_weight(sx[2, p], origin[2], inv2, k))
-                    gz = one - fz
-                    w0, w1 = (one - fx) * (one - fy), (one - fx) * fy
-                    w2, w3 = fx * (one - fy), fx * fy
-                    for c in range(m):
-                        lower, upper = gz * values[c, p], fz * values[c, p]
-                        r0[k, c] += w0 * lower
-                        r0[k + 1, c] += w0 * upper
-                        r1[k, c] += w1 * lower
-                        r1[k + 1, c] += w1 * upper
-                        r2[k, c] += w2 * lower
-                        r2[k + 1, c] += w2 * upper
-                        r3[k, c] += w3 * lower
-                        r3[k + 1, c] += w3 * upper
+        _scatter_class(colour // 2, colour % 2, sx, values, start, origin, spacing, out)
 
 
 def scattering(kernel: Callable[..., None]) -> Callable[..., np.ndarray]:

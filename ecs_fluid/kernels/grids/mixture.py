@@ -19,10 +19,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_four
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE
 from ecs_fluid.kernels.grids.interpolation import axis_weight
 from ecs_fluid.kernels.grids.partition import axis_cell
@@ -36,7 +37,7 @@ MEANS = 3
 TINY = 1e-37
 """Least mass per volume that is divided by, kg/m^3."""
 
-PLAIN: Any = {"parallel": True, "cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
+PLAIN: Any = {"fastmath": {"contract"}, "error_model": "numpy"}
 _PART: Any = {**INLINE, "fastmath": {"contract"}}
 
 
@@ -90,8 +91,9 @@ def _mix_line(
         out[MEANS + species + 1, row, k] = veil
 
 
-@njit(**PLAIN)
+@parallel(**PLAIN)
 def mix(
+    chunk: int,
     shared: np.ndarray, rest: np.ndarray, warm: np.ndarray, low: float, high: float,
     light: tuple[float, ...], dark: tuple[float, ...], held: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
@@ -103,10 +105,9 @@ def mix(
     weights leave, count as zero. All of one dtype.
     """
     rows, points = shared.shape[0], shared.shape[1]
-    for chunk in prange(CHUNKS):
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            _rest(rest, warm, row, out)
-            _mix_line(shared[row], rest, warm, (low, high, light, dark, held), row, 0, points, out)
+    for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        _rest(rest, warm, row, out)
+        _mix_line(shared[row], rest, warm, (low, high, light, dark, held), row, 0, points, out)
 
 
 @njit(**_PART)
@@ -136,7 +137,50 @@ def _add(places: Any, first: Any, width: Any, lower: Any, upper: Any, sums: Any,
         store_four(sums, above, load_four(sums, above) + v * amounts)
 
 
-@njit(**PLAIN)
+@parallel(**PLAIN)
+def _find_places(
+    chunk: int, x: np.ndarray, amounts: np.ndarray, order: np.ndarray, width: int, origin: np.ndarray,
+    spacing: np.ndarray, cells: np.ndarray, places: np.ndarray,
+) -> None:  # fmt: skip
+    n = order.shape[0]
+    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        _place(x, amounts, order[p], p * (4 + width), width, origin, spacing, cells, places)
+
+
+@parallel(**PLAIN)
+def _add_rows(
+    chunk: int, places: np.ndarray, start: np.ndarray, width: int, cells: np.ndarray, inverse: float,
+    rest: np.ndarray, warm: np.ndarray, law: Any, out: np.ndarray,
+) -> None:  # fmt: skip
+    nx, ny, nz = cells[0], cells[1], cells[2]
+    kind = out.dtype.type
+    one, zero, scale = kind(1), kind(0), kind(inverse)
+    rows = (nx + 1) * (ny + 1)
+    flat = np.zeros((nz + 1) * width, out.dtype)
+    sums = flat.reshape((nz + 1, width))
+    for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        _rest(rest, warm, row, out)
+        i, j = row // (ny + 1), row % (ny + 1)
+        first, last = np.int64(nz + 1), np.int64(0)
+        # The four rows of cells along z that have this line as an edge.
+        for corner in range(4):
+            ci, cj = i - 1 + corner // 2, j - 1 + corner % 2
+            if ci < 0 or cj < 0 or ci >= nx or cj >= ny:
+                continue
+            cell = (ci * ny + cj) * nz
+            for p in range(start[cell], start[cell + nz]):
+                at = p * (4 + width)
+                fx, fy, fz, k = places[at], places[at + 1], places[at + 2], np.int64(places[at + 3])
+                w = (fx if ci < i else one - fx) * (fy if cj < j else one - fy) * scale
+                _add(places, at + 4, width, w * (one - fz), w * fz, flat, k * width)
+                first, last = min(first, k), max(last, np.int64(k + 2))
+        _mix_line(sums, rest, warm, law, row, first, last, out)
+        for point in range(first, last):
+            for c in range(width):
+                sums[point, c] = zero
+
+
+@njit(**PLAIN, cache=True)
 def share(
     x: np.ndarray, amounts: np.ndarray, start: np.ndarray, order: np.ndarray, origin: np.ndarray,
     spacing: np.ndarray, cells: np.ndarray, inverse: float, rest: np.ndarray, warm: np.ndarray, low: float,
@@ -147,35 +191,7 @@ def share(
     ``x`` (n, 3) m and ``amounts`` (4 + species, n), with ``start`` and ``order`` as ``partition`` made them
     for this grid; ``inverse`` is 1 / cell volume [1/m^3]; the rest as for ``mix``.
     """
-    nx, ny, nz = cells[0], cells[1], cells[2]
-    kind = out.dtype.type
-    one, zero, scale = kind(1), kind(0), kind(inverse)
-    n, rows = order.shape[0], (nx + 1) * (ny + 1)
-    width = _width(light)
-    places = np.empty(n * (4 + width), out.dtype)
-    for chunk in prange(CHUNKS):
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            _place(x, amounts, order[p], p * (4 + width), width, origin, spacing, cells, places)
-    for chunk in prange(CHUNKS):
-        flat = np.zeros((nz + 1) * width, out.dtype)
-        sums = flat.reshape((nz + 1, width))
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            _rest(rest, warm, row, out)
-            i, j = row // (ny + 1), row % (ny + 1)
-            first, last = np.int64(nz + 1), np.int64(0)
-            # The four rows of cells along z that have this line as an edge.
-            for corner in range(4):
-                ci, cj = i - 1 + corner // 2, j - 1 + corner % 2
-                if ci < 0 or cj < 0 or ci >= nx or cj >= ny:
-                    continue
-                cell = (ci * ny + cj) * nz
-                for p in range(start[cell], start[cell + nz]):
-                    at = p * (4 + width)
-                    fx, fy, fz, k = places[at], places[at + 1], places[at + 2], np.int64(places[at + 3])
-                    w = (fx if ci < i else one - fx) * (fy if cj < j else one - fy) * scale
-                    _add(places, at + 4, width, w * (one - fz), w * fz, flat, k * width)
-                    first, last = min(first, k), max(last, np.int64(k + 2))
-            _mix_line(sums, rest, warm, (low, high, light, dark, False), row, first, last, out)
-            for point in range(first, last):
-                for c in range(width):
-                    sums[point, c] = zero
+    width, law = _width(light), (low, high, light, dark, False)
+    places = np.empty(order.shape[0] * (4 + width), out.dtype)
+    _find_places(x, amounts, order, width, origin, spacing, cells, places)
+    _add_rows(places, start, width, cells, inverse, rest, warm, law, out)

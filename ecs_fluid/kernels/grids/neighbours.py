@@ -18,10 +18,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.lanes import lanes_of
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE, LANES
 from ecs_fluid.kernels.grids.partition import axis_cell
 
@@ -61,17 +62,16 @@ def packed(*parts: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(parallel=True, cache=True)
-def _sort_rows(x: Any, width: Any, volume: Any, values: Any, order: Any, out: Any) -> None:
+@parallel()
+def _sort_rows(c: int, x: Any, width: Any, volume: Any, values: Any, order: Any, out: Any) -> None:
     n, count = order.shape[0], values.shape[1]
-    for c in prange(CHUNKS):
-        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            row = order[s]
-            for a in range(3):
-                out[s, a] = x[row, a]
-            out[s, 3], out[s, 4] = width[row], volume[row]
-            for k in range(count):
-                out[s, 5 + k] = values[row, k]
+    for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        row = order[s]
+        for a in range(3):
+            out[s, a] = x[row, a]
+        out[s, 3], out[s, 4] = width[row], volume[row]
+        for k in range(count):
+            out[s, 5 + k] = values[row, k]
 
 
 def sorted_rows(

@@ -11,9 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
 
 _BUCKETS = 512
 _ROWS_PER_BUCKET = 16
@@ -40,14 +41,13 @@ def _cell_of(x: np.ndarray, row: int, origin: np.ndarray, inverse: Any, cells: n
     return int((i * cells[1] + j) * cells[2] + k)
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def _cell_index(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, out: np.ndarray
+    c: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray, out: np.ndarray
 ) -> None:
     n, inverse = x.shape[0], (1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2])
-    for c in prange(CHUNKS):
-        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            out[row] = _cell_of(x, row, origin, inverse, cells)
+    for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        out[row] = _cell_of(x, row, origin, inverse, cells)
 
 
 def cell_index(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -57,7 +57,46 @@ def cell_index(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np
     return out
 
 
-@njit(parallel=True, cache=True)
+@parallel()
+def _count(c: int, cell: np.ndarray, per_bucket: int, place: np.ndarray) -> None:
+    n = cell.shape[0]
+    for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        place[c, cell[row] // per_bucket] += 1
+
+
+@parallel()
+def _sort_coarsely(c: int, cell: np.ndarray, per_bucket: int, place: np.ndarray, coarse: np.ndarray) -> None:
+    n = cell.shape[0]
+    for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        b = cell[row] // per_bucket
+        coarse[place[c, b]] = row
+        place[c, b] += 1
+
+
+@parallel("len(first) - 1")
+def _sort_bucket(
+    b: int, cell: np.ndarray, per_bucket: int, first: np.ndarray, coarse: np.ndarray, start: np.ndarray,
+    order: np.ndarray,
+) -> None:  # fmt: skip
+    n_cells = start.shape[0] - 1
+    lowest = b * per_bucket
+    width = min(per_bucket, n_cells - lowest)
+    cursor = np.zeros(width, np.int64)
+    for s in range(first[b], first[b + 1]):
+        cursor[cell[coarse[s]] - lowest] += 1
+    at = first[b]
+    for m in range(width):
+        start[lowest + m] = at
+        at += cursor[m]
+        cursor[m] = start[lowest + m]
+    for s in range(first[b], first[b + 1]):
+        row = coarse[s]
+        m = cell[row] - lowest
+        order[cursor[m]] = row
+        cursor[m] += 1
+
+
+@njit(cache=True)
 def _sort(cell: np.ndarray, per_bucket: int, start: np.ndarray, order: np.ndarray) -> None:
     """Counting sort in two stable passes: by bucket of ``per_bucket`` cells, then by cell in each bucket.
 
@@ -67,9 +106,7 @@ def _sort(cell: np.ndarray, per_bucket: int, start: np.ndarray, order: np.ndarra
     n_cells = start.shape[0] - 1
     buckets = (n_cells + per_bucket - 1) // per_bucket
     place = np.zeros((CHUNKS, buckets), np.int64)
-    for c in prange(CHUNKS):
-        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            place[c, cell[row] // per_bucket] += 1
+    _count(cell, per_bucket, place)
     first = np.empty(buckets + 1, np.int64)
     total = 0
     for b in range(buckets):
@@ -80,27 +117,8 @@ def _sort(cell: np.ndarray, per_bucket: int, start: np.ndarray, order: np.ndarra
             total += count
     first[buckets] = total
     coarse = np.empty(n, np.int64)
-    for c in prange(CHUNKS):
-        for row in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            b = cell[row] // per_bucket
-            coarse[place[c, b]] = row
-            place[c, b] += 1
-    for b in prange(buckets):
-        lowest = b * per_bucket
-        width = min(per_bucket, n_cells - lowest)
-        cursor = np.zeros(width, np.int64)
-        for s in range(first[b], first[b + 1]):
-            cursor[cell[coarse[s]] - lowest] += 1
-        at = first[b]
-        for m in range(width):
-            start[lowest + m] = at
-            at += cursor[m]
-            cursor[m] = start[lowest + m]
-        for s in range(first[b], first[b + 1]):
-            row = coarse[s]
-            m = cell[row] - lowest
-            order[cursor[m]] = row
-            cursor[m] += 1
+    _sort_coarsely(cell, per_bucket, place, coarse)
+    _sort_bucket(cell, per_bucket, first, coarse, start, order)
     start[n_cells] = n
 
 
@@ -159,24 +177,22 @@ def view_as(array: np.ndarray, *shape: int) -> np.ndarray:
     return array.reshape(shape)
 
 
-@njit(parallel=True, cache=True)
-def _gather(rows: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
+@parallel()
+def _gather(c: int, rows: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
     n, m = order.shape[0], rows.shape[1]
-    for c in prange(CHUNKS):
-        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            row = order[s]
-            for j in range(m):
-                out[j, s] = rows[row, j]
+    for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        row = order[s]
+        for j in range(m):
+            out[j, s] = rows[row, j]
 
 
-@njit(parallel=True, cache=True)
-def _scatter_rows(columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
+@parallel()
+def _scatter_rows(c: int, columns: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
     n, m = order.shape[0], out.shape[1]
-    for c in prange(CHUNKS):
-        for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-            row = order[s]
-            for j in range(m):
-                out[row, j] = columns[j, s]
+    for s in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
+        row = order[s]
+        for j in range(m):
+            out[row, j] = columns[j, s]
 
 
 def gather_sorted(rows: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -17,9 +17,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, dot, length, minus, parted, row_of
 from ecs_fluid.kernels.panels.panels import Panels
 
@@ -59,16 +60,15 @@ def triangle_integrals(x: Array, a: Array, b: Array, c: Array) -> tuple[float, f
     return total, 2.0 * math.atan2(dot(u, cross_of(v, w)), bottom)
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def layers(center: Array, vertices: Array, triangles: Array, single: Array, double: Array) -> None:
+@parallel("len(center)", error_model="numpy")
+def layers(i: int, center: Array, vertices: Array, triangles: Array, single: Array, double: Array) -> None:
     """Fill S and K (n, n): potentials of the triangles j at the centres i."""
     n = len(center)
-    for i in prange(n):
-        for j in range(n):
-            t = triangles[j]
-            found = triangle_integrals(center[i], vertices[t[0]], vertices[t[1]], vertices[t[2]])
-            single[i, j] = found[0] / (4.0 * math.pi)
-            double[i, j] = -found[1] / (4.0 * math.pi) if i != j else 0.0
+    for j in range(n):
+        t = triangles[j]
+        found = triangle_integrals(center[i], vertices[t[0]], vertices[t[1]], vertices[t[2]])
+        single[i, j] = found[0] / (4.0 * math.pi)
+        double[i, j] = -found[1] / (4.0 * math.pi) if i != j else 0.0
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
@@ -90,7 +90,18 @@ def _column_block(a: Array, pivot: Array, first: int, last: int) -> None:
                 a[i, j] -= a[i, k] * a[k, j]
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
+def _eliminate(chunk: int, a: Array, first: int, last: int) -> None:
+    """Columns ``first`` to ``last`` out of the rows below them."""
+    n = len(a)
+    rows = n - last
+    for i in range(last + chunk * rows // CHUNKS, last + (chunk + 1) * rows // CHUNKS):
+        for m in range(first, last):
+            for j in range(last, n):
+                a[i, j] -= a[i, m] * a[m, j]
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
 def factorise(a: Array, pivot: Array) -> None:
     """L U factors of a (n, n), in place, with the rows exchanged as `pivot` (n,) tells.
 
@@ -104,12 +115,7 @@ def factorise(a: Array, pivot: Array) -> None:
             for m in range(first, k):
                 for j in range(last, n):
                     a[k, j] -= a[k, m] * a[m, j]
-        rows = n - last
-        for chunk in prange(CHUNKS):
-            for i in range(last + chunk * rows // CHUNKS, last + (chunk + 1) * rows // CHUNKS):
-                for m in range(first, last):
-                    for j in range(last, n):
-                        a[i, j] -= a[i, m] * a[m, j]
+        _eliminate(a, first, last)
 
 
 @njit(cache=True, error_model="numpy")
@@ -133,16 +139,19 @@ def solve(a: Array, pivot: Array, b: Array) -> Array:
     return x
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@parallel("len(out)", error_model="numpy")
+def _product(i: int, a: Array, x: Array, out: Array) -> None:
+    total = 0.0
+    for j in range(a.shape[1]):
+        total += a[i, j] * x[j]
+    out[i] = total
+
+
+@njit(cache=True)
 def product(a: Array, x: Array) -> Array:
     """a x (n,) of a matrix (n, m) and a vector (m,), the same for any number of threads."""
-    n, m = a.shape
-    out = np.empty(n)
-    for i in prange(n):
-        total = 0.0
-        for j in range(m):
-            total += a[i, j] * x[j]
-        out[i] = total
+    out = np.empty(len(a))
+    _product(a, x, out)
     return out
 
 

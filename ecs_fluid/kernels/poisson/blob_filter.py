@@ -13,14 +13,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
-from ecs_fluid.kernels.poisson.smoothers import PARALLEL, ROWS
+from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS
 
 Array = NDArray[Any]
 
@@ -56,11 +57,10 @@ def _smooth_rows(field: Array, weight: Array, m: int, out: Array, first: int, la
             row[k] = c * (below[k] + above[k]) + (one - two * c) * middle[k]
 
 
-@njit(**PARALLEL)
-def _smooth(field: Array, weight: Array, m: int, out: Array) -> None:
+@parallel(**OPTIONS)
+def _smooth(chunk: int, field: Array, weight: Array, m: int, out: Array) -> None:
     rows = field.shape[0] * field.shape[1]
-    for chunk in prange(CHUNKS):
-        _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
+    _smooth_rows(field, weight, m, out, chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS)
 
 
 def widen(omega: Array, spacing: Any, sigma: float, code: Code, scattered: float = TRILINEAR) -> Array:

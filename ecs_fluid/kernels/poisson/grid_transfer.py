@@ -16,12 +16,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.poisson.smoothers import PARALLEL, ROWS, SERIAL
+from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS, SERIAL
 
 Array = NDArray[Any]
 Axes = tuple[Array, Array, Array]
@@ -131,13 +132,12 @@ def _prolong_rows(
             row[k] += below + upper_z[k] * (line[index[k] + reach_z] - below)
 
 
-@njit(**PARALLEL)
+@parallel(**OPTIONS)
 def _prolong_parallel(
-    source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, rows: int
+    chunk: int, source: Array, target: Array, lower: Any, fraction: Any, reach: Array, span: Array, rows: int
 ) -> None:
-    for chunk in prange(CHUNKS):
-        begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
+    begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+    _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
 
 
 def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]:
@@ -190,13 +190,12 @@ def _restrict_rows(
             )
 
 
-@njit(**PARALLEL)
+@parallel(**OPTIONS)
 def _restrict_parallel(
-    fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, rows: int
+    chunk: int, fine: Array, coarse: Array, first: Any, share: Any, reach: Array, span: Array, rows: int
 ) -> None:
-    for chunk in prange(CHUNKS):
-        begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
+    begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+    _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
 
 
 def restrict(fine: Array, coarse: Array, points: int, tables: Restriction, span: Array) -> None:

@@ -20,10 +20,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
@@ -34,8 +35,8 @@ SERIAL = 16384
 
 # Fused, but not reordered as elsewhere: no sum here needs that for vectors, and the copies of a function that
 # are compiled, on its own and into its caller, then have the same bits.
-ROWS: dict[str, Any] = {"cache": True, "fastmath": {"contract"}, "error_model": "numpy"}
-PARALLEL: dict[str, Any] = {**ROWS, "parallel": True}
+OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
+ROWS: dict[str, Any] = {**OPTIONS, "cache": True}
 
 
 class Stencil(NamedTuple):
@@ -119,11 +120,12 @@ def _relax_rows(
             values[here + k] = middle + omega * (one - even[k]) * change
 
 
-@njit(**PARALLEL)
-def _relax_parallel(field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, rows: int) -> None:
-    for chunk in prange(CHUNKS):
-        first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        _relax_rows(field, rhs, laplacian, omega, colour, first, last)
+@parallel(**OPTIONS)
+def _relax_parallel(
+    chunk: int, field: Array, rhs: Array, laplacian: Any, omega: Any, colour: int, rows: int
+) -> None:
+    first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+    _relax_rows(field, rhs, laplacian, omega, colour, first, last)
 
 
 def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: int) -> None:
@@ -171,13 +173,12 @@ def _residual_rows(
     return total, source
 
 
-@njit(**PARALLEL)
+@parallel(**OPTIONS)
 def _residual_parallel(
-    field: Array, rhs: Array, laplacian: Any, out: Array, rows: int, squares: Array
+    chunk: int, field: Array, rhs: Array, laplacian: Any, out: Array, rows: int, squares: Array
 ) -> None:
-    for chunk in prange(CHUNKS):
-        first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        squares[0, chunk], squares[1, chunk] = _residual_rows(field, rhs, laplacian, out, first, last)
+    first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+    squares[0, chunk], squares[1, chunk] = _residual_rows(field, rhs, laplacian, out, first, last)
 
 
 def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> tuple[float, float]:

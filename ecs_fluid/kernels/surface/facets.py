@@ -12,9 +12,10 @@ plane into triangles, and distances, lengths (area per depth) and areas (volume 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import (
     MELTED,
     Vector,
@@ -163,8 +164,8 @@ def _fill_cell(field: Array, i: int, j: int, k: int, g: Array) -> int:
     return count
 
 
-@njit(parallel=True, cache=True)
-def _pin(field: Array, phi: Array, pinned: Array) -> None:
+@parallel("field.shape[0]")
+def _pin(i: int, field: Array, phi: Array, pinned: Array) -> None:
     """Which points have a neighbour on the other side; their ``phi`` is infinite, that of others the field.
 
     In loops over single rows without a branch, which become vectors.
@@ -172,62 +173,67 @@ def _pin(field: Array, phi: Array, pinned: Array) -> None:
     nx, ny, nz = field.shape
     kind = field.dtype.type
     zero, far = kind(0), kind(np.inf)
-    for i in prange(nx):
-        for j in range(ny):
-            here, held, out = field[i, j], pinned[i, j], phi[i, j]
-            back, front = field[max(i - 1, 0), j], field[min(i + 1, nx - 1), j]
-            left, right = field[i, max(j - 1, 0)], field[i, min(j + 1, ny - 1)]
-            for k in range(nz):
-                side = here[k] < zero
-                held[k] = ((back[k] < zero) != side) | ((front[k] < zero) != side)
-            for k in range(nz):
-                side = here[k] < zero
-                held[k] = held[k] | ((left[k] < zero) != side) | ((right[k] < zero) != side)
-            for k in range(1, nz):
-                held[k] = held[k] | ((here[k - 1] < zero) != (here[k] < zero))
-            for k in range(nz - 1):
-                held[k] = held[k] | ((here[k + 1] < zero) != (here[k] < zero))
-            for k in range(nz):
-                out[k] = (-far if here[k] < zero else far) if held[k] else here[k]
+    for j in range(ny):
+        here, held, out = field[i, j], pinned[i, j], phi[i, j]
+        back, front = field[max(i - 1, 0), j], field[min(i + 1, nx - 1), j]
+        left, right = field[i, max(j - 1, 0)], field[i, min(j + 1, ny - 1)]
+        for k in range(nz):
+            side = here[k] < zero
+            held[k] = ((back[k] < zero) != side) | ((front[k] < zero) != side)
+        for k in range(nz):
+            side = here[k] < zero
+            held[k] = held[k] | ((left[k] < zero) != side) | ((right[k] < zero) != side)
+        for k in range(1, nz):
+            held[k] = held[k] | ((here[k - 1] < zero) != (here[k] < zero))
+        for k in range(nz - 1):
+            held[k] = held[k] | ((here[k + 1] < zero) != (here[k] < zero))
+        for k in range(nz):
+            out[k] = (-far if here[k] < zero else far) if held[k] else here[k]
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pinned: Array) -> None:
-    """Distances of pinned points to the facets of the cells around, where ``phi`` is infinite at first."""
+@parallel("(max(field.shape[0] - 1, 1) + 1 - parity) // 2", error_model="numpy")
+def _layer_distances(
+    layer: int, parity: int, field: Array, spacing: Array, paths: Array, phi: Array, pinned: Array
+) -> None:
     nx, ny, nz = field.shape
-    cx, cy, cz = max(nx - 1, 1), max(ny - 1, 1), max(nz - 1, 1)
+    cy, cz = max(ny - 1, 1), max(nz - 1, 1)
     kind = field.dtype.type
     zero = kind(0)
+    i = 2 * layer + parity
+    corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
+    facets, best, inside = np.empty((12, 3, 3)), np.empty(8), np.empty(nz, np.int8)
+    ii = min(i + 1, nx - 1)
+    for j in range(cy):
+        jj = min(j + 1, ny - 1)
+        r0, r1, r2, r3 = field[i, j], field[i, jj], field[ii, j], field[ii, jj]
+        for k in range(nz):
+            inside[k] = (
+                np.int8(r0[k] < zero) + np.int8(r1[k] < zero)
+                + np.int8(r2[k] < zero) + np.int8(r3[k] < zero)
+            )  # fmt: skip
+        for k in range(cz):
+            total = inside[k] + inside[min(k + 1, nz - 1)]
+            if total == 0 or total == 8:
+                continue
+            _fill_cell(field, i, j, k, g)
+            count = _facets(corner, g, paths, order, facets)
+            for m in range(8):
+                at = _point_of(field.shape, i, j, k, m)
+                best[m] = float(phi[at]) ** 2 if pinned[at] else -1.0
+            _nearest(corner, facets, count, best)
+            for m in range(8):
+                at = _point_of(field.shape, i, j, k, m)
+                size = kind(np.sqrt(best[m]))
+                if best[m] >= 0.0 and size < abs(phi[at]):
+                    phi[at] = -size if field[at] < zero else size
+
+
+@njit(cache=True)
+def _facet_distances(field: Array, spacing: Array, paths: Array, phi: Array, pinned: Array) -> None:
+    """Distances of pinned points to the facets of the cells around, where ``phi`` is infinite at first."""
     # Layers of cells share points with the next layer only.
     for parity in range(2):
-        for layer in prange((cx + 1 - parity) // 2):
-            i = 2 * layer + parity
-            corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
-            facets, best, inside = np.empty((12, 3, 3)), np.empty(8), np.empty(nz, np.int8)
-            ii = min(i + 1, nx - 1)
-            for j in range(cy):
-                jj = min(j + 1, ny - 1)
-                r0, r1, r2, r3 = field[i, j], field[i, jj], field[ii, j], field[ii, jj]
-                for k in range(nz):
-                    inside[k] = (
-                        np.int8(r0[k] < zero) + np.int8(r1[k] < zero)
-                        + np.int8(r2[k] < zero) + np.int8(r3[k] < zero)
-                    )  # fmt: skip
-                for k in range(cz):
-                    total = inside[k] + inside[min(k + 1, nz - 1)]
-                    if total == 0 or total == 8:
-                        continue
-                    _fill_cell(field, i, j, k, g)
-                    count = _facets(corner, g, paths, order, facets)
-                    for m in range(8):
-                        at = _point_of(field.shape, i, j, k, m)
-                        best[m] = float(phi[at]) ** 2 if pinned[at] else -1.0
-                    _nearest(corner, facets, count, best)
-                    for m in range(8):
-                        at = _point_of(field.shape, i, j, k, m)
-                        size = kind(np.sqrt(best[m]))
-                        if best[m] >= 0.0 and size < abs(phi[at]):
-                            phi[at] = -size if field[at] < zero else size
+        _layer_distances(parity, field, spacing, paths, phi, pinned)
 
 
 def facet_distances(field: Array, spacing: Array) -> tuple[Array, Array]:
@@ -271,29 +277,28 @@ def _part_inside(g: Array, order: Array, inside: int) -> float:
     return part if inside == 1 else 1.0 - part
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _enclosed(field: Array, spacing: Array, paths: Array, out: Array) -> None:
+@parallel("out.shape[0]", error_model="numpy")
+def _enclosed(i: int, field: Array, spacing: Array, paths: Array, out: Array) -> None:
     """Volume in cells and area in m^2 of every layer of cells along the first axis, into ``out`` (nx, 2)."""
     ny, nz = max(field.shape[1] - 1, 1), max(field.shape[2] - 1, 1)
-    for i in prange(out.shape[0]):
-        corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
-        facets = np.empty((2, 3, 3))
-        volume, area = 0.0, 0.0
-        for j in range(ny):
-            for k in range(nz):
-                count = _fill_cell(field, i, j, k, g)
-                if count == 8:
-                    volume += 1.0
-                elif count > 0:
-                    for m in range(6):
-                        inside, own = _sides(g, paths[m], order), 0.0
-                        for f in range(_tetrahedron_facets(corner, g, order, inside, facets)):
-                            first = row_of(facets[f], 0)
-                            u, v = minus(row_of(facets[f], 1), first), minus(row_of(facets[f], 2), first)
-                            own += 0.5 * length(cross_of(u, v))
-                        volume += _part_inside(g, order, inside) / 6.0
-                        area += own
-        out[i, 0], out[i, 1] = volume, area
+    corner, g, order = _corners(spacing), np.empty(8), np.empty(4, np.int64)
+    facets = np.empty((2, 3, 3))
+    volume, area = 0.0, 0.0
+    for j in range(ny):
+        for k in range(nz):
+            count = _fill_cell(field, i, j, k, g)
+            if count == 8:
+                volume += 1.0
+            elif count > 0:
+                for m in range(6):
+                    inside, own = _sides(g, paths[m], order), 0.0
+                    for f in range(_tetrahedron_facets(corner, g, order, inside, facets)):
+                        first = row_of(facets[f], 0)
+                        u, v = minus(row_of(facets[f], 1), first), minus(row_of(facets[f], 2), first)
+                        own += 0.5 * length(cross_of(u, v))
+                    volume += _part_inside(g, order, inside) / 6.0
+                    area += own
+    out[i, 0], out[i, 1] = volume, area
 
 
 def enclosed(field: Array, spacing: Array) -> tuple[float, float]:

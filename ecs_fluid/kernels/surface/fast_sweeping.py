@@ -9,9 +9,10 @@ No fast-math here: vectors, their remainders and a plain loop must round alike.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.surface.tiles import PAD, mark, refresh
 
 VECTOR = 16
@@ -199,7 +200,46 @@ def _chunk(
     return found
 
 
-@njit(parallel=True, cache=True)
+@parallel("end - start + 1")
+def _diagonal(
+    task: int, diagonal: int, start: int, end: int, v: Array, fixed: Array, active: Array, nz: int,
+    height: int, shift: int, forward_i: bool, forward_t: bool, block: int, spacing: Array, order: int,
+    limit: float, settled: float, counts: Array,
+) -> None:  # fmt: skip
+    kind = v.dtype.type
+    nx, _, rows, width = fixed.shape
+    h = (kind(spacing[0]), kind(spacing[1]), kind(spacing[2]))
+    reach, least = kind(limit), kind(settled)
+    (ni, nj), chunks = counts.shape, (rows + height - 1) // height
+    # Every other one to the same thread: blocks without work lie side by side.
+    half = (end - start + 2) // 2
+    place = start + (2 * task if task < half else 2 * (task - half) + 1)
+    p = place if forward_i else ni - 1 - place
+    q = diagonal - place if forward_t else nj - 1 - diagonal + place
+    i0, i1 = p * block, min(p * block + block, nx)
+    across = np.empty(width, v.dtype)
+    for number in range(i1 - i0):
+        i = i0 + number if forward_i else i1 - 1 - number
+        marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
+        if not marks.any():
+            continue
+        refresh(v, i, q, nz, order)
+        a = i + PAD
+        for step in range(chunks):
+            c = step if forward_t else chunks - 1 - step
+            if marks[c] == 0:
+                continue
+            marks[c] = 0
+            found = _chunk(
+                v[a, q], v[a - 1, q], v[a + 1, q], v[a - 2, q], v[a + 2, q], fixed[i, q], c * height,
+                min(c * height + height, rows), nz, forward_t, h, order, reach, least, across,
+            )  # fmt: skip
+            if found > 0:
+                counts[p, q] += found
+                mark(active, i, q, c, shift, order)
+
+
+@njit(cache=True)
 def sweep(
     v: Array,
     fixed: Array,
@@ -221,43 +261,10 @@ def sweep(
     what stays as it is, and the chunks that need a visit; all others would not change. Blocks of ``block``
     tiles along i wait for the one before them along i and along j; those of a diagonal run in parallel.
     """
-    kind = v.dtype.type
-    nx, nj, rows, width = fixed.shape
-    h = (kind(spacing[0]), kind(spacing[1]), kind(spacing[2]))
-    reach, least = kind(limit), kind(settled)
-    ni, chunks = (nx + block - 1) // block, (rows + height - 1) // height
+    ni, nj = (fixed.shape[0] + block - 1) // block, fixed.shape[1]
     counts = np.zeros((ni, nj), np.int64)
+    how = v, fixed, active, nz, height, shift, forward_i, forward_t, block, spacing, order, limit, settled
     for diagonal in range(ni + nj - 1):
         start, end = max(0, diagonal - nj + 1), min(ni - 1, diagonal)
-        for task in prange(end - start + 1):
-            # Every other one to the same thread: blocks without work lie side by side.
-            half = (end - start + 2) // 2
-            place = start + (2 * task if task < half else 2 * (task - half) + 1)
-            p = place if forward_i else ni - 1 - place
-            q = diagonal - place if forward_t else nj - 1 - diagonal + place
-            i0, i1 = p * block, min(p * block + block, nx)
-            across = np.empty(width, v.dtype)
-            for number in range(i1 - i0):
-                i = i0 + number if forward_i else i1 - 1 - number
-                marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
-                if not marks.any():
-                    continue
-                refresh(v, i, q, nz, order)
-                a = i + PAD
-                for step in range(chunks):
-                    c = step if forward_t else chunks - 1 - step
-                    if marks[c] == 0:
-                        continue
-                    marks[c] = 0
-                    found = _chunk(
-                        v[a, q], v[a - 1, q], v[a + 1, q], v[a - 2, q], v[a + 2, q], fixed[i, q], c * height,
-                        min(c * height + height, rows), nz, forward_t, h, order, reach, least, across,
-                    )  # fmt: skip
-                    if found > 0:
-                        counts[p, q] += found
-                        mark(active, i, q, c, shift, order)
-    total = 0
-    for p in range(ni):
-        for q in range(nj):
-            total += counts[p, q]
-    return total
+        _diagonal(diagonal, start, end, *how, counts)
+    return int(counts.sum())

@@ -11,9 +11,10 @@ the surface itself. Source: Fluid Simulation for Video Games, part 17.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 
 
 @njit(forceinline=True)
@@ -25,27 +26,26 @@ def _nearest(here: float, other: float, h: float, outside: float, scale: float, 
     return min(best, min(a, 1.0) * h if a > 0.0 else (1.0 - min(b, 1.0)) * h)
 
 
-@njit(parallel=True, cache=True)
+@parallel("values.shape[0]")
 def _crossing_distances(
-    values: Array, outside: float, scale: float, spacing: Array, phi: Array, pinned: Array
+    i: int, values: Array, outside: float, scale: float, spacing: Array, phi: Array, pinned: Array
 ) -> None:
     nx, ny, nz = values.shape
     kind = phi.dtype.type
-    for i in prange(nx):
-        for j in range(ny):
-            for k in range(nz):
-                here, best = float(values[i, j, k]), np.inf
-                for axis in range(3):
-                    for way in (-1, 1):
-                        a = i + (way if axis == 0 else 0)
-                        b = j + (way if axis == 1 else 0)
-                        c = k + (way if axis == 2 else 0)
-                        if 0 <= a < nx and 0 <= b < ny and 0 <= c < nz:
-                            other = float(values[a, b, c])
-                            best = _nearest(here, other, spacing[axis], outside, scale, best)
-                pinned[i, j, k] = best < np.inf
-                size = best if best < np.inf else 1.0
-                phi[i, j, k] = kind(-size if (here - outside) * scale > 0.0 else size)
+    for j in range(ny):
+        for k in range(nz):
+            here, best = float(values[i, j, k]), np.inf
+            for axis in range(3):
+                for way in (-1, 1):
+                    a = i + (way if axis == 0 else 0)
+                    b = j + (way if axis == 1 else 0)
+                    c = k + (way if axis == 2 else 0)
+                    if 0 <= a < nx and 0 <= b < ny and 0 <= c < nz:
+                        other = float(values[a, b, c])
+                        best = _nearest(here, other, spacing[axis], outside, scale, best)
+            pinned[i, j, k] = best < np.inf
+            size = best if best < np.inf else 1.0
+            phi[i, j, k] = kind(-size if (here - outside) * scale > 0.0 else size)
 
 
 def crossing_distances(values: Array, outside: float, inside: float, spacing: Array) -> tuple[Array, Array]:

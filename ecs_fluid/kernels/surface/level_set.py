@@ -14,9 +14,10 @@ and Fedkiw, Comput. Struct. 83 (2005) 479.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids import cubic, interpolation
 from ecs_fluid.kernels.surface.facets import cell_widths, facet_distances
 
@@ -153,39 +154,38 @@ def _neighbours(i: int, n: int) -> tuple[int, int]:
     return max(i - 1, 0), min(i + 1, n - 1)
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _geometry(phi: Array, inverse: Array, width: float, out: Array) -> None:
+@parallel("phi.shape[0]", error_model="numpy")
+def _geometry(i: int, phi: Array, inverse: Array, width: float, out: Array) -> None:
     nx, ny, nz = phi.shape
     kind = phi.dtype.type
     half, zero = kind(0.5), kind(0)
     hx, hy, hz = kind(inverse[0]), kind(inverse[1]), kind(inverse[2])
-    for i in prange(nx):
-        a, b = _neighbours(i, nx)
-        for j in range(ny):
-            c, d = _neighbours(j, ny)
-            for k in range(nz):
-                here = phi[i, j, k]
-                out[i, j, k] = zero
-                if abs(here) > width:
-                    continue
-                e, f = _neighbours(k, nz)
-                # One-sided at the faces, where a difference spans one cell in place of two.
-                x = (phi[b, j, k] - phi[a, j, k]) * hx / kind(max(b - a, 1))
-                y = (phi[i, d, k] - phi[i, c, k]) * hy / kind(max(d - c, 1))
-                z = (phi[i, j, f] - phi[i, j, e]) * hz / kind(max(f - e, 1))
-                xx = (phi[b, j, k] + phi[a, j, k] - here - here) * hx * hx
-                yy = (phi[i, d, k] + phi[i, c, k] - here - here) * hy * hy
-                zz = (phi[i, j, f] + phi[i, j, e] - here - here) * hz * hz
-                xy = (phi[b, d, k] + phi[a, c, k] - phi[a, d, k] - phi[b, c, k]) * hx * hy * half * half
-                xz = (phi[b, j, f] + phi[a, j, e] - phi[a, j, f] - phi[b, j, e]) * hx * hz * half * half
-                yz = (phi[i, d, f] + phi[i, c, e] - phi[i, d, e] - phi[i, c, f]) * hy * hz * half * half
-                square = x * x + y * y + z * z
-                length = np.sqrt(square)
-                bend = (xx * (y * y + z * z) + yy * (x * x + z * z) + zz * (x * x + y * y)) - (
-                    x * y * xy + x * z * xz + y * z * yz
-                ) / half
-                out[i, j, k, 0], out[i, j, k, 1], out[i, j, k, 2] = x, y, z
-                out[i, j, k, 3] = bend / (square * length) if length > zero else zero
+    a, b = _neighbours(i, nx)
+    for j in range(ny):
+        c, d = _neighbours(j, ny)
+        for k in range(nz):
+            here = phi[i, j, k]
+            out[i, j, k] = zero
+            if abs(here) > width:
+                continue
+            e, f = _neighbours(k, nz)
+            # One-sided at the faces, where a difference spans one cell in place of two.
+            x = (phi[b, j, k] - phi[a, j, k]) * hx / kind(max(b - a, 1))
+            y = (phi[i, d, k] - phi[i, c, k]) * hy / kind(max(d - c, 1))
+            z = (phi[i, j, f] - phi[i, j, e]) * hz / kind(max(f - e, 1))
+            xx = (phi[b, j, k] + phi[a, j, k] - here - here) * hx * hx
+            yy = (phi[i, d, k] + phi[i, c, k] - here - here) * hy * hy
+            zz = (phi[i, j, f] + phi[i, j, e] - here - here) * hz * hz
+            xy = (phi[b, d, k] + phi[a, c, k] - phi[a, d, k] - phi[b, c, k]) * hx * hy * half * half
+            xz = (phi[b, j, f] + phi[a, j, e] - phi[a, j, f] - phi[b, j, e]) * hx * hz * half * half
+            yz = (phi[i, d, f] + phi[i, c, e] - phi[i, d, e] - phi[i, c, f]) * hy * hz * half * half
+            square = x * x + y * y + z * z
+            length = np.sqrt(square)
+            bend = (xx * (y * y + z * z) + yy * (x * x + z * z) + zz * (x * x + y * y)) - (
+                x * y * xy + x * z * xz + y * z * yz
+            ) / half
+            out[i, j, k, 0], out[i, j, k, 1], out[i, j, k, 2] = x, y, z
+            out[i, j, k, 3] = bend / (square * length) if length > zero else zero
 
 
 def geometry(phi: Array, spacing: Array, width: float) -> Array:

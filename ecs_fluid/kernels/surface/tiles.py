@@ -13,9 +13,10 @@ neighbour that changed since they were last done. The borders take marks of neig
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 
 PAD = 2
 """Layers around the grid and columns around a tile, so that no neighbour needs a test."""
@@ -54,96 +55,100 @@ def no_marks(nx: int, tiles: int, rows: int, width: int) -> tuple[Array, int, in
     return np.zeros((nx + 2 * PAD, tiles + 2, chunks + 2 * shift + 2), np.uint8), height, shift
 
 
-@njit(parallel=True, cache=True)
+@parallel("phi.shape[0] + 2 * PAD")
 def load(
-    phi: Array, pinned: Array, scale: float, v: Array, fixed: Array, active: Array, height: int, shift: int
+    i: int,
+    phi: Array,
+    pinned: Array,
+    scale: float,
+    v: Array,
+    fixed: Array,
+    active: Array,
+    height: int,
+    shift: int,
 ) -> None:
     """Pinned distances times ``scale`` into tiles; infinity with its sign for all other points."""
     nx, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
     kind = v.dtype.type
     factor, far = kind(scale), kind(np.inf)
-    for i in prange(nx + 2 * PAD):
-        v[i] = far
-        if PAD <= i < nx + PAD:
-            fixed[i - PAD] = 1
-            for q in range(tiles):
-                tile, held = v[i, q], fixed[i - PAD, q]
-                for s in range(min(width, ny - q * width)):
-                    for k in range(nz):
-                        value, pin = phi[i - PAD, q * width + s, k], pinned[i - PAD, q * width + s, k]
-                        tile[s + k + PAD, s + PAD] = (
-                            value * factor if pin else (-far if value < kind(0) else far)
-                        )
-                        held[s + k, s] = 1 if pin else 0
-                        if pin:
-                            mark(active, i - PAD, q, (s + k) // height, shift, 1)
-
-
-@njit(parallel=True, cache=True)
-def turn(v: Array, fixed: Array, nz: int, active: Array, height: int, shift: int) -> None:
-    """Reverse k in place."""
-    nx, tiles, _, width = fixed.shape
-    chunks = active.shape[2] - 2 * shift - 2
-    for i in prange(nx):
-        old = np.empty(chunks, np.uint8)
+    v[i] = far
+    if PAD <= i < nx + PAD:
+        fixed[i - PAD] = 1
         for q in range(tiles):
-            tile, held = v[i + PAD, q], fixed[i, q]
-            for s in range(width):
-                for k in range(nz // 2):
-                    a, b = s + k, s + nz - 1 - k
-                    tile[a + PAD, s + PAD], tile[b + PAD, s + PAD] = (
-                        tile[b + PAD, s + PAD],
-                        tile[a + PAD, s + PAD],
-                    )
-                    held[a, s], held[b, s] = held[b, s], held[a, s]
-            marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
-            old[:] = marks
-            marks[:] = 0
-            # Row t becomes 2 s + nz - 1 - t, so a chunk becomes a part of several.
-            for c in range(chunks):
-                if old[c] == 1:
-                    first = nz - 1 - (c * height + height - 1)
-                    last = nz - 1 - c * height + 2 * (width - 1)
-                    for d in range(max(first, 0) // height, min(last // height, chunks - 1) + 1):
-                        marks[d] = 1
+            tile, held = v[i, q], fixed[i - PAD, q]
+            for s in range(min(width, ny - q * width)):
+                for k in range(nz):
+                    value, pin = phi[i - PAD, q * width + s, k], pinned[i - PAD, q * width + s, k]
+                    tile[s + k + PAD, s + PAD] = value * factor if pin else (-far if value < kind(0) else far)
+                    held[s + k, s] = 1 if pin else 0
+                    if pin:
+                        mark(active, i - PAD, q, (s + k) // height, shift, 1)
 
 
-@njit(parallel=True, cache=True)
-def store(v: Array, fixed: Array, turned: bool, inverse: float, bound: float, phi: Array, out: Array) -> None:
+@parallel("fixed.shape[0]")
+def turn(i: int, v: Array, fixed: Array, nz: int, active: Array, height: int, shift: int) -> None:
+    """Reverse k in place."""
+    _, tiles, _, width = fixed.shape
+    chunks = active.shape[2] - 2 * shift - 2
+    old = np.empty(chunks, np.uint8)
+    for q in range(tiles):
+        tile, held = v[i + PAD, q], fixed[i, q]
+        for s in range(width):
+            for k in range(nz // 2):
+                a, b = s + k, s + nz - 1 - k
+                tile[a + PAD, s + PAD], tile[b + PAD, s + PAD] = (
+                    tile[b + PAD, s + PAD],
+                    tile[a + PAD, s + PAD],
+                )
+                held[a, s], held[b, s] = held[b, s], held[a, s]
+        marks = active[i + PAD, q + 1, shift + 1 : shift + 1 + chunks]
+        old[:] = marks
+        marks[:] = 0
+        # Row t becomes 2 s + nz - 1 - t, so a chunk becomes a part of several.
+        for c in range(chunks):
+            if old[c] == 1:
+                first = nz - 1 - (c * height + height - 1)
+                last = nz - 1 - c * height + 2 * (width - 1)
+                for d in range(max(first, 0) // height, min(last // height, chunks - 1) + 1):
+                    marks[d] = 1
+
+
+@parallel("phi.shape[0]")
+def store(
+    i: int, v: Array, fixed: Array, turned: bool, inverse: float, bound: float, phi: Array, out: Array
+) -> None:
     """All distances into ``out``: of pinned points those of ``phi``, of unreached ones the bound, signed."""
-    nx, ny, nz = phi.shape
+    _, ny, nz = phi.shape
     tiles, width = fixed.shape[1], fixed.shape[3]
     kind = v.dtype.type
     factor, most, far, zero = kind(inverse), kind(bound), kind(np.inf), kind(0)
     way = -1 if turned else 1
-    for i in prange(nx):
-        for q in range(tiles):
-            tile, held = v[i + PAD, q], fixed[i, q]
-            for s in range(min(width, ny - q * width)):
-                old, new = phi[i, q * width + s], out[i, q * width + s]
-                first = s + (nz - 1 if turned else 0)
-                for k in range(nz):
-                    t = first + way * k
-                    value = tile[t + PAD, s + PAD]
-                    size = abs(value) * factor if abs(value) < far else most
-                    new[k] = old[k] if held[t, s] else (-size if value < zero else size)
+    for q in range(tiles):
+        tile, held = v[i + PAD, q], fixed[i, q]
+        for s in range(min(width, ny - q * width)):
+            old, new = phi[i, q * width + s], out[i, q * width + s]
+            first = s + (nz - 1 if turned else 0)
+            for k in range(nz):
+                t = first + way * k
+                value = tile[t + PAD, s + PAD]
+                size = abs(value) * factor if abs(value) < far else most
+                new[k] = old[k] if held[t, s] else (-size if value < zero else size)
 
 
-@njit(parallel=True, cache=True)
-def mark_known(v: Array, active: Array, height: int, shift: int) -> None:
+@parallel("v.shape[0] - 2 * PAD")
+def mark_known(i: int, v: Array, active: Array, height: int, shift: int) -> None:
     """Mark all chunks with a finite value, and those beside."""
-    nx, tiles, rows = v.shape[0] - 2 * PAD, v.shape[1], v.shape[2] - 2 * PAD
-    for i in prange(nx):
-        for q in range(tiles):
-            for c in range((rows + height - 1) // height):
-                count = 0
-                for t in range(c * height, min(c * height + height, rows)):
-                    row = v[i + PAD, q, t + PAD, PAD : v.shape[3] - PAD]
-                    for s in range(row.size):
-                        count += 1 if abs(row[s]) < np.inf else 0
-                if count > 0:
-                    mark(active, i, q, c, shift, 2)
+    tiles, rows = v.shape[1], v.shape[2] - 2 * PAD
+    for q in range(tiles):
+        for c in range((rows + height - 1) // height):
+            count = 0
+            for t in range(c * height, min(c * height + height, rows)):
+                row = v[i + PAD, q, t + PAD, PAD : v.shape[3] - PAD]
+                for s in range(row.size):
+                    count += 1 if abs(row[s]) < np.inf else 0
+            if count > 0:
+                mark(active, i, q, c, shift, 2)
 
 
 @njit(forceinline=True)

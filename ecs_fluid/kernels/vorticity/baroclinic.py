@@ -15,11 +15,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, most, spread, store
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
@@ -102,35 +103,35 @@ def _add_moments(
         store(sums, c * width, value)
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def _neighbour_moments(
+    chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
     reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
 ) -> None:  # fmt: skip
     """From the rows x, y, z, h^2, V and m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
     (3 columns, c_p relative to the particle) and the six entries of m_p B_p."""
     n, width = rows.shape[0], lanes_of(rows)
-    for chunk in prange(CHUNKS):
-        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if p == last:
-            continue
-        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
-        targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
-        inverse = np.empty(9, np.float64)
-        cell = first_cell(p, start)
-        while p < last:
-            cell, end = lane_group(p, last, start, cell, cells[2], width)
-            box_of(rows, p, end, box)
-            number = runs_around(box, start, origin, spacing, cells, reach, runs)
-            fill_lanes(rows, p, end, 0, 4, 0, targets)
-            _add_moments(rows, runs, number, targets, uniform, sums)
-            for t in range(p, end):
-                _inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
-                for c in range(4):
-                    moments[t, c] = rows[t, c]
-                for c in range(9):
-                    moments[t, 4 + c] = rows[t, 5] * inverse[c]
-            p = end
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    if p == last:
+        return
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+    targets, sums = np.empty(4 * width, rows.dtype), np.empty(10 * width, rows.dtype)
+    inverse = np.empty(9, np.float64)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = lane_group(p, last, start, cell, cells[2], width)
+        box_of(rows, p, end, box)
+        number = runs_around(box, start, origin, spacing, cells, reach, runs)
+        fill_lanes(rows, p, end, 0, 4, 0, targets)
+        _add_moments(rows, runs, number, targets, uniform, sums)
+        for t in range(p, end):
+            _inverse_moments(sums, t - p, np.float64(rows[t, 3]), filled, flat, inverse)
+            for c in range(4):
+                moments[t, c] = rows[t, c]
+            for c in range(9):
+                moments[t, 4 + c] = rows[t, 5] * inverse[c]
+        p = end
 
 
 @njit(forceinline=True)
@@ -197,43 +198,42 @@ def _add_gradient(
     store(sums, 2 * width, gz)
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def _weighted_gradient(
+    chunk: int,
     moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     cells: np.ndarray, reach: float, uniform: bool, order: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
     """G (n, 3) of the rows ``order`` from their ``moments`` (n, 13), in which it is linear."""
     n, width = order.shape[0], lanes_of(moments)
-    for chunk in prange(CHUNKS):
-        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if p == last:
-            continue
-        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), moments.dtype)
-        targets, sums = np.empty(4 * width, moments.dtype), np.empty(3 * width, moments.dtype)
-        cell = first_cell(p, start)
-        while p < last:
-            cell, end = lane_group(p, last, start, cell, cells[2], width)
-            box_of(moments, p, end, box)
-            number = runs_around(box, start, origin, spacing, cells, reach, runs)
-            fill_lanes(moments, p, end, 0, 4, 0, targets)
-            _add_gradient(moments, runs, number, targets, uniform, sums)
-            for t in range(p, end):
-                row = order[t]
-                for c in range(3):
-                    out[row, c] = volume[row] * sums[c * width + t - p]
-            p = end
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    if p == last:
+        return
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), moments.dtype)
+    targets, sums = np.empty(4 * width, moments.dtype), np.empty(3 * width, moments.dtype)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = lane_group(p, last, start, cell, cells[2], width)
+        box_of(moments, p, end, box)
+        number = runs_around(box, start, origin, spacing, cells, reach, runs)
+        fill_lanes(moments, p, end, 0, 4, 0, targets)
+        _add_gradient(moments, runs, number, targets, uniform, sums)
+        for t in range(p, end):
+            row = order[t]
+            for c in range(3):
+                out[row, c] = volume[row] * sums[c * width + t - p]
+        p = end
 
 
-@njit(parallel=True, cache=True)
-def _cross(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+@parallel()
+def _cross(chunk: int, a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
     n, step = a.shape[0], 1 if b.shape[0] > 1 else 0
-    for chunk in prange(CHUNKS):
-        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            other = row * step
-            x, y, z = factor * a[row, 0], factor * a[row, 1], factor * a[row, 2]
-            out[row, 0] = y * b[other, 2] - z * b[other, 1]
-            out[row, 1] = z * b[other, 0] - x * b[other, 2]
-            out[row, 2] = x * b[other, 1] - y * b[other, 0]
+    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        other = row * step
+        x, y, z = factor * a[row, 0], factor * a[row, 1], factor * a[row, 2]
+        out[row, 0] = y * b[other, 2] - z * b[other, 1]
+        out[row, 1] = z * b[other, 0] - x * b[other, 2]
+        out[row, 2] = x * b[other, 1] - y * b[other, 0]
 
 
 def cross(a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> np.ndarray:

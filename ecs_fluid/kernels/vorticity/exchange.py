@@ -14,7 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.columns import bounds
@@ -28,6 +28,7 @@ from ecs_fluid.kernels.compiled.lanes import (
     store,
     up_to,
 )
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.grid import Grid, grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
@@ -161,8 +162,9 @@ def _meet(
     store(sums, 3 * width, common * gain_3)
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def _exchange(
+    chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
     begin: int, behind: int, reach: float, limit: float, a: float, b: float, smooth: bool, planar: bool,
     uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
@@ -172,34 +174,33 @@ def _exchange(
     The diffusivity is part of a and b; ``begin`` and ``behind`` are those of `RatedRows`.
     """
     n, last_column, width = behind - begin, rows.shape[1], lanes_of(rows)
-    for chunk in prange(CHUNKS):
-        p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
-        if p >= last:
-            continue
-        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
-        targets, sums = np.zeros(8 * width, rows.dtype), np.empty(4 * width, rows.dtype)
-        cell = first_cell(p, start)
-        while p < last:
-            cell, end = lane_group(p, last, start, cell, cells[2], width)
-            box_of(rows, p, end, box)
-            number = runs_around(box, start, origin, spacing, cells, reach, runs)
-            column = 5
-            while column < last_column:
-                values = 3 if column + 3 <= last_column else 1
-                fill_lanes(rows, p, end, 0, 5, 0, targets)
-                fill_lanes(rows, p, end, column, values, 5, targets)
-                for lane in range(3 * width, 4 * width):
-                    targets[lane] *= targets[lane]  # eps^2
-                _meet(
-                    rows, runs, number, targets, column, values == 3, limit, a, b, smooth, planar, uniform,
-                    exp, sums,
-                )  # fmt: skip
-                for t in range(p, end):
-                    loss[t] = sums[t - p]
-                    for c in range(values):
-                        rate[t, column - 5 + c] = sums[(1 + c) * width + t - p]
-                column += values
-            p = end
+    p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
+    if p >= last:
+        return
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+    targets, sums = np.zeros(8 * width, rows.dtype), np.empty(4 * width, rows.dtype)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = lane_group(p, last, start, cell, cells[2], width)
+        box_of(rows, p, end, box)
+        number = runs_around(box, start, origin, spacing, cells, reach, runs)
+        column = 5
+        while column < last_column:
+            values = 3 if column + 3 <= last_column else 1
+            fill_lanes(rows, p, end, 0, 5, 0, targets)
+            fill_lanes(rows, p, end, column, values, 5, targets)
+            for lane in range(3 * width, 4 * width):
+                targets[lane] *= targets[lane]  # eps^2
+            _meet(
+                rows, runs, number, targets, column, values == 3, limit, a, b, smooth, planar, uniform,
+                exp, sums,
+            )  # fmt: skip
+            for t in range(p, end):
+                loss[t] = sums[t - p]
+                for c in range(values):
+                    rate[t, column - 5 + c] = sums[(1 + c) * width + t - p]
+            column += values
+        p = end
 
 
 def _longest_run(start: np.ndarray, cells: np.ndarray) -> int:
@@ -324,8 +325,9 @@ def stable_step(loss: np.ndarray) -> float:
     return 2.0 / (SHORT_WAVES * largest) if largest > 0.0 else math.inf
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel("cells[0] * cells[1]", fastmath=FAST, error_model="numpy")
 def _index_exchange(
+    column: int,
     sx: np.ndarray, values: np.ndarray, s2: np.ndarray, start: np.ndarray, cells: np.ndarray, width: int,
     twice_nu: float, decay: float, falloff: float, limit: float, exp: tuple, rate: np.ndarray,
 ) -> None:  # fmt: skip
@@ -334,28 +336,27 @@ def _index_exchange(
     kind = sx.dtype.type
     zero = kind(0)
     nx, ny, nz = cells[0], cells[1], cells[2]
-    for column in prange(nx * ny):
-        ci, cj = column // ny, column % ny
-        w = np.empty(width, sx.dtype)
-        for ck in range(nz):
-            cell = column * nz + ck
-            for p in range(start[cell], start[cell + 1]):
-                for c in range(m):
-                    rate[c, p] = -decay * values[c, p]
-                for i in range(max(ci - 1, 0), min(ci + 2, nx)):
-                    for j in range(max(cj - 1, 0), min(cj + 2, ny)):
-                        row = (i * ny + j) * nz
-                        first, last = start[row + max(ck - 1, 0)], start[row + min(ck + 2, nz)]
-                        x, y, z, e = sx[0, first:last], sx[1, first:last], sx[2, first:last], s2[first:last]
-                        for q in range(x.shape[0]):
-                            dx, dy, dz = x[q] - sx[0, p], y[q] - sx[1, p], z[q] - sx[2, p]
-                            t = (dx * dx + dy * dy + dz * dz) * (falloff / (e[q] + s2[p]))
-                            w[q] = zero if t > limit else _exp_minus(limit if t > limit else t, exp)
-                        for c in range(m):
-                            source, own, gain = values[c, first:last], values[c, p], zero
-                            for q in range(source.shape[0]):
-                                gain += w[q] * (source[q] - own)
-                            rate[c, p] += twice_nu * gain
+    ci, cj = column // ny, column % ny
+    w = np.empty(width, sx.dtype)
+    for ck in range(nz):
+        cell = column * nz + ck
+        for p in range(start[cell], start[cell + 1]):
+            for c in range(m):
+                rate[c, p] = -decay * values[c, p]
+            for i in range(max(ci - 1, 0), min(ci + 2, nx)):
+                for j in range(max(cj - 1, 0), min(cj + 2, ny)):
+                    row = (i * ny + j) * nz
+                    first, last = start[row + max(ck - 1, 0)], start[row + min(ck + 2, nz)]
+                    x, y, z, e = sx[0, first:last], sx[1, first:last], sx[2, first:last], s2[first:last]
+                    for q in range(x.shape[0]):
+                        dx, dy, dz = x[q] - sx[0, p], y[q] - sx[1, p], z[q] - sx[2, p]
+                        t = (dx * dx + dy * dy + dz * dz) * (falloff / (e[q] + s2[p]))
+                        w[q] = zero if t > limit else _exp_minus(limit if t > limit else t, exp)
+                    for c in range(m):
+                        source, own, gain = values[c, first:last], values[c, p], zero
+                        for q in range(source.shape[0]):
+                            gain += w[q] * (source[q] - own)
+                        rate[c, p] += twice_nu * gain
 
 
 def index_exchange(

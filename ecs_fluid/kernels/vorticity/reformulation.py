@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, prange
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.vorticity.stretch import held_back
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def reshape_cores(
+    chunk: int,
     du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], g: float, own: float, dalpha: NDArray[Any],
     dsigma2: NDArray[Any],
 ) -> None:  # fmt: skip
@@ -37,22 +38,21 @@ def reshape_cores(
         dalpha, dsigma2: rates (n, 3), m^3/s^2, and (n,), m^2/s, added to.
     """
     n = len(alpha)
-    for chunk in prange(CHUNKS):
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            ax, ay, az = alpha[p, 0], alpha[p, 1], alpha[p, 2]
-            square = ax * ax + ay * ay + az * az
-            if not square > 0:
-                continue
-            along = (
-                ax * (du[p, 0, 0] * ax + du[p, 0, 1] * ay + du[p, 0, 2] * az)
-                + ay * (du[p, 1, 0] * ax + du[p, 1, 1] * ay + du[p, 1, 2] * az)
-                + az * (du[p, 2, 0] * ax + du[p, 2, 1] * ay + du[p, 2, 2] * az)
-            )
-            held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
-            once = g * (along / square - held)
-            twice = once + once
-            thrice = twice + once
-            dalpha[p, 0] -= thrice * ax
-            dalpha[p, 1] -= thrice * ay
-            dalpha[p, 2] -= thrice * az
-            dsigma2[p] -= twice * sigma[p] * sigma[p]
+    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        ax, ay, az = alpha[p, 0], alpha[p, 1], alpha[p, 2]
+        square = ax * ax + ay * ay + az * az
+        if not square > 0:
+            continue
+        along = (
+            ax * (du[p, 0, 0] * ax + du[p, 0, 1] * ay + du[p, 0, 2] * az)
+            + ay * (du[p, 1, 0] * ax + du[p, 1, 1] * ay + du[p, 1, 2] * az)
+            + az * (du[p, 2, 0] * ax + du[p, 2, 1] * ay + du[p, 2, 2] * az)
+        )
+        held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
+        once = g * (along / square - held)
+        twice = once + once
+        thrice = twice + once
+        dalpha[p, 0] -= thrice * ax
+        dalpha[p, 1] -= thrice * ay
+        dalpha[p, 2] -= thrice * az
+        dsigma2[p] -= twice * sigma[p] * sigma[p]

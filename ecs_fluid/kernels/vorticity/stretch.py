@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 
 SHARES = 0.5, 0.8
 """Shares of the own blob in the vorticity at its place where growth is first held back, and where it ends."""
@@ -39,8 +40,9 @@ def held_back(du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], p: int
     return held
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def stretch(
+    chunk: int,
     du: NDArray[Any], alpha: NDArray[Any], sigma: NDArray[Any], dalpha: NDArray[Any], classical: float,
     transposed: float, own: float,
 ) -> None:  # fmt: skip
@@ -56,10 +58,9 @@ def stretch(
     """
     n = len(alpha)
     span = (n + CHUNKS - 1) // CHUNKS
-    for chunk in prange(CHUNKS):
-        for p in range(chunk * span, min(n, (chunk + 1) * span)):
-            held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
-            for i in range(3):
-                straight = du[p, i, 0] * alpha[p, 0] + du[p, i, 1] * alpha[p, 1] + du[p, i, 2] * alpha[p, 2]
-                turned = du[p, 0, i] * alpha[p, 0] + du[p, 1, i] * alpha[p, 1] + du[p, 2, i] * alpha[p, 2]
-                dalpha[p, i] += classical * (straight - held * alpha[p, i]) + transposed * turned
+    for p in range(chunk * span, min(n, (chunk + 1) * span)):
+        held = alpha.dtype.type(held_back(du, alpha, sigma, p, own)) if own > 0 else alpha.dtype.type(0.0)
+        for i in range(3):
+            straight = du[p, i, 0] * alpha[p, 0] + du[p, i, 1] * alpha[p, 1] + du[p, i, 2] * alpha[p, 2]
+            turned = du[p, 0, i] * alpha[p, 0] + du[p, 1, i] * alpha[p, 1] + du[p, 2, i] * alpha[p, 2]
+            dalpha[p, i] += classical * (straight - held * alpha[p, i]) + transposed * turned

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, Code, Regularisation, record
@@ -27,12 +27,13 @@ from ecs_fluid.kernels.biot_savart.selection import (
     renamed,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids.neighbours import box_of, runs_around
 
 Array = NDArray[Any]
 Grid = tuple[Array, Array, Array]
 
-_OPTIONS: dict[str, Any] = {"parallel": True, "cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 
 
 _RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
@@ -105,38 +106,38 @@ def _add_gradients(
         out[row] += value
 
 
-@njit(**_OPTIONS)
+@parallel(**_OPTIONS)
 def _near_sums(
+    chunk: int,
     code: Code, sx: Array, s2: Array, t2: Array, alpha: Array, values: Array, reach: float, cut: float,
     start: Array, origin: Array, spacing: Array, cells: Array, width: int, sums: Array, gradient: Array,
 ) -> None:  # fmt: skip
     """Over neighbours q: sums (m, n) of zeta_q values_q, and, where ``gradient`` (9, n) has rows, J' - J."""
     n, m = sx.shape[1], values.shape[0]
-    for chunk in prange(CHUNKS):
-        w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
-        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), sx.dtype)
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            px, py, pz = sx[0, p], sx[1, p], sx[2, p]
-            box_of(sx.T, p, p + 1, box)
-            total[:] = 0
-            for v in range(m):
-                sums[v, p] = 0
-            for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
-                first, last = runs[run, 0], runs[run, 1]
-                x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
-                if m > 0:
-                    _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
-                    for v in range(m):
-                        source, gain = values[v, first:last], sx.dtype.type(0)
-                        for q in range(source.shape[0]):
-                            gain += w[q] * source[q]
-                        sums[v, p] += gain
-                if gradient.shape[0] > 0:
-                    a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
-                    _factor_changes(code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h)
-                    _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
-            for v in range(gradient.shape[0]):
-                gradient[v, p] = total[v]
+    w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), sx.dtype)
+    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        px, py, pz = sx[0, p], sx[1, p], sx[2, p]
+        box_of(sx.T, p, p + 1, box)
+        total[:] = 0
+        for v in range(m):
+            sums[v, p] = 0
+        for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
+            first, last = runs[run, 0], runs[run, 1]
+            x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
+            if m > 0:
+                _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
+                for v in range(m):
+                    source, gain = values[v, first:last], sx.dtype.type(0)
+                    for q in range(source.shape[0]):
+                        gain += w[q] * source[q]
+                    sums[v, p] += gain
+            if gradient.shape[0] > 0:
+                a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
+                _factor_changes(code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h)
+                _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
+        for v in range(gradient.shape[0]):
+            gradient[v, p] = total[v]
 
 
 def _sums(
@@ -178,27 +179,28 @@ def gradient_change(
     return _sums(code, sx, sigma, small, alpha, alpha[:0], start, grid, 9)[1]
 
 
-@njit(**_OPTIONS)
-def model(du: Array, omega: Array, smooth: Array, out: Array) -> None:
+@parallel(**_OPTIONS)
+def model(chunk: int, du: Array, omega: Array, smooth: Array, out: Array) -> None:
     """E = J omega - smooth of every vorton into ``out`` (3, n), 1/s^2.
 
     ``du`` (9, n) 1/s; ``omega`` (3, n) 1/s and ``smooth`` (3, n) 1/s^2 are the blob sums of alpha and of
     J alpha.
     """
     n = out.shape[1]
-    for chunk in prange(CHUNKS):
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            for i in range(3):
-                out[i, p] = (
-                    du[3 * i, p] * omega[0, p]
-                    + du[3 * i + 1, p] * omega[1, p]
-                    + du[3 * i + 2, p] * omega[2, p]
-                    - smooth[i, p]
-                )
+    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        for i in range(3):
+            out[i, p] = (
+                du[3 * i, p] * omega[0, p]
+                + du[3 * i + 1, p] * omega[1, p]
+                + du[3 * i + 2, p] * omega[2, p]
+                - smooth[i, p]
+            )
 
 
-@njit(**_OPTIONS)
-def add_model(alpha: Array, scale: Array, model: Array, coefficient: Array, most: float, rate: Array) -> None:
+@parallel(**_OPTIONS)
+def add_model(
+    chunk: int, alpha: Array, scale: Array, model: Array, coefficient: Array, most: float, rate: Array
+) -> None:
     """rate = -C E sigma^3/zeta(0), 0 where it would make enstrophy, at most ``most`` |alpha|.
 
     Args:
@@ -211,15 +213,14 @@ def add_model(alpha: Array, scale: Array, model: Array, coefficient: Array, most
     """
     n = alpha.shape[1]
     zero = alpha.dtype.type(0)
-    for chunk in prange(CHUNKS):
-        for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            factor = coefficient[p] * scale[p]
-            x, y, z = factor * model[0, p], factor * model[1, p], factor * model[2, p]
-            ax, ay, az = alpha[0, p], alpha[1, p], alpha[2, p]
-            if not ax * x + ay * y + az * z > zero:
-                x, y, z = zero, zero, zero
-            size, limit = np.sqrt(x * x + y * y + z * z), most * np.sqrt(ax * ax + ay * ay + az * az)
-            if size > limit:
-                cut = limit / size
-                x, y, z = cut * x, cut * y, cut * z
-            rate[0, p], rate[1, p], rate[2, p] = -x, -y, -z
+    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        factor = coefficient[p] * scale[p]
+        x, y, z = factor * model[0, p], factor * model[1, p], factor * model[2, p]
+        ax, ay, az = alpha[0, p], alpha[1, p], alpha[2, p]
+        if not ax * x + ay * y + az * z > zero:
+            x, y, z = zero, zero, zero
+        size, limit = np.sqrt(x * x + y * y + z * z), most * np.sqrt(ax * ax + ay * ay + az * az)
+        if size > limit:
+            cut = limit / size
+            x, y, z = cut * x, cut * y, cut * z
+        rate[0, p], rate[1, p], rate[2, p] = -x, -y, -z

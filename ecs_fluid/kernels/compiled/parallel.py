@@ -1,0 +1,108 @@
+"""Loops over pieces of work that are shared out to threads.
+
+``prange`` compiles its loop as a function of its own, with a wrapper, and whatever they call once more in
+each. A kernel takes a third of that time by ``for_each``, which compiles the loop's body once and hands it to
+numba's own pool of threads. Both share out pieces in the same way and give the same bits.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils, compiler, targetconfig
+from numba.extending import intrinsic
+from numba.np.ufunc.parallel import _launch_threads
+
+
+@intrinsic
+def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
+    """``body(i, *arguments)`` for i = 0 ... count - 1 on numba's threads, each i once; in compiled code only.
+
+    ``body`` is a function under ``njit``, which returns nothing and is compiled by the options of its caller;
+    ``arguments`` is a tuple. Neighbouring i go to one thread. A RuntimeError if it raised anything.
+    """
+    arguments = types.Tuple([types.unliteral(one) for one in arguments])
+    signature = types.void(types.intp, *arguments)
+
+    def codegen(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        library = context.active_code_library
+        _launch_threads()  # without which the names below mean nothing; also where compiled code is loaded
+        library._reload_init.add(_launch_threads)
+        flags = targetconfig.ConfigStack().top().copy()
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        function = body.dispatcher.py_func
+        compiled = compiler.compile_internal(
+            context.typing_context, context, library, function, signature.args, types.void, flags, {}
+        )
+        pointer, size = cgutils.voidptr_t, context.get_value_type(types.intp)
+
+        # What a thread calls, with pointers moved on by its first i: one from 0 by bytes, which is i itself,
+        # and one that stays, to what tells of a failure.
+        kind = ir.FunctionType(
+            ir.VoidType(), [pointer.as_pointer(), size.as_pointer(), size.as_pointer(), pointer]
+        )
+        piece = ir.Function(builder.module, kind, builder.module.get_unique_name(function.__name__))
+        piece.linkage = "internal"
+        moved, counts, _, data = piece.args
+        inner = ir.IRBuilder(piece.append_basic_block())
+        first = inner.ptrtoint(inner.load(moved), size)
+        failed = inner.load(inner.gep(moved, [size(1)]))
+        shared = cgutils.unpack_tuple(
+            inner, inner.load(inner.bitcast(data, context.get_value_type(arguments).as_pointer()))
+        )
+        with cgutils.for_range(inner, inner.load(counts)) as loop:
+            row = [inner.add(first, loop.index), *shared]
+            status, _ = context.call_internal_no_propagate(inner, compiled.fndesc, signature, row)
+            with cgutils.if_unlikely(inner, status.is_error):
+                inner.store(failed.type.pointee(1), failed)
+        inner.ret_void()
+
+        def stored(value: Any) -> Any:
+            return builder.bitcast(cgutils.alloca_once_value(builder, value), pointer)
+
+        failure = stored(cgutils.int8_t(0))
+        run = ir.FunctionType(ir.VoidType(), [pointer] * 5 + [size] * 3)
+        threads = ir.FunctionType(size, [])
+        builder.call(
+            cgutils.get_or_insert_function(builder.module, run, "numba_parallel_for"),
+            [
+                builder.bitcast(piece, pointer),
+                stored(cgutils.pack_array(builder, [pointer(None), failure])),
+                stored(values[1]),
+                stored(cgutils.pack_array(builder, [size(1), size(0)])),
+                stored(values[2]),
+                size(0),
+                size(2),
+                builder.call(cgutils.get_or_insert_function(builder.module, threads, "get_num_threads"), []),
+            ],
+        )
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, builder.load(failure))):
+            context.call_conv.return_user_exc(builder, RuntimeError, ("a loop on several threads failed",))
+        return context.get_dummy_value()
+
+    return types.void(body, types.intp, arguments), codegen
+
+
+def parallel(count: str = "CHUNKS", **options: Any) -> Callable[[Callable[..., None]], Any]:
+    """Decorates a function (i, *arguments): (*arguments) calls it for i = 0 ... count - 1 on all threads.
+
+    ``count`` is an expression in the arguments; ``options`` are those of ``njit``. Compiled code is kept.
+    """
+
+    def decorate(body: Callable[..., None]) -> Any:
+        code, name = body.__code__, body.__name__
+        names = ", ".join(list(inspect.signature(body).parameters)[1:])
+        space = {**body.__globals__, "for_each": for_each, "body": njit(body)}
+        # Compiled code is kept by the place of its source, which is the body's.
+        lines = "\n" * (code.co_firstlineno - 1)
+        source = f"{lines}def {name}({names}): for_each(body, {count}, ({names},))"
+        exec(compile(source, code.co_filename, "exec"), space)
+        launch: Any = space[name]
+        launch.__qualname__, launch.__doc__ = body.__qualname__, body.__doc__
+        return njit(cache=True, **options)(launch)
+
+    return decorate
