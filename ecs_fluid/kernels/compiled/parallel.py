@@ -96,10 +96,10 @@ def parallel(count: str = "CHUNKS", **options: Any) -> Callable[[Callable[..., N
     def decorate(body: Callable[..., None]) -> Any:
         code, name = body.__code__, body.__name__
         names = ", ".join(list(inspect.signature(body).parameters)[1:])
-        space = {**body.__globals__, "for_each": for_each, "body": njit(body)}
+        space = {**body.__globals__, "_for_each": for_each, "_body": njit(body)}
         # Compiled code is kept by the place of its source, which is the body's.
         lines = "\n" * (code.co_firstlineno - 1)
-        source = f"{lines}def {name}({names}): for_each(body, {count}, ({names},))"
+        source = f"{lines}def {name}({names}): _for_each(_body, {count}, ({names},))"
         exec(compile(source, code.co_filename, "exec"), space)
         launch: Any = space[name]
         launch.__qualname__, launch.__doc__ = body.__qualname__, body.__doc__
