@@ -70,9 +70,11 @@ def test_free_drop_keeps_its_books() -> None:
 
 
 def test_energy_error_is_of_second_order() -> None:
-    """Half the step, a quarter of the error, without viscosity: the drift-kick-drift step is symplectic."""
+    """A sixteenth of the step, 4^4 times less of an error, without viscosity: drift, kick, drift, and the
+    excess at the middle of the step. Measured 4.26^4; from half to half it is 2.3 to 7.4, as pressures meet 0
+    at other steps."""
     errors = []
-    for steps in (16, 32):
+    for steps in (16, 256):
         world, system = tank(
             None, {"sphere": {"radius": 0.15}, "spacing": 0.04}, dt=0.02,
             precision="double", gravity=(0, 0, 0), sound_speed=10.0, artificial=0.0, steps=steps,
@@ -82,8 +84,9 @@ def test_energy_error_is_of_second_order() -> None:
         v -= 0.2 * x
         before = system.measure()["energy"]
         world.step(1)
-        errors.append(abs(system.measure()["energy"] - before))
-    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.25)
+        after = system.measure()
+        errors.append(abs(after["energy"] + after["dissipated"] - before))
+    assert (errors[0] / errors[1]) ** 0.25 == pytest.approx(4.0, rel=0.25)
 
 
 def test_falling_freely_is_exact() -> None:
@@ -103,7 +106,7 @@ def test_filled_container_comes_to_rest() -> None:
 
     The cubic lattice of the start gives way to a disordered packing, 2 to 3 % denser, which sets it in motion
     for half a second; it must be over after 0.8 s. Speeds are told as shares of sqrt(g H), that of waves:
-    measured 1.1 %, gate 2 %. Pressure: mean of layers that do not touch a wall, measured within 4 % of
+    measured 0.06 %, gate 2 %. Pressure: mean of layers that do not touch a wall, measured within 2 % of
     rho g H, gate 8 % (K3: no spurious gradient at walls).
     """
     size, depth = (0.4, 0.4, 0.5), 0.5
@@ -151,8 +154,8 @@ def test_liquid_carries_a_body(around: float | None) -> None:
 
     A medium around of half the liquid's density bears (rho / 2) g V and takes half the liquid's weight, so
     the sum is the same: 1.11 rho g V.
-    Walls are planes to the liquid, so a round one of 3 spacings' radius keeps it a little farther away:
-    measured 1.21 rho g V, a radius 0.2 spacings larger (1.12 with a radius of 4 spacings). Pressure waves of
+    Walls are planes to the liquid, so a round one of 3 spacings' radius keeps it a little farther away, and
+    the excess diffuses away from it: measured 1.01 rho g V. Pressure waves of
     the closed tank swing it by half of that, hence the mean. Sideways nothing pulls, by symmetry.
     """
     world = ef.World(dt=0.01, integrator="euler")
@@ -187,7 +190,7 @@ def test_dam_break_follows_the_experiment() -> None:
 
     Their table for a = 2.25 inches, n^2 = 2, read off by others (PySPH, examples/db_exp_data.py): t sqrt(2 g
     / a) against front / a. The speed of the front has to agree within 6 %. Places run ahead by a nearly
-    constant 0.2 to 0.3 a, as in most simulations that have no gate to draw out; 0.35 a is allowed.
+    constant 0.2 to 0.34 a, as in most simulations that have no gate to draw out; 0.35 a is allowed.
     """
     table = np.array([(0.832, 1.217), (1.219, 1.474), (1.997, 2.292), (2.547, 2.995), (3.345, 4.134)])
     a, edge = 0.24, 0.024
@@ -205,7 +208,7 @@ def test_dam_break_follows_the_experiment() -> None:
     late = (np.array(front) > 2) & (np.array(front) < 4)
     speed = np.polyfit(np.array(time)[late], np.array(front)[late], 1)[0]
     assert speed == pytest.approx(np.polyfit(table[2:, 0], table[2:, 1], 1)[0], rel=0.06)
-    # Energy less what viscosity took, measured 6e-5 of the energy that went into motion.
+    # Energy less what viscosity and diffusion took, measured 1.7e-4 of the energy that went into motion.
     after = system.measure()
     assert abs(after["energy"] + after["dissipated"] - before["energy"]) < 5e-3 * after["kinetic"]
 
@@ -236,6 +239,58 @@ def test_sloshing_has_the_frequency_of_theory() -> None:
     found, _ = curve_fit(swing, np.array(time), np.array(center), p0=(max(center), theory, 0.1, 0.0, 0.0))
     assert found[1] == pytest.approx(theory, rel=0.04)
     assert found[2] > 0
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_standing_wave_lives(mode: int) -> None:
+    """Standing wave in a tank L x h, ten layers deep, by default: omega^2 = g k tanh(k h), k = mode pi / L.
+
+    The velocity of linear theory at the start, with an amplitude of h / 20; its part in the mode is fitted by
+    a damped cosine. Viscosity nu takes 2 nu k^2 of the amplitude (Lamb, section 348), measured 0.8 of that;
+    at least half of that has to go, and 0.85 to be left after a period. Measured 0.939 and 0.861, frequency
+    +1.7 and -1.6 %; noise of the pressure 0.002 of rho g h (with walls by G and no excess: 0.15, and 0.55 and
+    0.70 were kept).
+    """
+    length, depth, edge = 0.4, 0.2, 0.02
+    k = mode * np.pi / length
+    theory = np.sqrt(G * k * np.tanh(k * depth))
+    period = 2 * np.pi / theory
+    box = {"low": (0, 0, 0), "high": (length, 5 * edge, depth)}
+    liquid = {"box": box, "spacing": edge, "hydrostatic": True}
+    world, system = tank((length, 5 * edge, 2 * depth), liquid, dt=period / 24)
+
+    def shape(x: Array) -> Array:
+        u = np.zeros_like(x)
+        u[:, 0] = np.sin(k * x[:, 0]) * np.cosh(k * x[:, 2]) / np.sinh(k * depth)
+        u[:, 2] = -np.cos(k * x[:, 0]) * np.sinh(k * x[:, 2]) / np.sinh(k * depth)
+        return u
+
+    v = world["water"][ef.InertialVelocity].v
+    v += 0.05 * depth * theory * shape(places(world))
+    time, part, noise = [0.0], [1.0], []
+    for _ in range(30):
+        world.step()
+        x = places(world)
+        u = shape(x)
+        time.append(world.time)
+        part.append((v * u).sum() / (u * u).sum() / (0.05 * depth * theory))
+        reach = np.array([length / 2 - 2 * edge, edge, depth / 2 - 2 * edge])
+        inside = (np.abs(x - [length / 2, 2.5 * edge, depth / 2]) < reach).all(axis=1)
+        x, p = x[inside], world["water"][ef.LiquidState].pressure[inside]
+        wave = np.cos(k * x[:, 0]) * np.cosh(k * x[:, 2])
+        linear = np.stack([np.ones(len(x)), x[:, 2], wave], axis=1)
+        noise.append((p - linear @ np.linalg.lstsq(linear, p)[0]).std() / (1000 * G * depth))
+
+    def swing(t: Array, size: float, omega: float, decay: float, phase: float) -> Array:
+        return np.asarray(size * np.exp(-decay * t) * np.cos(omega * t + phase))
+
+    (_, omega, decay, _), _ = curve_fit(swing, np.array(time), np.array(part), p0=(1.0, theory, 0.1, 0.0))
+    model = world.fluid[ef.LiquidModel]
+    sound = np.sqrt(7 * model.stiffness[0] / 1000)
+    viscosity = system.artificial * sound * model.reach[0] / 20
+    assert omega == pytest.approx(theory, rel=0.02)
+    assert 0.85 <= np.exp(-decay * period) < np.exp(-viscosity * k**2 * period)
+    assert np.mean(noise) < 0.01
 
 
 def test_nothing_leaves_a_moving_container() -> None:
@@ -345,8 +400,8 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
         world.step()
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()
-    # 0.6 (R/2) / c = 0.6 * 0.052 / 20 = 1.56 ms; particles fall no faster than 1 m/s in this tick.
-    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 65
+    # 1.2 (R/2) / c = 1.2 * 0.0596 / 20 = 3.58 ms; particles fall no faster than 1 m/s in this tick.
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 28
 
 
 @pytest.mark.parametrize("keyed", [True, False])
@@ -374,7 +429,7 @@ def test_viscosity_is_the_liquids_own() -> None:
     The viscosity of the fluid around, of which there is as much, does nothing.
     """
     ends, nu, sound, edge = [], 0.05, 10.0, 0.04
-    for own, artificial in ((nu, 0.0), (0.0, 20 * nu / (sound * 2.6 * edge))):
+    for own, artificial in ((nu, 0.0), (0.0, 20 * nu / (sound * 2.98 * edge))):
         liquid = {"box": {"low": (0, 0, 0), "high": (0.4, 0.4, 0.2)}, "spacing": edge, "viscosity": own}
         world, system = tank(
             None, liquid, precision="double", gravity=(0, 0, 0), sound_speed=sound, artificial=artificial
