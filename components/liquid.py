@@ -48,8 +48,8 @@ class LiquidModel(Component, per_row=False):
 class LiquidBudget(Component, per_row=False):
     """What has happened to the liquid so far.
 
-    dissipated: energy taken by viscosity. gravity, walls: momentum given by gravity and by the pressure of
-    bodies and containers. steps: force evaluations.
+    dissipated: energy taken by viscosity and by the diffusion of the excess. gravity, walls: momentum given
+    by gravity and by the pressure of bodies and containers. steps: force evaluations.
     """
 
     dissipated: Array = column("J", shape=(1,), default=0.0)

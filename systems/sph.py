@@ -285,9 +285,12 @@ class SphSystem(System):
         height = x.astype(np.float64) @ (-self.world.gravity / pull)
         spacing = float(model.volume[0]) ** (1 / 3)
         depth = (height.max() - height) / spacing + 0.5
-        cut = self._near_solids(self.world, x, (0.5 + wall_law(self.support)[1]) * spacing)
-        surface = np.minimum(np.maximum(1 - nu, 0.0), beyond(depth, self.support))
-        return np.where(cut, 1 - nu, surface)
+        lacks = np.where(
+            self._near_solids(self.world, x, wall_law(self.support).reach * spacing), 1 - nu, 0.0
+        )
+        top = (lacks == 0.0) & (depth < self.support)
+        lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), beyond(depth[top], self.support)[0])
+        return lacks
 
     def _default_sound(self) -> float:
         """10 sqrt(g H), of all keys of gravity the largest."""
@@ -456,7 +459,7 @@ class SphSystem(System):
         * potential: energy by gravity from z = 0, J
         * compression: energy of compression, J
         * energy: sum of these three, J
-        * dissipated: taken by viscosity so far, J
+        * dissipated: taken by viscosity and by the diffusion of the excess so far, J
         * least, largest: compression nu among all particles (at rest it is 1), 1
         * speed: largest speed of a particle, m/s
         """

@@ -4,10 +4,10 @@ The image of a particle at x behind a plane n . y = d, with the velocity w of th
 
     x' = x + 2 (d - n . x) n,     u' = u - 2 n . (u - w) n,
 
-with the same mass, load and excess. Each plane within reach makes one, if it lies farther behind that plane
-than behind any other of the container; two or three planes at right angles make one that is mirrored at all
-of them. Forces of pairs keep their symmetry, so walls at rest neither heat nor cool the liquid. Why images:
-docs/notes/liquids.md.
+with the same mass, load and excess. Each plane within reach of the container that holds it makes one, if it
+lies farther behind that plane than behind any other; two or three planes at right angles make one that is
+mirrored at all of them. Forces of pairs keep their symmetry, so walls at rest neither heat nor cool the
+liquid. Why images: docs/notes/liquids.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, matrix_at,
 SQUARE = 1e-4
 """Largest cosine between planes that count as at right angles."""
 
-OUTSIDE = 1e-5
-"""Reaches by which a particle may be outside of a container and still have images: rounding."""
+OUTSIDE = 0.5
+"""Reaches by which a particle may be outside of a container that holds it."""
 
 
 @njit(cache=True)
@@ -53,55 +53,76 @@ def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
     return planes, first
 
 
+@njit(parallel=True, cache=True, error_model="numpy")
+def holders(planes: Array, first: Array, x: Array, reach: float, held: Array) -> None:
+    """Fill ``held`` (n,) with the container that holds each particle (n, 3): in which it is deepest, or
+    outside of which it is least; -1 where none does.
+
+    ``planes``, ``first`` as ``container_planes`` gives them; ``reach`` of the kernel, m.
+    """
+    n = len(x)
+    for chunk in prange(CHUNKS):
+        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            held[row], room = -1, -OUTSIDE * reach
+            for c in range(len(first) - 1):
+                least = np.inf
+                for k in range(first[c], first[c + 1]):
+                    least = min(least, planes[k, 3] - dot(row_of(planes, k), row_of(x, row)))
+                if least > room:
+                    held[row], room = c, least
+
+
+@njit(inline="always")
+def _told(owner: Array, along: Array, count: int, row: int, a: int, b: int, c: int) -> int:
+    """Write one image down where there is room, and count it."""
+    if count < len(owner):
+        owner[count], along[count, 0], along[count, 1], along[count, 2] = row, a, b, c
+    return count + 1
+
+
 @njit(cache=True, error_model="numpy")
-def images(planes: Array, first: Array, x: Array, reach: float, owner: Array, along: Array) -> int:
+def images(
+    planes: Array, first: Array, held: Array, x: Array, reach: float, owner: Array, along: Array
+) -> int:
     """Number of the images of particles (n, 3); as many as there is room for are told in full.
 
     Args:
-        planes, first: as ``container_planes`` gives them. reach: of the kernel, m.
+        planes, first, held: as ``container_planes`` and ``holders`` give them. reach: of the kernel, m.
         owner: (m,) filled with the rows that are mirrored.
         along: (m, 3) filled with the planes they are mirrored at, then -1.
     """
-    count, room = 0, len(owner)
+    count = 0
     gap, near = np.empty(len(planes)), np.empty(len(planes), np.int64)
     for row in range(len(x)):
-        p = row_of(x, row)
-        for c in range(len(first) - 1):
-            number, inside = 0, True
+        c = held[row]
+        if c < 0:
+            continue
+        number = 0
+        for k in range(first[c], first[c + 1]):
+            gap[k] = planes[k, 3] - dot(row_of(planes, k), row_of(x, row))
+            if gap[k] < reach:
+                near[number] = k
+                number += 1
+        for a in range(number):
+            ka = near[a]
+            keep = True
             for k in range(first[c], first[c + 1]):
-                gap[k] = planes[k, 3] - dot(row_of(planes, k), p)
-                inside &= gap[k] > -OUTSIDE * reach
-                if gap[k] < reach:
-                    near[number] = k
-                    number += 1
-            if not inside:
-                continue
-            for a in range(number):
-                ka = near[a]
-                keep = True
-                for k in range(first[c], first[c + 1]):
-                    cosine = dot(row_of(planes, k), row_of(planes, ka))
-                    keep &= k == ka or gap[k] - 2 * gap[ka] * cosine >= -gap[ka] - 1e-12
-                if keep:
-                    if count < room:
-                        owner[count], along[count, 0], along[count, 1], along[count, 2] = row, ka, -1, -1
-                    count += 1
-                for b in range(a):
-                    kb, far = near[b], gap[ka] ** 2 + gap[near[b]] ** 2
-                    if far > reach**2 or abs(dot(row_of(planes, ka), row_of(planes, kb))) > SQUARE:
+                cosine = dot(row_of(planes, k), row_of(planes, ka))
+                keep &= k == ka or gap[k] - 2 * gap[ka] * cosine >= -gap[ka] - 1e-12
+            if keep:
+                count = _told(owner, along, count, row, ka, -1, -1)
+            for b in range(a):
+                kb, far = near[b], gap[ka] ** 2 + gap[near[b]] ** 2
+                if far > reach**2 or abs(dot(row_of(planes, ka), row_of(planes, kb))) > SQUARE:
+                    continue
+                count = _told(owner, along, count, row, ka, kb, -1)
+                for e in range(b):
+                    ke = near[e]
+                    skew = abs(dot(row_of(planes, ka), row_of(planes, ke)))
+                    skew = max(skew, abs(dot(row_of(planes, kb), row_of(planes, ke))))
+                    if skew > SQUARE or far + gap[ke] ** 2 > reach**2:
                         continue
-                    if count < room:
-                        owner[count], along[count, 0], along[count, 1], along[count, 2] = row, ka, kb, -1
-                    count += 1
-                    for e in range(b):
-                        ke = near[e]
-                        skew = abs(dot(row_of(planes, ka), row_of(planes, ke)))
-                        skew = max(skew, abs(dot(row_of(planes, kb), row_of(planes, ke))))
-                        if skew > SQUARE or far + gap[ke] ** 2 > reach**2:
-                            continue
-                        if count < room:
-                            owner[count], along[count, 0], along[count, 1], along[count, 2] = row, ka, kb, ke
-                        count += 1
+                    count = _told(owner, along, count, row, ka, kb, ke)
     return count
 
 
@@ -138,29 +159,21 @@ def reflect(planes: Array, owner: Array, along: Array, x: Array, v: Array) -> No
 
 
 @njit(cache=True)
-def holders(
-    planes: Array, first: Array, x: Array, reach: float, mass: Array, v: Array, impulse: Array, held: Array
+def mirror_back(
+    planes: Array, first: Array, held: Array, mass: Array, x: Array, v: Array, impulse: Array
 ) -> None:
-    """Which container holds each particle; one that just passed a plane goes on as its image.
+    """What just passed a plane of the container that holds it goes on as its image there.
 
     Args:
-        planes, first: as ``container_planes`` gives them. reach: of the kernel, m.
-        x, v: (n, 3) m and m/s, mirrored at the planes that are less than half a reach behind. mass: (n,) kg.
+        planes, first, held: as ``container_planes`` and ``holders`` give them. mass: (n,) kg.
+        x, v: (n, 3) m and m/s, mirrored in place.
         impulse: (containers, 6) gets what that gives to containers, N s, and N m s about their centres.
-        held: (n,) filled with numbers of containers; that of the first where none holds the particle.
     """
     for row in range(len(x)):
-        best, room = 0, -0.5 * reach
-        for c in range(len(first) - 1):
-            least = np.inf
-            for k in range(first[c], first[c + 1]):
-                least = min(least, planes[k, 3] - dot(row_of(planes, k), row_of(x, row)))
-            if least > room:
-                best, room = c, least
-        held[row] = best
-        if room >= 0.0 or room <= -0.5 * reach:
+        c = held[row]
+        if c < 0:
             continue
-        for k in range(first[best], first[best + 1]):
+        for k in range(first[c], first[c + 1]):
             p, normal = row_of(x, row), row_of(planes, k)
             if planes[k, 3] >= dot(normal, p):
                 continue
@@ -170,5 +183,5 @@ def holders(
             for axis in range(3):
                 x[row, axis] = q[axis]
                 v[row, axis] -= 2 * max(speed, 0.0) * normal[axis]
-                impulse[best, axis] += push * normal[axis]
-                impulse[best, 3 + axis] += push * moment[axis]
+                impulse[c, axis] += push * normal[axis]
+                impulse[c, 3 + axis] += push * moment[axis]

@@ -21,7 +21,7 @@ from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
-from ecs_fluid.kernels.sph.images import container_planes, holders, images, reflect
+from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, reflect
 from ecs_fluid.kernels.sph.walls import TOUCHED, wall_forces, wall_law, walls
 
 CELL = 0.75
@@ -105,31 +105,33 @@ def put_back(
 ) -> Array:
     """What just passed a wall of a container goes on as its image; returns what that gives to bodies (bodies,
     6), N s and N m s."""
-    if obstacles is None or hulls is None:
-        return np.zeros((0, 6))
-    given = np.zeros((len(obstacles.x1), 6))
-    if len(obstacles.containers):
-        impulse = np.zeros((len(obstacles.containers), 6))
-        holders(
-            *container_planes(obstacles, hulls), x, law.reach, mass, v, impulse, np.empty(len(x), np.int64)
-        )
+    given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
+    if obstacles is not None and len(obstacles.containers):
+        planes, first = container_planes(obstacles, hulls)
+        held, impulse = np.empty(len(x), np.int64), np.zeros((len(obstacles.containers), 6))
+        holders(planes, first, x, law.reach, held)
+        mirror_back(planes, first, held, mass, x, v, impulse)
         given[obstacles.containers] = impulse
     return given
 
 
 def _with_images(
     law: LiquidLaw, x: Array, v: Array, obstacles: Obstacles, hulls: Hulls
-) -> tuple[Array, Array, Array]:
-    """Places and velocities of particles and their images, and the rows these are of."""
+) -> tuple[Array, Array, Array, Array]:
+    """Places and velocities of particles and their images, the rows these are of, and the containers that
+    hold the particles."""
     planes, first = container_planes(obstacles, hulls)
-    owner, along = np.empty(len(x), np.int64), np.empty((len(x), 3), np.int64)
-    count = images(planes, first, x, law.reach, owner, along)
-    if count > len(x):
-        owner, along = np.empty(count, np.int64), np.empty((count, 3), np.int64)
-        images(planes, first, x, law.reach, owner, along)
+    held, room = np.empty(len(x), np.int64), len(x)
+    holders(planes, first, x, law.reach, held)
+    while True:
+        owner, along = np.empty(room, np.int64), np.empty((room, 3), np.int64)
+        count = images(planes, first, held, x, law.reach, owner, along)
+        if count <= room:
+            break
+        room = count
     all_x, all_v = (np.concatenate([part, np.empty((count, 3), x.dtype)]) for part in (x, v))
     reflect(planes, owner[:count], along, all_x, all_v)
-    return all_x, all_v, owner[:count]
+    return all_x, all_v, owner[:count], held
 
 
 def evaluate(
@@ -143,10 +145,10 @@ def evaluate(
     """
     n, kind = len(x), x.dtype.type
     weight, owner = lattice_weight(law.support), np.empty(0, np.int64)
-    all_x, all_v, bare = x, v, None
+    all_x, all_v, held, bare = x, v, None, None
     if obstacles is not None and hulls is not None:
         if len(obstacles.containers):
-            all_x, all_v, owner = _with_images(law, x, v, obstacles, hulls)
+            all_x, all_v, owner, held = _with_images(law, x, v, obstacles, hulls)
         if len(obstacles.containers) < len(obstacles.x1):
             bare = obstacles
     many = len(all_x)
@@ -164,19 +166,9 @@ def evaluate(
         walls(bare, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
     nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
     tait(
-        crowd,
-        order,
-        owner,
-        wall + excess,
-        size,
-        weight,
-        law.stiffness,
-        law.volume,
-        nu,
-        load,
-        data[6],
+        crowd, order, owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
         data[8],
-    )
+    )  # fmt: skip
     forces(
         data, start, *grid, order, n, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach),
         law.reach * np.array(law.gravity, x.dtype), kind(law.around * law.volume), sums,
@@ -190,30 +182,14 @@ def evaluate(
     # What pressure does where the excess changes is lost, or won.
     loss -= float((load / size * rate).sum(dtype=np.float64))
     loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
-    if len(owner):
-        assert obstacles is not None
-        loads[obstacles.containers] = _container_loads(law, x, v, force, obstacles, hulls)
+    if obstacles is not None and held is not None:
+        for number, i in enumerate(obstacles.containers):
+            # Pairs within cancel, so that those with images are left.
+            rows = held == number
+            pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
+            loads[i] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
     if bare is not None:
         parts = np.zeros((CHUNKS, *loads.shape))
         wall_forces(x, load / size, body, slope, bare.x1, force, parts)
         loads += parts.sum(axis=0)
     return Evaluation(force, nu, load, rate, loss, loads)
-
-
-def _container_loads(
-    law: LiquidLaw, x: Array, v: Array, force: Array, obstacles: Obstacles, hulls: Hulls | None
-) -> Array:
-    """Loads (containers, 6) by the pairs with images: the others cancel in the sum of what a container
-    holds."""
-    many, held = len(obstacles.containers), np.zeros(len(x), np.int64)
-    if many > 1:
-        spare = np.zeros((many, 6))
-        holders(
-            *container_planes(obstacles, hulls), x.copy(), law.reach, np.zeros(len(x)), v.copy(), spare, held
-        )
-    found = np.empty((many, 6))
-    for c, i in enumerate(obstacles.containers):
-        rows = held == c
-        pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
-        found[c] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
-    return found

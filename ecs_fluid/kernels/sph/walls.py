@@ -1,9 +1,11 @@
 """What bodies add to the compression of liquid near them, and the forces that follow from it.
 
-A wall of a solid body at the distance d, in spacings, takes the place of the layers of a lattice that lie
-behind it: G(d) = v (1 - (d - 1/2) / D)^3 for 1/4 < d < 1/2 + D, 0 beyond, and straight on below. The force -
-P grad G has a potential: bodies at rest neither heat nor cool the liquid. Several bodies add up. Where v and
-D come from: docs/notes/liquids.md. Containers have images (`kernels.sph.images`).
+A wall of a solid body takes the place of the layers of a lattice that lie behind it. At the distance d, in
+spacings, these add S(d), and pull by S'(d). G is the function of third degree with G = S and G' = 2 S' where
+a lattice next to the wall has its layers, at 1/2 and 3/2 (twice, since pressure acts between two particles by
+the gradients of both and on a wall by that of one); it falls to 0 beyond like (1 - d / D)^3, rises so below
+1/2, and goes straight on below 1/4. The force - P grad G has a potential: bodies at rest neither heat nor
+cool the liquid. Several bodies add up. Containers have images (`kernels.sph.images`).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -11,6 +13,7 @@ D come from: docs/notes/liquids.md. Containers have images (`kernels.sph.images`
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -38,45 +41,60 @@ STRAIGHT = 0.25
 """Distance in spacings below which G goes on straight, since a steeper wall would need shorter steps."""
 
 
+class WallLaw(NamedTuple):
+    """G and dG/dd at 1/2 and at 3/2 spacings, and the distance in spacings where G ends."""
+
+    first: float
+    first_slope: float
+    second: float
+    second_slope: float
+    reach: float
+
+
 @lru_cache
-def wall_law(support: float) -> tuple[float, float]:
-    """v and D of the wall's part in the compression, for a kernel that reaches `support` spacings."""
-    k = np.arange(-np.ceil(support), np.ceil(support) + 1)
-    x, y, z = np.meshgrid(k, k, k, indexing="ij")
-    q = np.sqrt(x * x + y * y + z * z) / support
-    u = np.maximum(1.0 - q, 0.0)
-    weight = lattice_weight(support)
-    missing = weight * float((u**4 * (4.0 * q + 1.0))[z < 0].sum())
-    pull = 20.0 * weight / support**2 * float((u**3 * z)[z > 0].sum())
-    return missing, 3.0 * missing / (2.0 * pull)
+def wall_law(support: float) -> WallLaw:
+    """The wall's part in the compression, for a kernel that reaches `support` spacings."""
+    (first, second), (pull, second_pull) = beyond(np.array([0.5, 1.5]), support)
+    return WallLaw(first, 2 * pull, second, 2 * second_pull, 1.5 - 1.5 * second / second_pull)
 
 
-def beyond(depth: Array, support: float) -> Array:
-    """What nu lacks (n,) at depths (n,), in spacings, below the upper surface of a lattice."""
+def beyond(depth: Array, support: float) -> tuple[Array, Array]:
+    """S and dS/dd (n,) at depths d (n,), in spacings, below the upper surface of a lattice: what nu lacks
+    there."""
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
     across = np.hypot(k[:, None], k).ravel()
-    layer = np.arange(0.5, support + 1)
-    at = np.linspace(0.0, support, 401)
-    q = np.sqrt(across**2 + (at[:, None, None] + layer[:, None]) ** 2) / support
-    lacks = lattice_weight(support) * (np.maximum(1 - q, 0.0) ** 4 * (4 * q + 1)).sum(axis=(1, 2))
-    return np.interp(depth, at, lacks)
+    z = depth[:, None, None] + np.arange(0.5, support + 1)[:, None]
+    u = np.maximum(1 - np.hypot(across, z) / support, 0.0)
+    weight = lattice_weight(support)
+    lacks = weight * (u**4 * (5 - 4 * u)).sum(axis=(1, 2))
+    return lacks, -20 * weight / support**2 * (u**3 * z).sum(axis=(1, 2))
 
 
 @njit(forceinline=True, error_model="numpy")
-def wall_part(d: float, law: tuple[float, float]) -> tuple[float, float]:
+def wall_part(d: float, law: WallLaw) -> tuple[float, float]:
     """G and dG/dd of a wall at the signed distance d, in spacings."""
     near = max(d, STRAIGHT)
-    rest = 1.0 - (near - 0.5) / law[1]
+    t, value, slope = near - 0.5, law.first, law.first_slope
+    if 0.0 < t < 1.0:
+        s = 1.0 - t
+        rise, fall = law.second - value, law.second_slope
+        return (
+            value + t * t * (3.0 - 2.0 * t) * rise + t * s * (s * slope - t * fall),
+            6.0 * t * s * rise + s * (s - 2.0 * t) * slope + t * (t - 2.0 * s) * fall,
+        )
+    if t >= 1.0:
+        t, value, slope = t - 1.0, law.second, law.second_slope
+    rest = 1.0 + t * slope / (3.0 * value)
     if rest <= 0.0:
         return 0.0, 0.0
-    slope = -3.0 * law[0] / law[1] * rest**2
-    return law[0] * rest**3 + slope * (d - near), slope
+    slope *= rest**2
+    return value * rest**3 + slope * (d - near), slope
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
 def walls(
-    obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: tuple[float, float], wall:
-    Array, body: Array, slope: Array,
+    obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: WallLaw, wall: Array,
+    body: Array, slope: Array,
 ) -> None:  # fmt: skip
     """Part of solid bodies in the compression of every particle, body by body.
 
@@ -88,7 +106,7 @@ def walls(
         body: (n, TOUCHED) filled with the numbers of the bodies that have a part in it, then -1.
         slope: (n, TOUCHED, 3) filled with the gradients of their parts, 1/m.
     """
-    rows, reach = x.shape[0], (0.5 + law[1]) * spacing
+    rows, reach = x.shape[0], law.reach * spacing
     centre, turn, shape = obstacles.x1, obstacles.turn1, obstacles.shape
     radius, hull = obstacles.radius, obstacles.hull
     # Fields read in the loop would be counted as used, by all threads at one counter, for every particle.
