@@ -437,6 +437,11 @@ class SphSystem(System):
         if not entities:
             return None, None
         bodies, hulls = gathered(entities)
+        mover = world.system(BodySystem)
+        moved = {entity.name: motion for entity, _, _, *motion in mover.scripted(dt)} if mover and dt else {}
+        for entity, rows in rows_of_each(entities):
+            if entity.name in moved:
+                bodies.v[rows], bodies.angular_velocity[rows] = moved[entity.name]
         ends = bodies.x + dt * bodies.v
         spinning = zip(bodies.angular_velocity, bodies.q, strict=True)
         turned = np.array([product(quaternion_of(dt * spin), q) for spin, q in spinning])

@@ -121,7 +121,7 @@ def _with_images(
     """Places and velocities of particles and their images, the rows these are of, and the containers that
     hold the particles."""
     planes, first = container_planes(obstacles, hulls)
-    held, room = np.empty(len(x), np.int64), len(x)
+    held, room = np.empty(len(x), np.int64), 2 * len(x)
     holders(planes, first, x, law.reach, held)
     while True:
         owner, along = np.empty(room, np.int64), np.empty((room, 3), np.int64)
