@@ -251,18 +251,16 @@ def test_sloshing_has_the_frequency_of_theory() -> None:
     assert found[2] > 0
 
 
-@pytest.mark.parametrize("mode", [1, 2])
-def test_standing_wave_lives(mode: int) -> None:
-    """Standing wave in a tank L x h, ten layers deep, by default: omega^2 = g k tanh(k h), k = mode pi / L.
+def standing_wave(mode: int, layers: int) -> tuple[float, float, float, float]:
+    """Standing wave in a tank of length L = 0.4 m and depth h = 0.2 m, by default.
 
-    The velocity of linear theory at the start, with an amplitude of h / 20; its part in the mode is fitted by
-    a damped cosine. Viscosity nu takes 2 nu k^2 of the amplitude (Lamb, section 348), measured 0.8 of that;
-    at least half of that has to go, and 0.85 to be left after a period. Measured 0.939 and 0.861, frequency
-    +1.7 and -1.6 %; noise of the pressure 0.002 of rho g h (with walls by G and no excess: 0.15, and 0.55 and
-    0.70 were kept).
+    Its frequency over sqrt(g k tanh(k h)), k = mode pi / L; what a period leaves of it; what viscosity alone
+    would leave, by 2 nu k^2 (Lamb, section 348); the noise of the pressure over rho g h. It starts with the
+    velocity of linear theory and an amplitude of h / 20; its part in the mode is fitted by a damped cosine,
+    the pressure by a hydrostatic one and the wave's.
     """
-    length, depth, edge = 0.4, 0.2, 0.02
-    k = mode * np.pi / length
+    length, depth = 0.4, 0.2
+    edge, k = depth / layers, mode * np.pi / length
     theory = np.sqrt(G * k * np.tanh(k * depth))
     period = 2 * np.pi / theory
     box = {"low": (0, 0, 0), "high": (length, 5 * edge, depth)}
@@ -297,10 +295,38 @@ def test_standing_wave_lives(mode: int) -> None:
     (_, omega, decay, _), _ = curve_fit(swing, np.array(time), np.array(part), p0=(1.0, theory, 0.1, 0.0))
     model = world.fluid[ef.LiquidModel]
     sound = np.sqrt(7 * model.stiffness[0] / 1000)
-    viscosity = system.artificial * sound * model.reach[0] / 20
-    assert omega == pytest.approx(theory, rel=0.02)
-    assert 0.85 <= np.exp(-decay * period) < np.exp(-viscosity * k**2 * period)
-    assert np.mean(noise) < 0.01
+    viscous = 2 * system.artificial * sound * model.reach[0] / 20 * k**2
+    kept, bound = np.exp(-decay * period), np.exp(-viscous * period)
+    return omega / theory, float(kept), float(bound), float(np.mean(noise))
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_standing_wave_lives(mode: int) -> None:
+    """Case 116: ten layers deep 0.85 is left after a period, and the frequency is right to 2 %.
+
+    Measured 0.939 and 0.861, frequency +1.7 and -1.6 %, noise of the pressure 0.002 and 0.003 of rho g h
+    (0.55, 0.70 and 0.15 where walls were a function of the distance and the surface had no excess). Viscosity
+    alone would leave 0.935 and 0.833: at least half of that loss has to be there.
+    """
+    frequency, kept, viscous, noise = standing_wave(mode, 10)
+    assert frequency == pytest.approx(1.0, rel=0.02)
+    assert 0.85 <= kept < np.sqrt(viscous)
+    assert noise < 0.01
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mode", [1, 2])
+def test_standing_wave_lives_longer_with_more_layers(mode: int) -> None:
+    """Case 116: with 10, 14, 20 layers 0.939, 0.956, 0.969 of mode 1 are left, 0.861, 0.892, 0.921 of mode 2.
+
+    What is lost goes with the artificial viscosity, that with the spacing: of first order, measured 0.99 and
+    0.86. The frequency of mode 2 is 1.6 % low, 0.2 % low, 0.7 % high. That of mode 1 is 1.7, 2.1, 2.4 %
+    high: a lattice under pressure resists shear however fine it is (docs/notes/liquids.md).
+    """
+    found = np.array([standing_wave(mode, layers) for layers in (10, 14, 20)])
+    assert np.abs(found[:, 0] - 1).max() < 0.03
+    assert np.log2(np.log(found[0, 1]) / np.log(found[2, 1])) > 0.8
+    assert (np.diff(found[:, 1]) > 0).all() and (np.diff(found[:, 3]) < 0).all()
 
 
 def test_nothing_leaves_a_moving_container() -> None:
