@@ -4,10 +4,10 @@ The image of a particle at x behind a plane n . y = d, with the velocity w of th
 
     x' = x + 2 (d - n . x) n,     u' = u - 2 n . (u - w) n,
 
-with the same mass, load and excess. Each plane within reach of the container that holds it makes one, if it
-lies farther behind that plane than behind any other; two or three planes at right angles make one that is
-mirrored at all of them. Forces of pairs keep their symmetry, so walls at rest neither heat nor cool the
-liquid. Why images: docs/notes/liquids.md.
+with the same mass, load and excess. Each plane within reach of the container that holds it makes one, two or
+three at right angles make one that is mirrored at all of them. Only containers mirror whose planes are parallel
+or at right angles (boxes): there images fill the space behind walls exactly once. Forces of pairs keep their
+symmetry, so walls at rest neither heat nor cool the liquid. Why images: docs/notes/liquids.md.
 """
 
 from __future__ import annotations
@@ -25,6 +25,16 @@ SQUARE = 1e-4
 
 OUTSIDE = 0.5
 """Reaches by which a particle may be outside of a container that holds it."""
+
+
+def mirrors(obstacles: Obstacles, hulls: Hulls) -> Array:
+    """Which containers (containers,) mirror: all their planes are parallel or at right angles."""
+    square = np.empty(len(obstacles.containers), bool)
+    for c, i in enumerate(obstacles.containers):
+        start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
+        cosine = np.abs(hulls.planes[start:end, :3] @ hulls.planes[start:end, :3].T)
+        square[c] = np.minimum(cosine, np.abs(1 - cosine)).max() < SQUARE
+    return square
 
 
 @njit(cache=True)
@@ -105,12 +115,7 @@ def images(
                 number += 1
         for a in range(number):
             ka = near[a]
-            keep = True
-            for k in range(first[c], first[c + 1]):
-                cosine = dot(row_of(planes, k), row_of(planes, ka))
-                keep &= k == ka or gap[k] - 2 * gap[ka] * cosine >= -gap[ka] - 1e-12
-            if keep:
-                count = _told(owner, along, count, row, ka, -1, -1)
+            count = _told(owner, along, count, row, ka, -1, -1)
             for b in range(a):
                 kb, far = near[b], gap[ka] ** 2 + gap[near[b]] ** 2
                 if far > reach**2 or abs(dot(row_of(planes, ka), row_of(planes, kb))) > SQUARE:

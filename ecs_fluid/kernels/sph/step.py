@@ -21,7 +21,7 @@ from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
-from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, reflect
+from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, mirrors, reflect
 from ecs_fluid.kernels.sph.walls import TOUCHED, wall_forces, wall_law, walls
 
 CELL = 0.75
@@ -145,12 +145,16 @@ def evaluate(
     """
     n, kind = len(x), x.dtype.type
     weight, owner = lattice_weight(law.support), np.empty(0, np.int64)
-    all_x, all_v, held, bare = x, v, None, None
+    all_x, all_v, held, bare = x, v, np.empty(0), None
+    mirroring = np.zeros(0, np.int64)
     if obstacles is not None and hulls is not None:
-        if len(obstacles.containers):
-            all_x, all_v, owner, held = _with_images(law, x, v, obstacles, hulls)
-        if len(obstacles.containers) < len(obstacles.x1):
-            bare = obstacles
+        square = mirrors(obstacles, hulls)
+        mirroring, others = obstacles.containers[square], obstacles.containers[~square]
+        if len(mirroring):
+            room = obstacles._replace(containers=mirroring)
+            all_x, all_v, owner, held = _with_images(law, x, v, room, hulls)
+        if len(mirroring) < len(obstacles.x1):
+            bare = obstacles._replace(containers=others)
     many = len(all_x)
     low, high = bounds(all_x)
     units = ((all_x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
@@ -182,12 +186,12 @@ def evaluate(
     # What pressure does where the excess changes is lost, or won.
     loss -= float((load / size * rate).sum(dtype=np.float64))
     loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
-    if obstacles is not None and held is not None:
-        for number, i in enumerate(obstacles.containers):
-            # Pairs within cancel, so that those with images are left.
-            rows = held == number
-            pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
-            loads[i] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
+    for number, i in enumerate(mirroring):
+        assert obstacles is not None
+        # Pairs within cancel, so that those with images are left.
+        rows = held == number
+        pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
+        loads[i] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
     if bare is not None:
         parts = np.zeros((CHUNKS, *loads.shape))
         wall_forces(x, load / size, body, slope, bare.x1, force, parts)

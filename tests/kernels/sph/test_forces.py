@@ -12,7 +12,7 @@ from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, obstacles
 from ecs_fluid.kernels.sph.forces import DIFFUSION, compression_energy, lattice_weight
 from ecs_fluid.kernels.sph.step import LiquidLaw, evaluate, put_back
-from ecs_fluid.kernels.sph.walls import beyond, wall_law, wall_part
+from ecs_fluid.kernels.sph.walls import beyond, combined, wall_law, wall_part
 from ecs_fluid.worlds.hulls import hull_of_vertices
 
 SUPPORT, EDGE = 2.6, 0.1
@@ -73,9 +73,11 @@ def test_momentum_and_angular_momentum_are_kept() -> None:
     np.testing.assert_allclose(np.cross(x, force).sum(axis=0), 0.0, atol=1e-14 * scale)
 
 
-def box_table(size: tuple[float, float, float]) -> Hulls:
+def box_table(size: tuple[float, float, float], slant: float = 0.0) -> Hulls:
+    """A box, one side of which leans outward by `slant` m from bottom to top."""
     corners = np.array([[a, b, c] for a in (-0.5, 0.5) for b in (-0.5, 0.5) for c in (-0.5, 0.5)])
-    return hull_of_vertices(corners * np.array(size)).table
+    lean = np.where((corners[:, 0] > 0) & (corners[:, 2] > 0), slant, 0.0)[:, None] * np.array([1.0, 0, 0])
+    return hull_of_vertices(corners * np.array(size) + lean).table
 
 
 def bodies(shape: int, table: Hulls, center: Array, turn: Array, radius: float) -> Obstacles:
@@ -227,13 +229,16 @@ def test_surface_of_a_lattice_lacks_what_lies_beyond() -> None:
         np.testing.assert_allclose(nu[middle] + beyond(depth, support)[0], 1.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [CONTAINER, SOLID, BALL])
-def test_forces_are_the_slope_of_the_energy(shape: int) -> None:
-    """F = - dE/dx of the energy of compression, walls included; central differences are right to step^2."""
+@pytest.mark.parametrize(("shape", "slant"), [(CONTAINER, 0.0), (CONTAINER, 0.2), (SOLID, 0.0), (BALL, 0.0)])
+def test_forces_are_the_slope_of_the_energy(shape: int, slant: float) -> None:
+    """F = - dE/dx of the energy of compression, walls included; central differences are right to step^2.
+
+    Boxes mirror the liquid; a container with a slanted side, `slant` m wider at the top, adds G.
+    """
     draw = np.random.default_rng(2)
     turn = np.array([0.9, 0.1, -0.3, 0.2])
     turn /= np.linalg.norm(turn)
-    table = box_table((0.62, 0.5, 0.56))
+    table = box_table((0.62, 0.5, 0.56), slant)
     radius = 0.2 if shape == BALL else table.radius[0]
     wall = bodies(shape, table, np.array([0.02, 0.01, -0.03]), turn, radius)
     law = LAW._replace(viscosity=0.0)
@@ -271,3 +276,12 @@ def test_wall_law_is_a_smooth_barrier() -> None:
     # A particle alone, which adds w_0 itself, is held back before it touches the wall.
     assert wall_part(0.0, law)[0] + lattice_weight(SUPPORT) > 1.0
     assert wall_part(law.reach + 1e-9, law) == (0.0, 0.0)
+
+
+def test_walls_combine() -> None:
+    """At right angles 1 - prod (1 - G); walls that are one and the same count once."""
+    rate = np.empty(3)
+    part = np.array([0.5, 0.4, 0.3])
+    assert combined(part, np.eye(3), 3, rate) == pytest.approx(1 - 0.5 * 0.6 * 0.7, abs=1e-15)
+    np.testing.assert_allclose(rate, [0.6 * 0.7, 0.5 * 0.7, 0.5 * 0.6], atol=1e-15)
+    assert combined(part, np.tile([0.0, 0.0, 1.0], (3, 1)), 3, rate) == pytest.approx(0.5, abs=1e-15)
