@@ -158,15 +158,22 @@ def test_open_tank_settles_with_its_books_in_order() -> None:
     assert places(world).min() > 0.0 and places(world)[:, :2].max() < 0.3
 
 
-@pytest.mark.parametrize("around", [None, 500.0])
-def test_liquid_carries_a_body(around: float | None) -> None:
+@pytest.mark.parametrize(
+    ("around", "ticks", "least", "most"),
+    [
+        (None, 60, 1.0, 1.1**3),
+        (500.0, 60, 1.0, 1.1**3),
+        pytest.param(None, 740, 0.95, 1.05, marks=pytest.mark.nightly),
+    ],
+)
+def test_liquid_carries_a_body(around: float | None, ticks: int, least: float, most: float) -> None:
     """Buoyancy of a ball held under water: rho g V of a ball up to 0.3 spacings larger in radius.
 
     A medium around of half the liquid's density bears (rho / 2) g V and takes half the liquid's weight, so
     the sum is the same: 1.11 rho g V.
-    Walls are planes to the liquid, so a round one of 3 spacings' radius keeps it a little farther away, and
-    the excess diffuses away from it: measured 1.01 rho g V. Pressure waves of
-    the closed tank swing it by half of that, hence the mean. Sideways nothing pulls, by symmetry.
+    Walls are planes to the liquid, so a round one of 3 spacings' radius keeps it a little farther away:
+    measured 1.12 rho g V. The excess next to it diffuses away, so that it gets smaller: 0.98 after 8 s. Pressure
+    waves of the closed tank swing it by half of that, hence the mean. Sideways nothing pulls, by symmetry.
     """
     world = ef.World(dt=0.01, integrator="euler")
     shape, radius, edge = {"shape": "box", "size": (0.6, 0.6, 0.6)}, 0.12, 0.04
@@ -182,13 +189,13 @@ def test_liquid_carries_a_body(around: float | None) -> None:
     # Those inside, and those too near, are gone: between the ball and one a spacing larger in radius.
     gone = (whole - len(world["water"])) * edge**3
     assert 4 / 3 * np.pi * radius**3 < gone < 4 / 3 * np.pi * (radius + edge) ** 3
-    world.step(60)
+    world.step(ticks)
     force = np.zeros(3)
     for _ in range(60):
         world.step()
         force += world["ball"][ef.BodyLoad].force[0] / 60
     weight = 1000 * G * 4 / 3 * np.pi * radius**3
-    assert 1.0 < force[2] / weight < (1 + 0.3 * edge / radius) ** 3
+    assert least < force[2] / weight < most
     assert np.abs(force[:2]).max() < 1e-2 * weight
 
 
