@@ -10,12 +10,14 @@ class Liquid(Component):
     """A particle of liquid: its mass, the volume it takes up at rest without pressure, and its viscosity.
 
     It moves by its InertialVelocity, as the SphSystem says. These are the density and the viscosity of the
-    liquid; those of the Fluid are of what surrounds it.
+    liquid; those of the Fluid are of what surrounds it. excess: what it adds to its compression, which the
+    SphSystem sees to: at a surface what the sum over neighbours lacks.
     """
 
     mass: Array = column("kg", above=0.0)
     volume: Array = column("m^3", above=0.0)
     viscosity: Array = column("m^2/s", default=0.0, minimum=0.0)
+    excess: Array = column("1", default=0.0)
 
 
 class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Liquid)):
@@ -46,8 +48,8 @@ class LiquidModel(Component, per_row=False):
 class LiquidBudget(Component, per_row=False):
     """What has happened to the liquid so far.
 
-    dissipated: energy taken by viscosity. gravity, walls: momentum given by gravity and by the pressure of
-    bodies and containers. steps: force evaluations.
+    dissipated: energy taken by viscosity and by the diffusion of the excess. gravity, walls: momentum given
+    by gravity and by the pressure of bodies and containers. steps: force evaluations.
     """
 
     dissipated: Array = column("J", shape=(1,), default=0.0)

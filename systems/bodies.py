@@ -125,7 +125,9 @@ class BodySystem(System):
             former.x[...], former.q[...] = pose.x, pose.q
         if not entities:
             return
-        ends = self._follow_scripts(entities, dt)
+        ends = self.scripted(dt)
+        for entity, *_, v, spin in ends:
+            entity[RigidMotion].v[0], entity[RigidMotion].angular_velocity[0] = v, spin
         bodies, hulls = gathered(entities)
         brake, swirl = self._brake(entities, bodies)
         bodies, push, torque = self._loaded(entities, bodies)
@@ -137,7 +139,7 @@ class BodySystem(System):
         self._advance(entities, bodies, hulls, loads, rest, dt, steps, least)
         brake_spin(bodies, brake, swirl, 0.5 * dt)
         write_back(entities, bodies)
-        for entity, x, q in ends:
+        for entity, x, q, *_ in ends:
             entity[Pose].x[0], entity[Pose].q[0] = x, q
 
     def _brake(self, entities: list[Entity], bodies: Bodies) -> tuple[Array, Array]:
@@ -209,29 +211,30 @@ class BodySystem(System):
         table.ids = ids[rest][memory.who]
         table.place, table.force = memory.place.astype(number), memory.force.astype(number)
 
-    def _follow_scripts(self, entities: list[Entity], dt: float) -> list[tuple[Entity, Array, Array]]:
-        """Give scripted bodies the velocities that take them to the end of the tick; returns the ends."""
+    def scripted(self, dt: float) -> list[tuple[Entity, Array, Array, Array, Array]]:
+        """Scripted bodies: place and rotation at the end of the tick, and the velocity (3,) m/s and spin (3,)
+        rad/s that take them there."""
         from ecs_fluid.kernels.bodies.rotation import product, quaternion_of, turn_between
 
         ends = []
-        by_name = {entity.name: entity for entity in entities}
         for script in self.scripts:
-            entity = by_name[script.name]
+            entity, end = self.world[script.name], self.world.time + dt
             pose, motion = entity[Pose], entity[RigidMotion]
-            x, q = (array[0].astype(np.float64) for array in (pose.x, pose.q))
-            end = self.world.time + dt
+            x, q, v, spin = (
+                array[0].astype(np.float64) for array in (pose.x, pose.q, motion.v, motion.angular_velocity)
+            )
             if script.center is None:
-                there = x + dt * motion.v[0].astype(np.float64)
+                there = x + dt * v
             else:
                 there = value_at(script.center, end)
-                motion.v[0] = (there - x) / dt
+                v = (there - x) / dt
             if script.rotation is None:
-                turned = product(quaternion_of(dt * motion.angular_velocity[0].astype(np.float64)), q)
+                turned = product(quaternion_of(dt * spin), q)
             else:
                 turned = quaternion_of(value_at(script.rotation, end))
                 short = turn_between(q, turned)
-                motion.angular_velocity[0] = with_turns(short, script.rotation, self.world.time, end) / dt
-            ends.append((entity, there, turned))
+                spin = with_turns(short, script.rotation, self.world.time, end) / dt
+            ends.append((entity, there, turned, v, spin))
         return ends
 
 

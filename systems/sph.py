@@ -44,15 +44,16 @@ SAME_SIZE = 0.25
 class SphSystem(System):
     """Liquid: weakly compressible smoothed particle hydrodynamics of all particles with a Liquid.
 
-        m du/dt = - sum_j (P_i + P_j) grad W_ij - P_i grad G_i + viscosity + m g (1 - rho_s / rho),    dx/dt =
-        u
+        m du/dt = - sum_j (P_i + P_j) grad W_ij - P_i grad G_i + viscosity + m g (1 - rho_s / rho),  dx/dt = u
 
-    P = V p / nu^2, nu the compression (1 at rest) by neighbours and walls, p = (rho c^2 / 7) (nu^7 - 1) but
-    never below 0. Pairs push each other equally along their line: momentum and angular momentum are kept to
-    rounding. Pressure, gravity and walls at rest have an energy, which only viscosity and impacts on walls
-    take. Walls are balls, polytopes and containers, smooth and without friction; they get the reaction
-    (BodyLoad). The CollisionSystem keeps back the single particles that go through. Equations:
-    `kernels.sph.forces`, `kernels.sph.walls`. Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named
+    P = V p / nu^2, nu the compression (1 at rest) by neighbours, walls and the excess e that each particle
+    carries, p = (rho c^2 / 7) (nu^7 - 1) but never below 0. Pairs push each other equally along their line:
+    momentum and angular momentum are kept to rounding. Pressure, gravity and walls at rest have an energy,
+    which only viscosity, the diffusion of e, and impacts on bodies take. Walls are balls and polytopes, which
+    add G, and containers, which mirror the liquid, all smooth and without friction; they get the reaction
+    (BodyLoad). A particle that passes a plane of a container goes on as its image. e starts, in `hydrostatic`
+    entities, with what the sum lacks at their upper surface. Equations: `kernels.sph.forces`,
+    `kernels.sph.walls`, `kernels.sph.images`. Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named
     there; it takes the place of the liquid of Fluid Simulation for Video Games, parts 15 to 17, which has the
     order of its pairs and its random numbers decide.
 
@@ -70,30 +71,30 @@ class SphSystem(System):
     with `steps` set, a tick that needs more is refused.
 
     Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
-    for flows with little viscosity of their own (0.02 to 0.1). All liquids of a world have one viscosity.
+    for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
 
     Particles with a Strength and a CoreRadius too are moved by the vortices as well: the hybrid of the
     articles, experimental, see docs/liquids.md.
     """
 
-    reads = (Liquid, Fluid)
+    reads = (Fluid,)
     may_read = BODIES
-    writes = (Position, InertialVelocity, Velocity, LiquidState, LiquidModel, LiquidBudget)
+    writes = (Position, InertialVelocity, Velocity, Liquid, LiquidState, LiquidModel, LiquidBudget)
     adds = (BodyLoad,)
     phase = "move"
     periodic = False
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
-    artificial: float = Field(default=0.05, ge=0, le=10)
+    artificial: float = Field(default=0.0175, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, gt=0, le=1e6)
     """speed of sound c, m/s; default 10 sqrt(g H)"""
     surrounded: bool = False
     """the fluid around the liquid takes weight away, by its density, as it does where a BuoyancySystem is"""
-    support: float = Field(default=2.6, ge=2.2, le=4)
+    support: float = Field(default=2.98, ge=2.2, le=4)
     """reach of the kernel over the spacing, 1"""
-    courant: float = Field(default=0.6, gt=0, le=1)
+    courant: float = Field(default=1.2, gt=0, le=1.5)
     """step over the time sound takes for half a reach, 1"""
     steps: int = Field(default=0, ge=0, le=MOST_STEPS)
     """steps per tick; 0 takes as many as needed"""
@@ -116,20 +117,23 @@ class SphSystem(System):
 
     def _clear(self, world: World) -> None:
         """Remove liquid in solid bodies, and so near to them that it would burst away."""
+        for entity, (position, liquid) in world.entities_with(Position, Liquid):
+            if len(entity):
+                lost = self._near_solids(
+                    world, position.x, NEAREST_START * float(liquid.volume.mean()) ** (1 / 3)
+                )
+                if lost.any():
+                    entity.kill(lost)
+
+    def _near_solids(self, world: World, x: Array, distance: float) -> Array:
+        """Which points (n, 3) lie in solid bodies or nearer to them than `distance`, m."""
         from ecs_fluid.kernels.collision.collide import misplaced
 
-        for entity, (position, liquid) in world.entities_with(Position, Liquid):
-            if not len(entity):
-                continue
-            pad = NEAREST_START * float(liquid.volume.mean()) ** (1 / 3)
-            obstacles, hulls = self._obstacles(world, 0.0, pad)
-            if obstacles is None or hulls is None:
-                return
-            depth = np.empty(len(entity))
-            misplaced(obstacles._replace(containers=obstacles.containers[:0]), hulls, position.x, depth)
-            lost = depth > -pad
-            if lost.any():
-                entity.kill(lost)
+        obstacles, hulls = self._obstacles(world, 0.0, distance)
+        depth = np.full(len(x), -np.inf)
+        if obstacles is not None and hulls is not None:
+            misplaced(obstacles._replace(containers=obstacles.containers[:0]), hulls, x, depth)
+        return np.asarray(depth > -distance)
 
     def lint(self, world: World) -> list[str]:
         """Constants of the Fluid that look like the liquid's."""
@@ -158,25 +162,28 @@ class SphSystem(System):
         if not sum(len(position.x) for position, *_ in tables):
             return
         self._prepare()
-        x, v, mass, size = self._joined()
+        x, v, mass, size, excess = self._joined()
         steps = self._count(dt, max_norm(v), mass, size)
-        last = self._advance(x, v, mass, size, dt, steps)
+        last = self._advance(x, v, mass, size, excess, dt, steps)
         law = self._law()
         self.field(LiquidModel).peak[0] = last.nu.max()
         spread(x, [position.x for position, *_ in tables])
         spread(v, [inertial.v for _, inertial, *_ in tables])
+        spread(excess, [liquid.excess for _, _, liquid, *_ in tables])
         # For frames and pictures; the integrator empties it before it is used again.
         for _, inertial, _, velocity, _ in tables:
             velocity.u += inertial.v
         spread(last.load * last.nu**2 / (size**2 * law.volume), [state.pressure for *_, state in tables])
         spread(last.nu * mass / (size * law.volume), [state.density for *_, state in tables])
 
-    def _joined(self) -> tuple[Array, Array, Array, Array]:
-        """Copies of all positions, velocities and masses, and V / V_0, of the particles end to end."""
+    def _joined(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Copies of all positions, velocities and masses, V / V_0, and the excess, of the particles end to
+        end."""
         entities, (x, v, mass) = self.joined(Position, InertialVelocity, Liquid)
         number = self.world.dtype
         size = joined([entity[Liquid].volume for entity in entities], (), number)
-        return x.copy(), v.copy(), mass, (size / self.field(LiquidModel).volume).astype(number)
+        excess = joined([entity[Liquid].excess for entity in entities], (), number)
+        return x.copy(), v.copy(), mass, (size / self.field(LiquidModel).volume).astype(number), excess.copy()
 
     # ------------------------------------------------------------------ law
 
@@ -187,7 +194,11 @@ class SphSystem(System):
         reach, volume, stiffness = (float(part[0]) for part in (model.reach, model.volume, model.stiffness))
         c = math.sqrt(7 * stiffness / self._densest())
         viscosity = self._viscosity(self.world)
-        return LiquidLaw(reach, self.support, volume, stiffness, viscosity + self.artificial * c * reach / 20)
+        viscosity += self.artificial * c * reach / 20
+        around = float(self.field(Fluid).density) if self._lifted(self.world) else 0.0
+        return LiquidLaw(
+            reach, self.support, volume, stiffness, viscosity, tuple(self.world.gravity.tolist()), around
+        )
 
     def _viscosity(self, world: World) -> float:
         """That of all liquids, m^2/s; two of them are refused."""
@@ -238,16 +249,48 @@ class SphSystem(System):
         model.reach[0] = self.support * mean ** (1 / 3)
 
     def _start(self) -> None:
-        """Compress what is to start at rest."""
+        """Compress what is to start at rest, with the excess that its surface needs."""
+        if self.hydrostatic:
+            _, *_, size, _ = self._joined()
+            nu, row = self._evaluated().nu.astype(np.float64), 0
+            for entity, (position, liquid) in self.entities(Position, Liquid):
+                if entity.name in self.hydrostatic:
+                    here = slice(row, row + len(entity))
+                    liquid.excess = self._lacking(position.x, nu[here] / size[here])
+                row += len(entity)
+            for name in self.hydrostatic:
+                self._settle(self.world[name][Position].x, self.world[name][Liquid])
+        # A crowded start wants short steps from the first on.
+        self.field(LiquidModel).peak[0] = self._evaluated().nu.max()
+
+    def _evaluated(self) -> Evaluation:
+        """Forces as the liquid stands."""
         from ecs_fluid.kernels.sph.step import evaluate
 
-        for name in self.hydrostatic:
-            self._settle(self.world[name][Position].x, self.world[name][Liquid])
-        x, v, mass, size = self._joined()
         law = self._law()
-        # A crowded start wants short steps from the first on.
-        found = evaluate(law, x, v, mass, size, *self._obstacles(self.world, 0.0, law.reach))
-        self.field(LiquidModel).peak[0] = found.nu.max()
+        return evaluate(law, *self._joined(), *self._obstacles(self.world, 0.0, law.reach))
+
+    def _lacking(self, x: Array, nu: Array) -> Array:
+        """What the sum lacks at the upper surface of a liquid, as far as a lattice that ends there lacks it,
+        and next to bodies, which cut the lattice anywhere.
+
+        Free sides are left as they are: nothing at rest has them.
+        """
+        from ecs_fluid.kernels.sph.walls import beyond, wall_law
+
+        pull = float(np.linalg.norm(self.world.gravity))
+        if not len(x) or pull == 0.0:
+            return np.zeros(len(x))
+        model = self.field(LiquidModel)
+        height = x.astype(np.float64) @ (-self.world.gravity / pull)
+        spacing = float(model.volume[0]) ** (1 / 3)
+        depth = (height.max() - height) / spacing + 0.5
+        lacks = np.where(
+            self._near_solids(self.world, x, wall_law(self.support).reach * spacing), 1 - nu, 0.0
+        )
+        top = (lacks == 0.0) & (depth < self.support)
+        lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), beyond(depth[top], self.support)[0])
+        return lacks
 
     def _default_sound(self) -> float:
         """10 sqrt(g H), of all keys of gravity the largest."""
@@ -348,9 +391,11 @@ class SphSystem(System):
             )
         return self.steps or max(needed, 1)
 
-    def _advance(self, x: Array, v: Array, mass: Array, size: Array, dt: float, steps: int) -> Evaluation:
+    def _advance(
+        self, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float, steps: int
+    ) -> Evaluation:
         """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
-        from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved
+        from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved, put_back
 
         law, kind, step = self._law(), self.world.dtype, dt / steps
         entities = body_entities(self.world)
@@ -358,18 +403,23 @@ class SphSystem(System):
         weight = self._weight(mass / (size * law.volume)).astype(kind)
         pull = weight[:, None] * self.world.gravity.astype(kind)
         books = self.field(LiquidBudget)
-        loads, walls, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), np.zeros(3), 0.0
+        loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
+        ahead = np.zeros_like(excess)
         x += kind(step / 2) * v
         for k in range(steps):
             there = None if obstacles is None else moved(obstacles, (k + 0.5) * step)
-            found = evaluate(law, x, v, mass, size, there, hulls)
+            loads += put_back(law, x, v, mass, there, hulls) / dt
+            # Half a step ahead by the last rate: of second order, but for the first step of a tick.
+            found = evaluate(law, x, v, mass, size, excess + ahead, there, hulls)
             drift = step if k < steps - 1 else step / 2
             kick_and_drift(found.force, mass, pull, step, drift, x, v)
+            ahead = kind(step / 2) * found.rate
+            excess += 2 * ahead
             loads += found.loads / steps
-            walls -= found.loads[:, :3].sum(axis=0)
             lost += step * found.loss
+        loads += put_back(law, x, v, mass, None if obstacles is None else moved(obstacles, dt), hulls) / dt
         books.dissipated += lost
-        books.walls += step * walls
+        books.walls -= dt * loads[:, :3].sum(axis=0)
         books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
         books.steps += steps
         for entity, rows in rows_of_each(entities):
@@ -387,6 +437,11 @@ class SphSystem(System):
         if not entities:
             return None, None
         bodies, hulls = gathered(entities)
+        mover = world.system(BodySystem)
+        moved = {entity.name: motion for entity, _, _, *motion in mover.scripted(dt)} if mover and dt else {}
+        for entity, rows in rows_of_each(entities):
+            if entity.name in moved:
+                bodies.v[rows], bodies.angular_velocity[rows] = moved[entity.name]
         ends = bodies.x + dt * bodies.v
         spinning = zip(bodies.angular_velocity, bodies.q, strict=True)
         turned = np.array([product(quaternion_of(dt * spin), q) for spin, q in spinning])
@@ -409,19 +464,17 @@ class SphSystem(System):
         * potential: energy by gravity from z = 0, J
         * compression: energy of compression, J
         * energy: sum of these three, J
-        * dissipated: taken by viscosity so far, J
+        * dissipated: taken by viscosity and by the diffusion of the excess so far, J
         * least, largest: compression nu among all particles (at rest it is 1), 1
         * speed: largest speed of a particle, m/s
         """
         from ecs_fluid.kernels.sph.forces import compression_energy
-        from ecs_fluid.kernels.sph.step import evaluate
 
         if not any(len(liquid.mass) for (liquid,) in self.query(Liquid)):
             raise FluidError("SphSystem: there is no liquid to measure")
         self._prepare()
-        x, v, mass, size = self._joined()
-        law = self._law()
-        found = evaluate(law, x, v, mass, size, *self._obstacles(self.world, 0.0, law.reach))
+        x, v, mass, size, _ = self._joined()
+        law, found = self._law(), self._evaluated()
         place, speed, m = x.astype(np.float64), v.astype(np.float64), mass.astype(np.float64)
         weight = self._weight(m / (size * law.volume))
         record: dict[str, Any] = {

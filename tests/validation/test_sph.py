@@ -69,21 +69,34 @@ def test_free_drop_keeps_its_books() -> None:
     assert abs(lost) < 1e-2 * before["energy"]
 
 
-def test_energy_error_is_of_second_order() -> None:
-    """Half the step, a quarter of the error, without viscosity: the drift-kick-drift step is symplectic."""
+@pytest.mark.parametrize(("size", "steps"), [((0.4, 0.4, 0.4), (16, 32)), (None, (16, 256))])
+def test_energy_error_is_of_second_order(
+    size: tuple[float, float, float] | None, steps: tuple[int, int]
+) -> None:
+    """Half the step, a quarter of the error, without viscosity: drift, kick, drift, and the excess at the
+    middle of the step.
+
+    In a container under pressure, 5 % above the density at rest, with a sound wave between its walls of which
+    the diffusion takes a quarter: measured 3.87, and 3.93, 3.97, 3.97 with further halvings. In a free drop
+    pressures meet 0, where the diffusion stops, at other steps: its error falls by 2.3 to 7.4 from half to
+    half, hence four halvings, measured 4.26^4.
+    """
     errors = []
-    for steps in (16, 32):
+    for number in steps:
+        liquid = {"fills": "tank"} if size else {"sphere": {"radius": 0.15}}
         world, system = tank(
-            None, {"sphere": {"radius": 0.15}, "spacing": 0.04}, dt=0.02,
-            precision="double", gravity=(0, 0, 0), sound_speed=10.0, artificial=0.0, steps=steps,
+            size, {**liquid, "spacing": 0.04}, dt=0.02,
+            precision="double", gravity=(0, 0, 0), sound_speed=10.0, artificial=0.0, steps=number,
         )  # fmt: skip
-        x, v = world["water"][ef.Position].x, world["water"][ef.InertialVelocity].v
-        x *= 0.98
-        v -= 0.2 * x
+        v, x = world["water"][ef.InertialVelocity].v, world["water"][ef.Position].x
+        v -= 0.2 * (np.sin(2 * np.pi * x / 0.4) if size else x)
+        world["water"][ef.Liquid].excess += 0.05 if size else 0.0
         before = system.measure()["energy"]
         world.step(1)
-        errors.append(abs(system.measure()["energy"] - before))
-    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.25)
+        after = system.measure()
+        errors.append(abs(after["energy"] + after["dissipated"] - before))
+    order = np.log(errors[0] / errors[1]) / np.log(steps[1] / steps[0])
+    assert 2**order == pytest.approx(4.0, rel=0.25)
 
 
 def test_falling_freely_is_exact() -> None:
@@ -103,7 +116,7 @@ def test_filled_container_comes_to_rest() -> None:
 
     The cubic lattice of the start gives way to a disordered packing, 2 to 3 % denser, which sets it in motion
     for half a second; it must be over after 0.8 s. Speeds are told as shares of sqrt(g H), that of waves:
-    measured 1.1 %, gate 2 %. Pressure: mean of layers that do not touch a wall, measured within 4 % of
+    measured 0.06 %, gate 2 %. Pressure: mean of layers that do not touch a wall, measured within 2 % of
     rho g H, gate 8 % (K3: no spurious gradient at walls).
     """
     size, depth = (0.4, 0.4, 0.5), 0.5
@@ -145,15 +158,23 @@ def test_open_tank_settles_with_its_books_in_order() -> None:
     assert places(world).min() > 0.0 and places(world)[:, :2].max() < 0.3
 
 
-@pytest.mark.parametrize("around", [None, 500.0])
-def test_liquid_carries_a_body(around: float | None) -> None:
+@pytest.mark.parametrize(
+    ("around", "ticks", "least", "most"),
+    [
+        (None, 60, 1.0, 1.1**3),
+        (500.0, 60, 1.0, 1.1**3),
+        pytest.param(None, 740, 0.95, 1.05, marks=pytest.mark.nightly),
+    ],
+)
+def test_liquid_carries_a_body(around: float | None, ticks: int, least: float, most: float) -> None:
     """Buoyancy of a ball held under water: rho g V of a ball up to 0.3 spacings larger in radius.
 
     A medium around of half the liquid's density bears (rho / 2) g V and takes half the liquid's weight, so
     the sum is the same: 1.11 rho g V.
     Walls are planes to the liquid, so a round one of 3 spacings' radius keeps it a little farther away:
-    measured 1.21 rho g V, a radius 0.2 spacings larger (1.12 with a radius of 4 spacings). Pressure waves of
-    the closed tank swing it by half of that, hence the mean. Sideways nothing pulls, by symmetry.
+    measured 1.12 rho g V. The excess next to it diffuses away, so that it gets smaller: 0.98 after 8 s.
+    Pressure waves of the closed tank swing it by half of that, hence the mean. Sideways nothing pulls, by
+    symmetry.
     """
     world = ef.World(dt=0.01, integrator="euler")
     shape, radius, edge = {"shape": "box", "size": (0.6, 0.6, 0.6)}, 0.12, 0.04
@@ -169,13 +190,13 @@ def test_liquid_carries_a_body(around: float | None) -> None:
     # Those inside, and those too near, are gone: between the ball and one a spacing larger in radius.
     gone = (whole - len(world["water"])) * edge**3
     assert 4 / 3 * np.pi * radius**3 < gone < 4 / 3 * np.pi * (radius + edge) ** 3
-    world.step(60)
+    world.step(ticks)
     force = np.zeros(3)
     for _ in range(60):
         world.step()
         force += world["ball"][ef.BodyLoad].force[0] / 60
     weight = 1000 * G * 4 / 3 * np.pi * radius**3
-    assert 1.0 < force[2] / weight < (1 + 0.3 * edge / radius) ** 3
+    assert least < force[2] / weight < most
     assert np.abs(force[:2]).max() < 1e-2 * weight
 
 
@@ -187,7 +208,7 @@ def test_dam_break_follows_the_experiment() -> None:
 
     Their table for a = 2.25 inches, n^2 = 2, read off by others (PySPH, examples/db_exp_data.py): t sqrt(2 g
     / a) against front / a. The speed of the front has to agree within 6 %. Places run ahead by a nearly
-    constant 0.2 to 0.3 a, as in most simulations that have no gate to draw out; 0.35 a is allowed.
+    constant 0.2 to 0.34 a, as in most simulations that have no gate to draw out; 0.35 a is allowed.
     """
     table = np.array([(0.832, 1.217), (1.219, 1.474), (1.997, 2.292), (2.547, 2.995), (3.345, 4.134)])
     a, edge = 0.24, 0.024
@@ -205,7 +226,7 @@ def test_dam_break_follows_the_experiment() -> None:
     late = (np.array(front) > 2) & (np.array(front) < 4)
     speed = np.polyfit(np.array(time)[late], np.array(front)[late], 1)[0]
     assert speed == pytest.approx(np.polyfit(table[2:, 0], table[2:, 1], 1)[0], rel=0.06)
-    # Energy less what viscosity took, measured 6e-5 of the energy that went into motion.
+    # Energy less what viscosity and diffusion took, measured 1.7e-4 of the energy that went into motion.
     after = system.measure()
     assert abs(after["energy"] + after["dissipated"] - before["energy"]) < 5e-3 * after["kinetic"]
 
@@ -236,6 +257,84 @@ def test_sloshing_has_the_frequency_of_theory() -> None:
     found, _ = curve_fit(swing, np.array(time), np.array(center), p0=(max(center), theory, 0.1, 0.0, 0.0))
     assert found[1] == pytest.approx(theory, rel=0.04)
     assert found[2] > 0
+
+
+def standing_wave(mode: int, layers: int) -> tuple[float, float, float, float]:
+    """Standing wave in a tank of length L = 0.4 m and depth h = 0.2 m, by default.
+
+    Its frequency over sqrt(g k tanh(k h)), k = mode pi / L; what a period leaves of it; what viscosity alone
+    would leave, by 2 nu k^2 (Lamb, section 348); the noise of the pressure over rho g h. It starts with the
+    velocity of linear theory and an amplitude of h / 20; its part in the mode is fitted by a damped cosine,
+    the pressure by a hydrostatic one and the wave's.
+    """
+    length, depth = 0.4, 0.2
+    edge, k = depth / layers, mode * np.pi / length
+    theory = np.sqrt(G * k * np.tanh(k * depth))
+    period = 2 * np.pi / theory
+    box = {"low": (0, 0, 0), "high": (length, 5 * edge, depth)}
+    liquid = {"box": box, "spacing": edge, "hydrostatic": True}
+    world, system = tank((length, 5 * edge, 2 * depth), liquid, dt=period / 24)
+
+    def shape(x: Array) -> Array:
+        u = np.zeros_like(x)
+        u[:, 0] = np.sin(k * x[:, 0]) * np.cosh(k * x[:, 2]) / np.sinh(k * depth)
+        u[:, 2] = -np.cos(k * x[:, 0]) * np.sinh(k * x[:, 2]) / np.sinh(k * depth)
+        return u
+
+    v = world["water"][ef.InertialVelocity].v
+    v += 0.05 * depth * theory * shape(places(world))
+    time, part, noise = [0.0], [1.0], []
+    for _ in range(30):
+        world.step()
+        x = places(world)
+        u = shape(x)
+        time.append(world.time)
+        part.append((v * u).sum() / (u * u).sum() / (0.05 * depth * theory))
+        reach = np.array([length / 2 - 2 * edge, edge, depth / 2 - 2 * edge])
+        inside = (np.abs(x - [length / 2, 2.5 * edge, depth / 2]) < reach).all(axis=1)
+        x, p = x[inside], world["water"][ef.LiquidState].pressure[inside]
+        wave = np.cos(k * x[:, 0]) * np.cosh(k * x[:, 2])
+        linear = np.stack([np.ones(len(x)), x[:, 2], wave], axis=1)
+        noise.append((p - linear @ np.linalg.lstsq(linear, p)[0]).std() / (1000 * G * depth))
+
+    def swing(t: Array, size: float, omega: float, decay: float, phase: float) -> Array:
+        return np.asarray(size * np.exp(-decay * t) * np.cos(omega * t + phase))
+
+    (_, omega, decay, _), _ = curve_fit(swing, np.array(time), np.array(part), p0=(1.0, theory, 0.1, 0.0))
+    model = world.fluid[ef.LiquidModel]
+    sound = np.sqrt(7 * model.stiffness[0] / 1000)
+    viscous = 2 * system.artificial * sound * model.reach[0] / 20 * k**2
+    kept, bound = np.exp(-decay * period), np.exp(-viscous * period)
+    return omega / theory, float(kept), float(bound), float(np.mean(noise))
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_standing_wave_lives(mode: int) -> None:
+    """Case 116: ten layers deep 0.85 is left after a period, and the frequency is right to 2 %.
+
+    Measured 0.939 and 0.861, frequency +1.7 and -1.6 %, noise of the pressure 0.002 and 0.003 of rho g h
+    (0.55, 0.70 and 0.15 where walls were a function of the distance and the surface had no excess). Viscosity
+    alone would leave 0.935 and 0.833: at least half of that loss has to be there.
+    """
+    frequency, kept, viscous, noise = standing_wave(mode, 10)
+    assert frequency == pytest.approx(1.0, rel=0.02)
+    assert 0.85 <= kept < np.sqrt(viscous)
+    assert noise < 0.01
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mode", [1, 2])
+def test_standing_wave_lives_longer_with_more_layers(mode: int) -> None:
+    """Case 116: with 10, 14, 20 layers 0.939, 0.956, 0.969 of mode 1 are left, 0.861, 0.892, 0.921 of mode 2.
+
+    What is lost goes with the artificial viscosity, that with the spacing: of first order, measured 0.99 and
+    0.86. The frequency of mode 2 is 1.6 % low, 0.2 % low, 0.7 % high. That of mode 1 is 1.7, 2.1, 2.4 %
+    high: a lattice under pressure resists shear however fine it is (docs/notes/liquids.md).
+    """
+    found = np.array([standing_wave(mode, layers) for layers in (10, 14, 20)])
+    assert np.abs(found[:, 0] - 1).max() < 0.03
+    assert np.log2(np.log(found[0, 1]) / np.log(found[2, 1])) > 0.8
+    assert (np.diff(found[:, 1]) > 0).all() and (np.diff(found[:, 3]) < 0).all()
 
 
 def test_nothing_leaves_a_moving_container() -> None:
@@ -345,8 +444,8 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
         world.step()
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()
-    # 0.6 (R/2) / c = 0.6 * 0.052 / 20 = 1.56 ms; particles fall no faster than 1 m/s in this tick.
-    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 65
+    # 1.2 (R/2) / c = 1.2 * 0.0596 / 20 = 3.58 ms; particles fall no faster than 1 m/s in this tick.
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 28
 
 
 @pytest.mark.parametrize("keyed", [True, False])
@@ -374,7 +473,7 @@ def test_viscosity_is_the_liquids_own() -> None:
     The viscosity of the fluid around, of which there is as much, does nothing.
     """
     ends, nu, sound, edge = [], 0.05, 10.0, 0.04
-    for own, artificial in ((nu, 0.0), (0.0, 20 * nu / (sound * 2.6 * edge))):
+    for own, artificial in ((nu, 0.0), (0.0, 20 * nu / (sound * 2.98 * edge))):
         liquid = {"box": {"low": (0, 0, 0), "high": (0.4, 0.4, 0.2)}, "spacing": edge, "viscosity": own}
         world, system = tank(
             None, liquid, precision="double", gravity=(0, 0, 0), sound_speed=sound, artificial=artificial

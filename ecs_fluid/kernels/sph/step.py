@@ -20,7 +20,8 @@ from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
-from ecs_fluid.kernels.sph.forces import FAR, compression, forces, lattice_weight, tait
+from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
+from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, mirrors, reflect
 from ecs_fluid.kernels.sph.walls import TOUCHED, wall_forces, wall_law, walls
 
 CELL = 0.75
@@ -31,6 +32,7 @@ class LiquidLaw(NamedTuple):
     """What all particles share.
 
     reach: R, m. support: R over the spacing, 1. volume: V_0, m^3. stiffness: B, Pa. viscosity: m^2/s.
+    gravity: m/s^2, (3,). around: density of what takes weight away, kg/m^3.
     """
 
     reach: float
@@ -38,15 +40,18 @@ class LiquidLaw(NamedTuple):
     volume: float
     stiffness: float
     viscosity: float
+    gravity: tuple[float, ...] = (0.0, 0.0, 0.0)
+    around: float = 0.0
 
 
 class Evaluation(NamedTuple):
-    """Forces at one moment: force (n, 3) N without gravity, of which walls (3,) N by walls; nu (n,), load
-    (n,) s P [J]; loss W; loads (bodies, 6) N and N m on bodies."""
+    """Forces at one moment: force (n, 3) N without gravity; nu (n,), load (n,) s P [J]; rate (n,) 1/s of the
+    excess; loss W; loads (bodies, 6) N and N m on bodies."""
 
     force: Array
     nu: Array
     load: Array
+    rate: Array
     loss: float
     loads: Array
 
@@ -71,7 +76,7 @@ def kick_and_drift(
 
 @njit(parallel=True, cache=True)
 def sorted_columns(x: Array, v: Array, mass: Array, order: Array, data: Array) -> None:
-    """Rows of ``x``, ``v`` (n, 3) and ``mass`` (n,) in sorted order: 0 to 5 and 7 of ``data`` (8, m)."""
+    """Rows of ``x``, ``v`` (n, 3) and ``mass`` (n,) in sorted order: 0 to 5 and 7 of ``data`` (9, m)."""
     n = len(order)
     for chunk in prange(CHUNKS):
         for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -95,41 +100,100 @@ def moved(obstacles: Obstacles, time: float) -> Obstacles:
     return obstacles._replace(x1=obstacles.x0 + time * obstacles.v, turn1=turned)
 
 
+def put_back(
+    law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
+) -> Array:
+    """What just passed a wall of a container goes on as its image; returns what that gives to bodies (bodies,
+    6), N s and N m s."""
+    given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
+    if obstacles is not None and len(obstacles.containers):
+        planes, first = container_planes(obstacles, hulls)
+        held, impulse = np.empty(len(x), np.int64), np.zeros((len(obstacles.containers), 6))
+        holders(planes, first, x, law.reach, held)
+        mirror_back(planes, first, held, mass, x, v, impulse)
+        given[obstacles.containers] = impulse
+    return given
+
+
+def _with_images(
+    law: LiquidLaw, x: Array, v: Array, obstacles: Obstacles, hulls: Hulls
+) -> tuple[Array, Array, Array, Array]:
+    """Places and velocities of particles and their images, the rows these are of, and the containers that
+    hold the particles."""
+    planes, first = container_planes(obstacles, hulls)
+    held, room = np.empty(len(x), np.int64), 2 * len(x)
+    holders(planes, first, x, law.reach, held)
+    while True:
+        owner, along = np.empty(room, np.int64), np.empty((room, 3), np.int64)
+        count = images(planes, first, held, x, law.reach, owner, along)
+        if count <= room:
+            break
+        room = count
+    all_x, all_v = (np.concatenate([part, np.empty((count, 3), x.dtype)]) for part in (x, v))
+    reflect(planes, owner[:count], along, all_x, all_v)
+    return all_x, all_v, owner[:count], held
+
+
 def evaluate(
-    law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, obstacles: Obstacles |
-    None, hulls: Hulls | None,
+    law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, obstacles: Obstacles | None,
+    hulls: Hulls | None,
 ) -> Evaluation:  # fmt: skip
     """Forces between particles and from walls.
 
-    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0; the bodies as they stand, None
-    without.
+    ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0, ``excess`` (n,) e; the bodies as
+    they stand, None without.
     """
     n, kind = len(x), x.dtype.type
-    weight = lattice_weight(law.support)
-    low, high = bounds(x)
-    units = ((x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
-    extent = (high - low) / law.reach
-    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * n + 64))
-    start, order = partition(units, *grid)
-    data, crowd = np.zeros((8, n + LANES), x.dtype), np.empty(n, x.dtype)
-    sorted_columns(units, v, mass, order, data)
-    compression(data[:3], start, *grid, crowd)
-    wall = np.zeros(n, x.dtype)
-    touching = obstacles is not None and hulls is not None
+    weight, owner = lattice_weight(law.support), np.empty(0, np.int64)
+    all_x, all_v, held, bare = x, v, np.empty(0), None
+    mirroring = np.zeros(0, np.int64)
     if obstacles is not None and hulls is not None:
+        square = mirrors(obstacles, hulls)
+        mirroring, others = obstacles.containers[square], obstacles.containers[~square]
+        if len(mirroring):
+            room = obstacles._replace(containers=mirroring)
+            all_x, all_v, owner, held = _with_images(law, x, v, room, hulls)
+        if len(mirroring) < len(obstacles.x1):
+            bare = obstacles._replace(containers=others)
+    many = len(all_x)
+    low, high = bounds(all_x)
+    units = ((all_x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
+    extent = (high - low) / law.reach
+    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * many + 64))
+    start, order = partition(units, *grid)
+    data, crowd = np.zeros((9, many + LANES), x.dtype), np.zeros(many, x.dtype)
+    sorted_columns(units, all_v, np.concatenate([mass, mass[owner]]), order, data)
+    compression(data[:3], start, *grid, order, n, crowd)
+    wall = np.zeros(n, x.dtype)
+    if bare is not None:
         body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
-        walls(obstacles, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
-    nu, load = np.empty(n, x.dtype), np.empty(n, x.dtype)
-    tait(crowd, order, wall, size, weight, law.stiffness, law.volume, nu, load, data[6])
-    sorted_force, force, loss = np.empty((3, n), x.dtype), np.empty((n, 3), x.dtype), np.empty(n, x.dtype)
-    forces(
-        data, start, *grid, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach), sorted_force,
-        loss,
+        walls(bare, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
+    nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
+    tait(
+        crowd, order, owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
+        data[8],
     )  # fmt: skip
-    scatter_sorted(sorted_force, order, force)
-    loads = np.zeros((CHUNKS, 0, 6))
-    if touching:
+    forces(
+        data, start, *grid, order, n, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach),
+        law.reach * np.array(law.gravity, x.dtype), kind(law.around * law.volume), sums,
+    )  # fmt: skip
+    back = scatter_sorted(sums, order, np.empty((many, 5), x.dtype))[:n]
+    force, loss = np.ascontiguousarray(back[:, :3]), float(sums[3].sum(dtype=np.float64))
+    c = np.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
+    rate = kind(DIFFUSION * c * 20 * weight / (7 * law.stiffness * law.volume * law.reach)) * back[:, 4]
+    aloft = nu - excess < AIRBORNE[0]
+    rate[aloft] -= kind(c / (AIRBORNE[1] * law.reach)) * excess[aloft]
+    # What pressure does where the excess changes is lost, or won.
+    loss -= float((load / size * rate).sum(dtype=np.float64))
+    loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
+    for number, i in enumerate(mirroring):
         assert obstacles is not None
-        loads = np.zeros((CHUNKS, len(obstacles.x1), 6))
-        wall_forces(x, load / size, body, slope, obstacles.x1, force, loads)
-    return Evaluation(force, nu, load, float(loss.sum(dtype=np.float64)), loads.sum(axis=0))
+        # Pairs within cancel, so that those with images are left.
+        rows = held == number
+        pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
+        loads[i] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
+    if bare is not None:
+        parts = np.zeros((CHUNKS, *loads.shape))
+        wall_forces(x, load / size, body, slope, bare.x1, force, parts)
+        loads += parts.sum(axis=0)
+    return Evaluation(force, nu, load, rate, loss, loads)

@@ -1,13 +1,16 @@
-"""What walls add to the compression of liquid near them, and the forces that follow from it.
+"""What bodies add to the compression of liquid near them, and the forces that follow from it.
 
-A wall at the distance d, in spacings, takes the place of the layers of a lattice that lie behind it:
-G(d) = v (1 - (d - 1/2) / D)^3 for 1/4 < d < 1/2 + D, 0 beyond, and straight on below. The force - P grad G
-has a potential: walls at rest neither heat nor cool the liquid. Of several walls of a container, with
-G_1 >= G_2 >= ..., outward normals n_k and F = max(1 - G, 0),
+A wall of a solid body takes the place of the layers of a lattice that lie behind it. At the distance d, in
+spacings, these add S(d), and pull by S'(d). G is the function of third degree with G = S and G' = 2 S' where
+a lattice next to the wall has its layers, at 1/2 and 3/2 (twice, since pressure acts between two particles by
+the gradients of both and on a wall by that of one); it falls to 0 beyond like (1 - d / D)^3, rises so below
+1/2, and goes straight on below 1/4. The force - P grad G has a potential: bodies at rest neither heat nor
+cool the liquid. Several bodies add up.
 
-    G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0));
+So do containers that have no images (`kernels.sph.images`). Of several walls of one, with G_1 >= G_2 >= ...,
+outward normals n_k and F = max(1 - G, 0),
 
-several bodies add up. Where v, D and this sum come from: docs/notes/liquids.md.
+    G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0)).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -15,6 +18,7 @@ several bodies add up. Where v, D and this sum come from: docs/notes/liquids.md.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -36,6 +40,7 @@ from ecs_fluid.kernels.compiled.triples import (
     turned_back,
 )
 from ecs_fluid.kernels.sph.forces import lattice_weight
+from ecs_fluid.kernels.sph.images import container_planes
 
 TOUCHED = 4
 """Bodies at most that press on one particle at a time."""
@@ -48,28 +53,54 @@ STRAIGHT = 0.25
 """Distance in spacings below which G goes on straight, since a steeper wall would need shorter steps."""
 
 
+class WallLaw(NamedTuple):
+    """G and dG/dd at 1/2 and at 3/2 spacings, and the distance in spacings where G ends."""
+
+    first: float
+    first_slope: float
+    second: float
+    second_slope: float
+    reach: float
+
+
 @lru_cache
-def wall_law(support: float) -> tuple[float, float]:
-    """v and D of the wall's part in the compression, for a kernel that reaches `support` spacings."""
+def wall_law(support: float) -> WallLaw:
+    """The wall's part in the compression, for a kernel that reaches `support` spacings."""
+    (first, second), (pull, second_pull) = beyond(np.array([0.5, 1.5]), support)
+    return WallLaw(first, 2 * pull, second, 2 * second_pull, 1.5 - 1.5 * second / second_pull)
+
+
+def beyond(depth: Array, support: float) -> tuple[Array, Array]:
+    """S and dS/dd (n,) at depths d (n,), in spacings, below the upper surface of a lattice: what nu lacks
+    there."""
     k = np.arange(-np.ceil(support), np.ceil(support) + 1)
-    x, y, z = np.meshgrid(k, k, k, indexing="ij")
-    q = np.sqrt(x * x + y * y + z * z) / support
-    u = np.maximum(1.0 - q, 0.0)
+    across = np.hypot(k[:, None], k).ravel()
+    z = depth[:, None, None] + np.arange(0.5, support + 1)[:, None]
+    u = np.maximum(1 - np.hypot(across, z) / support, 0.0)
     weight = lattice_weight(support)
-    missing = weight * float((u**4 * (4.0 * q + 1.0))[z < 0].sum())
-    pull = 20.0 * weight / support**2 * float((u**3 * z)[z > 0].sum())
-    return missing, 3.0 * missing / (2.0 * pull)
+    lacks = weight * (u**4 * (5 - 4 * u)).sum(axis=(1, 2))
+    return lacks, -20 * weight / support**2 * (u**3 * z).sum(axis=(1, 2))
 
 
 @njit(forceinline=True, error_model="numpy")
-def wall_part(d: float, law: tuple[float, float]) -> tuple[float, float]:
+def wall_part(d: float, law: WallLaw) -> tuple[float, float]:
     """G and dG/dd of a wall at the signed distance d, in spacings."""
     near = max(d, STRAIGHT)
-    rest = 1.0 - (near - 0.5) / law[1]
+    t, value, slope = near - 0.5, law.first, law.first_slope
+    if 0.0 < t < 1.0:
+        s = 1.0 - t
+        rise, fall = law.second - value, law.second_slope
+        return (
+            value + t * t * (3.0 - 2.0 * t) * rise + t * s * (s * slope - t * fall),
+            6.0 * t * s * rise + s * (s - 2.0 * t) * slope + t * (t - 2.0 * s) * fall,
+        )
+    if t >= 1.0:
+        t, value, slope = t - 1.0, law.second, law.second_slope
+    rest = 1.0 + t * slope / (3.0 * value)
     if rest <= 0.0:
         return 0.0, 0.0
-    slope = -3.0 * law[0] / law[1] * rest**2
-    return law[0] * rest**3 + slope * (d - near), slope
+    slope *= rest**2
+    return value * rest**3 + slope * (d - near), slope
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -94,18 +125,21 @@ def combined(part: Array, normal: Array, number: int, rate: Array) -> float:
 
 @njit(forceinline=True, error_model="numpy")
 def _container(
-    planes: Array, first: int, last: int, p: Vector, spacing: float, law: tuple[float, float], slope: Array,
+    planes: Array, first: int, last: int, p: Vector, spacing: float, law: WallLaw, slope: Array,
     part: Array, fall: Array, normal: Array, rate: Array,
 ) -> float:  # fmt: skip
-    """G of the walls first:last of ``planes`` (k, 4) of a container at p m, and its gradient [1/m].
+    """G of the walls first:last of ``planes`` of a container at p m, and its gradient [1/m]; 0
+    for what is two spacings outside.
 
-    Planes of the world: outward normal and distance from the origin.
+    Planes as ``container_planes`` gives them.
     """
-    number, reach = 0, (0.5 + law[1]) * spacing
+    number, reach = 0, law.reach * spacing
     for k in range(first, last):
         gap = planes[k, 3] - planes[k, 0] * p[0] - planes[k, 1] * p[1] - planes[k, 2] * p[2]
         if gap >= reach:
             continue
+        if gap < -2.0 * spacing:
+            return 0.0
         value, steep = wall_part(gap / spacing, law)
         if number == NEAREST and value <= part[NEAREST - 1]:
             continue
@@ -129,35 +163,12 @@ def _container(
     return total
 
 
-@njit
-def _container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
-    """Planes (k, 4) of all containers as they stand in the world, and where those of each begin."""
-    many = len(obstacles.containers)
-    first = np.zeros(many + 1, np.int64)
-    for c in range(many):
-        h = obstacles.hull[obstacles.containers[c]]
-        first[c + 1] = first[c] + hulls.plane_start[h + 1] - hulls.plane_start[h]
-    planes = np.empty((first[many], 4))
-    for c in range(many):
-        i = obstacles.containers[c]
-        start = hulls.plane_start[obstacles.hull[i]]
-        for k in range(first[c], first[c + 1]):
-            own = row_of(hulls.planes, start + k - first[c])
-            along = turned(matrix_at(obstacles.turn1, i), own)
-            planes[k, 0], planes[k, 1], planes[k, 2] = along
-            away = hulls.planes[start + k - first[c], 3]
-            for axis in range(3):
-                away += along[axis] * obstacles.x1[i, axis]
-            planes[k, 3] = away
-    return planes, first
-
-
 @njit(parallel=True, cache=True, error_model="numpy")
 def walls(
-    obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: tuple[float, float], wall:
-    Array, body: Array, slope: Array,
+    obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: WallLaw, wall: Array,
+    body: Array, slope: Array,
 ) -> None:  # fmt: skip
-    """Wall part of the compression of every particle, body by body.
+    """Part of bodies in the compression of every particle, body by body.
 
     Args:
         obstacles: bodies where they are now (``x1``, ``turn1``), with a clearance of two spacings or more.
@@ -167,10 +178,10 @@ def walls(
         body: (n, TOUCHED) filled with the numbers of the bodies that have a part in it, then -1.
         slope: (n, TOUCHED, 3) filled with the gradients of their parts, 1/m.
     """
-    rows, reach = x.shape[0], (0.5 + law[1]) * spacing
+    rows, reach = x.shape[0], law.reach * spacing
     centre, turn, shape = obstacles.x1, obstacles.turn1, obstacles.shape
     radius, hull, containers = obstacles.radius, obstacles.hull, obstacles.containers
-    planes, first_plane = _container_planes(obstacles, hulls)
+    planes, first_plane = container_planes(obstacles, hulls)
     many = len(containers)
     # Fields read in the loop would be counted as used, by all threads at one counter, for every particle.
     origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells

@@ -1,0 +1,192 @@
+"""Images of liquid behind the planes of containers: a wall is the liquid mirrored at it.
+
+The image of a particle at x behind a plane n . y = d, with the velocity w of the wall at the foot of x, is
+
+    x' = x + 2 (d - n . x) n,     u' = u - 2 n . (u - w) n,
+
+with the same mass, load and excess. Each plane within reach of the container that holds it makes one, two or
+three at right angles make one that is mirrored at all of them. Only containers mirror whose planes are parallel
+or at right angles (boxes): there images fill the space behind walls exactly once. Forces of pairs keep their
+symmetry, so walls at rest neither heat nor cool the liquid. Why images: docs/notes/liquids.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from ecs_fluid.kernels.bodies.polytope import Hulls
+from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, matrix_at, minus, plus, row_of, turned
+
+SQUARE = 1e-4
+"""Largest cosine between planes that count as at right angles."""
+
+OUTSIDE = 0.5
+"""Reaches by which a particle may be outside of a container that holds it."""
+
+
+def mirrors(obstacles: Obstacles, hulls: Hulls) -> Array:
+    """Which containers (containers,) mirror: all their planes are parallel or at right angles."""
+    square = np.empty(len(obstacles.containers), bool)
+    for c, i in enumerate(obstacles.containers):
+        start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
+        cosine = np.abs(hulls.planes[start:end, :3] @ hulls.planes[start:end, :3].T)
+        square[c] = np.minimum(cosine, np.abs(1 - cosine)).max() < SQUARE
+    return square
+
+
+@njit(cache=True)
+def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
+    """Planes (k, 13) of all containers as they stand in the world, and where those of each begin.
+
+    Outward normal, distance from the origin; velocity, spin and centre of the container.
+    """
+    many = len(obstacles.containers)
+    first = np.zeros(many + 1, np.int64)
+    for c in range(many):
+        h = obstacles.hull[obstacles.containers[c]]
+        first[c + 1] = first[c] + hulls.plane_start[h + 1] - hulls.plane_start[h]
+    planes = np.empty((first[many], 13))
+    for c in range(many):
+        i = obstacles.containers[c]
+        start = hulls.plane_start[obstacles.hull[i]] - first[c]
+        for k in range(first[c], first[c + 1]):
+            along = turned(matrix_at(obstacles.turn1, i), row_of(hulls.planes, start + k))
+            planes[k, 3] = hulls.planes[start + k, 3] + dot(along, row_of(obstacles.x1, i))
+            for axis in range(3):
+                planes[k, axis] = along[axis]
+                planes[k, 4 + axis] = obstacles.v[i, axis]
+                planes[k, 7 + axis] = obstacles.angular_velocity[i, axis]
+                planes[k, 10 + axis] = obstacles.x1[i, axis]
+    return planes, first
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def holders(planes: Array, first: Array, x: Array, reach: float, held: Array) -> None:
+    """Fill ``held`` (n,) with the container that holds each particle (n, 3): in which it is deepest, or
+    outside of which it is least; -1 where none does.
+
+    ``planes``, ``first`` as ``container_planes`` gives them; ``reach`` of the kernel, m.
+    """
+    n = len(x)
+    for chunk in prange(CHUNKS):
+        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            held[row], room = -1, -OUTSIDE * reach
+            for c in range(len(first) - 1):
+                least = np.inf
+                for k in range(first[c], first[c + 1]):
+                    least = min(least, planes[k, 3] - dot(row_of(planes, k), row_of(x, row)))
+                if least > room:
+                    held[row], room = c, least
+
+
+@njit(inline="always")
+def _told(owner: Array, along: Array, count: int, row: int, a: int, b: int, c: int) -> int:
+    """Write one image down where there is room, and count it."""
+    if count < len(owner):
+        owner[count], along[count, 0], along[count, 1], along[count, 2] = row, a, b, c
+    return count + 1
+
+
+@njit(cache=True, error_model="numpy")
+def images(
+    planes: Array, first: Array, held: Array, x: Array, reach: float, owner: Array, along: Array
+) -> int:
+    """Number of the images of particles (n, 3); as many as there is room for are told in full.
+
+    Args:
+        planes, first, held: as ``container_planes`` and ``holders`` give them. reach: of the kernel, m.
+        owner: (m,) filled with the rows that are mirrored.
+        along: (m, 3) filled with the planes they are mirrored at, then -1.
+    """
+    count = 0
+    gap, near = np.empty(len(planes)), np.empty(len(planes), np.int64)
+    for row in range(len(x)):
+        c = held[row]
+        if c < 0:
+            continue
+        number = 0
+        for k in range(first[c], first[c + 1]):
+            gap[k] = planes[k, 3] - dot(row_of(planes, k), row_of(x, row))
+            if gap[k] < reach:
+                near[number] = k
+                number += 1
+        for a in range(number):
+            ka = near[a]
+            count = _told(owner, along, count, row, ka, -1, -1)
+            for b in range(a):
+                kb, far = near[b], gap[ka] ** 2 + gap[near[b]] ** 2
+                if far > reach**2 or abs(dot(row_of(planes, ka), row_of(planes, kb))) > SQUARE:
+                    continue
+                count = _told(owner, along, count, row, ka, kb, -1)
+                for e in range(b):
+                    ke = near[e]
+                    skew = abs(dot(row_of(planes, ka), row_of(planes, ke)))
+                    skew = max(skew, abs(dot(row_of(planes, kb), row_of(planes, ke))))
+                    if skew > SQUARE or far + gap[ke] ** 2 > reach**2:
+                        continue
+                    count = _told(owner, along, count, row, ka, kb, ke)
+    return count
+
+
+@njit(inline="always")
+def _mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, float]:
+    """The place behind plane k, and the speed u . n relative to the wall."""
+    normal = row_of(planes, k)
+    gap = planes[k, 3] - dot(normal, p)
+    foot = minus(plus(p, gap, normal), (planes[k, 10], planes[k, 11], planes[k, 12]))
+    wall = plus(
+        (planes[k, 4], planes[k, 5], planes[k, 6]),
+        1.0,
+        cross_of((planes[k, 7], planes[k, 8], planes[k, 9]), foot),
+    )
+    return plus(p, 2 * gap, normal), dot(minus(u, wall), normal)
+
+
+@njit(parallel=True, cache=True)
+def reflect(planes: Array, owner: Array, along: Array, x: Array, v: Array) -> None:
+    """Fill the last rows of ``x`` and ``v`` (n + m, 3) with the m images of the first n."""
+    m = len(owner)
+    n = len(x) - m
+    for chunk in prange(CHUNKS):
+        for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+            p, u = row_of(x, owner[g]), row_of(v, owner[g])
+            for s in range(3):
+                k = along[g, s]
+                if k < 0:
+                    break
+                p, speed = _mirrored(planes, k, p, u)
+                u = plus(u, -2 * speed, row_of(planes, k))
+            for axis in range(3):
+                x[n + g, axis], v[n + g, axis] = p[axis], u[axis]
+
+
+@njit(cache=True)
+def mirror_back(
+    planes: Array, first: Array, held: Array, mass: Array, x: Array, v: Array, impulse: Array
+) -> None:
+    """What just passed a plane of the container that holds it goes on as its image there.
+
+    Args:
+        planes, first, held: as ``container_planes`` and ``holders`` give them. mass: (n,) kg.
+        x, v: (n, 3) m and m/s, mirrored in place.
+        impulse: (containers, 6) gets what that gives to containers, N s, and N m s about their centres.
+    """
+    for row in range(len(x)):
+        c = held[row]
+        if c < 0:
+            continue
+        for k in range(first[c], first[c + 1]):
+            p, normal = row_of(x, row), row_of(planes, k)
+            if planes[k, 3] >= dot(normal, p):
+                continue
+            q, speed = _mirrored(planes, k, p, row_of(v, row))
+            push = 2 * mass[row] * max(speed, 0.0)
+            moment = cross_of(minus(p, (planes[k, 10], planes[k, 11], planes[k, 12])), normal)
+            for axis in range(3):
+                x[row, axis] = q[axis]
+                v[row, axis] -= 2 * max(speed, 0.0) * normal[axis]
+                impulse[c, axis] += push * normal[axis]
+                impulse[c, 3 + axis] += push * moment[axis]
