@@ -18,7 +18,7 @@ from ecs_fluid.kernels.biot_savart.tree import BOX, is_far, touches
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 
-_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 _SLACK = 1e-6
 """Nodes so much farther than the limit are opened too: sums may be rounded otherwise here than in a walk."""

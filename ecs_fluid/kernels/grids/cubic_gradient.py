@@ -21,10 +21,10 @@ from ecs_fluid.kernels.grids.partition import view_as
 _EACH = 12
 """Numbers at a point: each component's three derivatives and itself."""
 
-_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
-@njit(**_OPTIONS)
+@njit(**_OPTIONS, cache=True)
 def _read(
     x: np.ndarray, order: np.ndarray, begin: int, end: int, origin: np.ndarray, inverse: tuple, cells: tuple,
     flat: np.ndarray, u: np.ndarray, du: np.ndarray,

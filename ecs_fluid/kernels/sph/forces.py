@@ -23,9 +23,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import WIDTH, box_of, fill_list, first_cell, group_end, runs_around
 
@@ -81,8 +82,9 @@ def _without_images(order: Array, real: int, first: int, last: int) -> tuple[int
     return first, last
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def compression(
+    chunk: int,
     place: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
     crowd: Array,
 ) -> None:  # fmt: skip
@@ -92,33 +94,61 @@ def compression(
     and the grid (origin, spacing, cells), which is `stacked`, in the same units as ``partition`` made them.
     """
     n = crowd.shape[0]
-    for chunk in prange(CHUNKS):
-        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if p == last:
-            continue
-        near, box = np.zeros(3 * WIDTH, place.dtype), np.empty((2, 3), place.dtype)
-        runs = np.empty((cells[0] * cells[1], 2), np.int64)
-        cell = first_cell(p, start)
-        while p < last:
-            cell, end = group_end(p, last, start, cell)
-            p, stop = _without_images(order, real, p, end)
-            if p == stop:
-                p = end
-                continue
-            crowd[p:stop] = 0.0
-            box_of(place.T, p, stop, box)
-            number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
-            run = 0
-            while run < number:
-                count, run = fill_list(place, runs, number, run, near)
-                for t in range(p, stop):
-                    if order[t] >= real:
-                        continue
-                    crowd[t] += _crowd(near, count, place[0, t], place[1, t], place[2, t])
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    if p == last:
+        return
+    near, box = np.zeros(3 * WIDTH, place.dtype), np.empty((2, 3), place.dtype)
+    runs = np.empty((cells[0] * cells[1], 2), np.int64)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = group_end(p, last, start, cell)
+        p, stop = _without_images(order, real, p, end)
+        if p == stop:
             p = end
+            continue
+        crowd[p:stop] = 0.0
+        box_of(place.T, p, stop, box)
+        number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
+        run = 0
+        while run < number:
+            count, run = fill_list(place, runs, number, run, near)
+            for t in range(p, stop):
+                if order[t] >= real:
+                    continue
+                crowd[t] += _crowd(near, count, place[0, t], place[1, t], place[2, t])
+        p = end
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
+def _compressions(
+    chunk: int, crowd: Array, order: Array, added: Array, size: Array, weight: float, stiffness: float,
+    volume: float, nu: Array, load: Array,
+) -> None:  # fmt: skip
+    many, kind = len(order), nu.dtype.type
+    one, zero = kind(1), kind(0)
+    scale = kind(stiffness * volume)
+    for s in range(chunk * many // CHUNKS, (chunk + 1) * many // CHUNKS):
+        i = order[s]
+        if i < len(nu):
+            value = size[i] * kind(weight) * crowd[s] + added[i]
+            nu[i] = value
+            cube = value * value * value
+            excess = cube * cube * value - one
+            load[i] = size[i] * size[i] * scale * excess / (value * value) if excess > zero else zero
+
+
+@parallel(fastmath=FAST, error_model="numpy")
+def _sorted_loads(
+    chunk: int, order: Array, owner: Array, size: Array, nu: Array, load: Array, sorted_load: Array,
+    sorted_push: Array,
+) -> None:  # fmt: skip
+    n, many, zero = len(nu), len(order), nu.dtype.type(0)
+    for s in range(chunk * many // CHUNKS, (chunk + 1) * many // CHUNKS):
+        i = order[s] if order[s] < n else owner[order[s] - n]
+        sorted_load[s] = load[i]
+        sorted_push[s] = load[i] * (nu[i] / size[i]) ** 2 if order[s] < n else zero
+
+
 def tait(
     crowd: Array, order: Array, owner: Array, added: Array, size: Array, weight: float, stiffness: float,
     volume: float, nu: Array, load: Array, sorted_load: Array, sorted_push: Array,
@@ -130,23 +160,8 @@ def tait(
     ``volume`` V_0 [m^3]. ``sorted_load`` and ``sorted_push`` (m or more,) get the load and V_0 p [J] in
     sorted order: of images the load, and 0.
     """
-    n, many, kind = len(nu), len(order), nu.dtype.type
-    one, zero = kind(1), kind(0)
-    scale = kind(stiffness * volume)
-    for chunk in prange(CHUNKS):
-        for s in range(chunk * many // CHUNKS, (chunk + 1) * many // CHUNKS):
-            i = order[s]
-            if i < n:
-                value = size[i] * kind(weight) * crowd[s] + added[i]
-                nu[i] = value
-                cube = value * value * value
-                excess = cube * cube * value - one
-                load[i] = size[i] * size[i] * scale * excess / (value * value) if excess > zero else zero
-    for chunk in prange(CHUNKS):
-        for s in range(chunk * many // CHUNKS, (chunk + 1) * many // CHUNKS):
-            i = order[s] if order[s] < n else owner[order[s] - n]
-            sorted_load[s] = load[i]
-            sorted_push[s] = load[i] * (nu[i] / size[i]) ** 2 if order[s] < n else zero
+    _compressions(crowd, order, added, size, weight, stiffness, volume, nu, load)
+    _sorted_loads(order, owner, size, nu, load, sorted_load, sorted_push)
 
 
 @njit(fastmath=FAST, error_model="numpy")
@@ -185,8 +200,9 @@ def _push(
     return fx, fy, fz, lost, flow
 
 
-@njit(parallel=True, cache=True, fastmath=FAST, error_model="numpy")
+@parallel(fastmath=FAST, error_model="numpy")
 def forces(
+    chunk: int,
     data: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
     scale: float, drag: float, gravity: Array, lifted: float, sums: Array,
 ) -> None:  # fmt: skip
@@ -202,39 +218,38 @@ def forces(
     kind = data.dtype.type
     half, zero = kind(0.5), kind(0)
     gx, gy, gz = gravity[0], gravity[1], gravity[2]
-    for chunk in prange(CHUNKS):
-        p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if p == last:
-            continue
-        near, box = np.zeros(9 * WIDTH, data.dtype), np.empty((2, 3), data.dtype)
-        runs = np.empty((cells[0] * cells[1], 2), np.int64)
-        cell = first_cell(p, start)
-        while p < last:
-            cell, end = group_end(p, last, start, cell)
-            p, stop = _without_images(order, real, p, end)
-            if p == stop:
-                p = end
-                continue
-            sums[:, p:stop] = 0.0
-            box_of(data.T, p, stop, box)
-            number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
-            run = 0
-            while run < number:
-                count, run = fill_list(data, runs, number, run, near)
-                for t in range(p, stop):
-                    if order[t] >= real:
-                        continue
-                    fx, fy, fz, lost, flow = _push(
-                        near, count, data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t],
-                        data[6, t], data[7, t], data[8, t], drag, gx, gy, gz, lifted,
-                    )  # fmt: skip
-                    sums[0, t] += scale * fx
-                    sums[1, t] += scale * fy
-                    sums[2, t] += scale * fz
-                    sums[3, t] += half * scale * lost
-                    if data[6, t] > zero:
-                        sums[4, t] += flow
+    p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    if p == last:
+        return
+    near, box = np.zeros(9 * WIDTH, data.dtype), np.empty((2, 3), data.dtype)
+    runs = np.empty((cells[0] * cells[1], 2), np.int64)
+    cell = first_cell(p, start)
+    while p < last:
+        cell, end = group_end(p, last, start, cell)
+        p, stop = _without_images(order, real, p, end)
+        if p == stop:
             p = end
+            continue
+        sums[:, p:stop] = 0.0
+        box_of(data.T, p, stop, box)
+        number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
+        run = 0
+        while run < number:
+            count, run = fill_list(data, runs, number, run, near)
+            for t in range(p, stop):
+                if order[t] >= real:
+                    continue
+                fx, fy, fz, lost, flow = _push(
+                    near, count, data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t],
+                    data[6, t], data[7, t], data[8, t], drag, gx, gy, gz, lifted,
+                )  # fmt: skip
+                sums[0, t] += scale * fx
+                sums[1, t] += scale * fy
+                sums[2, t] += scale * fz
+                sums[3, t] += half * scale * lost
+                if data[6, t] > zero:
+                    sums[4, t] += flow
+        p = end
 
 
 def compression_energy(nu: Array, size: Array, stiffness: float, volume: float) -> float:

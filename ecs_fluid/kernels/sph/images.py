@@ -5,19 +5,20 @@ The image of a particle at x behind a plane n . y = d, with the velocity w of th
     x' = x + 2 (d - n . x) n,     u' = u - 2 n . (u - w) n,
 
 with the same mass, load and excess. Each plane within reach of the container that holds it makes one, two or
-three at right angles make one that is mirrored at all of them. Only containers mirror whose planes are parallel
-or at right angles (boxes): there images fill the space behind walls exactly once. Forces of pairs keep their
-symmetry, so walls at rest neither heat nor cool the liquid. Why images: docs/notes/liquids.md.
+three at right angles make one that is mirrored at all of them. Only containers mirror whose planes are
+parallel or at right angles (boxes): there images fill the space behind walls exactly once. Forces of pairs
+keep their symmetry, so walls at rest neither heat nor cool the liquid. Why images: docs/notes/liquids.md.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, matrix_at, minus, plus, row_of, turned
 
 SQUARE = 1e-4
@@ -63,23 +64,22 @@ def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
     return planes, first
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def holders(planes: Array, first: Array, x: Array, reach: float, held: Array) -> None:
+@parallel(error_model="numpy")
+def holders(chunk: int, planes: Array, first: Array, x: Array, reach: float, held: Array) -> None:
     """Fill ``held`` (n,) with the container that holds each particle (n, 3): in which it is deepest, or
     outside of which it is least; -1 where none does.
 
     ``planes``, ``first`` as ``container_planes`` gives them; ``reach`` of the kernel, m.
     """
     n = len(x)
-    for chunk in prange(CHUNKS):
-        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            held[row], room = -1, -OUTSIDE * reach
-            for c in range(len(first) - 1):
-                least = np.inf
-                for k in range(first[c], first[c + 1]):
-                    least = min(least, planes[k, 3] - dot(row_of(planes, k), row_of(x, row)))
-                if least > room:
-                    held[row], room = c, least
+    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        held[row], room = -1, -OUTSIDE * reach
+        for c in range(len(first) - 1):
+            least = np.inf
+            for k in range(first[c], first[c + 1]):
+                least = min(least, planes[k, 3] - dot(row_of(planes, k), row_of(x, row)))
+            if least > room:
+                held[row], room = c, least
 
 
 @njit(inline="always")
@@ -145,22 +145,21 @@ def _mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, floa
     return plus(p, 2 * gap, normal), dot(minus(u, wall), normal)
 
 
-@njit(parallel=True, cache=True)
-def reflect(planes: Array, owner: Array, along: Array, x: Array, v: Array) -> None:
+@parallel()
+def reflect(chunk: int, planes: Array, owner: Array, along: Array, x: Array, v: Array) -> None:
     """Fill the last rows of ``x`` and ``v`` (n + m, 3) with the m images of the first n."""
     m = len(owner)
     n = len(x) - m
-    for chunk in prange(CHUNKS):
-        for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-            p, u = row_of(x, owner[g]), row_of(v, owner[g])
-            for s in range(3):
-                k = along[g, s]
-                if k < 0:
-                    break
-                p, speed = _mirrored(planes, k, p, u)
-                u = plus(u, -2 * speed, row_of(planes, k))
-            for axis in range(3):
-                x[n + g, axis], v[n + g, axis] = p[axis], u[axis]
+    for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+        p, u = row_of(x, owner[g]), row_of(v, owner[g])
+        for s in range(3):
+            k = along[g, s]
+            if k < 0:
+                break
+            p, speed = _mirrored(planes, k, p, u)
+            u = plus(u, -2 * speed, row_of(planes, k))
+        for axis in range(3):
+            x[n + g, axis], v[n + g, axis] = p[axis], u[axis]
 
 
 @njit(cache=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of, product, quaternion_of
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.columns import bounds
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked
@@ -56,8 +56,9 @@ class Evaluation(NamedTuple):
     loads: Array
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def kick_and_drift(
+    chunk: int,
     force: Array, mass: Array, pull: Array, kick: float, drift: float, x: Array,
     v: Array,
 ) -> None:  # fmt: skip
@@ -67,24 +68,22 @@ def kick_and_drift(
     """
     n, kind = x.shape[0], x.dtype.type
     s, d = kind(kick), kind(drift)
-    for chunk in prange(CHUNKS):
-        for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            for k in range(3):
-                v[row, k] += s * (force[row, k] / mass[row] + pull[row, k])
-                x[row, k] += d * v[row, k]
+    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        for k in range(3):
+            v[row, k] += s * (force[row, k] / mass[row] + pull[row, k])
+            x[row, k] += d * v[row, k]
 
 
-@njit(parallel=True, cache=True)
-def sorted_columns(x: Array, v: Array, mass: Array, order: Array, data: Array) -> None:
+@parallel()
+def sorted_columns(chunk: int, x: Array, v: Array, mass: Array, order: Array, data: Array) -> None:
     """Rows of ``x``, ``v`` (n, 3) and ``mass`` (n,) in sorted order: 0 to 5 and 7 of ``data`` (9, m)."""
     n = len(order)
-    for chunk in prange(CHUNKS):
-        for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            row = order[s]
-            for k in range(3):
-                data[k, s] = x[row, k]
-                data[3 + k, s] = v[row, k]
-            data[7, s] = mass[row]
+    for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        row = order[s]
+        for k in range(3):
+            data[k, s] = x[row, k]
+            data[3 + k, s] = v[row, k]
+        data[7, s] = mass[row]
 
 
 def moved(obstacles: Obstacles, time: float) -> Obstacles:

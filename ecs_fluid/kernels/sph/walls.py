@@ -21,12 +21,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles, listed_at
 from ecs_fluid.kernels.compiled import CHUNKS, Array
+from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import (
     Vector,
     cross_of,
@@ -163,8 +164,9 @@ def _container(
     return total
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@parallel(error_model="numpy")
 def walls(
+    chunk: int,
     obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: WallLaw, wall: Array,
     body: Array, slope: Array,
 ) -> None:  # fmt: skip
@@ -186,53 +188,53 @@ def walls(
     # Fields read in the loop would be counted as used, by all threads at one counter, for every particle.
     origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
     start, near = obstacles.start, obstacles.near
-    for chunk in prange(CHUNKS):
-        own = np.empty(3)
-        part, fall, rate = np.empty(NEAREST), np.empty(NEAREST), np.empty(NEAREST)
-        normal = np.empty((NEAREST, 3))
-        begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-        # Most particles are far from all planes of containers: loops that are vectors tell which.
-        gap = np.full(end - begin, np.inf)
-        for k in range(len(planes)):
-            n0, n1, n2, away = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3]
-            for s in range(end - begin):
-                row = begin + s
-                gap[s] = min(gap[s], away - n0 * x[row, 0] - n1 * x[row, 1] - n2 * x[row, 2])
-        for row in range(begin, end):
-            wall[row] = 0.0
-            for s in range(TOUCHED):
-                body[row, s] = -1
-            place = row_of(x, row)
-            first, last = listed_at(origin, edge, cells, start, place)
-            count = last - first
-            found = 0
-            for s in range(count + (many if gap[row - begin] < reach else 0)):
-                i = near[first + s] if s < count else containers[s - count]
-                d = minus(place, row_of(centre, i))
-                far, value = length(d), 0.0
-                if shape[i] == CONTAINER:
-                    a, b = first_plane[s - count], first_plane[s - count + 1]
-                    value = _container(planes, a, b, place, spacing, law, own, part, fall, normal, rate)
-                elif far - radius[i] < reach:
-                    if shape[i] == BALL:
-                        value, steep = wall_part((far - radius[i]) / spacing, law)
-                        own[0], own[1], own[2] = scaled(steep / (spacing * max(far, 1e-12)), d)
-                    else:
-                        m = matrix_at(turn, i)
-                        gap_here, outward, _ = closest(hulls, hull[i], turned_back(m, d))
-                        value, steep = wall_part(gap_here / spacing, law)
-                        own[0], own[1], own[2] = turned(m, scaled(steep / spacing, outward))
-                if value <= 0.0 or found == TOUCHED:
-                    continue
-                wall[row] += value
-                body[row, found] = i
-                for k in range(3):
-                    slope[row, found, k] = own[k]
-                found += 1
+    own = np.empty(3)
+    part, fall, rate = np.empty(NEAREST), np.empty(NEAREST), np.empty(NEAREST)
+    normal = np.empty((NEAREST, 3))
+    begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+    # Most particles are far from all planes of containers: loops that are vectors tell which.
+    gap = np.full(end - begin, np.inf)
+    for k in range(len(planes)):
+        n0, n1, n2, away = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3]
+        for s in range(end - begin):
+            row = begin + s
+            gap[s] = min(gap[s], away - n0 * x[row, 0] - n1 * x[row, 1] - n2 * x[row, 2])
+    for row in range(begin, end):
+        wall[row] = 0.0
+        for s in range(TOUCHED):
+            body[row, s] = -1
+        place = row_of(x, row)
+        first, last = listed_at(origin, edge, cells, start, place)
+        count = last - first
+        found = 0
+        for s in range(count + (many if gap[row - begin] < reach else 0)):
+            i = near[first + s] if s < count else containers[s - count]
+            d = minus(place, row_of(centre, i))
+            far, value = length(d), 0.0
+            if shape[i] == CONTAINER:
+                a, b = first_plane[s - count], first_plane[s - count + 1]
+                value = _container(planes, a, b, place, spacing, law, own, part, fall, normal, rate)
+            elif far - radius[i] < reach:
+                if shape[i] == BALL:
+                    value, steep = wall_part((far - radius[i]) / spacing, law)
+                    own[0], own[1], own[2] = scaled(steep / (spacing * max(far, 1e-12)), d)
+                else:
+                    m = matrix_at(turn, i)
+                    gap_here, outward, _ = closest(hulls, hull[i], turned_back(m, d))
+                    value, steep = wall_part(gap_here / spacing, law)
+                    own[0], own[1], own[2] = turned(m, scaled(steep / spacing, outward))
+            if value <= 0.0 or found == TOUCHED:
+                continue
+            wall[row] += value
+            body[row, found] = i
+            for k in range(3):
+                slope[row, found, k] = own[k]
+            found += 1
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def wall_forces(
+    chunk: int,
     x: Array, pressure: Array, body: Array, slope: Array, centre: Array,
     force: Array, loads: Array,
 ) -> None:  # fmt: skip
@@ -242,18 +244,17 @@ def wall_forces(
     ``pressure`` (n,) is P [J]; loads are force [N] and torque [N m] about ``centre`` (bodies, 3) m.
     """
     rows = x.shape[0]
-    for chunk in prange(CHUNKS):
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            if pressure[row] <= 0.0:
-                continue
-            for s in range(TOUCHED):
-                i = body[row, s]
-                if i < 0:
-                    break
-                p = pressure[row]
-                push = p * slope[row, s, 0], p * slope[row, s, 1], p * slope[row, s, 2]
-                moment = cross_of(minus(row_of(x, row), row_of(centre, i)), push)
-                for k in range(3):
-                    force[row, k] -= push[k]
-                    loads[chunk, i, k] += push[k]
-                    loads[chunk, i, 3 + k] += moment[k]
+    for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+        if pressure[row] <= 0.0:
+            continue
+        for s in range(TOUCHED):
+            i = body[row, s]
+            if i < 0:
+                break
+            p = pressure[row]
+            push = p * slope[row, s, 0], p * slope[row, s, 1], p * slope[row, s, 2]
+            moment = cross_of(minus(row_of(x, row), row_of(centre, i)), push)
+            for k in range(3):
+                force[row, k] -= push[k]
+                loads[chunk, i, k] += push[k]
+                loads[chunk, i, 3 + k] += moment[k]

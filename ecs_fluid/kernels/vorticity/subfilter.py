@@ -33,7 +33,7 @@ from ecs_fluid.kernels.grids.neighbours import box_of, runs_around
 Array = NDArray[Any]
 Grid = tuple[Array, Array, Array]
 
-_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 _RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
