@@ -172,6 +172,15 @@ class RemeshSystem(System):
         check_memory(GRID_POINT, float(np.prod(cells + 1.0)), what, remedy)
 
 
+def narrow_lattice(world: World) -> float:
+    """Spacing, m, of the lattice to which vortons narrower than it are brought, else 0.
+
+    A grid of the velocity as fine as that smooths them by the weights with which it takes them.
+    """
+    found = (other for other in world.systems if isinstance(other, RemeshSystem) and other.overlap < 1)
+    return max((other.spacing or 0.0 for other in found), default=0.0)
+
+
 def _size(alpha: Array) -> Array:
     """|alpha| of every row, float64."""
     return np.asarray(np.sqrt((alpha.astype(np.float64) ** 2).sum(axis=1)))
