@@ -125,9 +125,9 @@ def test_drag_of_a_started_sphere_converges(speed: float, part: float, tau: floa
 
     Exchange and M4' are of order 2; found 2.3 and 2.1.
 
-    At 1 mm/s (Re = 0.1) the law above is exact; at Re = 100 convection has changed little by U t/R = 0.5: R/12
-    has 5 % (by hand), and what is left at h = 0 by these is -1 %. With one dt for all lattices, as above,
-    errors of both signs meet and no order is seen.
+    At 1 mm/s (Re = 0.1) the law above is exact; at Re = 100 convection has changed little by U t/R = 0.5:
+    R/12 has 5 % (by hand), and what is left at h = 0 by these is -1 %. With one dt for all lattices, as
+    above, errors of both signs meet and no order is seen.
     """
     errors = []
     for cells in (4, 6, 8):
