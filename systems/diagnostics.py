@@ -22,6 +22,7 @@ from ecs_fluid.components import (
 from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.system import System, Types
+from ecs_fluid.systems.remesh import narrow_lattice
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -183,7 +184,9 @@ class DiagnosticsSystem(System):
     def advice(self, record: dict[str, Any]) -> dict[str, str]:
         """Sentences, by topic, for what a record shows to be too coarse."""
         found: dict[str, str] = {}
-        if record["overlap"] is not None and record["overlap"] < LEAST_OVERLAP:
+        velocity = self.world.require(VelocitySystem)
+        smooth = velocity.at == "vortons" and velocity.from_grid and narrow_lattice(self.world) > 0
+        if record["overlap"] is not None and record["overlap"] < LEAST_OVERLAP and not smooth:
             ratio = LEAST_OVERLAP / max(record["overlap"], 1e-12)
             found["overlap"] = (
                 f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "

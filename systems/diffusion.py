@@ -13,10 +13,14 @@ from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import PartitionSystem
+from ecs_fluid.systems.remesh import RemeshSystem
 from ecs_fluid.systems.shared.populations import add_spread, exchanged, with_images
 from ecs_fluid.systems.shared.properties import volume_lint
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
+
+CROWDED = 1.5
+"""Volumes of vortons over their space from which on a lint says so."""
 
 
 class DiffusionSystem(System):
@@ -157,14 +161,40 @@ class DiffusionSystem(System):
         if self.method != "pse" or self.total == 0.0:
             return []
         found = volume_lint(self, world)
-        _, (x, _, sigma, _) = self.joined(Position, Strength, CoreRadius, Volume)
-        (x,) = with_images(world, x, 3 * float(sigma.max(initial=0.0)))
+        entities, (x, _, sigma, volume) = self.joined(Position, Strength, CoreRadius, Volume)
+        owner = np.repeat(np.arange(len(entities)), [len(entity) for entity in entities])
+        x, volume, owner = with_images(world, x, 3 * float(sigma.max(initial=0.0)), volume, owner)
+        if len(entities) > 1 and world.system(RemeshSystem) is None:
+            times, who = _crowded(x, volume, owner, world.dimension)
+            if times > CROWDED:
+                names = " and ".join(repr(entities[k].name) for k in who)
+                found.append(
+                    f"DiffusionSystem: vortons of {names} stand for one space {times:.2g} times over, so "
+                    "there exchange goes as much too fast; share their volumes by a RemeshSystem, or keep "
+                    "them apart"
+                )
         if len(x) > 3 and _thinness(x, world.dimension) < 0.1:
             found.append(
                 "DiffusionSystem: the vortons lie on lines or sheets, so exchange cannot spread their "
                 "vorticity across; use method = 'core_spreading', or fill the space around them with vortons"
             )
         return found
+
+
+def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[float, list[int]]:
+    """Most volume of vortons over the space they are in, a ball of three spacings, and whose they are there.
+
+    On a lattice it is 1.09, in a plane 1.03; looked at about some 200 vortons of all.
+    """
+    from scipy.spatial import cKDTree
+
+    some = slice(None, None, max(1, len(x) // 200))
+    reach = 3.0 * volume[some].astype(np.float64) ** (1 / dimension)
+    near = cKDTree(x).query_ball_point(x[some], reach)
+    space = np.pi * reach**2 if dimension == 2 else 4 / 3 * np.pi * reach**3
+    full = np.array([volume[rows].sum(dtype=np.float64) for rows in near]) / space
+    most = int(full.argmax()) if len(full) else 0
+    return (float(full[most]), np.unique(owner[near[most]]).tolist()) if len(full) else (0.0, [])
 
 
 def _thinness(x: Array, dimension: int) -> float:

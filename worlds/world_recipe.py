@@ -364,6 +364,11 @@ def _named_systems() -> dict[str, type[System]]:
 
 def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
     """Class of a [[system]] table; its parameters are checked."""
+    name = item.get("kind") if isinstance(item, dict) else None
+    if isinstance(name, str) and name in FLUID:
+        raise RecipeError(
+            f"{place}: kind = {name!r} is of the [fluid] table; write {name} = {{ ... }} under [fluid]"
+        )
     kind = kind_of(item, place, System, _named_systems(), allow_code)
     place, parameters = f"{place} {shown(item['kind'])}", without_kind(item)
     if allow_code:

@@ -13,6 +13,7 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of, wrapped
 from ecs_fluid.systems.partition import GHOSTS, GridNeeds, PartitionSystem
+from ecs_fluid.systems.remesh import narrow_lattice
 from ecs_fluid.systems.shared.populations import total_strength
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
@@ -194,7 +195,8 @@ class PoissonSolver(Solver):
         some = int(THIN * len(sigma))
         if self.world.dimension == 3 and grid.flat.any():
             return []
-        if not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some:
+        lattice = narrow_lattice(self.world) * (1 + 1e-6)  # a grid's spacing follows from its count of cells
+        if h <= lattice or not np.count_nonzero(sigma < LEAST_PER_CORE * h) > some:
             return []
         radius = float(np.partition(sigma, some)[some])
         return [

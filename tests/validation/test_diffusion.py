@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flows import Array, invariants, ring, swirl_blob, world_of
+from flows import Array, invariants, lattice, ring, swirl_blob, world_of
 
 import ecs_fluid as ef
 
@@ -227,3 +227,24 @@ def test_viscosity_does_not_depend_on_the_spacing(cells: float) -> None:
     grown = second_moment(x, world["gas"][ef.Strength].alpha) - start
     assert start == pytest.approx(5.0, rel=1e-4)
     assert grown == pytest.approx(10 * 0.2 * world.time, rel=1e-3)
+
+
+@pytest.mark.parametrize(("apart", "told"), [(0.5, True), (8.0, False)])
+def test_populations_in_one_place_are_told_of(apart: float, told: bool) -> None:
+    """Two lattices of 6 m, `apart` m from each other: where both are, volumes add up to twice the space.
+
+    Exchange between vortons of volumes V in a space V/2 each goes twice as fast. Remeshing shares them.
+    """
+    x = lattice((0, 0, 0), (6, 6, 6), 1.0)
+    one = np.ones(len(x))
+    world = ef.World(precision="double")
+    for k in range(2):
+        places = ef.Position(x + k * np.array((apart, 0.0, 0.0)))
+        strength, core, volume = ef.Strength(0.1 * np.ones_like(x)), ef.CoreRadius(1.5 * one), ef.Volume(one)
+        world.spawn("ab"[k], places, strength, core, volume)
+    world.set_fluid(viscosity=1e-3)
+    world.add_systems([ef.DiffusionSystem(), ef.AdvectionSystem()])
+    found = [text for text in world.lint() if "'a' and 'b' stand for one space 2" in text]
+    assert len(found) == told
+    world.add_system(ef.RemeshSystem())
+    assert not [text for text in world.lint() if "stand for one space" in text]

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fire_worker import CHOICES, burning
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, RecipeError
@@ -104,6 +107,40 @@ def test_semenov_threshold() -> None:
     left = parcel[ef.Species].fuel / fuel
     assert (theta[:2] < 1.2).all() and (left[:2] > 0.99).all()
     assert (left[2:] < 0.9).all()
+
+
+def test_runaway_is_found_at_second_order() -> None:
+    """Case 75: least psi of those that run away within 30/k, against an ODE solver (LSODA, 1e-10); order 2.
+
+    Burning and cooling are a Strang splitting, so 200, 400, 800 ticks miss it by 9.0, 2.2, 0.5 parts in 10^4;
+    parcels 5e-6 apart tell. It lies 1.9 % above psi_c = 1/e, for near it the runaway takes its time.
+    """
+    act, around, rise = 20_000.0, 300.0, 1e6
+    theta = np.linspace(0.5, 2.0, 100_001)
+    critical = (theta * np.exp(-theta / (1 + around / act * theta))).max()
+    rate = 2 * critical / (np.exp(-act / around) * rise * act / around**2)
+
+    def left(psi: float) -> float:
+        def flow(_: float, y: Any) -> list[float]:
+            burnt = rate * y[0] * np.exp(-act / y[1])
+            return [-burnt, rise * burnt - (y[1] - around)]
+
+        end = solve_ivp(flow, (0, 30), [psi / 2, around], method="LSODA", rtol=1e-10, atol=[1e-14, 1e-8])
+        return float(2 * end.y[0, -1] / psi)
+
+    exact, misses = float(brentq(lambda psi: left(psi) - 0.5, 1.0, 1.1, xtol=1e-8)), []
+    for ticks in (200, 400, 800):
+        psi = exact + np.linspace(-1.6e-3, 2e-4, 361)
+        world = parcels(
+            ef.CombustionSystem(rate=rate, activation=act, heat=rise, flame_rate=0.0),
+            ef.CoolingSystem(rate=1.0), fuel=psi / 2, T=around, dt=30 / ticks, count=len(psi),
+        )  # fmt: skip
+        world.set_fluid(temperature=around, heat_capacity=1.0)
+        world.step(ticks)
+        misses.append(exact - psi[(world["parcels"][ef.Species].fuel < psi / 4).argmax()])
+    assert 0 < misses[-1] < 1e-4
+    for coarse, fine in pairwise(misses):
+        assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.2)
 
 
 def test_cold_fuel_waits_and_hot_fuel_burns() -> None:

@@ -180,6 +180,32 @@ def test_volume_of_a_turning_ball(precision: str) -> None:
         assert np.abs(mesh.curvature * 0.3 / 2 - 1).max() < 0.1
 
 
+def test_a_finer_ball_is_carried_better() -> None:
+    """Case 105: 4, 6, 8 cells a radius and ticks as much shorter, one turn: volume and centre of order 2.
+
+    Against the ball itself, 4/3 pi R^3 and where it was. Most of the volume's error, 3.2, 1.5 and 0.8 %, is
+    that of facets; what the way adds, 0.04 to 0.09 %, depends on where the lattice cuts the ball, as do the
+    vertices' mean and the largest distance of one: these fall without an order.
+    """
+    volumes, places = [], []
+    for cells in (4, 6, 8):
+        h, ticks = 0.3 / cells, round(20 / 3 * cells)
+        low, high = np.floor(np.array((0.0, -0.5, -0.5)) / h) * h, np.ceil(np.array((1.0, 0.5, 0.5)) / h) * h
+        start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.3), h, tuple(low), tuple(high))
+        world = carried_world(start, "turn", dt=1 / ticks, keep_volume=False, every=ticks)
+        world.step(ticks)
+        mesh = world.fluid[ef.SurfaceMesh]
+        volumes.append(1 - world.history[-1]["surface_volume"] / (4 / 3 * np.pi * 0.3**3))
+        corners = mesh.x[mesh.faces].astype(np.float64)
+        share = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
+        center = 0.25 * share @ corners.sum(axis=1) / share.sum()
+        places.append(float(np.linalg.norm(center - (0.5, 0, 0))))
+    assert volumes[-1] < 0.01 and places[-1] < 0.003
+    for errors in (volumes, places):
+        assert np.log(errors[0] / errors[1]) / np.log(6 / 4) == pytest.approx(2.0, abs=0.2)
+        assert np.log(errors[1] / errors[2]) / np.log(8 / 6) == pytest.approx(2.0, abs=0.2)
+
+
 def test_disc_in_the_plane_turns_too() -> None:
     """Case 105 in a flat world, where the area is kept."""
     start = sampled(lambda x: shapes.sphere(x, (0.5, 0, 0), 0.3), 0.05, (0, -0.5, 0), (1, 0.5, 0))

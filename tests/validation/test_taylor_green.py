@@ -123,6 +123,16 @@ def test_enstrophy_of_inviscid_vortices_grows() -> None:
     assert 1.7 < math.log(errors[0] / errors[-1]) / math.log(2.0) < 2.4
 
 
+def test_a_grid_as_fine_as_the_lattice_does_for_narrow_cores() -> None:
+    """Cores of half a spacing, remeshed: no advice while the grid is as fine as the lattice."""
+    x, h = points(12).reshape(-1, 3), SIDE / 12
+    for cells, told in ((12, 0), (8, 1)):
+        remesh = ef.RemeshSystem(every=2, spacing=h, overlap=0.5, loss=0.0)
+        world = cube(x, taylor_green(x)[1], 0.5, ef.PartitionSystem(cells=cells**3), remesh, dt=0.1)
+        assert len(world.lint()) == told
+    assert "cells of the field grid (0.785 m) per core radius (0.262 m) are too few" in world.lint()[0]
+
+
 def energies(count: int, viscosity: float, seconds: float, overlap: float = 0.5) -> Array:
     """Time, s, and mean of |u|^2/2, m^2/s^2, of the vortices in space from `count` vortons a side: (n, 2).
 

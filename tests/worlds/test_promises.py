@@ -142,6 +142,13 @@ def taylor_green() -> float:
 
 
 @measure
+def taylor_green_400() -> float:
+    world = lean("taylor_green_400")
+    start = world.diagnostics()["energy"]
+    return float(march(world, 4.0).diagnostics()["energy"] / start)
+
+
+@measure
 def trefoil() -> float:
     return float(lean("trefoil").diagnostics()["helicity"])
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 import ecs_fluid.worlds  # noqa: F401  (registers the kinds)
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe, entity_recipe
+from ecs_fluid.worlds.world_recipe import WorldRecipe
 
 SHIPPED = sorted(kind for kind, model in Recipe.registry.items() if "ecs_fluid.worlds" in model.__module__)
 
@@ -86,6 +87,11 @@ def test_mistake_gives_one_sentence(table: dict[str, Any], words: str) -> None:
     text = str(caught.value)
     assert words in text
     assert text.startswith("[[entity]] 1 'thing': ") and "\n" not in text and len(text) < 300
+
+
+def test_a_system_of_the_fluid_is_sent_there() -> None:
+    with pytest.raises(RecipeError, match=r"1: kind = 'partition' is of the \[fluid\] table; write"):
+        WorldRecipe.from_tables({"system": [{"kind": "partition", "cells": 8}]})
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ DROPS = ("drop_oscillates", "drops_merge")
 """Worlds with surface tension; `test_surface_tension` has more on them."""
 
 
-PUBLISHED = ("trefoil",)
+PUBLISHED = ("trefoil", "taylor_green_400")
 """Worlds of flows in the literature, finer than the others; docs/published.md has their tests."""
 
 
