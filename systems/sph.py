@@ -81,6 +81,7 @@ class SphSystem(System):
     may_read = BODIES
     writes = (Position, InertialVelocity, Velocity, Liquid, LiquidState, LiquidModel, LiquidBudget)
     adds = (BodyLoad,)
+    asks = (BodySystem,)
     phase = "move"
     periodic = False
     # What works where particles are waits until the liquid has moved.
