@@ -339,7 +339,7 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"system": [{"kind": "wnd"}]}, r"\[\[system\]\] 1: kind = 'wnd' is not known; did you mean 'wind'?"),
         ({"system": [{"kind": "wind"}]}, r"\[\[system\]\] 1 'wind': 'velocity' is missing"),
         ({"system": [{"kind": "wind", "velocity": [1, 2, 3], "n": 1}]}, "unknown key 'n'"),
-        ({"system": [{"kind": "velocity"}]}, "kind = 'velocity' is not known"),
+        ({"system": [{"kind": "velocity"}]}, r"is of the \[fluid\] table; write velocity = "),
         ({"system": [{"velocity": [1, 2, 3]}]}, r"\[\[system\]\] 1: 'kind' is missing; known: "),
         ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
     ],

@@ -103,6 +103,7 @@ def parallel(count: str = "CHUNKS", **options: Any) -> Callable[[Callable[..., N
         exec(compile(source, code.co_filename, "exec"), space)
         launch: Any = space[name]
         launch.__qualname__, launch.__doc__ = body.__qualname__, body.__doc__
+        body.__qualname__ += ".piece"
         return njit(cache=True, **options)(launch)
 
     return decorate
