@@ -17,6 +17,26 @@ settings.register_profile("ecs_fluid", deadline=None, derandomize=True, print_bl
 settings.load_profile("ecs_fluid")
 
 
+LONG = (
+    "promises",
+    "documents",
+    "mutations",
+    "solvers",
+    "reference",
+    "ranks",
+    "determinism",
+    "types",
+    "plane",
+)
+"""Files of tests that take longest come first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, the others in their order."""
+    names = [f"test_{name}.py" for name in LONG]
+    items.sort(key=lambda item: names.index(item.path.name) if item.path.name in names else len(names))
+
+
 @pytest.fixture(autouse=True)
 def esper_is_left_as_found() -> Iterator[None]:
     """Every test ends in the esper world in which it began."""

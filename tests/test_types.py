@@ -86,7 +86,7 @@ def checked(folder: Path, checker: str, what: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if "error:" in line or "- error" in line]
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("checker", [pytest.param("mypy", marks=pytest.mark.nightly), "pyright"])
 def test_programs_of_the_manual_are_typed(programs: Path, checker: str) -> None:
     if checker == "pyright" and not shutil.which("node"):
         pytest.skip("pyright needs node")

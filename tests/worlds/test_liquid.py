@@ -65,6 +65,7 @@ def test_hybrid_particles_are_vortons_too() -> None:
         ({"box": {"low": (0, 0, 0), "high": (1, 1, 0)}}, "no volume"),
         ({"fills": "bucket"}, "no container made before"),
         ({"fills": "tank", "level": 2.0}, "below the floor"),
+        ({"fills": "tank", "level": 9.0}, "is above the top of 'tank', 3.4 m; leave it out to fill it"),
         ({"fills": "tank", "spacing": 5.0}, "use a smaller spacing"),
         ({"fills": "tank", "spacing": 1e-4}, "particles of liquid of about"),
     ],

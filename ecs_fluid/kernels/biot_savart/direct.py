@@ -33,14 +33,14 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     store_block,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import check
+from ecs_fluid.kernels.biot_savart.selection import check, renamed
 from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.parallel import for_each
 
 _OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 
 
-def _block(add: Any, rows: int, scale: float) -> Any:
+def _block(name: str, add: Any, rows: int, scale: float) -> Any:
     """Sums of the pair loop ``add``, scaled: three to ``first (m, 3)``, the next k to ``second (m, k)``."""
 
     def block(
@@ -59,12 +59,12 @@ def _block(add: Any, rows: int, scale: float) -> Any:
         store_block(sums, 0, scale, order, row, count, first)
         store_block(sums, 3, scale, order, row, count, second)
 
-    return njit(block)
+    return njit(renamed(block, name))
 
 
-_velocity = _block(add_velocity, VELOCITY_SUMS, PAIR_SCALE)
-_gradient = _block(add_gradient, GRADIENT_SUMS, PAIR_SCALE)
-_potential = _block(add_potential, POTENTIAL_SUMS, SCALE)
+_velocity = _block("velocity_block", add_velocity, VELOCITY_SUMS, PAIR_SCALE)
+_gradient = _block("gradient_block", add_gradient, GRADIENT_SUMS, PAIR_SCALE)
+_potential = _block("potential_block", add_potential, POTENTIAL_SUMS, SCALE)
 
 
 @njit(inline="always")

@@ -37,7 +37,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
     store_block,
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
-from ecs_fluid.kernels.biot_savart.selection import core_constant
+from ecs_fluid.kernels.biot_savart.selection import core_constant, renamed
 from ecs_fluid.kernels.biot_savart.tree_build import Tree
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import for_each
@@ -178,7 +178,7 @@ def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
             high[a] = max(high[a], np.float64(points[a, t]))
 
 
-def _chunk(add: Any, rows: int) -> Any:
+def _chunk(name: str, add: Any, rows: int) -> Any:
     """Velocity by the pair loop ``add``, and its gradient where ``du`` has columns; counts the pairs."""
 
     def chunk_of_blocks(
@@ -207,11 +207,11 @@ def _chunk(add: Any, rows: int) -> Any:
             store_block(sums, 0, PAIR_SCALE, order, first, count, u)
             store_block(sums, 3, PAIR_SCALE, order, first, count, du)
 
-    return njit(chunk_of_blocks)
+    return njit(renamed(chunk_of_blocks, name))
 
 
-_velocity_chunk = _chunk(add_velocity, VELOCITY_SUMS)
-_gradient_chunk = _chunk(add_gradient, GRADIENT_SUMS)
+_velocity_chunk = _chunk("velocity_chunk", add_velocity, VELOCITY_SUMS)
+_gradient_chunk = _chunk("gradient_chunk", add_gradient, GRADIENT_SUMS)
 
 
 @njit(inline="always")
