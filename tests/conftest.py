@@ -17,24 +17,24 @@ settings.register_profile("ecs_fluid", deadline=None, derandomize=True, print_bl
 settings.load_profile("ecs_fluid")
 
 
-LONG = (
-    "promises",
-    "documents",
-    "mutations",
-    "solvers",
-    "reference",
-    "ranks",
-    "determinism",
-    "types",
-    "plane",
-)
+LONG = ("promises", "documents", "solvers", "reference", "ranks", "determinism", "types", "plane")
 """Files of tests that take longest come first, so that no worker is left with one of them at the end."""
+
+LAST = ("test_mutations.py", "viz", "worlds")
+"""Mutated worlds need kernels of all kinds, which are there once the others ran; short files follow."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, the others in their order."""
+    """Long files first, the last ones last, the others in their order."""
     names = [f"test_{name}.py" for name in LONG]
-    items.sort(key=lambda item: names.index(item.path.name) if item.path.name in names else len(names))
+
+    def place(item: pytest.Item) -> int:
+        if item.path.name in names:
+            return names.index(item.path.name)
+        late = [number for number, name in enumerate(LAST, start=1) if name in item.path.parts]
+        return len(names) + max(late, default=0)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True)
