@@ -188,13 +188,15 @@ def _crowded(x: Array, volume: Array, owner: Array, dimension: int) -> tuple[flo
     """
     from scipy.spatial import cKDTree
 
+    if not len(x):
+        return 0.0, []
     some = slice(None, None, max(1, len(x) // 200))
     reach = 3.0 * volume[some].astype(np.float64) ** (1 / dimension)
     near = cKDTree(x).query_ball_point(x[some], reach)
     space = np.pi * reach**2 if dimension == 2 else 4 / 3 * np.pi * reach**3
     full = np.array([volume[rows].sum(dtype=np.float64) for rows in near]) / space
-    most = int(full.argmax()) if len(full) else 0
-    return (float(full[most]), np.unique(owner[near[most]]).tolist()) if len(full) else (0.0, [])
+    most = int(full.argmax())
+    return float(full[most]), np.unique(owner[near[most]]).tolist()
 
 
 def _thinness(x: Array, dimension: int) -> float:

@@ -252,13 +252,11 @@ class SphSystem(System):
     def _start(self) -> None:
         """Compress what is to start at rest, with the excess that its surface needs."""
         if self.hydrostatic:
-            _, *_, size, _ = self._joined()
-            nu, row = self._evaluated().nu.astype(np.float64), 0
-            for entity, (position, liquid) in self.entities(Position, Liquid):
+            _, _, _, size, _ = self._joined()
+            nu = self._evaluated().nu.astype(np.float64) / size
+            for entity, rows in rows_of_each(entity for entity, _ in self.entities(Position, Liquid)):
                 if entity.name in self.hydrostatic:
-                    here = slice(row, row + len(entity))
-                    liquid.excess = self._lacking(position.x, nu[here] / size[here])
-                row += len(entity)
+                    entity[Liquid].excess = self._lacking(entity[Position].x, nu[rows])
             for name in self.hydrostatic:
                 self._settle(self.world[name][Position].x, self.world[name][Liquid])
         # A crowded start wants short steps from the first on.

@@ -125,11 +125,13 @@ class LiquidRecipe(Recipe):
         turn, center = matrix_of(pose.q[0].astype(np.float64)), pose.x[0].astype(np.float64)
         low, high = corners.min(axis=0), corners.max(axis=0)
         upright = np.allclose(turn, np.eye(3), atol=1e-6)
-        top = center[2] + float((corners @ turn[2]).max())
-        if self.level is not None and self.level > top + 1e-6 * (1 + abs(top)):
-            raise RecipeError(
-                f"level = {self.level:g} m is above the top of {name!r}, {top:g} m; leave it out to fill it"
-            )
+        if self.level is not None:
+            top = center[2] + float((corners @ turn[2]).max())
+            if self.level > top + 1e-6 * (1 + abs(top)):
+                raise RecipeError(
+                    f"level = {self.level:g} m is above the top of {name!r}, {top:g} m; leave it out to "
+                    "fill it"
+                )
         if self.level is not None and upright:
             high[2] = min(high[2], self.level - center[2])
             if high[2] <= low[2]:
