@@ -24,8 +24,8 @@ rest. A tanh of the thickness of two spacings is met to 1e-4 of its height.
 GAP = 0.25
 """Distance in height, in spacings, above which two particles do not tell where a step of density is."""
 
-FLAT = 1e-5
-"""Unevenness, in spacings, of layers of particles that have not moved: a step may be between them."""
+EXACT = 1e-5
+"""Unevenness, in spacings, of particles that have not moved: a step may be between them."""
 
 CUBICS = np.array([[1, -3, 3, -1], [4, 0, -6, 3], [1, 3, 3, -3], [0, 0, 0, 1]]) / 6
 """The four cubic B-splines over a piece, in powers of the place s in it, 0 to 1."""
@@ -48,13 +48,13 @@ def layered_part(walls: list[Walls], x: Array, values: Array, volume: Array, up:
         rows, z, v = rows[order], z[order], v[order]
         carried = values[rows] - layers[rows]
         spacing = float(np.cbrt(v.mean()))
-        steps = _steps(z, x[rows] - z[:, None] * up, carried, spacing)
+        steps = _steps(z, x[rows].astype(np.float64), carried, spacing, up)
         layers[rows] += steps + _smooth(z, carried - steps, v, spacing)
     return layers
 
 
-def _steps(z: Array, across: Array, values: Array, spacing: float) -> Array:
-    """The sum (n,) of all steps in values (n,) at rising heights z (n,), at the places across (n, 3) m.
+def _steps(z: Array, x: Array, values: Array, spacing: float, up: Array) -> Array:
+    """The sum (n,) of all steps in values (n,) at rising heights z (n,), at the places x (n, 3) m.
 
     A step lies between two particles whose difference is most of what two spacings above and below change:
     not between layers of particles, of which there are several, nor where heavy fluid is above light.
@@ -69,12 +69,14 @@ def _steps(z: Array, across: Array, values: Array, spacing: float) -> Array:
     steps = np.zeros(len(z))
     for at in np.flatnonzero(is_step):
         height = z - 0.5 * (z[at] + z[at + 1])
-        if gap[at] < GAP * spacing:
-            found = _is_level(height, across, spacing)
-        else:
-            next_to = np.abs(height) - 0.5 * gap[at]
-            found = not ((next_to > FLAT * spacing) & (next_to < GAP * spacing)).any()
-        if found:
+        beyond = np.abs(height) - 0.5 * gap[at]
+        flat = not ((beyond > EXACT * spacing) & (beyond < GAP * spacing)).any()
+        near = np.abs(height) < 2 * spacing
+        if (
+            flat
+            or (gap[at] < GAP * spacing and _is_level(height, x - z[:, None] * up, spacing))
+            or _is_lattice(x[near], np.abs(height[near]) < spacing, spacing)
+        ):
             steps[at + 1 :] += jump[at]
     return steps
 
@@ -91,6 +93,22 @@ def _is_level(height: Array, across: Array, spacing: float) -> bool:
     for near in ((height < 0) & (height > -third), (height > 0) & (height < third)):
         seen &= cKDTree(across[near]).query(places)[0] < 3 * spacing
     return bool(seen.mean() > 0.85)
+
+
+def _is_lattice(x: Array, asked: Array, spacing: float) -> bool:
+    """Whether particles of x (n, 3) m lie on a lattice, however it leans: at those `asked` (n,), at least.
+
+    Where a particle has neighbours on both sides in some direction, they lie opposite to each other. A wave
+    moves them by its curvature.
+    """
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(x)
+    to, nearest = (np.asarray(a) for a in tree.query(x[asked], 7, distance_upper_bound=1.3 * spacing))
+    who, which = np.nonzero(np.isfinite(to) & (to > 0))
+    opposite = 2 * x[asked][who] - x[nearest[who, which]]
+    off = np.asarray(tree.query(opposite)[0])
+    return bool(np.all((off < EXACT * spacing) | (off > 0.5 * spacing)))
 
 
 def _smooth(z: Array, values: Array, volume: Array, spacing: float) -> Array:
