@@ -106,6 +106,14 @@ class WorldOptions(Settings):
         return None if self.dimension == 3 else 3 - AXES.index(self.plane[1])
 
     @model_validator(mode="after")
+    def _plane_of_two_dimensions(self) -> Self:
+        if self.plane == "xz" and self.dimension == 3:
+            raise ValueError(
+                f"plane = {self.plane!r} is for worlds of dimension = 2; add that, or leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _space_repeats(self) -> Self:
         if not all(0 <= period <= LONGEST for period in self.periodic):
             raise ValueError(

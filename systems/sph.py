@@ -23,6 +23,7 @@ from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities, gathered
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
+from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 MOST_STEPS = 1000
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
+
+NEAREST_PAIR = 0.4
+"""Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
 
 HEAVY_AROUND = 0.1
 """Density of the surroundings over the liquid's from which on their weight counts."""
@@ -137,7 +141,7 @@ class SphSystem(System):
         return np.asarray(depth > -distance)
 
     def lint(self, world: World) -> list[str]:
-        """Constants of the Fluid that look like the liquid's."""
+        """Constants of the Fluid that look like the liquid's, and liquid where none should be."""
         around, said = world.fluid[Fluid], list[str]()
         unfelt = not any(Strength in entity for entity in world.entities) and world.system(DragSystem) is None
         for entity, (liquid,) in world.entities_with(Liquid):
@@ -152,6 +156,35 @@ class SphSystem(System):
                 said.append(
                     f"{entity.name!r} has no viscosity, and nothing feels that of the fluid around it, "
                     f"{around.viscosity:g} m^2/s; give the liquid its own"
+                )
+        return said + self._misplaced(world)
+
+    def _misplaced(self, world: World) -> list[str]:
+        """Sentences on liquid outside containers, and on particles that lie on one another."""
+        from scipy.spatial import cKDTree
+
+        entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
+        if not entities:
+            return []
+        x = joined([entity[Position].x for entity in entities], (3,), np.float64)
+        volume = np.concatenate([entity[Liquid].volume for entity in entities])
+        walls, said = containers(world), list[str]()
+        near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
+        crowded = near < NEAREST_PAIR * np.cbrt(volume)
+        for entity, rows in rows_of_each(entities):
+            outside = int((~np.any([wall.inside(x[rows]) for wall in walls], axis=0)).sum()) if walls else 0
+            if outside:
+                said.append(
+                    f"{outside} of {len(entity)} particles of {entity.name!r} lie outside every container, "
+                    "and walls hold only what is inside; move the liquid, or the container"
+                )
+            close = np.flatnonzero(crowded[rows])
+            if len(close):
+                partner = nearest[rows][close[0]]
+                other = next(a.name for a, there in rows_of_each(entities) if partner < there.stop)
+                said.append(
+                    f"{len(close)} particles of {entity.name!r} lie nearer than {NEAREST_PAIR} spacings to "
+                    f"others, the first to one of {other!r}, and will burst apart; fill each place once"
                 )
         return said
 

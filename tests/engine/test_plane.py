@@ -29,6 +29,11 @@ def vortices(**options: Any) -> ef.World:
     return world
 
 
+def test_a_plane_is_for_two_dimensions() -> None:
+    with pytest.raises(RecipeError, match="plane = 'xz' is for worlds of dimension = 2; add that"):
+        ef.World(plane="xz")
+
+
 def test_systems_and_recipes_that_are_for_space_are_refused() -> None:
     world = vortices()
     with pytest.raises(ScheduleError) as error:

@@ -75,6 +75,39 @@ def test_mistakes_are_told(liquid: dict[str, Any], said: str) -> None:
         built(**liquid)
 
 
+@pytest.mark.parametrize(
+    ("liquids", "said"),
+    [
+        ([{"fills": "tank"}], []),
+        ([{"fills": "tank", "jitter": 0.5}], []),
+        (
+            [{"box": {"low": (2, 2, 3), "high": (2.5, 2.5, 3.5)}}],
+            ["125 of 125 particles of 'w0' lie outside every container"],
+        ),
+        (
+            [{"fills": "tank"}, {"box": {"low": (1.2, 1.8, 2.8), "high": (1.6, 2.2, 3.2)}}],
+            [
+                "48 particles of 'w0' lie nearer than 0.4 spacings to others, the first to one of 'w1'",
+                "16 of 64 particles of 'w1' lie outside",
+                "48 particles of 'w1' lie nearer than 0.4 spacings to others, the first to one of 'w0'",
+            ],
+        ),
+    ],
+)
+def test_liquid_where_none_should_be_is_told(liquids: list[dict[str, Any]], said: list[str]) -> None:
+    """The tank reaches to x = 1.5 m; both lattices have their middles at odd multiples of 0.05 m."""
+    world = ef.World(precision="double")
+    shape = {"shape": "box", "size": (1.0, 0.6, 0.8)}
+    ContainerRecipe(name="tank", shape=shape, center=(1, 2, 3)).build(world)
+    for k, liquid in enumerate(liquids):
+        LiquidRecipe(name=f"w{k}", spacing=0.1, **liquid).build(world)
+    world.add_system(ef.SphSystem())
+    found = world.lint()
+    assert len(found) == len(said) and all(part in line for part, line in zip(said, found, strict=True)), (
+        found
+    )
+
+
 def test_hydrostatic_start_is_compressed_by_its_weight() -> None:
     """Each layer sinks by the strain below it; the surface by g H^2 / (2 c^2) to first order in it."""
     world = built(fills="tank", spacing=0.1)
