@@ -22,7 +22,7 @@ from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, mirrors, reflect
-from ecs_fluid.kernels.sph.walls import TOUCHED, wall_forces, wall_law, walls
+from ecs_fluid.kernels.sph.walls import TOUCHED, joints, wall_forces, wall_law, walls
 
 CELL = 0.75
 """Edge of the cells of the neighbour search, in reaches."""
@@ -166,7 +166,8 @@ def evaluate(
     wall = np.zeros(n, x.dtype)
     if bare is not None:
         body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
-        walls(bare, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
+        meet = joints(bare, hulls)
+        walls(bare, hulls, meet, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
     nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
     tait(
         crowd, order, owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
