@@ -18,6 +18,19 @@ from numba.extending import intrinsic
 from numba.np.ufunc.parallel import _launch_threads
 
 
+def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The argument with arrays that nobody counts references to: counting each slice would take as long as
+    short loops do, and stop other threads. The caller keeps them alive."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
+        return context.make_tuple(builder, kind, [_borrowed(context, builder, *part) for part in parts])
+    return value
+
+
 @intrinsic
 def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
     """``body(i, *arguments)`` for i = 0 ... count - 1 on numba's threads, each i once; in compiled code only.
@@ -74,7 +87,7 @@ def for_each(typingctx: Any, body: Any, count: Any, arguments: Any) -> Any:
                 stored(cgutils.pack_array(builder, [pointer(None), failure])),
                 stored(values[1]),
                 stored(cgutils.pack_array(builder, [size(1), size(0)])),
-                stored(values[2]),
+                stored(_borrowed(context, builder, arguments, values[2])),
                 size(0),
                 size(2),
                 builder.call(cgutils.get_or_insert_function(builder.module, threads, "get_num_threads"), []),

@@ -80,15 +80,12 @@ def without_net_force(force: Array, weight: Array, parts: Array, count: int, spa
         x = np.stack(at, axis=1) * np.asarray(spacing, np.float64)
         x = x - (w[:, None] * x).sum(axis=0) / w.sum()
         x /= np.sqrt((w[:, None] * x * x).sum() / w.sum())
-        rigid = np.zeros((len(w), 3, 6))
-        rigid[:, [0, 1, 2], [0, 1, 2]] = 1.0
-        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-            rigid[:, j, 3 + i], rigid[:, k, 3 + i] = -x[:, k], x[:, j]
+        second = (w[:, None, None] * x[:, :, None] * x[:, None, :]).sum(axis=0)
+        inertia = np.trace(second) * np.eye(3) - second
         for _ in range(2):  # a second time takes what rounding left
-            matrix = np.einsum("pia,p,pib->ab", rigid, w, rigid, optimize=False)
-            net = np.einsum("pia,pi->a", rigid, f, optimize=False)
-            change = np.linalg.lstsq(matrix, net, rcond=1e-10)[0]
-            f = f - w[:, None] * np.einsum("pia,a->pi", rigid, change, optimize=False)
+            f = f - w[:, None] * (f.sum(axis=0) / w.sum())
+            turn = np.linalg.lstsq(inertia, np.cross(x, f).sum(axis=0), rcond=1e-10)[0]
+            f = f - w[:, None] * np.cross(turn, x)
         force[at] = f
 
 
