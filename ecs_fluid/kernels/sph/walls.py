@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ TOUCHED = 4
 """Bodies at most that press on one particle at a time."""
 
 
-STRAIGHT = 0.25
+STRAIGHT = 0.38
 """Distance in spacings below which G goes on straight, since a steeper wall would need shorter steps."""
 
 
@@ -107,66 +108,65 @@ def wall_part(d: float, law: WallLaw) -> tuple[float, float]:
 
 
 class Joints(NamedTuple):
-    """Which planes of containers meet, by their numbers in `container_planes`.
+    """How the planes of containers, by their numbers in `container_planes`, go together.
 
-    edges (m, 2), corners (t, 3): in the order of their first planes; those of plane k are
-    first_edge[k]:first_edge[k + 1] and first_corner[k]:first_corner[k + 1].
+    square (planes,): those that mirror. edges (m, 2), corners (t, 3): planes that meet there, in the order of
+    their first ones; those of plane k are first_edge[k]:first_edge[k + 1], and the same with corners.
     """
 
+    square: Array
     edges: Array
     first_edge: Array
     corners: Array
     first_corner: Array
 
 
-def joints(obstacles: Obstacles, hulls: Hulls) -> Joints:
-    """Where the faces of containers meet."""
-    spans, ends = [], hulls.plane_start
+def joints_of(obstacles: Obstacles, hulls: Hulls, square: list[Array]) -> Joints:
+    """The joints of all containers; ``square`` as `images.mirrors` gives it."""
+    edges, corners, planes = [np.zeros((0, 2), np.int64)], [np.zeros((0, 3), np.int64)], 0
     for i in obstacles.containers:
-        h = obstacles.hull[i]
-        spans.append((int(ends[h]), int(ends[h + 1])))
-    return _joints(hulls.loops.tobytes(), hulls.loop_start.tobytes(), tuple(spans))
+        start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
+        first = hulls.loop_start[start : end + 1]
+        meet = _meeting(hulls.loops[first[0] : first[-1]].tobytes(), (first - first[0]).tobytes())
+        edges.append(planes + meet[0])
+        corners.append(planes + meet[1])
+        planes += int(end - start)
+    two, three, number = np.concatenate(edges), np.concatenate(corners), np.arange(planes + 1)
+    return Joints(
+        np.concatenate([np.zeros(0, bool), *square]),
+        two, np.searchsorted(two[:, 0], number), three, np.searchsorted(three[:, 0], number),
+    )  # fmt: skip
 
 
-@lru_cache(maxsize=8)
-def _joints(loops: bytes, loop_start: bytes, spans: tuple[tuple[int, int], ...]) -> Joints:
-    corner, start = np.frombuffer(loops, np.int64).tolist(), np.frombuffer(loop_start, np.int64)
-    edges, corners, planes = [], [], 0
-    for first, last in spans:
-        faces = [corner[start[k] : start[k + 1]] for k in range(first, last)]
-        pairs, triples = meeting(faces)
-        edges += [[planes + k for k in sorted(pair)] for pair in pairs]
-        corners += [[planes + k for k in sorted(triple)] for triple in triples]
-        planes += len(faces)
-    number = np.arange(planes + 1)
-    two = np.array(sorted(edges), np.int64).reshape(-1, 2)
-    three = np.array(sorted(corners), np.int64).reshape(-1, 3)
-    return Joints(two, np.searchsorted(two[:, 0], number), three, np.searchsorted(three[:, 0], number))
+@lru_cache(maxsize=64)
+def _meeting(loops: bytes, start: bytes) -> tuple[Array, Array]:
+    corner, first = np.frombuffer(loops, np.int64).tolist(), np.frombuffer(start, np.int64)
+    pairs, threes = meeting([corner[a:b] for a, b in pairwise(first)])
+    return np.array(sorted(pairs), np.int64).reshape(-1, 2), np.array(sorted(threes), np.int64).reshape(-1, 3)
 
 
-def meeting(faces: list[list[int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
-    """Pairs of faces that meet at edges, and threes that meet at corners.
+def meeting(faces: list[list[int]]) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+    """Pairs of faces that meet at edges, and threes that meet at corners, each in rising order.
 
-    ``faces`` are loops of corners, counterclockwise. A corner of more than three counts as several with edges
-    of no length between, from its first face to the others.
+    ``faces`` are loops of corners, counterclockwise seen from outside. A corner of more than three faces
+    counts as several, with edges of no length between, of its first face with the others.
     """
-    beside, after = {}, {}
-    for k, loop in enumerate(faces):
-        for u, v in zip(loop, loop[1:] + loop[:1], strict=True):
-            beside[u, v], after[k, u] = k, v
-    pairs = [(k, beside[v, u]) for (u, v), k in beside.items() if k < beside.get((v, u), -1)]
-    triples, done = [], set()
-    for k, v in after:
-        if v in done:
-            continue
-        done.add(v)
-        around, face = [k], beside.get((after[k, v], v), k)
+    beside = {
+        (u, v): k for k, loop in enumerate(faces) for u, v in zip(loop, loop[1:] + loop[:1], strict=True)
+    }
+    before = {(k, v): u for (u, v), k in beside.items()}
+    pairs: set[tuple[int, ...]] = set()
+    threes: set[tuple[int, ...]] = set()
+    for (u, v), k in beside.items():
+        around, face = [k], beside.get((v, u), k)
         while face != k:
             around.append(face)
-            face = beside.get((after[face, v], v), k)
-        triples += [(k, around[m], around[m + 1]) for m in range(1, len(around) - 1)]
-        pairs += [(k, around[m]) for m in range(2, len(around) - 1)]
-    return pairs, triples
+            face = beside.get((v, before[face, v]), k)
+        if k == min(around):
+            threes |= {tuple(sorted((k, *pair))) for pair in pairwise(around[1:])}
+            pairs |= {(k, other) for other in around[1:]}
+        pairs.add(tuple(sorted((k, beside.get((v, u), k)))))
+    return {pair for pair in pairs if pair[0] < pair[1]}, threes
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -194,8 +194,8 @@ def shared(a: float, b: float, cosine: float) -> tuple[float, float, float]:
 
 @njit(forceinline=True, error_model="numpy")
 def _container(
-    planes: Array, meet: Joints, first: int, last: int, p: Vector, spacing: float, law: WallLaw, slope: Array,
-    near: Array, part: Array, fall: Array, rate: Array,
+    planes: Array, joints: Joints, first: int, last: int, p: Vector, spacing: float, law: WallLaw,
+    slope: Array, near: Array, part: Array, fall: Array, rate: Array,
 ) -> float:  # fmt: skip
     """G of the walls first:last of ``planes`` of a container at p m, and its gradient [1/m]; 0
     for what is two spacings outside.
@@ -213,22 +213,22 @@ def _container(
                 part[near[s]] = 0.0
             return 0.0
         value, steep = wall_part(gap / spacing, law)
-        if value == 0.0:
+        if value <= 0.0 or joints.square[k]:
             continue
         near[number], part[k], fall[k], rate[k] = k, value, steep, 1.0
         total += value
         number += 1
     for s in range(number):
         k = near[s]
-        for e in range(meet.first_edge[k], meet.first_edge[k + 1]):
-            m = meet.edges[e, 1]
+        for e in range(joints.first_edge[k], joints.first_edge[k + 1]):
+            m = joints.edges[e, 1]
             if part[m] > 0.0:
                 one, by_k, by_m = shared(part[k], part[m], dot(row_of(planes, k), row_of(planes, m)))
                 total -= one
                 rate[k] -= by_k
                 rate[m] -= by_m
-        for e in range(meet.first_corner[k], meet.first_corner[k + 1]):
-            m, n = meet.corners[e, 1], meet.corners[e, 2]
+        for e in range(joints.first_corner[k], joints.first_corner[k + 1]):
+            m, n = joints.corners[e, 1], joints.corners[e, 2]
             if part[m] > 0.0 and part[n] > 0.0:
                 total += _corner(planes, part, rate, k, m, n)
     for c in range(3):
@@ -268,7 +268,7 @@ def _corner(planes: Array, part: Array, rate: Array, k: int, m: int, n: int) -> 
 @parallel(error_model="numpy")
 def walls(
     chunk: int,
-    obstacles: Obstacles, hulls: Hulls, meet: Joints, x: Array, spacing: float, law: WallLaw, wall: Array,
+    obstacles: Obstacles, hulls: Hulls, joints: Joints, x: Array, spacing: float, law: WallLaw, wall: Array,
     body: Array, slope: Array,
 ) -> None:  # fmt: skip
     """Part of bodies in the compression of every particle, body by body.
@@ -314,7 +314,7 @@ def walls(
             far, value = length(d), 0.0
             if shape[i] == CONTAINER:
                 a, b = first_plane[s - count], first_plane[s - count + 1]
-                value = _container(planes, meet, a, b, place, spacing, law, own, room, part, fall, rate)
+                value = _container(planes, joints, a, b, place, spacing, law, own, room, part, fall, rate)
             elif far - radius[i] < reach:
                 if shape[i] == BALL:
                     value, steep = wall_part((far - radius[i]) / spacing, law)
