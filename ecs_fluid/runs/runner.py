@@ -40,7 +40,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     """What a frame holds: state columns and velocities of what has a Position, poses of bodies."""
     frame = {}
     for entity in world.entities:
-        columns = world.columns_of(entity)
+        columns = world._columns_of(entity)
         if "Position.x" in columns:
             state = entity.columns(state_only=True)
             frame[entity.name] = {
@@ -69,8 +69,8 @@ def code_of(path: Path) -> Path | None:
     return Path(source).parent if source else None
 
 
-class Run:
-    """One run of a world in one folder.
+class Runner:
+    """Carries out one run of a world in one folder; `ecs_fluid.open_run` reads what it stores.
 
     Args:
         world: the world at its first tick, or resumed.
@@ -92,7 +92,7 @@ class Run:
     @classmethod
     def resume(
         cls, path: Path, last_tick: int | None = None, allow_code: bool = False, anyway: bool = False
-    ) -> tuple[Run, list[str]]:
+    ) -> tuple[Runner, list[str]]:
         """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
         folder = RunFolder.resume(path)
         try:
@@ -122,16 +122,17 @@ class Run:
         folder.begin_stretch(world.tick, packed(world)[0]["code"], status="running", plan=plan)
         earlier = folder.read_info()
         self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
+        self._timed = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
         self._started, self._first_tick = time.perf_counter(), world.tick
         status = "failed"
         try:
             self._checkpoint()
-            # Also at tick 0: a run that was killed before its second checkpoint has frames already.
+            # Also before any tick: a run that was killed before its second checkpoint has frames already.
             with folder.write_trajectory(world.tick if self._continues else None) as frames:
-                if world.tick == 0:
+                if world.tick == 0 or not frames.ticks:
                     world.evaluate()
                     if not frames.ticks:
-                        frames.append(0, 0.0, stored_columns(world))
+                        frames.append(world.tick, world.time, stored_columns(world))
                     store_surface(world, folder.fields)
                 status = self._loop(frames, watch)
                 self._checkpoint()
@@ -184,13 +185,14 @@ class Run:
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems={
                 name: {
-                    "seconds": timing.total + self._systems.get(name, {}).get("seconds", 0.0),
-                    "calls": timing.calls + self._systems.get(name, {}).get("calls", 0),
+                    "seconds": timing.total - total + self._systems.get(name, {}).get("seconds", 0.0),
+                    "calls": timing.calls - calls + self._systems.get(name, {}).get("calls", 0),
                 }
                 for name, timing in world.timings().items()
+                for total, calls in [self._timed.get(name, (0.0, 0))]
             },
             state_hash=world.state_hash(),
-            ranks=world.on_ranks(),
+            ranks=world._on_ranks(),
         )
 
 

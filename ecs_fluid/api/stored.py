@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.viz.surface_scene import TimedDistances
+    from ecs_fluid.world import World
 
 Frame = dict[str, dict[str, Array]]
 Velocity = Callable[[Any], Any]
@@ -44,6 +46,18 @@ def periods_of_run(folder: Path) -> Sequence[float]:
         return (0.0, 0.0, 0.0)  # a damaged recipe does not hide the particles
 
 
+def status_of(run: RunFolder) -> str:
+    """The stored status; "killed" of a run that says that it is running while nothing writes it."""
+    from ecs_fluid.io.lock import WriterLock
+
+    status = str(run.read_info().get("status"))
+    if status == "running":
+        with suppress(StorageError):
+            WriterLock(run.path / "writer.lock").release()
+            return "killed"
+    return status
+
+
 def tables_of(run: RunFolder) -> dict[str, Any]:
     """Tables of the world file of a run."""
     return tables_in(run.recipe, str(run.path / "world.toml"))
@@ -52,12 +66,19 @@ def tables_of(run: RunFolder) -> dict[str, Any]:
 def look_of_run(folder: Path) -> str:
     """The look that the world of a run names; a damaged recipe does not hide the particles."""
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.viz.style import LOOKS
 
     try:
-        found = tables_of(RunFolder.open(folder))["output"]["look"]
-    except (FluidError, KeyError, TypeError):
+        return look_of_tables(tables_of(RunFolder.open(folder)))
+    except FluidError:
         return "smoke"
+
+
+def look_of_tables(tables: dict[str, Any]) -> str:
+    """The look that the tables of a world file name, smoke without one."""
+    from ecs_fluid.viz.style import LOOKS
+
+    output = tables.get("output")
+    found = output.get("look") if isinstance(output, dict) else None
     return found if isinstance(found, str) and found in LOOKS else "smoke"
 
 
@@ -65,9 +86,7 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
     """Time [s], columns and velocity function of a stored frame."""
     stored = _trajectory(folder)
     if not -len(stored) <= number < len(stored):
-        raise StorageError(
-            f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last"
-        )
+        raise StorageError(f"frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
     columns = stored.frame(number)
     # The solver is made when a picture asks for it: a damaged recipe does not hide the particles.
     return float(stored.times[number]), columns, lambda points: VelocityOf(folder)(columns)(points)
@@ -87,7 +106,7 @@ def load_code_of_run(folder: Path) -> None:
         VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")
 
 
-def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
+def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Trajectory, range]:
     """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
     from ecs_fluid.exports.frames import selected
 
@@ -117,11 +136,15 @@ class VelocityOf:
         for key in ("entity", "system"):
             tables.pop(key, None)
         recipe = WorldRecipe.from_tables(tables, "world.toml")
-        self._options = recipe.world.model_dump(include={"precision", "periodic"})
+        self._options = recipe.world.model_dump(include={"precision", "dimension", "plane", "periodic"})
         self._parameters = dict(recipe.fluid.velocity)
 
     def __call__(self, frame: Any) -> Velocity:
         """The velocity function of one frame."""
+        return self.world_of(frame).velocity
+
+    def world_of(self, frame: Any) -> World:
+        """A world of the vortons of one frame alone."""
         from ecs_fluid.components import CoreRadius, Position, Strength
         from ecs_fluid.systems import VelocitySystem
         from ecs_fluid.world import World
@@ -136,7 +159,7 @@ class VelocityOf:
                     CoreRadius(columns["CoreRadius.sigma"]),
                 )
         world.add_system(VelocitySystem(**self._parameters))
-        return world.velocity
+        return world
 
 
 class SurfaceRecording(Sequence["TimedDistances"]):
