@@ -31,8 +31,11 @@ RuntimeError: an encrypted member, nested too deep, compressed by a method unkno
 """
 
 
-STOPS = (MemoryError, RecursionError, OverflowError, OSError)
+STOPS = (MemoryError, RecursionError, OverflowError, OSError, ModuleNotFoundError)
 """What the size of the input, or the machine, ends with."""
+
+VIEW = ("pyvista", "vtk", "vtkmodules", "matplotlib")
+"""Packages that pictures, surfaces and mesh files need, and a solver without them does not."""
 
 
 def printable(text: str) -> str:
@@ -63,6 +66,13 @@ def raise_told(error: BaseException) -> NoReturn:
     """Raise FluidError for one of `STOPS`."""
     match error:
         case BrokenPipeError():  # whoever read the output wants no more of it
+            raise error
+        case ModuleNotFoundError(name=str(name)) if name.partition(".")[0] in VIEW:
+            text = (
+                "pictures, surfaces and mesh files need PyVista and VTK, which are not installed; install "
+                "them with: pip install 'ecs-fluid[view]'"
+            )
+        case ModuleNotFoundError():
             raise error
         case MemoryError():
             text = f"this takes more memory than there is; make it smaller ({error})"

@@ -271,6 +271,7 @@ class World(Entities):
         with self._active():
             return self._ask("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
+    @sentences()
     def sample(self, grid: pv.DataSet) -> pv.DataSet:
         """A copy of a PyVista mesh with the world's fields at its points.
 
@@ -280,6 +281,7 @@ class World(Entities):
         """
         return _api("sampling").sample(self, grid)
 
+    @sentences()
     def to_pyvista(self) -> pv.MultiBlock:
         """The present state as PyVista objects: particles, fields, signed distances and bodies.
 
@@ -289,6 +291,7 @@ class World(Entities):
         """
         return _api("pyvista_objects").world_blocks(self)
 
+    @sentences()
     def show(self, *, save: str | Path | None = None, **drawing: Unpack[PictureKeywords]) -> Picture | None:
         """Show the present state: in a notebook as a picture, else in a window; or write a .png file.
 

@@ -194,6 +194,33 @@ def test_import_is_light() -> None:
     assert not found & (HEAVY | {"numpy", "pydantic", "esper"})
 
 
+@pytest.mark.parametrize(
+    "command", [["show", "vortex_ring", "--save", "a.png"], ["run", "mesh.toml", "--out", "r"]]
+)
+def test_without_pyvista_a_sentence_says_how_to_get_it(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.stl").write_bytes(bytes(84))
+    (tmp_path / "mesh.toml").write_text(
+        '[[entity]]\nkind = "body"\nname = "rock"\nshape = { shape = "mesh", file = "a.stl" }\n'
+    )
+    script = f"""
+import importlib.util, sys
+for name in ("pyvista", "vtkmodules", "matplotlib"):
+    sys.modules[name] = None
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "vtkmodules" else find(name, *rest)
+from ecs_fluid.cli import main
+sys.exit(main({command!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
+    assert done.returncode == 2 and not (tmp_path / "r").exists(), done.stderr
+    assert done.stderr.splitlines()[-1].endswith(
+        "pictures, surfaces and mesh files need PyVista and VTK, which are not installed; install them with: "
+        "pip install 'ecs-fluid[view]'"
+    )
+
+
 def test_making_a_world_is_light_too() -> None:
     """Numba comes with the first tick, PyVista with the first picture."""
     code = (

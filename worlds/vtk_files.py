@@ -6,11 +6,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import Path
 
 from ecs_fluid.allowed import limits
 from ecs_fluid.component import Array
-from ecs_fluid.errors import RecipeError
+from ecs_fluid.errors import RecipeError, raise_told
 from ecs_fluid.worlds.files import read_npz
 
 CHILD = Path(__file__).with_name("vtk_child.py")
@@ -40,6 +41,8 @@ def read_vtk(path: Path, most: int, wanted: Collection[str] = ()) -> dict[str, A
         RecipeError: it is damaged, holds no points or more than `most`, or reading it takes more memory or
             time than a file of its size may.
     """
+    if find_spec("vtkmodules") is None:
+        raise_told(ModuleNotFoundError(name="vtkmodules"))
     size = path.stat().st_size
     memory = int(MEMORY + min(MEMORY_PER_BYTE * size, limits().memory))
     seconds = SECONDS + SECONDS_PER_BYTE * size

@@ -28,7 +28,7 @@ def parts() -> dict[str, list[Path]]:
     beside = sorted((ROOT / "ecs_fluid").glob("*.py"))
     return {
         "foundation": [path for path in beside if path.stem in FOUNDATION],
-        "engine": [path for path in beside if path.stem not in (*FOUNDATION, "__init__")],
+        "engine": [path for path in beside if path.stem not in (*FOUNDATION, "__init__", "__main__")],
         **{name: sorted(folder.rglob("*.py")) for name, folder in FOLDERS.items()},
     }
 

@@ -304,6 +304,7 @@ class Frame(Mapping[str, "Columns"]):
         """A world of this frame's vortons alone, to ask for its velocity, vorticity, gradient and samples."""
         return VelocityOf(self._folder.path).world_of(self)
 
+    @sentences()
     def to_pyvista(self) -> pv.MultiBlock:
         """Populations, signed distances and bodies as PyVista objects; see `World.to_pyvista`."""
         from ecs_fluid.api.pyvista_objects import blocks, grid_of_distances
