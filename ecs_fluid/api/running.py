@@ -31,6 +31,9 @@ Progress = Callable[[int, int], object]
 MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
 
 
+MOST_THREADS = 1024
+
+
 def begin(
     source: Source,
     settings: tuple[str, ...] = (),
@@ -92,10 +95,12 @@ def _last_tick(world: World, frames: int | None) -> int:
 
 
 def tables_of_world(world: World) -> dict[str, Any]:
-    """Tables of a world file that tell clock, fluid and solver of a world as they stand, as far as known."""
-    tables = dict(world.recipe or {"world": world.options.model_dump(mode="json", exclude_unset=True)})
-    fluid = options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True)
-    fluid = {**fluid, **tables.get("fluid", {})}
+    """Tables of a world file: the world's own, or its clock and fluid; with its solver as it stands."""
+    tables = world.recipe or {
+        "world": world.options.model_dump(mode="json", exclude_unset=True),
+        "fluid": options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True),
+    }
+    fluid = dict(tables.get("fluid", {}))
     velocity = world.system(VelocitySystem)
     if velocity is not None:
         fluid["velocity"] = velocity.parameters.model_dump(mode="json", exclude_unset=True)
@@ -139,7 +144,14 @@ def continued(
     return runner
 
 
-def check_count(name: str, value: int | None) -> None:
-    """Refuse what is no whole number of at least 1; None is left as it is."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise FluidError(f"{name} = {shown(value)}; a whole number of at least 1 is needed")
+def check_asked(frames: int | None, threads: int | None, progress: bool | Progress) -> None:
+    """Refuse ticks and threads that are no such numbers, and a progress that cannot be called."""
+    for name, value, most in (("frames", frames, 2**63 - 1), ("threads", threads, MOST_THREADS)):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not (whole and 1 <= value <= most):
+            rule = "of at least 1" if name == "frames" else f"from 1 to {most:,}"
+            raise FluidError(f"{name} = {shown(value)}; a whole number {rule} is needed")
+    if not (isinstance(progress, bool) or callable(progress)):
+        raise FluidError(
+            f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"
+        )
