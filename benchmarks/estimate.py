@@ -23,7 +23,7 @@ def main(worlds: tuple[str, ...] = WORLDS) -> None:
     from ecs_fluid.errors import FluidWarning
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.runs.estimate import estimate
-    from ecs_fluid.runs.runner import Run
+    from ecs_fluid.runs.runner import Runner
     from ecs_fluid.worlds.world_recipe import read
 
     warnings.simplefilter("ignore", FluidWarning)
@@ -43,7 +43,7 @@ def main(worlds: tuple[str, ...] = WORLDS) -> None:
         took = time.perf_counter() - began
         with tempfile.TemporaryDirectory() as place:
             folder = RunFolder.create(Path(place) / "run", tomli_w.dumps(recipe.tables()), {"world": name})
-            job = Run(recipe.build(), folder, recipe.frames, *options)
+            job = Runner(recipe.build(), folder, recipe.frames, *options)
             began = time.perf_counter()
             job.execute(lambda world, last: False)
             seconds = time.perf_counter() - began

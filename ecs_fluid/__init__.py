@@ -19,6 +19,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ecs_fluid.api.pictures": "Picture PictureKeywords",
+    "ecs_fluid.api.runs": "Frame Run open_run run",
+    "ecs_fluid.api.table": "Table",
     "ecs_fluid.allowed": "Limits limits",
     "ecs_fluid.component": "Array Component RowId column",
     "ecs_fluid.components": (

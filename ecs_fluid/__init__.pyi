@@ -2,6 +2,19 @@ from ecs_fluid.allowed import (
     Limits as Limits,
     limits as limits,
 )
+from ecs_fluid.api.pictures import (
+    Picture as Picture,
+    PictureKeywords as PictureKeywords,
+)
+from ecs_fluid.api.runs import (
+    Frame as Frame,
+    Run as Run,
+    open_run as open_run,
+    run as run,
+)
+from ecs_fluid.api.table import (
+    Table as Table,
+)
 from ecs_fluid.component import (
     Array as Array,
     Component as Component,

@@ -40,6 +40,10 @@ ALLOWED = {
     "exports": {"foundation", "engine", "components", "io", "runs", "exports"},
     "viz": {"foundation", "engine", "components", "systems", "kernels", "io", "runs", "exports", "viz"},
     "sweeps": {"foundation", "engine", "io", "runs", "worlds", "sweeps"},
+    "api": {
+        *("foundation", "engine", "components", "systems", "kernels", "io"),
+        *("worlds", "runs", "exports", "viz", "api"),
+    },
     "cli": {*FOLDERS, "foundation", "engine"},
 }
 

@@ -418,28 +418,55 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     tables = read_tables(path)
     for setting in settings:
         override(tables, setting)
-    recipe = WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent)
+    return _inhabited(
+        WorldRecipe.from_tables(tables, path.name, allow_code, path.resolve().parent), path.name
+    )
+
+
+def _inhabited(recipe: WorldRecipe, place: str) -> WorldRecipe:
+    """The recipe, refused where it has no entity."""
     if not recipe.entity:
         raise RecipeError(
-            f"{path.name} holds no entity; add one, for example a table [[entity]] with kind = 'vortex_ring'"
+            f"{place} holds no entity; add one, for example a table [[entity]] with kind = 'vortex_ring'"
         )
     return recipe
 
 
+def recipe_of(
+    source: str | Path | Mapping[str, Any] | WorldRecipe,
+    settings: tuple[str, ...] = (),
+    allow_code: bool = False,
+) -> WorldRecipe:
+    """The recipe that `load` builds a world from."""
+    if isinstance(source, WorldRecipe):
+        if settings:
+            raise RecipeError(
+                f"{settings[0]!r} overrides a file or its tables; give a WorldRecipe its values itself"
+            )
+        return source
+    if not isinstance(source, Mapping):
+        return read(source, settings, allow_code)
+    tables = copy.deepcopy(dict(source))
+    for setting in settings:
+        override(tables, setting)
+    return _inhabited(WorldRecipe.from_tables(tables, "world", allow_code), "the world")
+
+
 @sentences()
-def load(source: str | Path | WorldRecipe, *settings: str, allow_code: bool = False) -> World:
-    """The world of a shipped name, a file, or a WorldRecipe, ready to step.
+def load(
+    source: str | Path | Mapping[str, Any] | WorldRecipe, *settings: str, allow_code: bool = False
+) -> World:
+    """The world of a shipped name, a file, the tables of a file, or a WorldRecipe, ready to step.
 
     Args:
-        source: what to load.
+        source: what to load; tables are those of a world file as a dict: ``{"entity": [{"kind": ...}]}``.
         settings: ``path=value`` overrides (not with a WorldRecipe).
         allow_code: whether the file may name classes by import path, which runs their code.
 
     Raises:
         RecipeError: the file is missing or wrong; the message names place, value and what is allowed.
     """
-    recipe = source if isinstance(source, WorldRecipe) else read(source, settings, allow_code)
-    return recipe.build()
+    return recipe_of(source, settings, allow_code).build()
 
 
 def schema() -> dict[str, Any]:

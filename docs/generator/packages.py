@@ -17,7 +17,7 @@ FOUNDATION = ("allowed", "errors", "npz", "own_code", "validation_errors", "comp
 FOLDERS = {
     **{
         name: ROOT / "ecs_fluid" / name
-        for name in ("kernels", "io", "cli", "ranks", "sweeps", "runs", "exports")
+        for name in ("kernels", "io", "cli", "api", "ranks", "sweeps", "runs", "exports")
     },
     **{name: ROOT / name for name in ("components", "systems", "worlds", "viz")},
 }

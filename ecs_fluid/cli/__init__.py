@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +15,6 @@ from typing import Annotated, Any, get_args
 import cyclopts
 from cyclopts.validators import Number
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
 from rich.text import Text
 
 from ecs_fluid import __version__
@@ -78,9 +76,6 @@ Frames = Annotated[
 ]
 """Option of the commands that work on some frames of a run."""
 
-LINE_SECONDS = 10.0
-"""Time between two lines of progress where there is no terminal, s."""
-
 Ticks = Annotated[int | None, cyclopts.Parameter(validator=Number(gte=1, lt=2**63))]
 Threads = Annotated[
     int | None,
@@ -89,22 +84,6 @@ Threads = Annotated[
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
 err = _Console(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
-
-
-class Bars(Progress):
-    """Bars of progress on standard error, each behind its description; lines where there is no terminal."""
-
-    def __init__(self, *columns: str | ProgressColumn) -> None:
-        hidden = not err.is_terminal
-        super().__init__("{task.description}", *columns, console=err, transient=True, disable=hidden)
-        self._printed = time.monotonic()
-
-    def line_is_due(self) -> bool:
-        """Whether a line is to be printed now: there is no terminal, and the last one is old enough."""
-        if err.is_terminal or time.monotonic() - self._printed <= LINE_SECONDS:
-            return False
-        self._printed = time.monotonic()
-        return True
 
 
 def warn(message: object) -> None:

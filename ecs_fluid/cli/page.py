@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ecs_fluid.api.stored import look_of_run
 from ecs_fluid.cli import Frames, app, err, out
-from ecs_fluid.cli.stored import look_of_run
 
 
 @app.command

@@ -6,20 +6,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
-from ecs_fluid.cli import Bars, Threads, Ticks, app, err, out, warn
-from ecs_fluid.cli.stopping import stopping
+from ecs_fluid.api.progress import compiling
+from ecs_fluid.api.running import begin, carry_out, continued
+from ecs_fluid.cli import Threads, Ticks, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.runs.runner import Runner, code_of
 from ecs_fluid.threads import use_threads
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
-    from ecs_fluid.runs.runner import Run
-    from ecs_fluid.world import World
 
 Mpi = Annotated[
     bool, Parameter(help="one world on all processes that mpiexec started: mpiexec -n 4 ecs-fluid ... --mpi")
@@ -54,12 +54,6 @@ def run(
         save: render the last frame to this .png
         estimate: predict time and disk from a few ticks, and run nothing
     """
-    import tomli_w
-
-    from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.runs.runner import Run, about, free_folder
-    from ecs_fluid.worlds.world_recipe import read
-
     with _processes(mpi, threads, Path(world).resolve().parent if allow_code else None) as share:
         if share is None:
             return 0
@@ -67,28 +61,15 @@ def run(
             from ecs_fluid.cli.look import check_pictures
 
             check_pictures(movie, save)
-        recipe = read(world, set_, allow_code)
-        for text in recipe.lint():
-            warn(text)
-        ticks = frames or recipe.frames
         if estimate:
-            _estimate(world, set_, allow_code, ticks)
+            _estimate(world, set_, allow_code, frames)
             return 0
-        made = recipe.build()
-        # What refuses the world leaves no folder behind that looks like a run.
-        made.schedule  # noqa: B018
-        share(made)
-        folder = RunFolder.create(
-            out_ or free_folder(Path("runs") / Path(world).stem),
-            tomli_w.dumps(recipe.tables()),
-            {"world": Path(world).stem, "source": str(Path(world).resolve()), **about(made)},
-            existing="replace" if replace else "refuse",
-        )
-        code = _execute(Run(made, folder, ticks, recipe.every, recipe.output.checkpoint_seconds))
+        job = begin(world, set_, frames=frames, out=out_, replace=replace, allow_code=allow_code, share=share)
+        code = _execute(job)
         if code == 0 and (movie or save):
             from ecs_fluid.cli.look import render_run
 
-            render_run(folder.path, movie=movie, save=save)
+            render_run(job.folder.path, movie=movie, save=save)
         return code
 
 
@@ -106,7 +87,7 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
         yield lambda world: None
 
 
-def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int) -> None:
+def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, frames: int | None) -> None:
     """Say what a run would take."""
     from rich.filesize import decimal
 
@@ -114,6 +95,9 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
     from ecs_fluid.worlds.world_recipe import read
 
     recipe = read(world, settings, allow_code)
+    for text in recipe.lint():
+        warn(text)
+    ticks = frames or recipe.frames
     with err.status("estimating"), compiling(err.print):
         found = estimate(
             lambda dt: read(world, (*settings, f"world.dt={dt!r}"), allow_code).build(),
@@ -150,114 +134,27 @@ def resume(
     Args:
         frames: last tick of the run, to make it longer or shorter
     """
-    import ecs_fluid.worlds  # noqa: F401
-    from ecs_fluid.runs.runner import Run, code_of
-
     with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        job, skipped = Run.resume(folder, frames, allow_code, anyway)
-        for text in skipped:
-            warn(text)
-        # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
-        finished = job.folder.read_info().get("status") == "finished"
-        if job.world.tick > job.last_tick or (job.world.tick == job.last_tick and finished):
-            job.folder.close()
-            out.print(f"{folder} is complete at tick {job.world.tick}; --frames makes it longer")
+        job = continued(folder, frames, allow_code, anyway)
+        if job is None:
+            tick = RunFolder.open(folder).read_info()["ticks"]
+            out.print(f"{folder} is complete at tick {tick}; --frames makes it longer")
             return 0
         share(job.world)
         return _execute(job)
 
 
-def _execute(job: Run) -> int:
+def _execute(job: Runner) -> int:
     """Run with a progress bar; Ctrl-C and SIGTERM end it after the current tick."""
-    with _Bar(job) as bar, stopping("stopping after this tick ...") as asked, compiling(bar.say):
-
-        def watch(world: World, last: int) -> bool:
-            bar.tick(world)
-            return bool(asked)
-
-        status = job.execute(watch)
-    world = job.world
+    status, world = carry_out(job, err), job.world
     what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
     if status == "stopped":
         out.print(f"stopped at {what}; continue with: ecs-fluid resume {job.folder.path}")
         return 130
     out.print(f"finished: {what}")
     return 0
-
-
-class _Bar(Bars):
-    """Progress bar: frames per second, time left, particles; a line every 10 s without a terminal."""
-
-    def __init__(self, job: Run) -> None:
-        done = "{task.completed:.0f}/{task.total:.0f}"
-        super().__init__(
-            BarColumn(), done, "{task.fields[rate]}", TimeRemainingColumn(), "{task.fields[counts]}"
-        )
-        self.job = job
-        self.task: TaskID = self.add_task(
-            "simulating", total=job.last_tick, completed=job.world.tick, rate="", counts=counts(job.world)
-        )
-        self.started, self.first = time.perf_counter(), job.world.tick
-
-    def say(self, text: str) -> None:
-        """Describe what goes on before the first tick."""
-        if err.is_terminal:
-            self.update(self.task, description=text)
-        else:
-            err.print(text)
-
-    def tick(self, world: World) -> None:
-        """Show one more finished tick."""
-        now = time.perf_counter()
-        rate = (world.tick - self.first) / max(now - self.started, 1e-9)
-        if world.tick == self.first + 1:
-            # The first tick may have compiled kernels: leave it out of the rate.
-            self.started, self.first = now, world.tick
-        speed = f"{rate:.1f} frames/s" if world.tick > self.first else ""
-        self.update(
-            self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
-        )
-        if speed and self.line_is_due():
-            left = (self.job.last_tick - world.tick) / max(rate, 1e-9)
-            err.print(f"tick {world.tick}/{self.job.last_tick}, {speed}, {left:.0f} s left, {counts(world)}")
-
-
-def counts(world: World) -> str:
-    """Vortons and other particles, for the progress bar."""
-    from ecs_fluid.components import Position, Strength
-
-    vortons = sum(len(entity) for entity in world.entities if Strength in entity)
-    others = sum(len(entity) for entity in world.entities if Strength not in entity and Position in entity)
-    return f"{vortons:,} vortons, {others:,} tracers"
-
-
-@contextmanager
-def compiling(say: Any) -> Iterator[None]:
-    """Tell which kernel is being compiled while that goes on (first run on a machine)."""
-    from numba.core import event
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        depth = 0
-        done = 0
-
-        def on_start(self, happened: Any) -> None:
-            if self.depth == 0:
-                name = getattr(happened.data.get("dispatcher"), "__name__", "kernel").strip("_")
-                say(f"compiling kernels, once per machine: {self.done + 1}, {name}")
-            self.depth += 1
-
-        def on_end(self, happened: Any) -> None:
-            self.depth -= 1
-            self.done += self.depth == 0
-
-    listener = Listener()
-    event.register("numba:compile", listener)
-    try:
-        yield
-    finally:
-        event.unregister("numba:compile", listener)
 
 
 @app.command

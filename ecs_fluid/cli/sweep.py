@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
-from ecs_fluid.cli import Bars, Threads, app, err, out, warn
-from ecs_fluid.cli.stopping import stopping
+from ecs_fluid.api.progress import Bars
+from ecs_fluid.api.stopping import stopping
+from ecs_fluid.cli import Threads, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Member
@@ -71,7 +72,12 @@ def sweep(
             workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code,
             anyway=anyway, watch=view,
         )  # fmt: skip
-        with stopping("stopping: members under way end after their tick ...", study.stop):
+
+        def stop() -> None:
+            err.print("stopping: members under way end after their tick ...", style="yellow")
+            study.stop()
+
+        with stopping(stop):
             done = run_sweep(study)
     if view.warned:
         text = f"{_members(len(view.warned))} warned, all in {done.folder / HISTORY}; the first: "
@@ -114,7 +120,7 @@ class _View(Bars, Watcher):
 
     def __init__(self) -> None:
         done = "{task.completed:.0f}/{task.total:.0f} {task.fields[unit]}"
-        super().__init__(BarColumn(bar_width=24), done, TimeRemainingColumn())
+        super().__init__(err, BarColumn(bar_width=24), done, TimeRemainingColumn())
         self.total = self.done = 0
         self.whole: TaskID | None = None
         self.bars: dict[str, TaskID] = {}

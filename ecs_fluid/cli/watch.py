@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from ecs_fluid.api.pictures import need_display
+from ecs_fluid.api.progress import compiling
 from ecs_fluid.cli import Threads, Ticks, app, err, out
-from ecs_fluid.cli.look import need_display
-from ecs_fluid.cli.run import compiling
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.threads import use_threads
 

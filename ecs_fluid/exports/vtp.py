@@ -7,6 +7,7 @@ Source: VTK file formats, XML PolyData.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,9 @@ def write(job: Job) -> dict[str, Any]:
     frames, surfaces = job.frames, Surfaces(job.frames)
     parts: dict[str, list[tuple[float, str, str]]] = {}
     for frame in frames:
-        made = {name: _points(columns) for name, columns in frame.particles.items()}
+        made = {name: points(columns) for name, columns in frame.particles.items()}
         for name, found in surfaces.by_population(frame).items():
-            made[name] = _surfaces(found)
+            made[name] = surface_mesh(found)
             if name in frame.bodies:
                 ids = [np.full(len(surface.mesh.vertices), surface.row_id) for surface in found]
                 add_array(made[name].GetPointData(), "id", np.concatenate([np.empty(0, np.int64), *ids]))
@@ -39,14 +40,16 @@ def write(job: Job) -> dict[str, Any]:
     return {"files": [f"{name}.pvd" for name in parts]}
 
 
-def _points(columns: Columns) -> Any:
+def points(columns: Columns) -> Any:
+    """Particles as vertices, with their columns under plain names."""
     data = pv.PolyData(columns["Position.x"])
     for label, name in plain_names(columns).items():
         add_array(data.GetPointData(), name, columns[label])
     return data
 
 
-def _surfaces(surfaces: list[Surface]) -> Any:
+def surface_mesh(surfaces: Sequence[Surface]) -> Any:
+    """Surfaces as one mesh of polygons, with the velocity of every vertex."""
     if not surfaces:
         return pv.PolyData(np.empty((0, 3)))
     first = np.cumsum([0, *(len(surface.mesh.vertices) for surface in surfaces)])

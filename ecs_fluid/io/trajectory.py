@@ -311,15 +311,24 @@ class Trajectory:
 
     def frame(self, number: int) -> dict[str, dict[str, np.ndarray]]:
         """Frame ``number`` (negative from the end): ``{population: {column: array}}``, bit for bit."""
-        if not -len(self) <= number < len(self):
-            raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
-        number %= len(self)
-        found = {}
+        number, found = self._within(number), {}
         with reading(self.folder):
             for name, index in self._indices.items():
                 with self._reading(name) as file:
                     found[name] = vtkhdf.read_frame(file, index, number)
         return found
+
+    def column(self, number: int, population: str, name: str) -> np.ndarray:
+        """One column of a population in frame ``number``; nothing else is read."""
+        number, index = self._within(number), self.index(population)
+        with reading(self.folder), self._reading(population) as file:
+            return vtkhdf.read_frame(file, index, number, [name])[name]
+
+    def _within(self, number: int) -> int:
+        """The number of a frame counted from the first. Raises StorageError where there is none."""
+        if not -len(self) <= number < len(self):
+            raise StorageError(f"the trajectory {self.folder} has {len(self)} frames, not frame {number}.")
+        return number % len(self)
 
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[h5py.File]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -285,11 +285,14 @@ def read_index(file: h5py.File) -> Index:
     return Index(columns, int(ours.attrs["first_frame"]), ticks, times, starts, counts)
 
 
-def read_frame(file: h5py.File, index: Index, frame: int) -> dict[str, np.ndarray]:
-    """All columns of one frame, with the dtypes and shapes they were written with."""
+def read_frame(
+    file: h5py.File, index: Index, frame: int, names: Iterable[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Columns of one frame, all or those named, with the dtypes and shapes they were written with."""
     start, rows = int(index.starts[frame]), int(index.counts[frame])
     columns = {}
-    for name, column in index.columns.items():
+    for name in index.columns if names is None else names:
+        column = index.columns[name]
         values = stored_rows(file, _place(name), start, rows)
         if values.dtype.name != column.dtype or values.size != rows * column.width:
             raise ValueError(f"column {name} does not have the type its description says")

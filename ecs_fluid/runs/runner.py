@@ -69,8 +69,8 @@ def code_of(path: Path) -> Path | None:
     return Path(source).parent if source else None
 
 
-class Run:
-    """One run of a world in one folder.
+class Runner:
+    """Carries out one run of a world in one folder; `ecs_fluid.open_run` reads what it stores.
 
     Args:
         world: the world at its first tick, or resumed.
@@ -92,7 +92,7 @@ class Run:
     @classmethod
     def resume(
         cls, path: Path, last_tick: int | None = None, allow_code: bool = False, anyway: bool = False
-    ) -> tuple[Run, list[str]]:
+    ) -> tuple[Runner, list[str]]:
         """A run that continues from its newest intact checkpoint, and what was passed over, in words."""
         folder = RunFolder.resume(path)
         try:
@@ -126,12 +126,12 @@ class Run:
         status = "failed"
         try:
             self._checkpoint()
-            # Also at tick 0: a run that was killed before its second checkpoint has frames already.
+            # Also before any tick: a run that was killed before its second checkpoint has frames already.
             with folder.write_trajectory(world.tick if self._continues else None) as frames:
-                if world.tick == 0:
+                if world.tick == 0 or not frames.ticks:
                     world.evaluate()
                     if not frames.ticks:
-                        frames.append(0, 0.0, stored_columns(world))
+                        frames.append(world.tick, world.time, stored_columns(world))
                     store_surface(world, folder.fields)
                 status = self._loop(frames, watch)
                 self._checkpoint()

@@ -26,7 +26,7 @@ def store_surface(world: World, folder: Path) -> None:
     """
     from ecs_fluid.components import TemperatureField, TransferGrid
 
-    level = _level(world)
+    level = level_of(world)
     if level is None:
         return
     phi, origin, spacing = level
@@ -42,7 +42,7 @@ def store_surface(world: World, folder: Path) -> None:
     append_field(folder, NAME, world.tick, world.time, origin, spacing, arrays)
 
 
-def _level(world: World) -> tuple[Array, Array, Array] | None:
+def level_of(world: World) -> tuple[Array, Array, Array] | None:
     """phi [m], origin [m] and spacing [m] of the world's surface, or None."""
     from ecs_fluid.components import SignedDistance
 

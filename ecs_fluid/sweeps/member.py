@@ -20,7 +20,7 @@ from ecs_fluid.sweeps.plan import STOP, Plan
 
 if TYPE_CHECKING:
     from ecs_fluid.io.trajectory import Trajectory
-    from ecs_fluid.runs.runner import Run
+    from ecs_fluid.runs.runner import Runner
     from ecs_fluid.world import World
 
 REPORT_SECONDS = 0.5
@@ -163,18 +163,18 @@ def found_finished(member: Member) -> Member | None:
     return member.told(info, first_tick=info.get("ticks", 0)) if ended else None
 
 
-def _opened(job: Job) -> Run:
+def _opened(job: Job) -> Runner:
     """The run from its newest intact checkpoint, or from the start."""
     import tomli_w
 
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
-    from ecs_fluid.runs.runner import Run
+    from ecs_fluid.runs.runner import Runner
 
     plan, member = job.plan, job.member
     recipe = plan.recipe_of(member.values)
     last = plan.frames or recipe.frames
     if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
-        return Run.resume(member.path, last, plan.allow_code, plan.anyway)[0]
+        return Runner.resume(member.path, last, plan.allow_code, plan.anyway)[0]
     made = recipe.build()
     about = {
         "world": plan.world,
@@ -184,7 +184,7 @@ def _opened(job: Job) -> Run:
         "options": made.options.model_dump(mode="json"),
     }
     folder = RunFolder.create(member.path, tomli_w.dumps(recipe.tables()), about, existing="replace")
-    return Run(made, folder, last, recipe.every, recipe.output.checkpoint_seconds)
+    return Runner(made, folder, last, recipe.every, recipe.output.checkpoint_seconds)
 
 
 def _has_checkpoint(path: Path) -> bool:

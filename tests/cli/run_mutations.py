@@ -19,8 +19,8 @@ import numpy as np
 import tomli_w
 from mutations import FORMATTED, STRUCTURAL, TEXTUAL, forged_array, other
 
+from ecs_fluid.api.pictures import What
 from ecs_fluid.cli import main
-from ecs_fluid.cli.look import What
 from ecs_fluid.exports import FORMATS
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.fields import append_field

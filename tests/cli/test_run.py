@@ -14,7 +14,7 @@ import pytest
 
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.runner import Run, about
+from ecs_fluid.runs.runner import Runner, about
 from ecs_fluid.world import World
 from ecs_fluid.worlds import load
 
@@ -240,6 +240,6 @@ def test_records_that_are_stored_leave_the_memory(world: Path) -> None:
         lengths.append(len(run.history))
         return False
 
-    Run(made, folder, 6, 2, 60.0).execute(watch)
+    Runner(made, folder, 6, 2, 60.0).execute(watch)
     assert lengths == [1] * 6
     assert [record["tick"] for record in RunFolder.open("kept").records()] == [1, 2, 3, 4, 5, 6]

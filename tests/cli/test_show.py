@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import ecs_fluid as ef
+from ecs_fluid.api.stored import frame_of_run, look_of_run
 from ecs_fluid.cli import main
-from ecs_fluid.cli.stored import frame_of_run, look_of_run
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.viz.fields import velocity_slice
 from ecs_fluid.viz.style import LOOKS

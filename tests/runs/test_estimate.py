@@ -11,7 +11,7 @@ import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.estimate import estimate
-from ecs_fluid.runs.runner import Run
+from ecs_fluid.runs.runner import Runner
 from ecs_fluid.worlds.world_recipe import read
 
 WORLD = """
@@ -71,7 +71,7 @@ def test_disk_and_rows_are_foreseen_before_an_emitter_has_filled_its_world(world
     assert found.particles["smoke"] == pytest.approx(2000, abs=5000 / 16)
     assert found.seconds > 0.0
     folder = RunFolder.create("run", "", {})
-    Run(recipe.build(), folder, recipe.frames, 3, 60.0).execute(lambda world, last: False)
+    Runner(recipe.build(), folder, recipe.frames, 3, 60.0).execute(lambda world, last: False)
     assert RunFolder.open("run").read_info()["particles"]["smoke"] == pytest.approx(2000, abs=50)
     assert len(RunFolder.open("run").read_trajectory()) == 35  # 0, 3, ..., 99 and the last
     disk = sum(path.stat().st_size for path in Path("run").rglob("*") if path.is_file())

@@ -90,7 +90,7 @@ def test_another_one_is_refused_and_accepted(
 def test_stretches_that_left_nothing_are_not_told(run: Path) -> None:
     """Another numba goes on at tick 2, and is killed before its first tick; then a third."""
     for numba in ("1", "2"):
-        job, _ = ef.runs.runner.Run.resume(run, 4)
+        job, _ = ef.runs.runner.Runner.resume(run, 4)
         job.folder.begin_stretch(2, {"module mine": numba})
         job.folder.close()
     (first, second) = told(run)

@@ -128,7 +128,7 @@ def test_command_line_falls_back_and_says_so(
     show = ["show", "vortex_ring", "--size", "160", "120", "--save", str(target)]
     assert main(show) == 0
     said = capsys.readouterr()
-    assert said.err.startswith("drawn plainly, by matplotlib: ") and said.err.count("\n") == 1
+    assert said.err.startswith("warning: drawn plainly, by matplotlib: ") and said.err.count("\n") == 1
     image = picture(target)
     assert image.shape == (120, 160, 3) and np.median(image) == 255  # on white, not on the dark of `smoke`
     target.unlink()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ecs_fluid.io.runfolder import RunFolder
     from ecs_fluid.io.trajectory import Trajectory
     from ecs_fluid.viz.surface_scene import TimedDistances
+    from ecs_fluid.world import World
 
 Frame = dict[str, dict[str, Array]]
 Velocity = Callable[[Any], Any]
@@ -52,12 +53,19 @@ def tables_of(run: RunFolder) -> dict[str, Any]:
 def look_of_run(folder: Path) -> str:
     """The look that the world of a run names; a damaged recipe does not hide the particles."""
     from ecs_fluid.io.runfolder import RunFolder
-    from ecs_fluid.viz.style import LOOKS
 
     try:
-        found = tables_of(RunFolder.open(folder))["output"]["look"]
-    except (FluidError, KeyError, TypeError):
+        return look_of_tables(tables_of(RunFolder.open(folder)))
+    except FluidError:
         return "smoke"
+
+
+def look_of_tables(tables: dict[str, Any]) -> str:
+    """The look that the tables of a world file name, smoke without one."""
+    from ecs_fluid.viz.style import LOOKS
+
+    output = tables.get("output")
+    found = output.get("look") if isinstance(output, dict) else None
     return found if isinstance(found, str) and found in LOOKS else "smoke"
 
 
@@ -65,9 +73,7 @@ def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
     """Time [s], columns and velocity function of a stored frame."""
     stored = _trajectory(folder)
     if not -len(stored) <= number < len(stored):
-        raise StorageError(
-            f"--frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last"
-        )
+        raise StorageError(f"frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
     columns = stored.frame(number)
     # The solver is made when a picture asks for it: a damaged recipe does not hide the particles.
     return float(stored.times[number]), columns, lambda points: VelocityOf(folder)(columns)(points)
@@ -87,7 +93,7 @@ def load_code_of_run(folder: Path) -> None:
         VelocitySystem.load_code(velocity, f"{run.path / 'world.toml'}: [fluid] velocity")
 
 
-def chosen_frames(folder: Path, frames: str | None) -> tuple[Trajectory, range]:
+def chosen_frames(folder: Path, frames: str | int | slice | None) -> tuple[Trajectory, range]:
     """The trajectory of a run, and the numbers of the frames that ``first:stop:step`` picks."""
     from ecs_fluid.exports.frames import selected
 
@@ -117,11 +123,15 @@ class VelocityOf:
         for key in ("entity", "system"):
             tables.pop(key, None)
         recipe = WorldRecipe.from_tables(tables, "world.toml")
-        self._options = recipe.world.model_dump(include={"precision", "periodic"})
+        self._options = recipe.world.model_dump(include={"precision", "dimension", "plane", "periodic"})
         self._parameters = dict(recipe.fluid.velocity)
 
     def __call__(self, frame: Any) -> Velocity:
         """The velocity function of one frame."""
+        return self.world_of(frame).velocity
+
+    def world_of(self, frame: Any) -> World:
+        """A world of the vortons of one frame alone."""
         from ecs_fluid.components import CoreRadius, Position, Strength
         from ecs_fluid.systems import VelocitySystem
         from ecs_fluid.world import World
@@ -136,7 +146,7 @@ class VelocityOf:
                     CoreRadius(columns["CoreRadius.sigma"]),
                 )
         world.add_system(VelocitySystem(**self._parameters))
-        return world.velocity
+        return world
 
 
 class SurfaceRecording(Sequence["TimedDistances"]):

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ecs_fluid.cli import err
-
 
 @contextmanager
-def stopping(say: str, then: Callable[[], None] | None = None) -> Iterator[list[int]]:
-    """A list that gets the number of the first SIGINT or SIGTERM; a second one ends the process.
+def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
+    """A list that gets the number of the first SIGINT or SIGTERM; a second one raises KeyboardInterrupt.
 
-    ``say`` is printed at the first, and ``then`` called.
+    ``say`` is called at the first. Outside of the main thread, which alone gets signals, nothing is caught.
     """
     asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
 
     def ask(number: int, frame: FrameType | None) -> None:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
-        err.print(say, style="yellow")
-        if then is not None:
-            then()
+        say()
 
     former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

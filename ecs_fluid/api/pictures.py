@@ -1,0 +1,315 @@
+"""Windows, pictures and movies of runs and of worlds, by one way for Python and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+import numpy as np
+
+from ecs_fluid.api.stored import (
+    SurfaceRecording,
+    VelocityOf,
+    chosen_frames,
+    frame_of_run,
+    hulls_of_run,
+    look_of_run,
+    look_of_tables,
+    periods_of_run,
+    real_time,
+)
+from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.runs.surface_frames import level_of, stored_surface
+from ecs_fluid.validation_errors import path_of
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.exports.bodies import Polytopes
+    from ecs_fluid.viz.camera import Camera
+    from ecs_fluid.viz.camera_path import CameraPath
+    from ecs_fluid.viz.surfaces import Distances
+
+What = Literal["particles", "glyphs", "slice", "streamlines", "sdf", "sdf_slice"]
+LookName = Literal["smoke", "paper", "dye", "temperature", "fire", "vorticity", "liquid"]
+SURFACES = ("sdf", "sdf_slice")
+
+
+class PictureKeywords(TypedDict, total=False):
+    """What a picture or a movie shows and how; every key may be left out."""
+
+    what: What
+    """tracers as smoke with vortons as beads ("particles"), arrows of strength, the velocity in a plane or
+    along lines, or the surface of a liquid ("sdf", and "sdf_slice" for a plane through its distances)"""
+    color_by: str | None
+    """colour: "speed", "vorticity", or a column such as "CoreRadius.sigma" """
+    camera: Camera | CameraPath
+    """"auto", a side ("x", "-x", ...), (position, focal point, up) in m, or a path that moves"""
+    look: LookName | None
+    """colours and materials; the world's own by default"""
+    only: Sequence[str]
+    """entities to draw; all by default"""
+    normal: Literal["x", "y", "z"]
+    """across a slice"""
+    size: tuple[int, int]
+    """width and height in pixels"""
+    level: float
+    """"sdf": distance of the drawn surface from the liquid's, m"""
+    clip: bool
+    """"sdf": cut open across the normal"""
+
+
+def _check(drawing: PictureKeywords) -> None:
+    """Refuse what is no option of a picture."""
+    from ecs_fluid.viz.columns import choose
+
+    for name in drawing:
+        if name not in PictureKeywords.__annotations__:
+            raise choose("option of a picture", name, PictureKeywords.__annotations__)
+
+
+class Picture:
+    """A picture as PNG data; the value of a notebook's cell is shown by it."""
+
+    def __init__(self, png: bytes) -> None:
+        self.png = png
+        """The bytes of the .png file"""
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"Picture({len(self.png):,} bytes of PNG)"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a picture needs of a world or of a stored frame; ``distances`` are asked for when drawn."""
+
+    time: float
+    columns: dict[str, dict[str, Any]]
+    velocity: Callable[[Any], Any]
+    distances: Callable[[], Distances]
+    hulls: Polytopes
+    periods: Sequence[float]
+    look: str
+
+
+def stored_moment(folder: Path, number: int) -> Moment:
+    """A stored frame of a run."""
+    time, columns, velocity = frame_of_run(folder, number)
+
+    def distances() -> Distances:
+        from ecs_fluid.viz.surfaces import Distances
+
+        run = RunFolder.open(folder)
+        field = stored_surface(run.fields, int(run.read_trajectory().ticks[number]))
+        return Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T"))
+
+    look = look_of_run(folder)
+    return Moment(time, columns, velocity, distances, hulls_of_run(folder), periods_of_run(folder), look)
+
+
+def present_moment(world: World) -> Moment:
+    """The present state of a world, evaluated."""
+    from ecs_fluid.viz.bodies import hulls_in
+
+    world.evaluate()
+
+    def distances() -> Distances:
+        from ecs_fluid.viz.surfaces import Distances
+
+        found = level_of(world)
+        if found is None:
+            raise FluidError("the world holds no signed distances; a SurfaceSystem makes them")
+        return Distances(*found)
+
+    columns = {name: dict(columns) for name, columns in world.snapshot().items()}
+    look = look_of_tables(world.recipe or {})
+    periods = world.options.periodic
+    return Moment(world.time, columns, world.velocity, distances, hulls_in(world), periods, look)
+
+
+# ------------------------------------------------------------------ one picture
+
+
+def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = None) -> Picture | None:
+    """A window on a moment, in a notebook its picture; with `save` a .png file instead."""
+    _check(drawing)
+    if save is not None:
+        target = path_of(save, "save")
+        check_picture(target)
+        draw(moment, drawing, target)
+        return Picture(target.read_bytes())
+    if in_notebook():
+        with tempfile.TemporaryDirectory() as folder:
+            draw(moment, drawing, Path(folder) / "picture.png")
+            return Picture((Path(folder) / "picture.png").read_bytes())
+    need_display("write a picture with save='picture.png'")
+    draw(moment, drawing, None)
+    return None
+
+
+def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
+    """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
+    what = drawing.get("what", "particles")
+    if save is not None and _without_gl(what):
+        _plainly(moment, drawing, save)
+        return
+    with contextlib.closing(_plotter(moment, drawing, save is not None)) as plotter:
+        if save is None:
+            plotter.show()
+        else:
+            from ecs_fluid.viz.scene import save_png
+
+            save_png(plotter, save)
+
+
+def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict[str, Any]:
+    """The drawing as options of `viz.style`."""
+    options: dict[str, Any] = {key: value for key, value in drawing.items() if key not in ("level", "clip")}
+    options["look"] = options.get("look") or look
+    options["populations"] = list(options.pop("only", ())) or None
+    if moment is not None:
+        options |= {"hulls": moment.hulls, "periods": moment.periods}
+    return options
+
+
+def _surface_options(drawing: PictureKeywords, look: str) -> dict[str, Any]:
+    """The drawing as options of pictures of a surface, with their defaults."""
+    kept = ("camera", "normal", "size", "color_by", "level", "clip")
+    options: dict[str, Any] = {key: drawing[key] for key in kept if key in drawing}  # type: ignore[literal-required]
+    return {**options, "look": drawing.get("look") or look, "slices": drawing.get("what") == "sdf_slice"}
+
+
+def _plotter(moment: Moment, drawing: PictureKeywords, off_screen: bool) -> Any:
+    """What PyVista shows of the moment."""
+    if drawing.get("what") not in SURFACES:
+        from ecs_fluid.viz.scene import render
+
+        options = _options(moment, drawing, moment.look)
+        return render(
+            moment.columns, velocity=moment.velocity, time=moment.time, off_screen=off_screen, **options
+        )
+    from ecs_fluid.viz.camera_path import CameraPath
+    from ecs_fluid.viz.surfaces import render_surface
+
+    options = _surface_options(drawing, moment.look)
+    if isinstance(camera := options.get("camera"), CameraPath):
+        options["camera"] = camera.at(moment.time, 0.0)
+    flow = moment.velocity if drawing.get("color_by") == "speed" else None
+    return render_surface(
+        moment.distances(), velocity=flow, time=moment.time, off_screen=off_screen, **options
+    )
+
+
+def _plainly(moment: Moment, drawing: PictureKeywords, save: Path) -> None:
+    from ecs_fluid.viz.matplotlib_picture import plain_distances, plain_picture
+
+    if drawing.get("what") not in SURFACES:
+        options = _options(moment, drawing, moment.look)
+        plain_picture(save, moment.columns, velocity=moment.velocity, time=moment.time, **options)
+        return
+    phi, origin, spacing, _ = moment.distances()
+    options = {key: drawing[key] for key in ("normal", "level", "size") if key in drawing}
+    plain_distances(save, phi, np.asarray(origin), np.asarray(spacing), time=moment.time, **options)
+
+
+def _without_gl(what: str) -> bool:
+    """Whether matplotlib must draw, which is told; FluidError for pictures that it cannot draw."""
+    from ecs_fluid.viz.matplotlib_picture import DRAWN
+    from ecs_fluid.viz.probe import require_gl
+
+    try:
+        require_gl()
+    except FluidError as reason:
+        if what not in DRAWN:
+            raise FluidError(f"{reason}; without them, only {', '.join(DRAWN)} can be drawn") from None
+        warnings.warn(f"drawn plainly, by matplotlib: {reason}", FluidWarning, stacklevel=3)
+        return True
+    return False
+
+
+# ------------------------------------------------------------------ movies
+
+
+def write_movie(
+    folder: Path,
+    path: str | Path,
+    frames: str | int | slice | None,
+    drawing: PictureKeywords,
+    *,
+    fps: float | None = None,
+    orbit: float = 0.0,
+    jobs: int = 1,
+    progress: Callable[[int], object] | None = None,
+) -> Path:
+    """A movie of stored frames: of particles and the flow, or of a liquid's surface."""
+    _check(drawing)
+    target = path_of(path, "movie")
+    check_movie(target)
+    stored, rows = chosen_frames(folder, frames)
+    what, look = drawing.get("what", "particles"), look_of_run(folder)
+    more: dict[str, Any] = {
+        "fps": real_time(stored.times[rows.start : rows.stop : rows.step]) if fps is None else fps,
+        "orbit": orbit,
+        "jobs": jobs,
+        "numbers": rows,
+        "progress": progress,
+    }
+    if what in SURFACES:
+        from ecs_fluid.viz.surface_movie import surface_movie
+
+        recording = SurfaceRecording(folder, rows, speed=drawing.get("color_by") == "speed")
+        surface_movie(target, recording, **more, **_surface_options(drawing, look))
+    else:
+        from ecs_fluid.viz.movie import movie
+        from ecs_fluid.viz.shared_limits import Recording
+
+        flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
+        placed: dict[str, Any] = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
+        options = _options(None, drawing, look)
+        movie(target, Recording(stored, rows), velocity_of=flow, **more, **options, **placed)
+    return target
+
+
+# ------------------------------------------------------------------ what can be had here
+
+
+def check_movie(movie: Path) -> None:
+    """Refuse endings, and machines, that cannot work before anything is simulated."""
+    from ecs_fluid.viz.film import check_target, is_sequence, require_encoder
+    from ecs_fluid.viz.probe import require_gl
+
+    if not is_sequence(check_target(movie)):
+        require_encoder()
+    require_gl()
+
+
+def check_picture(save: Path, option: str = "save") -> None:
+    """Refuse endings and folders that cannot work before anything is simulated."""
+    if save.suffix.lower() != ".png":
+        raise FluidError(f"{option} {save}: a file ending in .png is needed")
+    if not save.resolve().parent.is_dir():
+        raise FluidError(f"{option} {save}: the folder {save.parent} does not exist")
+    if not os.access(save.resolve().parent, os.W_OK):
+        raise FluidError(f"{option} {save}: the folder {save.parent} cannot be written to")
+
+
+def in_notebook() -> bool:
+    """Whether the caller is a notebook, whose cells show pictures."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+def need_display(instead: str) -> None:
+    """Raise FluidError, which says what to do instead, where no window can be opened."""
+    if not (any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or os.name == "nt"):
+        raise FluidError(f"there is no display for a window; {instead}")

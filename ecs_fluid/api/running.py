@@ -1,0 +1,145 @@
+"""Worlds made into runs: what `ecs_fluid.run` and the commands `run` and `resume` have in common."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from rich.console import Console
+
+from ecs_fluid.api.progress import RunBar, compiling
+from ecs_fluid.api.stopping import stopping
+from ecs_fluid.errors import FluidError, FluidWarning
+from ecs_fluid.fluid import Fluid, options_of
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.runs.runner import Runner, about, free_folder
+from ecs_fluid.systems.velocity.system import VelocitySystem
+from ecs_fluid.validation_errors import shown
+from ecs_fluid.world import World
+from ecs_fluid.worlds.world_recipe import OutputTable, WorldRecipe, WorldTable, recipe_of
+
+Source = str | Path | Mapping[str, Any] | WorldRecipe | World
+"""What can be run: a shipped name, a file, the tables of one, a recipe, or a world in memory."""
+
+Progress = Callable[[int, int], object]
+"""Called after every tick with its number and that of the last tick."""
+
+MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
+
+
+def begin(
+    source: Source,
+    settings: tuple[str, ...] = (),
+    *,
+    frames: int | None = None,
+    out: str | Path | None = None,
+    replace: bool = False,
+    allow_code: bool = False,
+    share: Callable[[World], object] = lambda world: None,
+) -> Runner:
+    """A run that is ready for its first tick, in a folder of its own; what is refused leaves no folder.
+
+    The arguments are those of `run`; `share` gets the world before anything is stored.
+    """
+    name, place = "world", None
+    if isinstance(source, World):
+        if settings or allow_code:
+            raise FluidError("settings and allow_code are for worlds that are yet to be made, no World")
+        world, text = source, MADE_IN_PYTHON + tomli_w.dumps(tables_of_world(source))
+        table = WorldTable(**(world.recipe or {}).get("world", {}))
+        output = OutputTable(**(world.recipe or {}).get("output", {}))
+        last, every = _last_tick(world, frames), output.every or table.steps_per_frame
+        checkpoint_seconds = output.checkpoint_seconds
+    else:
+        recipe = recipe_of(source, settings, allow_code)
+        for warning in recipe.lint():
+            warnings.warn(warning, FluidWarning, stacklevel=3)
+        world, text = recipe.build(), tomli_w.dumps(recipe.tables())
+        last, every = frames or recipe.frames, recipe.every
+        checkpoint_seconds = recipe.output.checkpoint_seconds
+        if isinstance(source, str | Path):
+            name, place = Path(source).stem, str(Path(source).resolve())
+    world.schedule  # noqa: B018  (it may be refused)
+    share(world)
+    folder = RunFolder.create(
+        out or free_folder(Path("runs") / name),
+        text,
+        {"world": name, "source": place, **about(world)},
+        existing="replace" if replace else "refuse",
+    )
+    return Runner(world, folder, last, every, checkpoint_seconds)
+
+
+def _last_tick(world: World, frames: int | None) -> int:
+    """The tick to which a world in memory runs."""
+    if frames is not None:
+        return world.tick + frames
+    if world.recipe is None:
+        raise FluidError(
+            "a world made in Python has no duration; say how many ticks to run: frames=100, for example"
+        )
+    table = WorldTable(**world.recipe.get("world", {}))
+    last = WorldRecipe.model_construct(world=table).frames
+    if world.tick >= last:
+        raise FluidError(
+            f"the world is at tick {world.tick} of {last}; say how many more to run: frames=100, for example"
+        )
+    return last
+
+
+def tables_of_world(world: World) -> dict[str, Any]:
+    """Tables of a world file that tell clock, fluid and solver of a world as they stand, as far as known."""
+    tables = dict(world.recipe or {"world": world.options.model_dump(mode="json", exclude_unset=True)})
+    fluid = options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True)
+    fluid = {**fluid, **tables.get("fluid", {})}
+    velocity = world.system(VelocitySystem)
+    if velocity is not None:
+        fluid["velocity"] = velocity.parameters.model_dump(mode="json", exclude_unset=True)
+    return {**tables, "fluid": fluid}
+
+
+def carry_out(runner: Runner, console: Console, progress: bool | Progress = True) -> str:
+    """Run to the last tick; "finished", or "stopped" where Ctrl-C or SIGTERM asked for that."""
+    with ExitStack() as entered:
+        bar = entered.enter_context(RunBar(runner, console)) if progress is True else None
+        asked = entered.enter_context(
+            stopping(lambda: console.print("stopping after this tick ...", style="yellow"))
+        )
+        if bar is not None:
+            entered.enter_context(compiling(bar.say))
+
+        def watch(world: World, last: int) -> bool:
+            if bar is not None:
+                bar.tick(world)
+            elif callable(progress):
+                progress(world.tick, last)
+            return bool(asked)
+
+        return runner.execute(watch)
+
+
+def continued(
+    path: str | Path, frames: int | None = None, allow_code: bool = False, anyway: bool = False
+) -> Runner | None:
+    """A stored run at its newest checkpoint, ready to go on to tick `frames`; None where it is complete."""
+    import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
+
+    runner, skipped = Runner.resume(Path(path), frames, allow_code, anyway)
+    for text in skipped:
+        warnings.warn(text, FluidWarning, stacklevel=3)
+    # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
+    finished = runner.folder.read_info().get("status") == "finished"
+    if runner.world.tick > runner.last_tick or (runner.world.tick == runner.last_tick and finished):
+        runner.folder.close()
+        return None
+    return runner
+
+
+def check_count(name: str, value: int | None) -> None:
+    """Refuse what is no whole number of at least 1; None is left as it is."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise FluidError(f"{name} = {shown(value)}; a whole number of at least 1 is needed")

@@ -1,0 +1,247 @@
+"""Runs from Python: the same bits as from the command line, frames as they were, going on, and mistakes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import ecs_fluid as ef
+from ecs_fluid.cli import main
+from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.worlds import VortexRing
+
+RING: dict[str, Any] = {
+    "world": {"dt": 0.02, "duration": 0.12},
+    "fluid": {"velocity": {"solver": "direct"}, "diagnostics": {"every": 2}},
+    "entity": [
+        {
+            "kind": "vortex_ring",
+            "name": "ring",
+            "radius": 1.0,
+            "core": 0.25,
+            "circulation": 5.0,
+            "spacing": 0.12,
+        },
+        {"kind": "tracers", "name": "smoke", "fills": "ring", "per_cell": 1},
+    ],
+    "output": {"every": 2},
+}
+"""6 ticks, stored at 0, 2, 4, 6 and recorded at 2, 4, 6."""
+
+TOML = """
+[world]
+dt = 0.02
+duration = 0.12
+[fluid]
+velocity = { solver = "direct" }
+diagnostics = { every = 2 }
+[[entity]]
+kind = "vortex_ring"
+name = "ring"
+radius = 1.0
+core = 0.25
+circulation = 5.0
+spacing = 0.12
+[[entity]]
+kind = "tracers"
+name = "smoke"
+fills = "ring"
+per_cell = 1
+[output]
+every = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ef.Run:
+    """A finished run."""
+    return ef.run(RING, out=tmp_path_factory.mktemp("python") / "run", progress=False)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_tables_files_and_the_command_line_make_the_same_run(run: ef.Run) -> None:
+    Path("ring.toml").write_text(TOML, encoding="utf-8")
+    assert main(["run", "ring.toml", "--out", "line"]) == 0
+    ticks: list[tuple[int, int]] = []
+    by_file = ef.run(Path("ring.toml"), progress=lambda tick, last: ticks.append((tick, last)))
+    assert by_file.path == Path("runs/ring") and ticks == [(k, 6) for k in range(1, 7)]
+    hashes = {one.info["state_hash"] for one in (run, by_file, ef.open_run("line"))}
+    assert len(hashes) == 1
+    recipe = ef.load(RING).recipe
+    assert recipe is not None and ef.load(recipe).state_hash() == ef.load(RING).state_hash()
+
+
+def test_frames_are_what_the_world_was(run: ef.Run) -> None:
+    world = ef.load(RING)
+    assert len(run) == len(run.frames) == 4 and run.status == "finished"
+    np.testing.assert_array_equal(run.times, 0.02 * np.arange(0, 7, 2))
+    for frame in run:
+        world.step(frame.tick - world.tick)
+        assert (frame.tick, frame.time) == (world.tick, world.time)
+        assert set(frame) == {"ring", "smoke"} and "smoke" in frame and "fog" not in frame
+        for name, columns in frame.items():
+            for label, array in columns.items():
+                # Velocities are those of the integrator's last stage; before the first tick there was none.
+                if label != "Velocity.u" or frame.tick:
+                    np.testing.assert_array_equal(array, world.snapshot()[name][label])
+    assert [frame.number for frame in run[1:3]] == [1, 2] and run[-1].number == 3
+
+
+def test_the_flow_of_a_frame_is_that_of_the_run(run: ef.Run) -> None:
+    """On the axis of a ring of Winckelmans blobs u = Gamma/(2 R) q(R/sigma): every blob is R away from it."""
+    rho = 1.0 / 0.25
+    q = rho**3 * (rho**2 + 2.5) / (rho**2 + 1.0) ** 2.5
+    u = run[0].flow.velocity(np.zeros((1, 3)))
+    np.testing.assert_allclose(u, [[0.0, 0.0, 2.5 * q]], rtol=5e-6, atol=5e-6)  # single precision, 53 blobs
+
+
+def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = run.diagnostics
+    assert table.rows == 3 and list(table["tick"]) == [2, 4, 6]
+    # pi R^2 Gamma, less what 53 straight pieces of the circle leave out: (2 pi/53)^2 / 6 of it, and a
+    # blob's arm stays whole, so the sum over equal arcs is exact but for single precision.
+    np.testing.assert_allclose(table["impulse"][:, 2], 5.0 * np.pi, rtol=1e-5)
+    assert np.isnan(table["jerk"].astype(float)).all() and "no such thing" not in table
+    with pytest.raises(KeyError, match="nothing called 'enrgy' was recorded; known: tick, time, "):
+        table["enrgy"]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(FluidError, match="pip install pandas"):
+        table.to_pandas()
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=dict))
+    frame: Any = table.to_pandas()
+    assert frame["impulse.z"] is not None and len(frame["energy"]) == 3 and "impulse" not in frame
+
+
+def test_resume_goes_on_to_the_same_bits(run: ef.Run) -> None:
+    part = ef.run(RING, frames=3, out="part", progress=False)
+    assert list(part.frames[-1]["smoke"]) and part.info["ticks"] == 3
+    whole = part.resume(6, progress=False)
+    assert whole.info["state_hash"] == run.info["state_hash"]
+    assert whole.resume(progress=False) is whole  # nothing is left to do
+    # Tick 3 was stored as the last one of the shorter run.
+    assert [frame.tick for frame in whole] == [0, 2, 3, 4, 6]
+
+
+def test_ctrl_c_stores_the_tick_and_raises(run: ef.Run) -> None:
+    def stop(tick: int, last: int) -> None:
+        if tick == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match=r"tick 2 of 6; ecs_fluid.open_run\('half'\).resume\(\)"):
+        ef.run(RING, out="half", progress=stop)
+    half = ef.open_run("half")
+    assert half.status == "stopped" and half.info["ticks"] == 2
+    assert half.resume(progress=False).info["state_hash"] == run.info["state_hash"]
+
+
+def python_world() -> ef.World:
+    """A ring of Gaussian blobs, made without a recipe of a world."""
+    world = ef.World(dt=0.02, precision="double")
+    VortexRing(name="ring", radius=1.0, core=0.25, circulation=5.0, spacing=0.12).build(world)
+    world.add_systems([ef.VelocitySystem(kernel="gaussian"), ef.AdvectionSystem()])
+    return world
+
+
+def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
+    world = python_world()
+    with pytest.raises(FluidError, match="made in Python has no duration; say how many ticks to run: frames"):
+        ef.run(world)
+    first = ef.run(world, frames=2, progress=False)
+    again = ef.run(world, frames=2, progress=False)
+    assert [frame.tick for frame in first] == [0, 1, 2] and [frame.tick for frame in again] == [2, 3, 4]
+    assert world.tick == 4 and again.info["state_hash"] == world.state_hash()
+    # The run knows the kernel: with another one the velocity next to the cores would be another.
+    near = [[1.0, 0.1, 0.05]]
+    np.testing.assert_array_equal(again[-1].flow.velocity(near), world.velocity(near))
+    assert again.resume(6, progress=False)[-1].tick == 6
+    loaded = ef.load(RING)
+    loaded.step(6)
+    with pytest.raises(FluidError, match="the world is at tick 6 of 6; say how many more"):
+        ef.run(loaded)
+
+
+def test_a_frame_of_a_plane_knows_that_it_is_one() -> None:
+    """A vorton of a plane stands for a line: Gamma/(2 pi r) q(r/sigma), with q = 1 - exp(-r^2/2 sigma^2)."""
+    world = ef.World(dt=0.01, precision="double", dimension=2)
+    world.spawn("line", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 2.0]]), ef.CoreRadius([0.1]))
+    world.add_systems([ef.VelocitySystem(kernel="gaussian"), ef.AdvectionSystem()])
+    stored = ef.run(world, frames=1, progress=False)
+    u = stored[-1].flow.velocity([[0.5, 0.0, 0.0]])
+    np.testing.assert_allclose(u, [[0.0, 2.0 / (2.0 * np.pi * 0.5), 0.0]], rtol=1e-5, atol=1e-6)
+
+
+def test_pictures_movies_and_exports(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture of Python is that of the command line, pixel for pixel; a notebook gets it as PNG."""
+    small: Any = {"size": (64, 48), "only": ["smoke"], "camera": "top"}
+    assert run.show(0, save="a.png", **small) is not None
+    options = ["--frame", "0", "--size", "64", "48", "--only", "smoke", "--camera", "top"]
+    assert main(["show", str(run.path), *options, "--save", "b.png"]) == 0
+    one, other = (np.asarray(Image.open(name)) for name in ("a.png", "b.png"))
+    np.testing.assert_array_equal(one, other)
+    assert np.ptp(one) > 100
+    monkeypatch.setitem(
+        sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1))
+    )
+    shown = run.show(0, **small)
+    assert shown is not None and shown._repr_png_() == Path("a.png").read_bytes()
+    assert run.movie("film/%d.png", "::3", size=(64, 48)) == Path("film/%d.png")
+    assert sorted(path.name for path in Path("film").iterdir()) == ["0.png", "3.png"]
+    folder = run.export("npz", -1, "arrays")
+    with np.load(next(folder.glob("*.npz"))) as arrays:
+        np.testing.assert_array_equal(arrays["ring/Position.x"], run[-1]["ring"]["Position.x"])
+
+
+def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(FluidError, match="no display for a window; write a picture with save="):
+        run.show()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "words"),
+    [
+        (("vortex_rng",), {}, "did you mean 'vortex_ring'"),
+        ((RING,), {"frames": 0}, "frames = 0; a whole number of at least 1 is needed"),
+        ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number"),
+        (({"world": {}},), {}, "the world holds no entity"),
+        ((RING, "ring.radus=2"), {}, "did you mean 'radius'"),
+        ((RING, "rong.radius=2"), {}, "'rong' is no section and no entity"),
+        ((ef.WorldRecipe(), "world.dt=1"), {}, "overrides a file or its tables"),
+        ((ef.World(), "world.dt=1"), {}, "are for worlds that are yet to be made"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any, words: str) -> None:
+    with pytest.raises(FluidError) as told:
+        ef.run(*arguments, **named)
+    assert words in str(told.value)
+    assert not list(Path().iterdir())
+
+
+def test_what_is_not_there_is_named(run: ef.Run) -> None:
+    with pytest.raises(StorageError, match="no such folder"):
+        ef.open_run("nowhere")
+    with pytest.raises(IndexError, match="has 4 stored frames, no frame 4"):
+        run[4]
+    with pytest.raises(KeyError, match="has no population 'fog'; it has ring, smoke"):
+        run[0]["fog"]
+    with pytest.raises(KeyError, match=r"'smoke' has no column 'Strength[.]alpha'; it has"):
+        run[0]["smoke"]["Strength.alpha"]
+    with pytest.raises(FluidError, match=r"unknown option of a picture 'colour'.*did you mean 'color_by'"):
+        run.show(save="a.png", colour="speed")  # type: ignore[call-arg]
+    with pytest.raises(StorageError, match="holds no signed distance"):
+        run.show(save="a.png", what="sdf")
+    assert run[0].get("fog") is None and run[0].distances is None
+    with pytest.raises(RecipeError):
+        ef.load({"wrld": {}})
