@@ -89,7 +89,7 @@ def hybrid(n: int, vortons: int, precision: str) -> Callable[[], None]:
     world.step()
 
     def run() -> None:
-        with world.active():
+        with world._active():
             partition.process(world.dt)
             velocity.process(world.dt)
 

@@ -77,7 +77,7 @@ def timed(world: ef.World) -> str:
 def error(world: ef.World, name: str) -> float:
     """RMS error of the velocity of a population relative to its RMS, against the direct sum in float64."""
     partition, velocity = world.require(ef.PartitionSystem), world.require(ef.VelocitySystem)
-    with world.active():
+    with world._active():
         partition.process(world.dt)
         velocity.process(world.dt)
     ring, step = world["ring"], max(1, len(world[name]) // SAMPLE)

@@ -7,6 +7,22 @@ Worlds are entities with component arrays; ordered systems run Numba kernels on 
     world = ef.load("vortex_ring")
     world.step(10)
     print(world["ring"][ef.Position].x, world.diagnostics()["impulse"])
+    run = ef.run("vortex_ring", frames=100)
+    run.show()
+
+A map, each with a help of its own, such as ``help(ef.World)``:
+
+* make a world: `load` (a shipped name, a file, its tables), `World`, `WorldRecipe`; recipes of entities are
+  in `ecs_fluid.worlds`;
+* what a `World` does: `step`, `spawn`, `remove`, `add_system`, `set_fluid`, `schedule`, `save`; what it
+  answers: ``world[name]``, `velocity`, `vorticity`, `velocity_gradient`, `sample`, `diagnostics`,
+  `to_pyvista`, `show`;
+* run it into a folder: `run`, `open_run`; a `Run` has frames, `diagnostics`, `show`, `movie`, `export`,
+  `resume`; a folder in other forms: `export`, `page`; many values: `sweep`, `Study`; a checkpoint: `resume`;
+* components, the tables of an entity: `Position`, `Strength`, `CoreRadius`, `Velocity`, `Temperature`, ...;
+* systems: `VelocitySystem`, `StretchSystem`, `DiffusionSystem`, `BodySystem`, `SphSystem`, ...;
+* your own: `System`, `Component` with `column`, `Recipe`, `Solver`; values that change over time: `Keyed`;
+* errors: all are `FluidError`, in one sentence; warnings are `FluidWarning`; `limits` bound what files ask.
 
 Importing ecs_fluid loads neither numba nor PyVista: they come with the first tick and the first picture.
 """

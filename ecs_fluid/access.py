@@ -62,7 +62,7 @@ def _checksums(world: World, system: System) -> dict[tuple[str, type[Component]]
     """Of all columns of each table that the system may not change."""
     return {
         (entity, kind): zlib.crc32(b"".join(array.tobytes() for _, array in table.items()))
-        for entity, tables in world.tables
+        for entity, tables in world._tables
         for kind, table in tables.items()
         if kind not in system.writes and kind not in system.adds
     }
@@ -78,7 +78,7 @@ def check_additions(world: World, system: System) -> None:
     only = {kind for kind in system.adds if kind.derived}
     only = only.difference(system.reads, system.may_read, system.writes)
     both = {*system.writes, *system.adds}
-    changed = [(name, tables[kind]) for name, tables in world.tables for kind in both if kind in tables]
+    changed = [(name, tables[kind]) for name, tables in world._tables for kind in both if kind in tables]
     added = [
         (vars(table), field, name)
         for name, table in changed
@@ -113,7 +113,7 @@ def check_additions(world: World, system: System) -> None:
 
 def poison(world: World) -> None:
     """Fill derived tables (but rates, which start at zero) with NaN, before systems refill them."""
-    for _, tables in world.tables:
+    for _, tables in world._tables:
         for kind, table in tables.items():
             if kind.derived and kind.rate_of is None:
                 for field, array in table.items():

@@ -59,6 +59,10 @@ class ColumnMemory:
         self._pieces[key] = (piece, window, first)
         return window
 
+    def forget(self, name: str) -> None:
+        """Let go of the columns of an entity."""
+        self._pieces = {key: piece for key, piece in self._pieces.items() if key[0] != name}
+
 
 @dataclass
 class NewRows:
@@ -85,6 +89,10 @@ class Commands:
         self.waiting.clear()
         self._killed.clear()
         self._spawned.clear()
+
+    def forget(self, name: str) -> None:
+        """Let go of an entity that is no more."""
+        self._memory.forget(name)
 
     def spawn(self, name: str, tables: Tables, rows: int, where_free: bool = False) -> None:
         """Queue `rows` new rows."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.html import table as html_table
 from ecs_fluid.integrator import Tables
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ class Entity:
     def tables(self) -> Tables:
         """All component tables by type, to read; `World.attach` adds one."""
         world = self._world() or self.world
-        return world._shown[self.number]
+        try:
+            return world._shown[self.number]
+        except KeyError:
+            raise FluidError(f"entity {self.name!r} was removed from its world") from None
 
     def __getitem__(self, kind: type[C]) -> C:
         tables = self.tables
@@ -80,6 +84,20 @@ class Entity:
 
     def __repr__(self) -> str:
         return f"Entity({self.name!r}, rows={len(self)}, {', '.join(k.__name__ for k in self.tables)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (field.label, field.unit, " x ".join(map(str, array.shape)), _range(array))
+            for table in self.tables.values()
+            for field, array in table.items()
+        ]
+        caption = f"Entity {self.name}, {len(self):,} rows"
+        return html_table(caption, ("column", "unit", "shape", "range"), rows)
+
+
+def _range(array: Array) -> str:
+    """Least and largest number of a column."""
+    return f"{array.min():.6g} to {array.max():.6g}" if array.size else ""
 
 
 class Snapshot(Mapping[str, dict[str, Array]]):

@@ -51,6 +51,12 @@ class Targets:
     blocks: Blocks | None = None
     """neighbours that a solver takes together, once they were grouped"""
 
+    @property
+    def vorticity(self) -> Array:
+        """(m, 3) 1/s, curl of the velocity, of targets with gradients"""
+        assert self.du is not None
+        return np.stack([self.du[:, k, j] - self.du[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=1)
+
     @classmethod
     def at(cls, x: Array, gradient: bool, place: Literal["vortons", "points"] = "points") -> Targets:
         """With arrays of their own, gradients among them or not."""

@@ -38,7 +38,7 @@ def check_plane(world: World) -> None:
     if across is None:
         return
     axis, found = AXES[across], []
-    for entity, tables in world.tables:
+    for entity, tables in world._tables:
         for kind, table in tables.items():
             found += _strays(entity, kind, vars(table), world, across)
     first = world.processes.first(min(found, default=None))

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 from ecs_fluid.component import Component
 from ecs_fluid.errors import ScheduleError
+from ecs_fluid.html import table as html_table
 from ecs_fluid.system import PHASES, System, Types
 from ecs_fluid.validation_errors import closest
+
+HEAD = ("phase", "system", "reads", "writes", "last ms")
 
 REPEATED = ("prepare", "rates")
 """Phases that run once for every stage of the integrator."""
@@ -26,7 +29,14 @@ class Schedule:
         return [system for phase in PHASES for system in self.phases[phase]]
 
     def __str__(self) -> str:
-        rows = [("phase", "system", "reads", "writes", "last ms")]
+        return _table([HEAD, *self._rows()])
+
+    def _repr_html_(self) -> str:
+        return html_table("Schedule", HEAD, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Of each system its phase, name, what it reads and writes, and its last time in ms."""
+        rows: list[tuple[str, ...]] = []
         for system in self.systems:
             touched = [kind.__name__ for kind in system.writes]
             touched += [f"+{kind.__name__}" for kind in system.adds]
@@ -35,7 +45,7 @@ class Schedule:
                 reads, touched = ["every rate"], ["every state with a rate"]
             listed = ", ".join(reads) or "-", ", ".join(touched) or "-"
             rows.append((system.phase, type(system).__name__, *listed, f"{1e3 * system._timing.last:.3f}"))
-        return _table(rows)
+        return rows
 
     def summary(self) -> str:
         """A table of the systems in running order, each with what it computes in a line."""

@@ -33,7 +33,7 @@ def _state(world: World) -> dict[str, Any]:
 def state_hash(world: World) -> str:
     """BLAKE2 hash (128 bits, hex) of tick, time step, row counter and every state column."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([world.tick, world.dt, world.next_row_id]).encode())
+    digest.update(json.dumps([world.tick, world.dt, world._next_row_id]).encode())
     for name, array in _state(world).items():
         digest.update(f"{name} {array.dtype} {array.shape};".encode())
         digest.update(array.tobytes())
@@ -67,7 +67,7 @@ def packed(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         "code": code_named_in([systems, classes]),
         "options": world.options.model_dump(mode="json"),
         "tick": world.tick,
-        "next_row_id": world.next_row_id,
+        "next_row_id": world._next_row_id,
         "systems": systems,
         "entities": [
             {

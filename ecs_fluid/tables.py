@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from ecs_fluid.component import Component
+from ecs_fluid.component import Component, RowId
 from ecs_fluid.errors import ComponentError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.integrator import Tables
+
+if TYPE_CHECKING:
+    from ecs_fluid.entity import Entity
 
 
 def checked_tables(
@@ -74,3 +79,24 @@ def _cast_copy(name: str, item: Component, dtype: type[np.floating]) -> Componen
                 f"{error} (rounded to float32; use precision = 'double' for such values)"
             ) from None
     return table
+
+
+def checked_rows(entity: Entity, components: tuple[Component, ...]) -> tuple[Tables, int]:
+    """Tables of new rows of an entity, with defaults for what is not given, and their number."""
+    name, dtype = entity.name, entity.world.dtype
+    tables = checked_tables(name, components, dtype)
+    tables.pop(RowId, None)
+    rows = next((t.rows or 0 for t in tables.values()), 0)
+    full: Tables = {}
+    for kind in entity.tables:
+        if kind.derived or not kind.per_row or kind is RowId:
+            continue
+        if kind not in tables:
+            if any(field.default is None for field in kind.columns.values()):
+                raise ComponentError(f"entity {name!r}: new rows need {kind.__name__}")
+            tables[kind] = kind.blank(rows, dtype)
+        full[kind] = tables.pop(kind)
+    if tables:
+        extra = next(iter(tables)).__name__
+        raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
+    return full, rows

@@ -17,6 +17,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import ComponentError, DivergedError, FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, check
 from ecs_fluid.integrator import END, METHODS, SINGLE, Stage
+from ecs_fluid.lint import unanswered
 from ecs_fluid.plane import check_plane
 from ecs_fluid.plugins import users_method
 from ecs_fluid.schedule import Schedule
@@ -52,7 +53,7 @@ def _first_row(world: World, entity: str, array: Array) -> int:
 
 def _read_only(world: World) -> str | None:
     """Place of the first column with rows that nobody may write; None without."""
-    for entity, tables in world.tables:
+    for entity, tables in world._tables:
         for kind, table in tables.items():
             for field, array in table.items() if kind.per_row else ():
                 if not array.flags.writeable:
@@ -70,9 +71,9 @@ class Guard:
 
     def keep(self, world: World) -> None:
         """Copy the state; buffers are reused while shapes stay."""
-        self._clock = (world.tick, world.next_row_id)
+        self._clock = (world.tick, world._next_row_id)
         self._bounds = dict(world.processes.bounds)
-        for entity, tables in world.tables:
+        for entity, tables in world._tables:
             saved = self._saved.setdefault(entity, {})
             for kind, table in tables.items():
                 if kind.derived:
@@ -91,9 +92,13 @@ class Guard:
 
                         copy(array, old)
 
+    def forget(self, name: str) -> None:
+        """Drop the copy of an entity's state."""
+        self._saved.pop(name, None)
+
     def restore(self, world: World) -> None:
         """Put the kept state back."""
-        world.tick, world.next_row_id = self._clock
+        world.tick, world._next_row_id = self._clock
         world.processes.bounds.update(self._bounds)
         for entity in world.entities:
             saved = self._saved.get(entity.name, {})
@@ -109,7 +114,7 @@ class Guard:
         """Place of the first non-finite number in the state, or in the components `wanted`; None without."""
         places = [
             (number, f"{kind.__name__}.{column}", _first_row(world, entity, array), entity)
-            for number, (entity, tables) in enumerate(world.tables)
+            for number, (entity, tables) in enumerate(world._tables)
             for kind, table in tables.items()
             if (wanted(kind) if wanted else not kind.derived)
             for column in kind.columns
@@ -192,6 +197,11 @@ class Ticker:
             self._guard.check_start(world)
             check_plane(world)
 
+    def forget(self, name: str) -> None:
+        """Keep nothing of an entity that is no more."""
+        self._guard.forget(name)
+        self.commands.forget(name)
+
     def stages(self, systems: list[System]) -> Sequence[Stage]:
         """In which the rates are evaluated in a tick: those of the integrator, a single one without."""
         return self._method if any(s.integrates for s in systems) else (SINGLE,)
@@ -212,7 +222,7 @@ class Ticker:
     def tick(self, world: World) -> None:
         """One whole tick; on any error the state is that of its start."""
         schedule = world.schedule
-        fluid = dict(world.tables)["fluid"][Fluid]
+        fluid = dict(world._tables)["fluid"][Fluid]
         if self._fluid != (now := [column.tobytes() for column in vars(fluid).values()]):
             check(world.fluid[Fluid], "Fluid before the tick")
             self._fluid = now
@@ -237,7 +247,7 @@ class Ticker:
         self._threads.learn({id(system): system._timing.last for system in world._systems})
         if self.asking:
             self.asking = False
-            for text in world._unanswered():
+            for text in unanswered(world):
                 warnings.warn(text, FluidWarning, stacklevel=5)
 
     def evaluate(self, world: World) -> None:
@@ -286,7 +296,7 @@ class Ticker:
 
     def _rates(self, world: World, schedule: Schedule) -> None:
         world._wrap()
-        for _, tables in world.tables:
+        for _, tables in world._tables:
             for kind, table in tables.items():
                 if kind.rate_of is not None:
                     for name in kind.columns:

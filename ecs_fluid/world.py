@@ -1,138 +1,61 @@
 """The world: entities with component tables, a schedule of systems, and a clock.
 
-esper keeps one world at a time in module globals. Every call here that touches it holds one process-wide
-lock, switches esper to this world's context and puts the former one back, so that several worlds live side
-by side, also in threads. Holding that lock for a whole tick also keeps parallel kernels of two threads
-apart, which numba's simplest threading layer cannot bear.
+What users need is public; what systems and the engine share besides begins with an underscore. Options are in
+`world_options`, esper's contexts in `contexts`, how systems join in `joining`.
 """
 
 from __future__ import annotations
 
-import re
-import threading
-import uuid
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from inspect import signature
-from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, TypeVar, Unpack, overload
+import importlib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-import esper
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
 
 from ecs_fluid.access import as_asked
-from ecs_fluid.component import Array, Component, RowId, column
+from ecs_fluid.component import Array, Column, column
+from ecs_fluid.entities import Entities
 from ecs_fluid.entity import Entity, Snapshot, frozen
-from ecs_fluid.errors import ComponentError, FluidError, ScheduleError, sentences
+from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.fluid import Fluid, FluidKeywords, changed, gravity_of, options_of
-from ecs_fluid.integrator import Stage, Tables
+from ecs_fluid.html import table as html_table
+from ecs_fluid.integrator import Stage
+from ecs_fluid.joining import join
 from ecs_fluid.keyframes import Keyed, value_at
-from ecs_fluid.one_process import OneProcess, before_sharing, collective
-from ecs_fluid.periodic import AXES, repeats_for, wrapped
-from ecs_fluid.plane import fits
-from ecs_fluid.plugins import ships, users_method
-from ecs_fluid.schedule import Schedule, build, misnamed, named
-from ecs_fluid.system import LARGEST, A, B, C, D, Settings, System, Timing
-from ecs_fluid.tables import checked_tables
+from ecs_fluid.lint import said_of_schedule
+from ecs_fluid.one_process import OneProcess, Targets, before_sharing, collective
+from ecs_fluid.schedule import Schedule, build
+from ecs_fluid.system import System, Timing
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import nearest, shown, validated
+from ecs_fluid.validation_errors import shown, validated
+from ecs_fluid.world_options import WorldKeywords, WorldOptions
 
 if TYPE_CHECKING:
-    from ecs_fluid.commands import NewRows
+    import pyvista as pv
 
-_LOCK = threading.RLock()
-_ENDED: list[str] = []
-"""Contexts of worlds that are gone; the next holder of the lock deletes their tables."""
+    from ecs_fluid.api.pictures import Picture, PictureKeywords
 
 S = TypeVar("S", bound=System)
 
-
-def _quotient(value: Any) -> Any:
-    """The number that a text such as "1/60" stands for; what is no text is left as it is."""
-    if not isinstance(value, str):
-        return value
-    told = re.fullmatch(_QUOTIENT, value)
-    try:
-        over, under = map(float, told.groups()) if told else (0.0, 0.0)
-    except ValueError:
-        over = under = 0.0
-    if not (0 < over <= LARGEST and 1 / LARGEST <= under <= LARGEST):
-        raise ValueError('a number, or a quotient of two positive numbers such as "1/60", is needed')
-    return over / under
-
-
-_QUOTIENT = "^([0-9.eE+ -]+)/([0-9.eE+ -]+)$"
-_Step = Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=_QUOTIENT)]
-
-
-Integrator = Literal["euler", "rk2", "rk3", "rk4"]
-Precision = Literal["single", "double"]
-
-
-LONGEST = 1e9
-"""Longest period of a world that repeats, m."""
-
-_POINTS = column("m", shape=(3,), kind="double")
+_POINTS: Column = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
 
 
-class WorldOptions(Settings):
-    """Clock, arithmetic and seed of a world."""
-
-    dt: Annotated[float, BeforeValidator(_quotient, json_schema_input_type=_Step)] = Field(
-        default=1 / 30, gt=0
-    )
-    """time step of a tick, s; a number, or a quotient: '1/60'"""
-    integrator: Integrator = "rk2"
-    """Runge-Kutta method of order 1 to 4 for every rate"""
-    precision: Precision = "single"
-    """float32 or float64 tables"""
-    seed: int = Field(default=1, ge=0, lt=2**63)
-    """seed of all random numbers"""
-    dimension: Literal[2, 3] = 3
-    """2: flow in a plane through the origin, the same across it, of which a world holds one metre"""
-    plane: Literal["xy", "xz"] = "xy"
-    """the plane of a world of dimension 2; heights are z, so gravity along it and layers lie in "xz" """
-    periodic: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """lengths of a box about the origin that repeats, m; 0 along an axis that does not"""
-    debug: bool = False
-    """poison derived tables each tick and catch what systems touch undeclared (slow)"""
-
-    @property
-    def across(self) -> int | None:
-        """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
-        return None if self.dimension == 3 else 3 - AXES.index(self.plane[1])
-
-    @model_validator(mode="after")
-    def _space_repeats(self) -> Self:
-        if not all(0 <= period <= LONGEST for period in self.periodic):
-            raise ValueError(
-                f"periodic = {list(self.periodic)} m; three lengths of 0 to {LONGEST:g} m are allowed"
-            )
-        if self.across is not None and self.periodic[self.across]:
-            raise ValueError(
-                f"periodic = {list(self.periodic)} repeats across the plane {self.plane!r}, in a world of "
-                "dimension = 2, where all is the same; make that period 0"
-            )
-        return self
+def _checked_points(points: Any) -> Array:
+    """Points (m, 3) m as an array, refused where they are none."""
+    array = _POINTS.check(points)
+    _POINTS.check_values(array)
+    return array
 
 
-class WorldKeywords(TypedDict, total=False):
-    """The fields of WorldOptions as keywords of World, for editors and type checkers."""
-
-    dt: float | str
-    integrator: Integrator
-    precision: Precision
-    seed: int
-    dimension: Literal[2, 3]
-    plane: Literal["xy", "xz"]
-    periodic: tuple[float, float, float]
-    debug: bool
+def _api(module: str) -> Any:
+    """A module of `ecs_fluid.api`, by its name: the engine imports nothing of what draws and stores."""
+    return importlib.import_module(f"ecs_fluid.api.{module}")
 
 
-class World:
+class World(Entities):
     """Entities, systems and time of one simulation.
 
     Args:
@@ -145,28 +68,19 @@ class World:
     """
 
     def __init__(self, **options: Unpack[WorldKeywords]) -> None:
+        super().__init__()
         self.options: WorldOptions = validated(WorldOptions, options, "World")
         self.dtype: type[np.floating] = np.float32 if self.options.precision == "single" else np.float64
         self.periods: Array = np.array(self.options.periodic)
         """Lengths (3,) m of the box about the origin that repeats; 0 along an axis that does not"""
         self.tick = 0
-        self.next_row_id = 0
         self.recipe: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
-        self._context = f"ecs_fluid/{uuid.uuid4()}"
-        self._entities: dict[str, Entity] = {}
-        self._tables_of: dict[int, Tables] = {}
-        # What entities show of them: all, or what the running system sees (debug, or many ranks).
-        self._shown: Mapping[int, Tables] = self._tables_of
-        self._running: System | None = None  # known in debug worlds alone
-        # Answers of entities_with, until an entity or a component comes or goes.
-        self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
         self._systems: list[System] = []
         self._schedule: Schedule | None = None
         self._ticker = Ticker(self.options.integrator, self.options.debug)
         self._adding = False
         self.processes = OneProcess()
-        weakref.finalize(self, _forget, self._context)
         self.fluid = self._create("fluid", {Fluid: changed(None, {}, "World")})
 
     @property
@@ -189,7 +103,7 @@ class World:
         """Axis across the plane of a world of two dimensions, 1 (y) or 2 (z); None in three."""
         return self.options.across
 
-    # ------------------------------------------------------------------ entities
+    # ------------------------------------------------------------------ fluid
 
     @before_sharing
     def set_fluid(self, **constants: Unpack[FluidKeywords]) -> None:
@@ -228,204 +142,6 @@ class World:
         weights, times = self._ticker.instants
         return np.asarray(np.array(weights) @ value_at(parameter, (self.tick + np.array(times)) * self.dt))
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Hold the process lock with esper switched to this world; the former world comes back after."""
-        with _LOCK:
-            if _ENDED:
-                _delete_ended()
-            former = esper.current_world
-            if former != self._context:
-                esper.switch_world(self._context)
-            try:
-                yield
-            finally:
-                if former != self._context:
-                    esper.switch_world(former)
-
-    def _create(self, name: str, tables: Tables) -> Entity:
-        with self.active():
-            number = esper.create_entity(*tables.values())
-            entity = self._entities[name] = Entity(self, number, name)
-            self._list_tables(number)
-        return entity
-
-    def _list_tables(self, number: int) -> None:
-        # A new dict each time: whoever goes through the former one goes on undisturbed.
-        tables: tuple[Component, ...] = esper.components_for_entity(number)
-        self._tables_of[number] = {type(table): table for table in tables}
-        self._found.clear()
-
-    def _put(self, entity: Entity, table: Component) -> None:
-        with self.active():
-            esper.add_component(entity.number, table)
-            self._list_tables(entity.number)
-
-    def _drop(self, entity: Entity, kind: type[Component]) -> None:
-        with self.active():
-            esper.remove_component(entity.number, kind)
-            self._list_tables(entity.number)
-
-    @property
-    def entities(self) -> list[Entity]:
-        """All entities in the order in which they were made; the first is the `fluid` entity."""
-        return list(self._entities.values())
-
-    def __getitem__(self, name: str) -> Entity:
-        if not isinstance(name, str) or name not in self._entities:
-            raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
-        return Entity(self, self._entities[name].number, name, keep=True)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._entities
-
-    @before_sharing
-    def spawn(self, name: str, *components: Component | type[Component]) -> Entity:
-        """Make an entity, a population whose rows are the particles.
-
-        Args:
-            name: letters, digits, "-" and "_", starting with a letter; unique in the world.
-            components: tables of equal length; a class stands for a table of its default values.
-
-        Raises:
-            ComponentError: lengths differ, a component comes twice or is derived, the name is taken.
-        """
-        with self.active():
-            self._ticker.between_ticks(f"spawn of an entity {name!r}")
-            if not (isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_-]{0,99}", name)):
-                raise ComponentError(
-                    f"entity name {shown(name)}: up to 100 letters, digits, '-' and '_' are allowed, "
-                    "starting with a letter"
-                )
-            if name in self._entities:
-                raise ComponentError(f"the world already has an entity {name!r}; choose another name")
-            tables = checked_tables(name, components, self.dtype)
-            self._wrap(tables)
-            if RowId in tables:
-                raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
-            rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
-            if rows is not None:
-                tables[RowId] = RowId(self._new_ids(rows))
-            self._schedule = None
-            self._create(name, tables)
-        return self[name]
-
-    @property
-    def tables(self) -> list[tuple[str, Tables]]:
-        """Name and tables by type of every entity, with the rows that this process holds."""
-        return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
-
-    def _wrap(self, *every: Tables) -> None:
-        """Move positions in these tables, or in all, by whole periods into the box."""
-        if self.periods.any():
-            for tables in every or self._tables_of.values():
-                for kind, table in tables.items():
-                    if kind.__name__ == "Position":
-                        vars(table)["x"] = wrapped(vars(table)["x"], self.periods)
-
-    def _new_ids(self, count: int) -> Array:
-        ids = np.arange(self.next_row_id, self.next_row_id + count, dtype=np.int64)
-        self.next_row_id += count
-        return ids
-
-    @before_sharing
-    def attach(self, name: str, component: Component | type[Component]) -> None:
-        """Add a component to an existing entity; a class stands for a table of its default values."""
-        with self.active():
-            self._ticker.between_ticks(f"attach to entity {name!r}", "observers")
-            entity = self[name]
-            kind = component if isinstance(component, type) else type(component)
-            tables = self._tables_of[entity.number]
-            if kind in tables:
-                raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
-            # The row names stand in for the entity's rows, so that a class gets as many.
-            names = (tables[RowId],) if RowId in tables else ()
-            checked = checked_tables(name, (*names, component), self.dtype)[kind]
-            if kind.per_row and not names:
-                self._put(entity, RowId(self._new_ids(checked.rows or 0)))
-            self._put(entity, checked)
-            self._schedule = None
-
-    @before_sharing
-    def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> None:
-        """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
-
-        Columns of components that are not given get their default; one without a default must be given. With
-        `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
-        """
-        with self.active():
-            self._spawn_rows(name, components, where_free)
-
-    def _spawn_rows(self, name: str, components: tuple[Component, ...], where_free: bool) -> None:
-        entity = self[name]
-        tables = checked_tables(name, components, self.dtype)
-        tables.pop(RowId, None)
-        rows = next((t.rows or 0 for t in tables.values()), 0)
-        full: Tables = {}
-        for kind in entity.tables:
-            if kind.derived or not kind.per_row or kind is RowId:
-                continue
-            if kind not in tables:
-                if any(field.default is None for field in kind.columns.values()):
-                    raise ComponentError(f"entity {name!r}: new rows need {kind.__name__}")
-                tables[kind] = kind.blank(rows, self.dtype)
-            full[kind] = tables.pop(kind)
-        if tables:
-            extra = next(iter(tables)).__name__
-            raise ComponentError(f"entity {name!r} has no {extra}, so new rows cannot have it either")
-        self._ticker.commands.spawn(name, full, rows, where_free)
-        if not self._ticker.busy:
-            self._ticker.apply(self)
-
-    def drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
-        """Forget rows of this tick, spawned `where_free`, for which `misplaced` gives a mask that is set.
-
-        Returns how many there were, and of how many, by entity.
-        """
-        return self._ticker.commands.drop(misplaced)
-
-    @before_sharing
-    def kill_rows(self, name: str, rows: Any) -> None:
-        """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
-        with self.active():
-            self._ticker.commands.kill(name, rows, len(self[name]), self.processes.seen(name))
-            if not self._ticker.busy:
-                self._ticker.apply(self)
-
-    def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
-        """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
-        found = self._found.get(types)
-        if found is None:
-            found = self._found[types] = tuple(self._search(types))
-        return iter(found)
-
-    def _search(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
-        if self._running is not None:
-            for kind in types:
-                self._running.check_declared(kind)
-        for kind in types:
-            if not (isinstance(kind, type) and issubclass(kind, Component)):
-                raise ComponentError(f"{shown(kind)} is no component; a class such as Position is needed")
-        for entity in list(self._entities.values()):
-            tables = self._shown[entity.number]
-            if all(kind in tables for kind in types):
-                yield entity, tuple([tables[kind] for kind in types])
-
-    @overload
-    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
-    @overload
-    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
-    @overload
-    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
-
-    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
-        """Tables of every entity that has all the `types`, in the order of creation."""
-        return map(itemgetter(1), self.entities_with(*types))
-
     # ------------------------------------------------------------------ systems
 
     @property
@@ -442,46 +158,7 @@ class World:
     def add_systems(self, systems: Sequence[System]) -> None:
         """Add several systems at once; what they need of one another is taken from the list first."""
         self._ticker.between_ticks("add_systems", "observers")
-        for number, system in enumerate(systems):
-            if not isinstance(system, System):
-                raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
-            if "_world" not in vars(system):
-                raise ScheduleError(f"{type(system).__name__}.__init__ has to call super().__init__()")
-            try:
-                signature(system.process).bind(self.dt)
-            except TypeError:
-                raise ScheduleError(f"{type(system).__name__} needs a method process(self, dt)") from None
-            if system._world is not None or any(system is other for other in systems[:number]):
-                raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
-            fits(type(system), self, ScheduleError)
-            repeats_for(type(system), self)
-        former, implied = self._systems, self._adding
-        given = {type(system) for system in systems}
-        # A system that another one brought along gives way to one of its kind that the user chose.
-        kept = [other for other in former if implied or not (other._implied and type(other) in given)]
-        self._systems, self._schedule, self._adding = [*kept, *systems], None, True
-        self._ticker.asking = True
-        for system in systems:
-            system._world, system._implied = weakref.ref(self), implied
-            system._by_user = not ships(type(system))
-        try:
-            for system in systems:
-                with users_method(type(system), "spawns"):
-                    system.spawns(self)
-            for system in systems:
-                on = getattr(system, "on", ())
-                for name in on if isinstance(on, tuple) else ():
-                    self[name]
-                with users_method(type(system), "added"):
-                    system.added(self)
-        except BaseException:
-            # A refused system must not run after all.
-            self._systems, self._schedule = former, None
-            for system in systems:
-                system._world = None
-            raise
-        finally:
-            self._adding = implied
+        join(self, systems)
 
     def require(self, kind: type[S], **parameters: Any) -> S:
         """The system of that class, added with `parameters` if there is none."""
@@ -532,7 +209,7 @@ class World:
         """
         if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
             raise FluidError(f"step: ticks = {shown(ticks)}; a whole number of at least 0 is needed")
-        with self.active():
+        with self._active():
             self._ticker.between_ticks("step")
             for _ in range(ticks):
                 self._ticker.tick(self)
@@ -540,7 +217,7 @@ class World:
     @collective
     def evaluate(self) -> None:
         """Fill the derived tables (velocities, gradients, fields) for the present state; nothing moves."""
-        with self.active():
+        with self._active():
             self._ticker.between_ticks("evaluate")
             self._ticker.check_state(self)
             self._ticker.evaluate(self)
@@ -564,70 +241,73 @@ class World:
         systems = self.schedule.systems
         with self.processes.all_rows(self):
             said = [text for system in systems for text in system.lint(self)]
-        return [*misnamed(systems), *self._unmatched(systems), *self._unintegrated(systems), *said]
-
-    def _unmatched(self, systems: list[System]) -> Iterator[str]:
-        """Sentences on systems that were asked for and find nothing of what they need."""
-        there = {kind for tables in self._tables_of.values() for kind in tables}
-        for system in systems:
-            missing = [kind.__name__ for kind in system.reads if kind not in there]
-            if missing and not system._implied:
-                yield (
-                    f"{type(system).__name__} reads {' and '.join(missing)}, which no entity has, so it does "
-                    "nothing; give an entity one, or leave the system out"
-                )
-
-    def _unintegrated(self, systems: list[System]) -> Iterator[str]:
-        """A sentence on rates of this world that nobody integrates or reads."""
-        read = {kind for s in systems if not s._implied for kind in (*s.reads, *s.may_read)}
-        written = {kind for system in systems for kind in system.writes}
-        there = {kind for tables in self._tables_of.values() for kind in tables if kind.rate_of in tables}
-        names = sorted(kind.__name__ for kind in there - read if kind.rate_of not in written)
-        if names and not any(system.integrates for system in systems):
-            yield (
-                f"no system integrates rates, which leaves {' and '.join(names)} without effect; add an "
-                "AdvectionSystem"
-            )
-
-    def _unanswered(self) -> Iterator[str]:
-        """Sentences on systems that found no entity with what they asked for in their first tick.
-
-        Those that another one brought along or asks have their use all the same.
-        """
-        useful = [name for system in self._systems for name in system.asks]
-        for system in self._systems:
-            asked, system._asked = system._asked, None
-            for where, asks in (asked or {}).items():
-                if any(asks.values()) or system._implied or any(self._unmatched([system])):
-                    continue
-                if any(named(system, name) for name in useful):
-                    continue
-                wanted = [kind for kind in next(iter(asks)) if not where or kind not in self[where]]
-                needed = " and ".join(map(_described, wanted))
-                place, lack = (f" with {where!r}", "it does not have") if where else ("", "no entity has")
-                yield (
-                    f"{type(system).__name__} does nothing{place}: {lack} {needed}"
-                    f"{' together' if len(wanted) > 1 else ''}; add what is missing, or leave it out"
-                )
+        return [*said_of_schedule(self, systems), *said]
 
     @collective
     def velocity(self, points: Any, solver: str | None = None) -> Array:
-        """Fluid velocity (m, 3) in m/s at points (m, 3) in m, by the world's velocity system."""
-        array = _POINTS.check(points)
-        _POINTS.check_values(array)
-        with self.active():
+        """Fluid velocity (m, 3) m/s at points (m, 3) m, by the world's velocity system or another `solver`.
+
+        It is the flow of all vortons, those that stand for the surfaces of bodies among them. Winds, and own
+        velocities of particles, are no part of it.
+        """
+        array = _checked_points(points)
+        with self._active():
             return self._ask("velocity_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+
+    def velocity_gradient(self, points: Any, solver: str | None = None) -> Array:
+        """Gradient (m, 3, 3) 1/s of `velocity` at points (m, 3) m: [:, i, j] is du_i/dx_j."""
+        gradient = self._flow(points, solver).du
+        assert gradient is not None
+        return gradient
+
+    def vorticity(self, points: Any, solver: str | None = None) -> Array:
+        """Curl (m, 3) 1/s of `velocity` at points (m, 3) m."""
+        return self._flow(points, solver).vorticity
+
+    @collective
+    def _flow(self, points: Any, solver: str | None) -> Targets:
+        """Velocity and its gradient at points."""
+        array = _checked_points(points)
+        with self._active():
+            return self._ask("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
+
+    def sample(self, grid: pv.DataSet) -> pv.DataSet:
+        """A copy of a PyVista mesh with the world's fields at its points.
+
+        Point arrays are `velocity` m/s and `vorticity` 1/s with vortons; `temperature` K, `density` kg/m^3
+        and `fuel`, `flame`, `smoke` with a TransferSystem, outside of its grid those of the fluid at rest;
+        and `signed_distance` m with a SurfaceSystem.
+        """
+        return _api("sampling").sample(self, grid)
+
+    def to_pyvista(self) -> pv.MultiBlock:
+        """The present state as PyVista objects: particles, fields, signed distances and bodies.
+
+        Blocks are "particles" and "bodies" by entity, "fields" by grid ("flow": velocity; "mixture": density,
+        temperature, species), and "signed_distance"; those of which there is nothing are left out.
+        """
+        return _api("pyvista_objects").world_blocks(self)
+
+    def show(self, *, save: str | Path | None = None, **drawing: Unpack[PictureKeywords]) -> Picture | None:
+        """Show the present state: in a notebook as a picture, else in a window; or write a .png file.
+
+        Args:
+            save: file to write; no window is opened then.
+            drawing: what to draw and how, as in `ecs-fluid show`: see `ecs_fluid.PictureKeywords`.
+        """
+        pictures = _api("pictures")
+        return pictures.show(pictures.present_moment(self), drawing, save)  # type: ignore[no-any-return]
 
     @collective
     def diagnostics(self) -> dict[str, Any]:
         """Strength, impulses, energy, enstrophy, helicity, overlap and step size of the present state."""
-        with self.active():
+        with self._active():
             return self._ask("measure", "DiagnosticsSystem")  # type: ignore[no-any-return]
 
     @collective
-    def first_surface(self) -> Any:
+    def _first_surface(self) -> Any:
         """What the SurfaceSystem finds in the evaluated fields of a world before its first tick."""
-        with self.active():
+        with self._active():
             return self._ask("found_surface", "SurfaceSystem")
 
     def _ask(self, method: str, example: str, *arguments: Any) -> Any:
@@ -644,20 +324,20 @@ class World:
 
     def snapshot(self) -> Snapshot:
         """Read-only copies of every per-row column, safe to hand to another thread."""
-        with self.active():
+        with self._active():
             populations = {
-                entity.name: {label: frozen(array) for label, array in self.columns_of(entity).items()}
+                entity.name: {label: frozen(array) for label, array in self._columns_of(entity).items()}
                 for entity in self._entities.values()
                 if any(kind.per_row for kind in entity.tables)
             }
             return Snapshot(self.tick, self.time, populations)
 
-    def columns_of(self, entity: Entity) -> dict[str, Array]:
+    def _columns_of(self, entity: Entity) -> dict[str, Array]:
         """Per-row columns of an entity by label, or what stands for those of many processes until read."""
         return self.processes.stored_columns(entity)
 
     @collective
-    def on_ranks(self) -> list[dict[str, Any]]:
+    def _on_ranks(self) -> list[dict[str, Any]]:
         """Of every rank its rows, memory, and what it sent and received; empty for a world of one process."""
         return self.processes.about()
 
@@ -702,24 +382,9 @@ class World:
         rows = ", ".join(f"{entity.name}: {len(entity)}" for entity in self._entities.values() if len(entity))
         return f"World(tick={self.tick}, time={self.time:.6g} s, {rows})"
 
-
-def _described(kind: type[Component]) -> str:
-    given = " and ".join(other.__name__ for other in kind.given)
-    return f"{kind.__name__} (comes with {given})" if given else kind.__name__
-
-
-def _forget(context: str) -> None:
-    # Garbage is collected in any thread, also in one for which the holder of the lock waits.
-    _ENDED.append(context)
-    if _LOCK.acquire(blocking=False):
-        try:
-            _delete_ended()
-        finally:
-            _LOCK.release()
-
-
-def _delete_ended() -> None:
-    while _ENDED:
-        context = _ENDED.pop()
-        if esper.current_world != context and context in esper.list_worlds():
-            esper.delete_world(context)
+    def _repr_html_(self) -> str:
+        rows = [
+            (entity.name, f"{len(entity):,}", ", ".join(kind.__name__ for kind in entity.tables))
+            for entity in self.entities
+        ]
+        return html_table(f"World, tick {self.tick}, t = {self.time:.6g} s", ("entity", "rows", "has"), rows)

@@ -31,7 +31,7 @@ class AdvectionSystem(System):
 
         world = self.world
         stage, number = world.stage, world.dtype
-        for entity, tables in world.tables:
+        for entity, tables in world._tables:
             for kind in sorted((k for k in tables if k.rate_of in tables), key=lambda k: k.__name__):
                 assert kind.rate_of is not None
                 rates, states = vars(tables[kind]), vars(tables[kind.rate_of])

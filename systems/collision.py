@@ -162,7 +162,7 @@ class CollisionSystem(System):
             return _depth(obstacles, hulls, position.x) > 0.0
 
         cleared = 0
-        for name, (lost, of) in self.world.drop_new_rows(misplaced).items():
+        for name, (lost, of) in self.world._drop_new_rows(misplaced).items():
             cleared += lost
             if lost == of and name not in self._warned:
                 self._warned.add(name)

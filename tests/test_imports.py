@@ -125,7 +125,7 @@ def test_only_world_and_system_import_esper() -> None:
         for path in paths
         if any(foreign(module) == "esper" for module, _ in imports(path, running_only=False))
     }
-    assert users == {"world.py", "system.py"}
+    assert users == {"contexts.py", "entities.py", "system.py"}
 
 
 def test_pictures_and_shipped_worlds_are_imported_by_the_command_line_only() -> None:

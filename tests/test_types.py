@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 import pytest
 
-from ecs_fluid.world import WorldKeywords, WorldOptions
+from ecs_fluid.world_options import WorldKeywords, WorldOptions
 from tests.test_documents import blocks
 from tests.test_wheel import copied_tree
 

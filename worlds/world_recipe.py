@@ -29,7 +29,8 @@ from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import nearest, path_of, shown, validated
-from ecs_fluid.world import World, WorldOptions
+from ecs_fluid.world import World
+from ecs_fluid.world_options import WorldOptions
 from ecs_fluid.worlds.files import files_from
 from ecs_fluid.worlds.joined_systems import Asked, joined, needed_by
 from ecs_fluid.worlds.section import KERNEL, CoredVortex

@@ -40,7 +40,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
     """What a frame holds: state columns and velocities of what has a Position, poses of bodies."""
     frame = {}
     for entity in world.entities:
-        columns = world.columns_of(entity)
+        columns = world._columns_of(entity)
         if "Position.x" in columns:
             state = entity.columns(state_only=True)
             frame[entity.name] = {
@@ -190,7 +190,7 @@ class Runner:
                 for name, timing in world.timings().items()
             },
             state_hash=world.state_hash(),
-            ranks=world.on_ranks(),
+            ranks=world._on_ranks(),
         )
 
 

@@ -53,7 +53,7 @@ def level_of(world: World) -> tuple[Array, Array, Array] | None:
         return table.phi, table.origin, table.spacing
     if world.tick > 0 or not any(hasattr(system, "found_surface") for system in world.systems):
         return None
-    level, _ = world.first_surface()
+    level, _ = world._first_surface()
     return level.phi, level.origin, level.spacing
 
 

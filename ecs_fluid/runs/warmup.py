@@ -42,7 +42,8 @@ from ecs_fluid.systems import (
     TransferSystem,
     VelocitySystem,
 )
-from ecs_fluid.world import Precision, World
+from ecs_fluid.world import World
+from ecs_fluid.world_options import Precision
 
 
 def compile_kernels(precision: Precision) -> None:

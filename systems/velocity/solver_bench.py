@@ -17,7 +17,8 @@ from ecs_fluid.systems.velocity.auto import relative_error
 from ecs_fluid.systems.velocity.solver import solver_class, solver_names
 from ecs_fluid.systems.velocity.solver_times import NEVER, SHAPE, SIZES, SOLVERS, TOLERANCES
 from ecs_fluid.systems.velocity.system import VelocitySystem
-from ecs_fluid.world import Precision, World
+from ecs_fluid.world import World
+from ecs_fluid.world_options import Precision
 
 SAMPLE = 1000
 """Vortons at which errors are taken."""
@@ -136,7 +137,7 @@ def measure_with(
     assert world.schedule.systems
     best, rounds, spent = np.inf, 0, 0.0
     world.step()  # nothing moves; ``auto`` measures in this tick, and not in the next seven
-    with world.active():
+    with world._active():
         grids.process(world.dt)
         while spent < (LONG if rounds < ROUNDS else ENOUGH):
             start = time.perf_counter()

@@ -352,20 +352,27 @@ class VelocitySystem(System):
         return AutoSolver(self) if solver.on_grid and flat else solver
 
     def velocity_at(self, points: Array, solver: str | None = None) -> Array:
-        """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides.
+        """Velocity (m, 3) m/s at any points (m, 3) m from the present vortons; `solver` overrides."""
+        return self.flow_at(points, solver, gradient=False).u
 
-        Another solver than the world's has a grid of its own, made as in a world of that solver.
+    def flow_at(self, points: Array, solver: str | None = None, gradient: bool = True) -> Targets:
+        """Velocity and its gradient at any points (m, 3) m from the present vortons; `solver` overrides.
+
+        Another solver than the world's has a grid of its own, made as in a world of that solver. In a plane,
+        across which all is the same, points beside it are moved into it.
         """
+        if self.world.across is not None:
+            points = np.where(np.arange(3) == self.world.across, 0.0, points)
         made = self._solver if solver is None else self._made(solver)
         needs = None if made.name == self._solver.name else made.grid_needs()
         around = points if self.world.periods.any() else None
         sources, grid = self.world.require(PartitionSystem).present(needs, around)
-        targets = Targets.at(self._in_range(points, sources.sigma), gradient=False)
+        targets = Targets.at(self._in_range(points, sources.sigma), gradient)
         made = self._fitting(made, sources, grid)
         self._warn_once(made, sources, grid)
         made.prepare(sources, grid)
         made.fill(targets)
-        return targets.u
+        return targets
 
     def _in_range(self, points: Array, sigma: Array) -> Array:
         """The points in the world's precision, none so far off that a squared distance would overflow."""

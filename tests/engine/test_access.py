@@ -14,6 +14,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.components.bodies import FREE
 from ecs_fluid.errors import ScheduleError
+from ecs_fluid.lint import unmatched
 from ecs_fluid.schedule import build
 from ecs_fluid.system import System
 from ecs_fluid.worlds.world_recipe import shipped
@@ -262,7 +263,7 @@ def test_all_tables_at_once_are_every_component() -> None:
         ).step()
         assert seen == [3]  # with the names of the rows
     with refused(UNDECLARED):
-        look(lambda self: dict(self.world.tables)["dust"][ef.Age]).step()
+        look(lambda self: dict(self.world._tables)["dust"][ef.Age]).step()
 
 
 def test_names_of_rows_and_of_components_are_free() -> None:
@@ -564,4 +565,4 @@ WORLDS = sorted(shipped())
 @pytest.mark.parametrize("name", WORLDS)
 def test_no_shipped_world_has_a_system_that_matches_nothing(name: str) -> None:
     world = ef.load(name)
-    assert list(world._unmatched(world.schedule.systems)) == []
+    assert list(unmatched(world, world.schedule.systems)) == []

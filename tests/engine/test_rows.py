@@ -291,7 +291,7 @@ def test_spawn_refuses(components: tuple[Component, ...], words: str) -> None:
     with pytest.raises(ComponentError, match=f"entity 'a'.*{words}"):
         world["a"].spawn(*components)
     assert payloads(world, "a") == [1]
-    assert world.next_row_id == 1
+    assert world._next_row_id == 1
 
 
 def test_row_ids_are_never_used_twice() -> None:
@@ -407,4 +407,4 @@ def test_random_spawns_and_kills_keep_all_columns_in_step(ticks: list[list[Any]]
             assert payload in ids or number > highest
         ids.update(now)
         highest = max([highest, *now.values()])
-        assert world.next_row_id > highest
+        assert world._next_row_id > highest

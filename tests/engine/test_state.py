@@ -218,7 +218,7 @@ def test_resumed_equals_straight_bit_for_bit(own: Any, tmp_path: Path, precision
     first.save(tmp_path / "ck.npz")
     resumed = ef.resume(tmp_path / "ck.npz")
     assert resumed.state_hash() == first.state_hash()
-    assert (resumed.tick, resumed.time, resumed.next_row_id) == (first.tick, first.time, first.next_row_id)
+    assert (resumed.tick, resumed.time, resumed._next_row_id) == (first.tick, first.time, first._next_row_id)
     resumed.step(20 - stop)
     assert resumed.state_hash() == straight.state_hash()
     # The run had to do something: births, deaths and soot, all of it in the hash.

@@ -241,13 +241,15 @@ NO_PATHS = [None, 5, {}, b"x", "", "a\0b", np.zeros(3)]
 def test_what_is_no_path_is_refused_wherever_one_is_needed(given: Any) -> None:
     world = orbiting(1)
     asked: list[Callable[[], object]] = [
-        lambda: ef.load(given),
+        lambda: ef.open_run(given),
         lambda: ef.resume(given),
         lambda: world.save(given),
         lambda: ef.export(given, "npz"),
         lambda: ef.page(given),
         lambda: ef.sweep(given, {"ring.core": [0.1]}, workers=0),
     ]
+    if not isinstance(given, dict):  # the tables of a world
+        asked += [lambda: ef.load(given), lambda: ef.run(given)]
     if given is not None:  # the default
         asked.append(lambda: ef.Study("vortex_ring", out=given, workers=0))
     for ask in asked:
@@ -399,11 +401,11 @@ def test_a_world_may_end_in_a_thread_that_the_holder_of_the_lock_waits_for() -> 
     contexts, other = set(esper.list_worlds()), orbiting(2)
     gone = [orbiting(1)]
     thread = threading.Thread(target=gone.clear, daemon=True)
-    with other.active():
+    with other._active():
         thread.start()
         thread.join(10.0)
         assert not gone and not thread.is_alive()
-    with other.active():
+    with other._active():
         assert len(set(esper.list_worlds()) - contexts) == 1
 
 

@@ -181,5 +181,5 @@ if __name__ == "__main__":
                 world = made(name)
                 share(world)
                 found[name] = outcome(world, int(ticks))
-                found[name]["ranks"] = world.on_ranks()
+                found[name]["ranks"] = world._on_ranks()
             print(json.dumps(found))

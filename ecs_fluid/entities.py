@@ -1,0 +1,253 @@
+"""The entities of a world: populations, their tables of components, and the rows in these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import esper
+import numpy as np
+
+from ecs_fluid.component import Array, Component, RowId
+from ecs_fluid.contexts import current, new_context
+from ecs_fluid.entity import Entity
+from ecs_fluid.errors import ComponentError, FluidError
+from ecs_fluid.integrator import Tables
+from ecs_fluid.joining import naming
+from ecs_fluid.one_process import OneProcess, before_sharing
+from ecs_fluid.periodic import wrapped
+from ecs_fluid.schedule import Schedule
+from ecs_fluid.system import A, B, C, D, System
+from ecs_fluid.tables import checked_rows, checked_tables
+from ecs_fluid.ticker import Ticker
+from ecs_fluid.validation_errors import nearest, shown
+
+if TYPE_CHECKING:
+    from ecs_fluid.commands import NewRows
+    from ecs_fluid.world import World
+
+
+class Entities:
+    """What a World knows of its entities; the first is the `fluid` entity."""
+
+    dtype: type[np.floating]
+    periods: Array
+    processes: OneProcess
+    recipe: dict[str, Any] | None
+    _systems: list[System]
+    _schedule: Schedule | None
+    _ticker: Ticker
+
+    def __init__(self) -> None:
+        self._context = new_context(self)
+        self._entities: dict[str, Entity] = {}
+        self._tables_of: dict[int, Tables] = {}
+        # What entities show of them: all, or what the running system sees (debug, or many ranks).
+        self._shown: Mapping[int, Tables] = self._tables_of
+        self._running: System | None = None  # known in debug worlds alone
+        # Answers of entities_with, until an entity or a component comes or goes.
+        self._found: dict[tuple[type[Component], ...], tuple[tuple[Entity, Any], ...]] = {}
+        self._next_row_id = 0
+
+    @property
+    def _world(self) -> World:
+        """Itself: a World is all that has entities."""
+        return cast("World", self)
+
+    def _active(self) -> AbstractContextManager[None]:
+        """While it is entered, esper is switched to this world, and no other thread may touch one."""
+        return current(self._context)
+
+    def _create(self, name: str, tables: Tables) -> Entity:
+        with self._active():
+            number = esper.create_entity(*tables.values())
+            entity = self._entities[name] = Entity(self._world, number, name)
+            self._list_tables(number)
+        return entity
+
+    def _list_tables(self, number: int) -> None:
+        # A new dict each time: whoever goes through the former one goes on undisturbed.
+        tables: tuple[Component, ...] = esper.components_for_entity(number)
+        self._tables_of[number] = {type(table): table for table in tables}
+        self._found.clear()
+
+    def _put(self, entity: Entity, table: Component) -> None:
+        with self._active():
+            esper.add_component(entity.number, table)
+            self._list_tables(entity.number)
+
+    def _drop(self, entity: Entity, kind: type[Component]) -> None:
+        with self._active():
+            esper.remove_component(entity.number, kind)
+            self._list_tables(entity.number)
+
+    @property
+    def entities(self) -> list[Entity]:
+        """All entities in the order in which they were made; the first is the `fluid` entity."""
+        return list(self._entities.values())
+
+    def __getitem__(self, name: str) -> Entity:
+        if not isinstance(name, str) or name not in self._entities:
+            raise FluidError(f"the world has no entity {name!r}; {nearest(str(name), self._entities)}")
+        return Entity(self._world, self._entities[name].number, name, keep=True)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entities
+
+    @before_sharing
+    def spawn(self, name: str, *components: Component | type[Component]) -> Entity:
+        """Make an entity, a population whose rows are the particles.
+
+        Args:
+            name: letters, digits, "-" and "_", starting with a letter; unique in the world.
+            components: tables of equal length; a class stands for a table of its default values.
+
+        Raises:
+            ComponentError: lengths differ, a component comes twice or is derived, the name is taken.
+        """
+        with self._active():
+            self._ticker.between_ticks(f"spawn of an entity {name!r}")
+            if not (isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_-]{0,99}", name)):
+                raise ComponentError(
+                    f"entity name {shown(name)}: up to 100 letters, digits, '-' and '_' are allowed, "
+                    "starting with a letter"
+                )
+            if name in self._entities:
+                raise ComponentError(f"the world already has an entity {name!r}; choose another name")
+            tables = checked_tables(name, components, self.dtype)
+            self._wrap(tables)
+            if RowId in tables:
+                raise ComponentError(f"entity {name!r}: RowId is given by the world, so leave it out")
+            rows = next((table.rows for kind, table in tables.items() if kind.per_row), None)
+            if rows is not None:
+                tables[RowId] = RowId(self._new_ids(rows))
+            self._schedule = None
+            self._create(name, tables)
+        return self[name]
+
+    @property
+    def _tables(self) -> list[tuple[str, Tables]]:
+        """Name and tables by type of every entity, with the rows that this process holds."""
+        return [(name, self._shown[entity.number]) for name, entity in self._entities.items()]
+
+    def _wrap(self, *every: Tables) -> None:
+        """Move positions in these tables, or in all, by whole periods into the box."""
+        if self.periods.any():
+            for tables in every or self._tables_of.values():
+                for kind, table in tables.items():
+                    if kind.__name__ == "Position":
+                        vars(table)["x"] = wrapped(vars(table)["x"], self.periods)
+
+    def _new_ids(self, count: int) -> Array:
+        ids = np.arange(self._next_row_id, self._next_row_id + count, dtype=np.int64)
+        self._next_row_id += count
+        return ids
+
+    @before_sharing
+    def attach(self, name: str, component: Component | type[Component]) -> None:
+        """Add a component to an existing entity; a class stands for a table of its default values."""
+        with self._active():
+            self._ticker.between_ticks(f"attach to entity {name!r}", "observers")
+            entity = self[name]
+            kind = component if isinstance(component, type) else type(component)
+            tables = self._tables_of[entity.number]
+            if kind in tables:
+                raise ComponentError(f"entity {name!r} already has a {kind.__name__}")
+            # The row names stand in for the entity's rows, so that a class gets as many.
+            names = (tables[RowId],) if RowId in tables else ()
+            checked = checked_tables(name, (*names, component), self.dtype)[kind]
+            if kind.per_row and not names:
+                self._put(entity, RowId(self._new_ids(checked.rows or 0)))
+            self._put(entity, checked)
+            self._schedule = None
+
+    @before_sharing
+    def remove(self, entity: Entity | str) -> None:
+        """Take an entity with all its rows out of the world; a new one may have its name.
+
+        Raises:
+            FluidError: it is the fluid, a system names it, or the world has no such entity.
+        """
+        name = self[entity.name if isinstance(entity, Entity) else entity].name
+        with self._active():
+            self._ticker.between_ticks(f"remove of entity {name!r}")
+            if name == "fluid":
+                raise FluidError("the entity 'fluid' is the world's own; set_fluid changes it")
+            if named_by := naming(self._systems, name):
+                raise FluidError(
+                    f"entity {name!r} is named by {named_by}, which needs it; to empty it, kill its rows"
+                )
+            number = self._entities.pop(name).number
+            esper.delete_entity(number, immediate=True)
+            del self._tables_of[number]
+            self._found.clear()
+            self._ticker.forget(name)
+            self._schedule = None
+            if self.recipe is not None:
+                told = self.recipe.get("entity", [])
+                self.recipe["entity"] = [table for table in told if table.get("name") != name]
+
+    @before_sharing
+    def spawn_rows(self, name: str, *components: Component, where_free: bool = False) -> None:
+        """Add rows to entity `name`; during a tick they appear when it ends, in the order of the calls.
+
+        Columns of components that are not given get their default; one without a default must be given. With
+        `where_free` those do not appear that a CollisionSystem finds in a body, or outside all containers.
+        """
+        with self._active():
+            tables, rows = checked_rows(self[name], components)
+            self._ticker.commands.spawn(name, tables, rows, where_free)
+            if not self._ticker.busy:
+                self._ticker.apply(self._world)
+
+    def _drop_new_rows(self, misplaced: Callable[[NewRows], Array]) -> dict[str, tuple[int, int]]:
+        """Forget rows of this tick, spawned `where_free`, for which `misplaced` gives a mask that is set.
+
+        Returns how many there were, and of how many, by entity.
+        """
+        return self._ticker.commands.drop(misplaced)
+
+    @before_sharing
+    def kill_rows(self, name: str, rows: Any) -> None:
+        """Remove rows of entity `name`, given as a mask (n,) or as row numbers."""
+        with self._active():
+            self._ticker.commands.kill(name, rows, len(self[name]), self.processes.seen(name))
+            if not self._ticker.busy:
+                self._ticker.apply(self._world)
+
+    def entities_with(self, *types: type[Component]) -> Iterator[tuple[Entity, Any]]:
+        """Pairs (entity, tables) of entities that have all the `types`, in the order of creation."""
+        found = self._found.get(types)
+        if found is None:
+            found = self._found[types] = tuple(self._search(types))
+        return iter(found)
+
+    def _search(self, types: tuple[type[Component], ...]) -> Iterator[tuple[Entity, Any]]:
+        if self._running is not None:
+            for kind in types:
+                self._running.check_declared(kind)
+        for kind in types:
+            if not (isinstance(kind, type) and issubclass(kind, Component)):
+                raise ComponentError(f"{shown(kind)} is no component; a class such as Position is needed")
+        for entity in list(self._entities.values()):
+            tables = self._shown[entity.number]
+            if all(kind in tables for kind in types):
+                yield entity, tuple([tables[kind] for kind in types])
+
+    @overload
+    def query(self, a: type[A], /) -> Iterator[tuple[A]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], /) -> Iterator[tuple[A, B]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], /) -> Iterator[tuple[A, B, C]]: ...
+    @overload
+    def query(self, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Iterator[tuple[A, B, C, D]]: ...
+    @overload
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]: ...
+
+    def query(self, *types: type[Component]) -> Iterator[tuple[Any, ...]]:
+        """Tables of every entity that has all the `types`, in the order of creation."""
+        return map(itemgetter(1), self.entities_with(*types))

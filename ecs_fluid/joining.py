@@ -1,0 +1,90 @@
+"""How systems join a world: checked, all at once, and not at all if one of them is refused."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING
+
+from ecs_fluid.errors import ScheduleError
+from ecs_fluid.periodic import repeats_for
+from ecs_fluid.plane import fits
+from ecs_fluid.plugins import ships, users_method
+from ecs_fluid.system import System
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+def join(world: World, systems: Sequence[System]) -> None:
+    """Give the world these systems; what they need of one another is taken from the list first."""
+    for number, system in enumerate(systems):
+        _check(world, system)
+        if system._world is not None or any(system is other for other in systems[:number]):
+            raise ScheduleError(f"{type(system).__name__} is already in a world; make a new one")
+        fits(type(system), world, ScheduleError)
+        repeats_for(type(system), world)
+    former, implied = world._systems, world._adding
+    given = {type(system) for system in systems}
+    # A system that another one brought along gives way to one of its kind that the user chose.
+    kept = [other for other in former if implied or not (other._implied and type(other) in given)]
+    world._systems, world._schedule, world._adding = [*kept, *systems], None, True
+    world._ticker.asking = True
+    for system in systems:
+        system._world, system._implied = weakref.ref(world), implied
+        system._by_user = not ships(type(system))
+    try:
+        for system in systems:
+            with users_method(type(system), "spawns"):
+                system.spawns(world)
+        for system in systems:
+            on = getattr(system, "on", ())
+            for name in on if isinstance(on, tuple) else ():
+                world[name]
+            with users_method(type(system), "added"):
+                system.added(world)
+    except BaseException:
+        # A refused system must not run after all.
+        world._systems, world._schedule = former, None
+        for system in systems:
+            system._world = None
+        raise
+    finally:
+        world._adding = implied
+
+
+NAMING = ("on", "into", "attached", "name", "wake", "fills", "hydrostatic")
+"""Parameters by which systems name entities."""
+
+
+def naming(systems: Sequence[System], name: str) -> str | None:
+    """The first system that names an entity in a parameter, as text."""
+    for system in systems:
+        if any(name == other for other in _names(system.parameters.model_dump())):
+            return type(system).__name__
+    return None
+
+
+def _names(values: object, naming: bool = False) -> Iterator[str]:
+    """Names of entities in the parameters of a system, those in tables within them too."""
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from _names(value, key in NAMING)
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _names(value, naming)
+    elif naming and isinstance(values, str):
+        yield values
+
+
+def _check(world: World, system: System) -> None:
+    """Refuse what is no system, or none that can run."""
+    if not isinstance(system, System):
+        raise ScheduleError(f"{system!r} is not a system; pass an instance of an ecs_fluid.System")
+    if "_world" not in vars(system):
+        raise ScheduleError(f"{type(system).__name__}.__init__ has to call super().__init__()")
+    try:
+        signature(system.process).bind(world.dt)
+    except TypeError:
+        raise ScheduleError(f"{type(system).__name__} needs a method process(self, dt)") from None
