@@ -283,8 +283,9 @@ class World(Entities):
     def to_pyvista(self) -> pv.MultiBlock:
         """The present state as PyVista objects: particles, fields, signed distances and bodies.
 
-        Blocks are "particles" and "bodies" by entity, "fields" by grid ("flow": velocity; "mixture": density,
-        temperature, species), and "signed_distance"; those of which there is nothing are left out.
+        Blocks are "particles" and "bodies" by entity, with the columns of a stored frame; "fields" by grid
+        ("flow": velocity; "mixture": density, temperature, species); and "signed_distance". Those of which
+        there is nothing are left out.
         """
         return _api("pyvista_objects").world_blocks(self)
 

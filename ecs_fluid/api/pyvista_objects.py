@@ -25,6 +25,7 @@ from ecs_fluid.exports.bodies import Polytopes
 from ecs_fluid.exports.vtk_files import add_array
 from ecs_fluid.exports.vtp import points, surface_mesh
 from ecs_fluid.io.fields import FieldFrame
+from ecs_fluid.runs.runner import stored_columns
 from ecs_fluid.runs.surface_frames import level_of
 from ecs_fluid.viz.bodies import bodies_in, hulls_in
 from ecs_fluid.viz.columns import POSITION, Columns
@@ -100,7 +101,7 @@ def world_blocks(world: World) -> pv.MultiBlock:
     if (level := level_of(world)) is not None:
         phi, origin, spacing = level
         grids["signed_distance"] = GridFields(origin, spacing, {"phi": phi})
-    return blocks(world.snapshot(), grids, hulls_in(world), world.time)
+    return blocks(stored_columns(world), grids, hulls_in(world), world.time)
 
 
 def grid_of_distances(field: FieldFrame) -> GridFields:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from rich.console import Console
 
 from ecs_fluid.api.running import Progress, Source, begin, carry_out, check_count, continued
-from ecs_fluid.api.stored import VelocityOf, hulls_of_run
+from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
 from ecs_fluid.component import Array
 from ecs_fluid.errors import sentences
@@ -106,8 +106,8 @@ class Run:
 
     @property
     def status(self) -> str:
-        """How it stands: "finished", "stopped", "diverged", "failed", or "running" (also after a kill)."""
-        return str(self.info.get("status"))
+        """How it stands: "running", "finished", "stopped", "killed", "diverged" or "failed"."""
+        return status_of(self._folder)
 
     @property
     def frames(self) -> Frames:
@@ -230,7 +230,7 @@ class Run:
     def _repr_html_(self) -> str:
         info, frames = self.info, self.frames
         rows = [
-            ("status", info.get("status")),
+            ("status", self.status),
             ("ticks", f"{info.get('ticks', 0)} of {info.get('plan', {}).get('last_tick', '?')}"),
             ("simulated time", f"{info.get('time', 0.0):.6g} s"),
             ("wall time", f"{info.get('wall_seconds', 0.0):.1f} s"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,18 @@ def periods_of_run(folder: Path) -> Sequence[float]:
         return WorldTable(**tables_of(RunFolder.open(folder)).get("world", {})).periodic
     except (FluidError, TypeError):
         return (0.0, 0.0, 0.0)  # a damaged recipe does not hide the particles
+
+
+def status_of(run: RunFolder) -> str:
+    """The stored status; "killed" of a run that says that it is running while nothing writes it."""
+    from ecs_fluid.io.lock import WriterLock
+
+    status = str(run.read_info().get("status"))
+    if status == "running":
+        with suppress(StorageError):
+            WriterLock(run.path / "writer.lock").release()
+            return "killed"
+    return status
 
 
 def tables_of(run: RunFolder) -> dict[str, Any]:

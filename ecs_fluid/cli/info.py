@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ecs_fluid.api.stored import status_of
 from ecs_fluid.cli import app, out
 from ecs_fluid.errors import FluidError, StorageError
 from ecs_fluid.validation_errors import nearest
@@ -34,7 +35,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
     elif diagnostics is not None:
         raise FluidError("--diagnostics is what --plot draws; add --plot file.png")
     run = RunFolder.open(folder)
-    about = run.read_info()
+    about, status = run.read_info(), status_of(run)
     stored = run.read_trajectory()
     # A run under way, or killed, told how far it came at its last checkpoint; its frames may know more.
     ticks = max(about.get("ticks", 0), int(stored.ticks[-1]) if len(stored) else 0)
@@ -42,7 +43,7 @@ def info(folder: Path, /, *, plot: Path | None = None, diagnostics: str | None =
     lines = {
         "world": about.get("world"),
         "command": about.get("command"),
-        "status": _status(run, str(about.get("status"))),
+        "status": f"killed; continue with: ecs-fluid resume {folder}" if status == "killed" else status,
         "ticks": f"{ticks} of {about.get('plan', {}).get('last_tick', '?')}",
         "simulated time": f"{simulated:.6g} s",
         "wall time": f"{about.get('wall_seconds', 0.0):.1f} s",
@@ -84,19 +85,6 @@ def _plot(run: RunFolder, target: Path, diagnostics: str | None) -> None:
         raise StorageError(
             f"{run.path} recorded no diagnostics to draw; [fluid] diagnostics = {{ every = 10 }} would"
         )
-
-
-def _status(run: RunFolder, status: str) -> str:
-    """The stored status; of a run that says that it is running, whether anything still writes it."""
-    from ecs_fluid.io.lock import WriterLock
-
-    if status != "running":
-        return status
-    try:
-        WriterLock(run.path / "writer.lock").release()
-    except StorageError:
-        return status
-    return f"killed; continue with: ecs-fluid resume {run.path}"
 
 
 def _systems(systems: dict[str, Any]) -> None:

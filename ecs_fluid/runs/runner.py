@@ -122,6 +122,7 @@ class Runner:
         folder.begin_stretch(world.tick, packed(world)[0]["code"], status="running", plan=plan)
         earlier = folder.read_info()
         self._before, self._systems = earlier.get("wall_seconds", 0.0), earlier.get("systems", {})
+        self._timed = {name: (timing.total, timing.calls) for name, timing in world.timings().items()}
         self._started, self._first_tick = time.perf_counter(), world.tick
         status = "failed"
         try:
@@ -184,10 +185,11 @@ class Runner:
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
             systems={
                 name: {
-                    "seconds": timing.total + self._systems.get(name, {}).get("seconds", 0.0),
-                    "calls": timing.calls + self._systems.get(name, {}).get("calls", 0),
+                    "seconds": timing.total - total + self._systems.get(name, {}).get("seconds", 0.0),
+                    "calls": timing.calls - calls + self._systems.get(name, {}).get("calls", 0),
                 }
                 for name, timing in world.timings().items()
+                for total, calls in [self._timed.get(name, (0.0, 0))]
             },
             state_hash=world.state_hash(),
             ranks=world._on_ranks(),

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import ecs_fluid as ef
+from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
 from ecs_fluid.worlds import VortexRing
@@ -123,6 +124,19 @@ def test_diagnostics_are_columns(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -
     assert frame["impulse.z"] is not None and len(frame["energy"]) == 3 and "impulse" not in frame
 
 
+def test_records_that_a_stranger_wrote_make_a_table() -> None:
+    """Numbers and equal vectors are arrays; whatever else it may be stays as it is."""
+    wild = [
+        {"a": 1, "b": [1, 2, 3], "c": [[1], [2, 3]], "d": 10**400, "<e>": "x"},
+        {"b": None, "d": {"x": 1}},
+    ]
+    table = Table(wild)
+    assert table["a"].tolist()[0] == 1.0 and np.isnan(table["a"][1])
+    np.testing.assert_array_equal(table["b"], [[1, 2, 3], [np.nan] * 3])
+    assert table["c"][0] == [[1], [2, 3]] and table["d"][1] == {"x": 1} and table["<e>"][1] is None
+    assert "&lt;e&gt;" in table._repr_html_() and "<e>" not in table._repr_html_()
+
+
 def test_resume_goes_on_to_the_same_bits(run: ef.Run) -> None:
     part = ef.run(RING, frames=3, out="part", progress=False)
     assert list(part.frames[-1]["smoke"]) and part.info["ticks"] == 3
@@ -161,6 +175,9 @@ def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
     again = ef.run(world, frames=2, progress=False)
     assert [frame.tick for frame in first] == [0, 1, 2] and [frame.tick for frame in again] == [2, 3, 4]
     assert world.tick == 4 and again.info["state_hash"] == world.state_hash()
+    # Two ticks of two stages, and one at the start; the very first call of a world may compile and is left out.
+    calls = [one.info["systems"]["VelocitySystem"]["calls"] for one in (first, again)]
+    assert calls == [4, 5]
     # The run knows the kernel: with another one the velocity next to the cores would be another.
     near = [[1.0, 0.1, 0.05]]
     np.testing.assert_array_equal(again[-1].flow.velocity(near), world.velocity(near))
