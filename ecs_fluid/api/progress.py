@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from rich.console import Console
@@ -22,7 +23,7 @@ class Bars(Progress):
     """Bars of progress on a console, each behind its description; lines where no bar can be drawn."""
 
     def __init__(self, console: Console, *columns: str | ProgressColumn) -> None:
-        self.drawn = console.is_terminal or console.is_jupyter
+        self.drawn = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
         super().__init__(
             "{task.description}", *columns, console=console, transient=True, disable=not self.drawn
         )

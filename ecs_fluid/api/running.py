@@ -92,10 +92,12 @@ def _last_tick(world: World, frames: int | None) -> int:
 
 
 def tables_of_world(world: World) -> dict[str, Any]:
-    """Tables of a world file that tell clock, fluid and solver of a world as they stand, as far as known."""
-    tables = dict(world.recipe or {"world": world.options.model_dump(mode="json", exclude_unset=True)})
-    fluid = options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True)
-    fluid = {**fluid, **tables.get("fluid", {})}
+    """Tables of a world file: the world's own, or its clock and fluid; with its solver as it stands."""
+    tables = world.recipe or {
+        "world": world.options.model_dump(mode="json", exclude_unset=True),
+        "fluid": options_of(world.fluid[Fluid]).model_dump(mode="json", exclude_none=True),
+    }
+    fluid = dict(tables.get("fluid", {}))
     velocity = world.system(VelocitySystem)
     if velocity is not None:
         fluid["velocity"] = velocity.parameters.model_dump(mode="json", exclude_unset=True)

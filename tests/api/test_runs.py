@@ -175,7 +175,7 @@ def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
     again = ef.run(world, frames=2, progress=False)
     assert [frame.tick for frame in first] == [0, 1, 2] and [frame.tick for frame in again] == [2, 3, 4]
     assert world.tick == 4 and again.info["state_hash"] == world.state_hash()
-    # Two ticks of two stages, and one at the start; the very first call of a world may compile and is left out.
+    # Two ticks of two stages, and one at the start; the first call of all may compile and is left out.
     calls = [one.info["systems"]["VelocitySystem"]["calls"] for one in (first, again)]
     assert calls == [4, 5]
     # The run knows the kernel: with another one the velocity next to the cores would be another.
