@@ -31,6 +31,9 @@ Progress = Callable[[int, int], object]
 MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
 
 
+MOST_TICKS, MOST_THREADS = 2**63 - 1, 1024
+
+
 def begin(
     source: Source,
     settings: tuple[str, ...] = (),
@@ -141,7 +144,8 @@ def continued(
     return runner
 
 
-def check_count(name: str, value: int | None) -> None:
-    """Refuse what is no whole number of at least 1; None is left as it is."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise FluidError(f"{name} = {shown(value)}; a whole number of at least 1 is needed")
+def check_count(name: str, value: int | None, most: int) -> None:
+    """Refuse what is no whole number from 1 to `most`; None is left as it is."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (whole and 1 <= value <= most):
+        raise FluidError(f"{name} = {shown(value)}; a whole number from 1 to {most:,} is needed")

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rich.console import Console
 
-from ecs_fluid.api.running import Progress, Source, begin, carry_out, check_count, continued
+from ecs_fluid.api.running import (
+    MOST_THREADS,
+    MOST_TICKS,
+    Progress,
+    Source,
+    begin,
+    carry_out,
+    check_count,
+    continued,
+)
 from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
 from ecs_fluid.component import Array
@@ -47,7 +56,7 @@ def run(
         settings: ``path=value`` overrides, such as ``"fluid.viscosity=1e-4"`` (not with a recipe or a World).
         frames: ticks to run; default all of the world's duration.
         out: run folder; default ``runs/NAME``, numbered when taken.
-        threads: threads of the kernels from now on in this process; default all cores.
+        threads: threads of the kernels from now on in this process; without it as before, at first all cores.
         progress: True shows a bar (lines where there is no terminal or notebook), False nothing; a function
             is called after every tick with its number and that of the last one.
         replace: take the place of a run in `out`.
@@ -59,8 +68,8 @@ def run(
         KeyboardInterrupt: Ctrl-C; the tick under way was finished and stored first, so that `Run.resume` of
             ``ecs_fluid.open_run(folder)`` goes on.
     """
-    check_count("frames", frames)
-    check_count("threads", threads)
+    check_count("frames", frames, MOST_TICKS)
+    check_count("threads", threads, MOST_THREADS)
     use_threads(threads)
     runner = begin(source, settings, frames=frames, out=out, replace=replace, allow_code=allow_code)
     return _finished(runner, progress)
@@ -218,8 +227,8 @@ class Run:
             threads, progress, allow_code: as in `ecs_fluid.run`.
             anyway: go on with what other versions or another processor computed.
         """
-        check_count("frames", frames)
-        check_count("threads", threads)
+        check_count("frames", frames, MOST_TICKS)
+        check_count("threads", threads, MOST_THREADS)
         use_threads(threads)
         runner = continued(self.path, frames, allow_code, anyway)
         return self if runner is None else _finished(runner, progress)

@@ -230,8 +230,8 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
     ("arguments", "named", "words"),
     [
         (("vortex_rng",), {}, "did you mean 'vortex_ring'"),
-        ((RING,), {"frames": 0}, "frames = 0; a whole number of at least 1 is needed"),
-        ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number"),
+        ((RING,), {"frames": 0}, "frames = 0; a whole number from 1 to 9,2"),
+        ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number from 1 to 1,024 is needed"),
         (({"world": {}},), {}, "the world holds no entity"),
         ((RING, "ring.radus=2"), {}, "did you mean 'radius'"),
         ((RING, "rong.radius=2"), {}, "'rong' is no section and no entity"),

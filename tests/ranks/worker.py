@@ -156,6 +156,9 @@ def made(name: str) -> ef.World:
     return world
 
 
+ASKED = [[0.0, 0.0, 0.5], [1.0, 0.1, 0.2], [-3.0, 2.0, 1.0]]
+
+
 def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
     """What a run of the world comes to, and what it says of itself behind it."""
     try:
@@ -169,6 +172,7 @@ def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
         "rows": {entity.name: len(entity) for entity in world.entities},
         "tick": world.tick,
         "remarks": world.lint(),
+        "vorticity": world.vorticity(ASKED).tolist() if world.system(ef.VelocitySystem) else [],
     }
 
 
