@@ -66,7 +66,7 @@ def movie(
 def check_film(path: str | os.PathLike[str], fps: float, quality: int) -> Path:
     """The path of a movie, after checking everything that can be before drawing."""
     target = check_target(path)
-    if not 0.1 <= fps <= 240.0:
+    if not (isinstance(fps, int | float) and 0.1 <= fps <= 240.0):
         raise FluidError(f"fps {fps!r} is not allowed: 0.1 to 240 frames per second are")
     if not 0 <= quality <= 51:
         raise FluidError(f"quality {quality!r} is not allowed: 0 (lossless) to 51 (worst) are")

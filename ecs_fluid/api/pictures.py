@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class PictureKeywords(TypedDict, total=False):
     look: LookName | None
     """colours and materials; the world's own by default"""
     only: Sequence[str]
-    """entities to draw; all by default"""
+    """names of entities to draw, or one name; all by default"""
     normal: Literal["x", "y", "z"]
     """across a slice"""
     size: tuple[int, int]
@@ -73,6 +73,8 @@ def _check(drawing: PictureKeywords) -> None:
     for name in drawing:
         if name not in PictureKeywords.__annotations__:
             raise choose("option of a picture", name, PictureKeywords.__annotations__)
+    if (what := drawing.get("what", "particles")) not in get_args(What):
+        raise choose("kind of picture", str(what), get_args(What))
 
 
 class Picture:
@@ -176,7 +178,8 @@ def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict
     """The drawing as options of `viz.style`."""
     options: dict[str, Any] = {key: value for key, value in drawing.items() if key not in ("level", "clip")}
     options["look"] = options.get("look") or look
-    options["populations"] = list(options.pop("only", ())) or None
+    only = options.pop("only", ())
+    options["populations"] = [only] if isinstance(only, str) else list(only) or None
     if moment is not None:
         options |= {"hulls": moment.hulls, "periods": moment.periods}
     return options

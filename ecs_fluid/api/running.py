@@ -31,7 +31,7 @@ Progress = Callable[[int, int], object]
 MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
 
 
-MOST_TICKS, MOST_THREADS = 2**63 - 1, 1024
+MOST_THREADS = 1024
 
 
 def begin(
@@ -144,8 +144,14 @@ def continued(
     return runner
 
 
-def check_count(name: str, value: int | None, most: int) -> None:
-    """Refuse what is no whole number from 1 to `most`; None is left as it is."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (whole and 1 <= value <= most):
-        raise FluidError(f"{name} = {shown(value)}; a whole number from 1 to {most:,} is needed")
+def check_asked(frames: int | None, threads: int | None, progress: bool | Progress) -> None:
+    """Refuse ticks and threads that are no such numbers, and a progress that cannot be called."""
+    for name, value, most in (("frames", frames, 2**63 - 1), ("threads", threads, MOST_THREADS)):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not (whole and 1 <= value <= most):
+            rule = "of at least 1" if name == "frames" else f"from 1 to {most:,}"
+            raise FluidError(f"{name} = {shown(value)}; a whole number {rule} is needed")
+    if not (isinstance(progress, bool) or callable(progress)):
+        raise FluidError(
+            f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"
+        )

@@ -7,22 +7,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+import numpy as np
 from rich.console import Console
 
 from ecs_fluid.api.running import (
-    MOST_THREADS,
-    MOST_TICKS,
     Progress,
     Source,
     begin,
     carry_out,
-    check_count,
+    check_asked,
     continued,
 )
 from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
 from ecs_fluid.component import Array
-from ecs_fluid.errors import sentences
+from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.html import table
 from ecs_fluid.io.fields import FieldFrame, field_ticks
 from ecs_fluid.io.runfolder import RunFolder
@@ -30,6 +29,7 @@ from ecs_fluid.io.trajectory import Trajectory
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.runs.surface_frames import NAME, stored_surface
 from ecs_fluid.threads import use_threads
+from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def run(
         KeyboardInterrupt: Ctrl-C; the tick under way was finished and stored first, so that `Run.resume` of
             ``ecs_fluid.open_run(folder)`` goes on.
     """
-    check_count("frames", frames, MOST_TICKS)
-    check_count("threads", threads, MOST_THREADS)
+    check_asked(frames, threads, progress)
     use_threads(threads)
     runner = begin(source, settings, frames=frames, out=out, replace=replace, allow_code=allow_code)
     return _finished(runner, progress)
@@ -227,8 +226,7 @@ class Run:
             threads, progress, allow_code: as in `ecs_fluid.run`.
             anyway: go on with what other versions or another processor computed.
         """
-        check_count("frames", frames, MOST_TICKS)
-        check_count("threads", threads, MOST_THREADS)
+        check_asked(frames, threads, progress)
         use_threads(threads)
         runner = continued(self.path, frames, allow_code, anyway)
         return self if runner is None else _finished(runner, progress)
@@ -265,6 +263,10 @@ class Frames(Sequence["Frame"]):
     def __getitem__(self, number: int | slice) -> Frame | list[Frame]:
         if isinstance(number, slice):
             return [Frame(self._folder, self._stored, k) for k in range(len(self))[number]]
+        if not isinstance(number, int | np.integer):
+            raise FluidError(
+                f"{shown(number)} is no number of a frame; populations are in frames: run[-1]['ring']"
+            )
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self._folder.path} has {len(self)} stored frames, no frame {number}")
         return Frame(self._folder, self._stored, number % len(self))

@@ -200,7 +200,7 @@ def test_a_frame_of_a_plane_knows_that_it_is_one() -> None:
 
 def test_pictures_movies_and_exports(run: ef.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture of Python is that of the command line, pixel for pixel; a notebook gets it as PNG."""
-    small: Any = {"size": (64, 48), "only": ["smoke"], "camera": "top"}
+    small: Any = {"size": (64, 48), "only": "smoke", "camera": "top"}
     assert run.show(0, save="a.png", **small) is not None
     options = ["--frame", "0", "--size", "64", "48", "--only", "smoke", "--camera", "top"]
     assert main(["show", str(run.path), *options, "--save", "b.png"]) == 0
@@ -230,7 +230,8 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
     ("arguments", "named", "words"),
     [
         (("vortex_rng",), {}, "did you mean 'vortex_ring'"),
-        ((RING,), {"frames": 0}, "frames = 0; a whole number from 1 to 9,2"),
+        ((RING,), {"frames": 0}, "frames = 0; a whole number of at least 1 is needed"),
+        ((RING,), {"progress": "x"}, "True, False or a function of a tick and the last one is needed"),
         ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number from 1 to 1,024 is needed"),
         (({"world": {}},), {}, "the world holds no entity"),
         ((RING, "ring.radus=2"), {}, "did you mean 'radius'"),
@@ -251,6 +252,14 @@ def test_what_is_not_there_is_named(run: ef.Run) -> None:
         ef.open_run("nowhere")
     with pytest.raises(IndexError, match="has 4 stored frames, no frame 4"):
         run[4]
+    with pytest.raises(
+        FluidError, match=r"'ring' is no number of a frame; populations are in frames: run\[-1\]"
+    ):
+        run["ring"]  # type: ignore[call-overload]
+    with pytest.raises(
+        FluidError, match=r"unknown kind of picture 'slices': known are .*, sdf, .*mean 'slice'"
+    ):
+        run.show(save="a.png", what="slices")  # type: ignore[arg-type]
     with pytest.raises(KeyError, match="has no population 'fog'; it has ring, smoke"):
         run[0]["fog"]
     with pytest.raises(KeyError, match=r"'smoke' has no column 'Strength[.]alpha'; it has"):
