@@ -5,12 +5,15 @@ The image of a particle at x behind a plane n . y = d, with the velocity w of th
     x' = x + 2 (d - n . x) n,     u' = u - 2 n . (u - w) n,
 
 with the same mass, load and excess. Each plane within reach of the container that holds it makes one, two or
-three at right angles make one that is mirrored at all of them. Only containers mirror whose planes are
-parallel or at right angles (boxes): there images fill the space behind walls exactly once. Forces of pairs
-keep their symmetry, so walls at rest neither heat nor cool the liquid. Why images: docs/notes/liquids.md.
+three at right angles make one that is mirrored at all of them. Only planes mirror that are parallel or at
+right angles to all others of their container (all of a box, floor and lid of a cylinder): there images fill
+the space behind walls exactly once. Forces of pairs keep their symmetry, so walls at rest neither heat nor
+cool the liquid. Why images: docs/notes/liquids.md.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -28,14 +31,20 @@ OUTSIDE = 0.5
 """Reaches by which a particle may be outside of a container that holds it."""
 
 
-def mirrors(obstacles: Obstacles, hulls: Hulls) -> Array:
-    """Which containers (containers,) mirror: all their planes are parallel or at right angles."""
-    square = np.empty(len(obstacles.containers), bool)
-    for c, i in enumerate(obstacles.containers):
+def mirrors(obstacles: Obstacles, hulls: Hulls) -> list[Array]:
+    """Which planes of each container mirror: those parallel or at right angles to all its others."""
+    found = []
+    for i in obstacles.containers:
         start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
-        cosine = np.abs(hulls.planes[start:end, :3] @ hulls.planes[start:end, :3].T)
-        square[c] = np.minimum(cosine, np.abs(1 - cosine)).max() < SQUARE
-    return square
+        found.append(_square(hulls.planes[start:end, :3].tobytes()))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _square(normals: bytes) -> Array:
+    n = np.frombuffer(normals).reshape(-1, 3)
+    cosine = np.abs(n @ n.T)
+    return np.asarray(np.minimum(cosine, np.abs(1 - cosine)).max(axis=1) < SQUARE)
 
 
 @njit(cache=True)
@@ -92,12 +101,14 @@ def _told(owner: Array, along: Array, count: int, row: int, a: int, b: int, c: i
 
 @njit(cache=True, error_model="numpy")
 def images(
-    planes: Array, first: Array, held: Array, x: Array, reach: float, owner: Array, along: Array
-) -> int:
+    planes: Array, first: Array, square: Array, held: Array, x: Array, reach: float, owner: Array,
+    along: Array,
+) -> int:  # fmt: skip
     """Number of the images of particles (n, 3); as many as there is room for are told in full.
 
     Args:
         planes, first, held: as ``container_planes`` and ``holders`` give them. reach: of the kernel, m.
+        square: (planes,) those that mirror.
         owner: (m,) filled with the rows that are mirrored.
         along: (m, 3) filled with the planes they are mirrored at, then -1.
     """
@@ -109,6 +120,8 @@ def images(
             continue
         number = 0
         for k in range(first[c], first[c + 1]):
+            if not square[k]:
+                continue
             gap[k] = planes[k, 3] - dot(row_of(planes, k), row_of(x, row))
             if gap[k] < reach:
                 near[number] = k

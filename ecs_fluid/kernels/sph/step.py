@@ -22,7 +22,7 @@ from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, mirrors, reflect
-from ecs_fluid.kernels.sph.walls import TOUCHED, wall_forces, wall_law, walls
+from ecs_fluid.kernels.sph.walls import TOUCHED, joints_of, wall_forces, wall_law, walls
 
 CELL = 0.75
 """Edge of the cells of the neighbour search, in reaches."""
@@ -115,16 +115,16 @@ def put_back(
 
 
 def _with_images(
-    law: LiquidLaw, x: Array, v: Array, obstacles: Obstacles, hulls: Hulls
+    law: LiquidLaw, x: Array, v: Array, obstacles: Obstacles, hulls: Hulls, square: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Places and velocities of particles and their images, the rows these are of, and the containers that
-    hold the particles."""
+    hold the particles; ``square`` (planes,) are those that mirror."""
     planes, first = container_planes(obstacles, hulls)
     held, room = np.empty(len(x), np.int64), 2 * len(x)
     holders(planes, first, x, law.reach, held)
     while True:
         owner, along = np.empty(room, np.int64), np.empty((room, 3), np.int64)
-        count = images(planes, first, held, x, law.reach, owner, along)
+        count = images(planes, first, square, held, x, law.reach, owner, along)
         if count <= room:
             break
         room = count
@@ -145,15 +145,16 @@ def evaluate(
     n, kind = len(x), x.dtype.type
     weight, owner = lattice_weight(law.support), np.empty(0, np.int64)
     all_x, all_v, held, bare = x, v, np.empty(0), None
-    mirroring = np.zeros(0, np.int64)
+    mirroring: list[int] = []
     if obstacles is not None and hulls is not None:
         square = mirrors(obstacles, hulls)
-        mirroring, others = obstacles.containers[square], obstacles.containers[~square]
-        if len(mirroring):
-            room = obstacles._replace(containers=mirroring)
-            all_x, all_v, owner, held = _with_images(law, x, v, room, hulls)
-        if len(mirroring) < len(obstacles.x1):
-            bare = obstacles._replace(containers=others)
+        mirroring = [c for c, planes in enumerate(square) if planes.any()]
+        others = [c for c, planes in enumerate(square) if not planes.all()]
+        if mirroring:
+            all_x, all_v, owner, held = _with_images(law, x, v, obstacles, hulls, np.concatenate(square))
+        if others or len(obstacles.containers) < len(obstacles.x1):
+            bare = obstacles._replace(containers=obstacles.containers[others])
+            joints = joints_of(bare, hulls, [square[c] for c in others])
     many = len(all_x)
     low, high = bounds(all_x)
     units = ((all_x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
@@ -166,7 +167,8 @@ def evaluate(
     wall = np.zeros(n, x.dtype)
     if bare is not None:
         body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
-        walls(bare, hulls, x, law.reach / law.support, wall_law(law.support), wall, body, slope)
+        spacing = law.reach / law.support
+        walls(bare, hulls, joints, x, spacing, wall_law(law.support), wall, body, slope)
     nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
     tait(
         crowd, order, owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
@@ -185,10 +187,10 @@ def evaluate(
     # What pressure does where the excess changes is lost, or won.
     loss -= float((load / size * rate).sum(dtype=np.float64))
     loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
-    for number, i in enumerate(mirroring):
+    for c in mirroring:
         assert obstacles is not None
         # Pairs within cancel, so that those with images are left.
-        rows = held == number
+        rows, i = held == c, obstacles.containers[c]
         pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
         loads[i] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
     if bare is not None:

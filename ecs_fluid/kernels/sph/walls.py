@@ -17,7 +17,9 @@ outward normals n_k and F = max(1 - G, 0),
 # Compiled functions have no types that mypy sees.
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,12 +48,13 @@ from ecs_fluid.kernels.sph.images import container_planes
 TOUCHED = 4
 """Bodies at most that press on one particle at a time."""
 
-NEAREST = 6
-"""Walls of one container at most that press on one particle."""
 
-
-STRAIGHT = 0.25
+STRAIGHT = 0.38
 """Distance in spacings below which G goes on straight, since a steeper wall would need shorter steps."""
+
+
+ALONE = 0.25
+"""G at half a spacing, about, up to which walls at right angles leave prod (1 - G)."""
 
 
 class WallLaw(NamedTuple):
@@ -104,70 +107,168 @@ def wall_part(d: float, law: WallLaw) -> tuple[float, float]:
     return value * rest**3 + slope * (d - near), slope
 
 
+class Joints(NamedTuple):
+    """How the planes of containers, by their numbers in `container_planes`, go together.
+
+    square (planes,): those that mirror. edges (m, 2), corners (t, 3): planes that meet there, in the order of
+    their first ones; those of plane k are first_edge[k]:first_edge[k + 1], and the same with corners.
+    """
+
+    square: Array
+    edges: Array
+    first_edge: Array
+    corners: Array
+    first_corner: Array
+
+
+def joints_of(obstacles: Obstacles, hulls: Hulls, square: list[Array]) -> Joints:
+    """The joints of all containers; ``square`` as `images.mirrors` gives it."""
+    edges, corners, planes = [np.zeros((0, 2), np.int64)], [np.zeros((0, 3), np.int64)], 0
+    for i in obstacles.containers:
+        start, end = hulls.plane_start[obstacles.hull[i] : obstacles.hull[i] + 2]
+        first = hulls.loop_start[start : end + 1]
+        meet = _meeting(hulls.loops[first[0] : first[-1]].tobytes(), (first - first[0]).tobytes())
+        edges.append(planes + meet[0])
+        corners.append(planes + meet[1])
+        planes += int(end - start)
+    two, three, number = np.concatenate(edges), np.concatenate(corners), np.arange(planes + 1)
+    return Joints(
+        np.concatenate([np.zeros(0, bool), *square]),
+        two, np.searchsorted(two[:, 0], number), three, np.searchsorted(three[:, 0], number),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _meeting(loops: bytes, start: bytes) -> tuple[Array, Array]:
+    corner, first = np.frombuffer(loops, np.int64).tolist(), np.frombuffer(start, np.int64)
+    pairs, threes = meeting([corner[a:b] for a, b in pairwise(first)])
+    return np.array(sorted(pairs), np.int64).reshape(-1, 2), np.array(sorted(threes), np.int64).reshape(-1, 3)
+
+
+def meeting(faces: list[list[int]]) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+    """Pairs of faces that meet at edges, and threes that meet at corners, each in rising order.
+
+    ``faces`` are loops of corners, counterclockwise seen from outside. A corner of more than three faces
+    counts as several, with edges of no length between, of its first face with the others.
+    """
+    beside = {
+        (u, v): k for k, loop in enumerate(faces) for u, v in zip(loop, loop[1:] + loop[:1], strict=True)
+    }
+    before = {(k, v): u for (u, v), k in beside.items()}
+    pairs: set[tuple[int, ...]] = set()
+    threes: set[tuple[int, ...]] = set()
+    for (u, v), k in beside.items():
+        around, face = [k], beside.get((v, u), k)
+        while face != k:
+            around.append(face)
+            face = beside.get((v, before[face, v]), k)
+        if k == min(around):
+            threes |= {tuple(sorted((k, *pair))) for pair in pairwise(around[1:])}
+            pairs |= {(k, other) for other in around[1:]}
+        pairs.add(tuple(sorted((k, beside.get((v, u), k)))))
+    return {pair for pair in pairs if pair[0] < pair[1]}, threes
+
+
 @njit(forceinline=True, error_model="numpy")
-def combined(part: Array, normal: Array, number: int, rate: Array) -> float:
-    """G of several walls with parts G_1 >= G_2 >= ...; ``rate`` (k,) gets its derivatives by them."""
-    total, left = 0.0, 1.0
-    for k in range(number):
-        rate[k] = 0.0
-    for k in range(number):
-        own = left
-        for m in range(k):
-            own *= 1.0 - max(dot(row_of(normal, k), row_of(normal, m)), 0.0)
-        total += own * part[k]
-        rate[k] += own
-        for m in range(k):
-            # Here left > 0 only if all earlier parts are below 1.
-            if left > 0.0:
-                rate[m] -= own * part[k] / (1.0 - part[m])
-        left *= max(1.0 - part[k], 0.0)
-    return total
+def _free(part: float) -> tuple[float, float]:
+    """What a wall leaves free for others, and its derivative: 1 - G where a lattice has its layers, and
+    never 0 however near the wall is, so that a corner pushes as its walls do."""
+    if part <= ALONE:
+        return 1.0 - part, -1.0
+    left = (1.0 - ALONE) / (1.0 - 2.0 * ALONE + part)
+    return (1.0 - ALONE) * left, -left * left
+
+
+@njit(forceinline=True, error_model="numpy")
+def shared(a: float, b: float, cosine: float) -> tuple[float, float, float]:
+    """Part that two walls with the parts a and b have in common, and its derivatives by a and b."""
+    (free_a, fall_a), (free_b, fall_b) = _free(a), _free(b)
+    apart = 1.0 - max(cosine, 0.0)
+    kappa = apart * free_a * free_b
+    root = math.sqrt((a - b) * (a - b) + 4.0 * kappa * a * b)
+    inverse = 0.5 / max(root, 1e-300)
+    by_a = 0.5 - inverse * (a - b + 2.0 * b * (kappa + apart * fall_a * free_b * a))
+    by_b = 0.5 - inverse * (b - a + 2.0 * a * (kappa + apart * free_a * fall_b * b))
+    return 2.0 * a * b * (1.0 - kappa) / (a + b + root), by_a, by_b
 
 
 @njit(forceinline=True, error_model="numpy")
 def _container(
-    planes: Array, first: int, last: int, p: Vector, spacing: float, law: WallLaw, slope: Array,
-    part: Array, fall: Array, normal: Array, rate: Array,
+    planes: Array, joints: Joints, first: int, last: int, p: Vector, spacing: float, law: WallLaw,
+    slope: Array, near: Array, part: Array, fall: Array, rate: Array,
 ) -> float:  # fmt: skip
     """G of the walls first:last of ``planes`` of a container at p m, and its gradient [1/m]; 0
     for what is two spacings outside.
 
-    Planes as ``container_planes`` gives them.
+    Planes as ``container_planes`` gives them. ``near``, ``part``, ``fall``, ``rate`` (planes,) are room to
+    work in; ``part`` is 0 before and after.
     """
-    number, reach = 0, law.reach * spacing
+    number, reach, total = 0, law.reach * spacing, 0.0
     for k in range(first, last):
         gap = planes[k, 3] - planes[k, 0] * p[0] - planes[k, 1] * p[1] - planes[k, 2] * p[2]
         if gap >= reach:
             continue
         if gap < -2.0 * spacing:
+            for s in range(number):
+                part[near[s]] = 0.0
             return 0.0
         value, steep = wall_part(gap / spacing, law)
-        if number == NEAREST and value <= part[NEAREST - 1]:
+        if value <= 0.0 or joints.square[k]:
             continue
-        at = min(number, NEAREST - 1)
-        while at > 0 and part[at - 1] < value:
-            part[at], fall[at] = part[at - 1], fall[at - 1]
-            for c in range(3):
-                normal[at, c] = normal[at - 1, c]
-            at -= 1
-        part[at], fall[at] = value, steep
-        for c in range(3):
-            normal[at, c] = planes[k, c]
-        number = min(number + 1, NEAREST)
-    if number == 0:
-        return 0.0
-    total = combined(part, normal, number, rate)
+        near[number], part[k], fall[k], rate[k] = k, value, steep, 1.0
+        total += value
+        number += 1
+    for s in range(number):
+        k = near[s]
+        for e in range(joints.first_edge[k], joints.first_edge[k + 1]):
+            m = joints.edges[e, 1]
+            if part[m] > 0.0:
+                one, by_k, by_m = shared(part[k], part[m], dot(row_of(planes, k), row_of(planes, m)))
+                total -= one
+                rate[k] -= by_k
+                rate[m] -= by_m
+        for e in range(joints.first_corner[k], joints.first_corner[k + 1]):
+            m, n = joints.corners[e, 1], joints.corners[e, 2]
+            if part[m] > 0.0 and part[n] > 0.0:
+                total += _corner(planes, part, rate, k, m, n)
     for c in range(3):
         slope[c] = 0.0
-        for k in range(number):
-            slope[c] -= rate[k] * fall[k] / spacing * normal[k, c]
+    for s in range(number):
+        k = near[s]
+        part[k] = 0.0
+        for c in range(3):
+            slope[c] -= rate[k] * fall[k] / spacing * planes[k, c]
     return total
+
+
+@njit(forceinline=True, error_model="numpy")
+def _corner(planes: Array, part: Array, rate: Array, k: int, m: int, n: int) -> float:
+    """Part that three walls have in common; adds its derivatives to ``rate``."""
+    km, mk, mk_ = shared(part[k], part[m], dot(row_of(planes, k), row_of(planes, m)))
+    mn, nm, nm_ = shared(part[m], part[n], dot(row_of(planes, m), row_of(planes, n)))
+    nk, kn, kn_ = shared(part[n], part[k], dot(row_of(planes, n), row_of(planes, k)))
+    a, b, c = part[k], part[m], part[n]
+    by_k, by_m, by_n = km * nk / a, km * mn / b, mn * nk / c
+    if by_k >= by_m and by_k >= by_n:
+        rate[k] += (mk * nk + km * kn_ - by_k) / a
+        rate[m] += mk_ * nk / a
+        rate[n] += km * kn / a
+        return by_k
+    if by_m >= by_n:
+        rate[k] += mk * mn / b
+        rate[m] += (mk_ * mn + km * nm - by_m) / b
+        rate[n] += km * nm_ / b
+        return by_m
+    rate[k] += mn * kn_ / c
+    rate[m] += nm * nk / c
+    rate[n] += (nm_ * nk + mn * kn - by_n) / c
+    return by_n
 
 
 @parallel(error_model="numpy")
 def walls(
     chunk: int,
-    obstacles: Obstacles, hulls: Hulls, x: Array, spacing: float, law: WallLaw, wall: Array,
+    obstacles: Obstacles, hulls: Hulls, joints: Joints, x: Array, spacing: float, law: WallLaw, wall: Array,
     body: Array, slope: Array,
 ) -> None:  # fmt: skip
     """Part of bodies in the compression of every particle, body by body.
@@ -189,8 +290,8 @@ def walls(
     origin, edge, cells = obstacles.origin, obstacles.edge, obstacles.cells
     start, near = obstacles.start, obstacles.near
     own = np.empty(3)
-    part, fall, rate = np.empty(NEAREST), np.empty(NEAREST), np.empty(NEAREST)
-    normal = np.empty((NEAREST, 3))
+    room, part, fall = np.empty(len(planes), np.int64), np.zeros(len(planes)), np.empty(len(planes))
+    rate = np.empty(len(planes))
     begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
     # Most particles are far from all planes of containers: loops that are vectors tell which.
     gap = np.full(end - begin, np.inf)
@@ -213,7 +314,7 @@ def walls(
             far, value = length(d), 0.0
             if shape[i] == CONTAINER:
                 a, b = first_plane[s - count], first_plane[s - count + 1]
-                value = _container(planes, a, b, place, spacing, law, own, part, fall, normal, rate)
+                value = _container(planes, joints, a, b, place, spacing, law, own, room, part, fall, rate)
             elif far - radius[i] < reach:
                 if shape[i] == BALL:
                     value, steep = wall_part((far - radius[i]) / spacing, law)
