@@ -73,22 +73,40 @@ def container_planes(obstacles: Obstacles, hulls: Hulls) -> tuple[Array, Array]:
     return planes, first
 
 
+@njit(forceinline=True, error_model="numpy")
+def to_nearest(planes: Array, first: int, last: int, left_out: Array, place: Array, depth: Array) -> None:
+    """Lower ``depth`` (n,) m to the distance of the nearest plane first:last that is not ``left_out``
+    (planes,), of all places (3, n): loops that are vectors."""
+    x, y, z = place[0], place[1], place[2]
+    for k in range(first, last):
+        if left_out[k]:
+            continue
+        n0, n1, n2, away = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3]
+        for s in range(len(depth)):
+            gap = away - (n0 * x[s] + n1 * y[s] + n2 * z[s])
+            depth[s] = gap if gap < depth[s] else depth[s]
+
+
 @parallel(error_model="numpy")
-def holders(chunk: int, planes: Array, first: Array, x: Array, reach: float, held: Array) -> None:
+def holders(
+    chunk: int, planes: Array, first: Array, x: Array, reach: float, held: Array, room: Array
+) -> None:
     """Fill ``held`` (n,) with the container that holds each particle (n, 3): in which it is deepest, or
-    outside of which it is least; -1 where none does.
+    outside of which it is least, and ``room`` (n,) m with its depth; -1 and `OUTSIDE` where none does.
 
     ``planes``, ``first`` as ``container_planes`` gives them; ``reach`` of the kernel, m.
     """
     n = len(x)
-    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        held[row], room = -1, -OUTSIDE * reach
-        for c in range(len(first) - 1):
-            least = np.inf
-            for k in range(first[c], first[c + 1]):
-                least = min(least, planes[k, 3] - dot(row_of(planes, k), row_of(x, row)))
-            if least > room:
-                held[row], room = c, least
+    begin, end = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+    depth, place, none = np.empty(end - begin), np.empty((3, end - begin)), np.zeros(len(planes), np.bool_)
+    place[:] = x[begin:end].T
+    held[begin:end], room[begin:end] = -1, -OUTSIDE * reach
+    for c in range(len(first) - 1):
+        depth[:] = np.inf
+        to_nearest(planes, first[c], first[c + 1], none, place, depth)
+        for s in range(end - begin):
+            if depth[s] > room[begin + s]:
+                held[begin + s], room[begin + s] = c, depth[s]
 
 
 @njit(inline="always")
@@ -101,13 +119,14 @@ def _told(owner: Array, along: Array, count: int, row: int, a: int, b: int, c: i
 
 @njit(cache=True, error_model="numpy")
 def images(
-    planes: Array, first: Array, square: Array, held: Array, x: Array, reach: float, owner: Array,
-    along: Array,
+    planes: Array, first: Array, square: Array, held: Array, room: Array, x: Array, reach: float,
+    owner: Array, along: Array,
 ) -> int:  # fmt: skip
     """Number of the images of particles (n, 3); as many as there is room for are told in full.
 
     Args:
-        planes, first, held: as ``container_planes`` and ``holders`` give them. reach: of the kernel, m.
+        planes, first, held, room: as ``container_planes`` and ``holders`` give them.
+        reach: of the kernel, m.
         square: (planes,) those that mirror.
         owner: (m,) filled with the rows that are mirrored.
         along: (m, 3) filled with the planes they are mirrored at, then -1.
@@ -116,7 +135,7 @@ def images(
     gap, near = np.empty(len(planes)), np.empty(len(planes), np.int64)
     for row in range(len(x)):
         c = held[row]
-        if c < 0:
+        if c < 0 or room[row] >= reach:
             continue
         number = 0
         for k in range(first[c], first[c + 1]):
@@ -177,18 +196,18 @@ def reflect(chunk: int, planes: Array, owner: Array, along: Array, x: Array, v: 
 
 @njit(cache=True)
 def mirror_back(
-    planes: Array, first: Array, held: Array, mass: Array, x: Array, v: Array, impulse: Array
+    planes: Array, first: Array, held: Array, room: Array, mass: Array, x: Array, v: Array, impulse: Array
 ) -> None:
     """What just passed a plane of the container that holds it goes on as its image there.
 
     Args:
-        planes, first, held: as ``container_planes`` and ``holders`` give them. mass: (n,) kg.
+        planes, first, held, room: as ``container_planes`` and ``holders`` give them. mass: (n,) kg.
         x, v: (n, 3) m and m/s, mirrored in place.
         impulse: (containers, 6) gets what that gives to containers, N s, and N m s about their centres.
     """
     for row in range(len(x)):
         c = held[row]
-        if c < 0:
+        if c < 0 or room[row] >= 0.0:
             continue
         for k in range(first[c], first[c + 1]):
             p, normal = row_of(x, row), row_of(planes, k)

@@ -107,9 +107,10 @@ def put_back(
     given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
     if obstacles is not None and len(obstacles.containers):
         planes, first = container_planes(obstacles, hulls)
-        held, impulse = np.empty(len(x), np.int64), np.zeros((len(obstacles.containers), 6))
-        holders(planes, first, x, law.reach, held)
-        mirror_back(planes, first, held, mass, x, v, impulse)
+        held, room = np.empty(len(x), np.int64), np.empty(len(x))
+        holders(planes, first, x, law.reach, held, room)
+        impulse = np.zeros((len(obstacles.containers), 6))
+        mirror_back(planes, first, held, room, mass, x, v, impulse)
         given[obstacles.containers] = impulse
     return given
 
@@ -120,14 +121,14 @@ def _with_images(
     """Places and velocities of particles and their images, the rows these are of, and the containers that
     hold the particles; ``square`` (planes,) are those that mirror."""
     planes, first = container_planes(obstacles, hulls)
-    held, room = np.empty(len(x), np.int64), 2 * len(x)
-    holders(planes, first, x, law.reach, held)
+    held, room, most = np.empty(len(x), np.int64), np.empty(len(x)), 2 * len(x)
+    holders(planes, first, x, law.reach, held, room)
     while True:
-        owner, along = np.empty(room, np.int64), np.empty((room, 3), np.int64)
-        count = images(planes, first, square, held, x, law.reach, owner, along)
-        if count <= room:
+        owner, along = np.empty(most, np.int64), np.empty((most, 3), np.int64)
+        count = images(planes, first, square, held, room, x, law.reach, owner, along)
+        if count <= most:
             break
-        room = count
+        most = count
     all_x, all_v = (np.concatenate([part, np.empty((count, 3), x.dtype)]) for part in (x, v))
     reflect(planes, owner[:count], along, all_x, all_v)
     return all_x, all_v, owner[:count], held

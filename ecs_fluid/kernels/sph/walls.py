@@ -43,7 +43,7 @@ from ecs_fluid.kernels.compiled.triples import (
     turned_back,
 )
 from ecs_fluid.kernels.sph.forces import lattice_weight
-from ecs_fluid.kernels.sph.images import container_planes
+from ecs_fluid.kernels.sph.images import container_planes, to_nearest
 
 TOUCHED = 4
 """Bodies at most that press on one particle at a time."""
@@ -293,13 +293,10 @@ def walls(
     room, part, fall = np.empty(len(planes), np.int64), np.zeros(len(planes)), np.empty(len(planes))
     rate = np.empty(len(planes))
     begin, end = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
-    # Most particles are far from all planes of containers: loops that are vectors tell which.
-    gap = np.full(end - begin, np.inf)
-    for k in range(len(planes)):
-        n0, n1, n2, away = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3]
-        for s in range(end - begin):
-            row = begin + s
-            gap[s] = min(gap[s], away - n0 * x[row, 0] - n1 * x[row, 1] - n2 * x[row, 2])
+    # Most particles are far from all planes of containers.
+    gap, all_places = np.full(end - begin, np.inf), np.empty((3, end - begin))
+    all_places[:] = x[begin:end].T
+    to_nearest(planes, 0, len(planes), joints.square, all_places, gap)
     for row in range(begin, end):
         wall[row] = 0.0
         for s in range(TOUCHED):
