@@ -53,13 +53,14 @@ class SphSystem(System):
     P = V p / nu^2, nu the compression (1 at rest) by neighbours, walls and the excess e that each particle
     carries, p = (rho c^2 / 7) (nu^7 - 1) but never below 0. Pairs push each other equally along their line:
     momentum and angular momentum are kept to rounding. Pressure, gravity and walls at rest have an energy,
-    which only viscosity, the diffusion of e, and impacts on bodies take. Walls are boxes that contain the
-    liquid, which mirror it, and other containers, balls and polytopes, which add G, all smooth and without
-    friction; they get the reaction (BodyLoad). A particle that passes a plane of a container goes on as its
-    image. e starts, in `hydrostatic` entities, with what the sum lacks at their upper surface. Equations:
-    `kernels.sph.forces`, `kernels.sph.walls`, `kernels.sph.images`. Source: Monaghan, Rep. Prog. Phys. 68
-    (2005), and those named there; it takes the place of the liquid of Fluid Simulation for Video Games, parts
-    15 to 17, which has the order of its pairs and its random numbers decide.
+    which only viscosity, the diffusion of e, and impacts on bodies take. Planes that are parallel or at right
+    angles to all others of their container mirror the liquid (those of a box); other planes, balls and
+    polytopes add G; all are smooth and without friction, and get the reaction (BodyLoad). A particle that
+    passes a plane of a container goes on as its image. e starts, in `hydrostatic` entities, with what the sum
+    lacks at their upper surface. Equations: `kernels.sph.forces`, `kernels.sph.walls`, `kernels.sph.images`.
+    Source: Monaghan, Rep. Prog. Phys. 68 (2005), and those named there; it takes the place of the liquid of
+    Fluid Simulation for Video Games, parts 15 to 17, which has the order of its pairs and its random numbers
+    decide.
 
     Speed of sound. c is not that of water; it bounds the compression, to (u / c)^2. The default is 10 sqrt(g
     H), H the height from the top of the liquid to the bottom of the lowest container (or of the liquid): 1 %

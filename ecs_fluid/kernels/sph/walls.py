@@ -4,13 +4,18 @@ A wall of a solid body takes the place of the layers of a lattice that lie behin
 spacings, these add S(d), and pull by S'(d). G is the function of third degree with G = S and G' = 2 S' where
 a lattice next to the wall has its layers, at 1/2 and 3/2 (twice, since pressure acts between two particles by
 the gradients of both and on a wall by that of one); it falls to 0 beyond like (1 - d / D)^3, rises so below
-1/2, and goes straight on below 1/4. The force - P grad G has a potential: bodies at rest neither heat nor
-cool the liquid. Several bodies add up.
+1/2, and goes straight on below `STRAIGHT`. The force - P grad G has a potential: bodies at rest neither heat
+nor cool the liquid. Several bodies add up.
 
-So do containers that have no images (`kernels.sph.images`). Of several walls of one, with G_1 >= G_2 >= ...,
-outward normals n_k and F = max(1 - G, 0),
+So do planes of containers that do not mirror (`kernels.sph.images`). What lies behind a container is what
+lies behind its faces, less what does behind two at an edge, more what does behind three at a corner:
 
-    G = G_1 + s_2 G_2 F_1 + s_3 G_3 F_1 F_2 + ...,     s_k = prod_{l < k} (1 - max(n_k . n_l, 0)).
+    G = sum_faces G_k - sum_edges m(G_k, G_l) + sum_corners t(G_k, G_l, G_n),
+    m(a, b) = (a + b - sqrt((a - b)^2 + 4 kappa a b)) / 2,   kappa = (1 - max(n_k . n_l, 0)) f(a) f(b),
+
+n the outward normals, f as `_free` has it, t the largest of m(a, b) m(a, c) / a over the three orders. It has
+no steps, and depends on no order. Why: docs/notes/liquids.md. Source of the sum: Naiman and Wynn, Ann.
+Statist. 20 (1992).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -50,7 +55,8 @@ TOUCHED = 4
 
 
 STRAIGHT = 0.38
-"""Distance in spacings below which G goes on straight, since a steeper wall would need shorter steps."""
+"""Distance in spacings below which G goes on straight: a steeper wall would need shorter steps than those of
+`courant` = 1.2."""
 
 
 ALONE = 0.25
