@@ -85,6 +85,7 @@ KERNELS_MAY_ALSO = {
     "lane_rows.py": {"llvmlite"},
     "lanes.py": {"llvmlite"},
     "vectors.py": {"llvmlite"},
+    "convolution.py": {"scipy"},
     "freespace.py": {"scipy"},
     "periodic.py": {"scipy"},
     "regularisation.py": {"scipy"},

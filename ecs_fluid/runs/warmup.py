@@ -97,6 +97,14 @@ def _vortons(x: Array) -> tuple[Component, ...]:
     return Position(x), Strength(1e-3 * x), CoreRadius(np.full(n, 0.2)), Volume(np.full(n, 0.0025))
 
 
+def _meshes(x: Array, precision: Precision) -> Iterator[World]:
+    """So many vortons that a mesh is taken rather than all pairs."""
+    draw = np.random.default_rng(2)
+    yield from _flows(("euler", {"solver": "pppm", "tracers": "solver"}, "pse"))(
+        draw.random((20_000, 3)), precision
+    )
+
+
 def _fires(x: Array, precision: Precision) -> Iterator[World]:
     """Hot vortons with fuel, and tracers that show them."""
     for kernel, gradient in (("linear", "neighbours"), ("m4", "grid")):
@@ -181,6 +189,7 @@ PARTS: dict[str, Callable[[Array, Precision], Iterator[World]]] = {
         ("euler", {"solver": "hybrid", "interpolation": "cubic"}, "pse"),
     ),
     "multipoles": _flows(("euler", {"solver": "fmm"}, "pse")),
+    "meshes": _meshes,
     "fire": _fires,
 }
 """Kernels that little else needs, longest first."""

@@ -167,7 +167,7 @@ def solver_names(more: tuple[str, ...] = ()) -> list[str]:
     return list(dict.fromkeys([*get_args(SHIPPED), *entry_points(group=group_of(Solver)).names, *more]))
 
 
-SHIPPED = Literal["direct", "tree", "fmm", "poisson", "hybrid", "auto"]
+SHIPPED = Literal["direct", "tree", "fmm", "pppm", "poisson", "hybrid", "auto"]
 
 SolverName = SHIPPED | str
 """Name of a solver; editors offer those that ship."""

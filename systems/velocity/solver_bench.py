@@ -76,7 +76,7 @@ def measure(n: int, solver: str, precision: Precision, gradient: bool, tolerance
         return found._replace(seconds=NEVER)
     if solver_class(solver).on_grid:
         return measure_with(n, precision, gradient, {"solver": solver})
-    setting = f"tolerance {tolerance:.0e}" if solver in ("fmm", "auto") else ""
+    setting = f"tolerance {tolerance:.0e}" if solver in ("fmm", "pppm", "auto") else ""
     found = measure_with(n, precision, gradient, {"solver": solver, "tolerance": tolerance}, setting=setting)
     kept = solver == "direct" or max(found.error, found.gradient_error) <= tolerance
     return found if kept else found._replace(seconds=NEVER)

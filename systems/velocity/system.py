@@ -37,6 +37,7 @@ from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
+from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
@@ -45,7 +46,7 @@ from ecs_fluid.world import World
 if TYPE_CHECKING:
     from ecs_fluid.kernels.biot_savart.regularisation import Code
 
-SOLVERS = (DirectSolver, TreeSolver, FmmSolver, PoissonSolver, HybridSolver, AutoSolver)
+SOLVERS = (DirectSolver, TreeSolver, FmmSolver, PppmSolver, PoissonSolver, HybridSolver, AutoSolver)
 """Solvers that ship."""
 
 SHIPPED_KERNELS = Literal["winckelmans", "gaussian", "rankine", "rosenhead_moore"]
@@ -85,6 +86,8 @@ class VelocitySystem(System):
       cluster (`leaf` = "supervortons", cheaper, with an error near a vorton).
     * fmm: fast multipole method; the RMS error of velocity and gradient, each relative to its own RMS, stays
       below `tolerance`.
+    * pppm: pairs nearer than a few cells of a mesh in full, and the smooth rest of all velocities on the mesh
+      by FFT; the same `tolerance`, for flows that fill the room they take.
     * poisson: vorticity on the field grid, vector potential by a convolution with the blobs' Green's function
       in unbounded space (`boundary` = "open") or by multigrid in a box with walls ("walls", articles, parts 6
       and 12; `expand` of the partition widens the box), velocity by curl. Any other point interpolates.
@@ -115,7 +118,7 @@ class VelocitySystem(System):
     solver: SolverName = "direct"
     """how the sum is taken"""
     tolerance: float = Field(default=1e-3, ge=1e-9, le=1)
-    """fmm, auto: largest RMS error relative to the RMS velocity, 1"""
+    """fmm, pppm, auto: largest RMS error relative to the RMS velocity, 1"""
     boundary: Literal["open", "walls"] = "open"
     """poisson: unbounded space, or walls at the faces of the field grid"""
     at: Literal["vortons", "grid"] = "vortons"

@@ -288,7 +288,7 @@ def few_vortons(precision: str, far: float, **velocity: Any) -> ef.World:
     return world
 
 
-EVERY = ("direct", "tree", "fmm", "poisson", "hybrid", "auto")
+EVERY = ("direct", "tree", "fmm", "pppm", "poisson", "hybrid", "auto")
 
 
 @pytest.mark.parametrize("solver", EVERY)

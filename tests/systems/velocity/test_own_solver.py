@@ -138,7 +138,7 @@ def test_in_the_table_of_solvers(folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["bench", "velocity", *words]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     errors = {line[1]: float(line[-3]) for line in lines if line[0] == "300"}
-    assert list(errors) == ["direct", "tree", "fmm", "poisson", "hybrid", "auto", "floor"]
+    assert list(errors) == ["direct", "tree", "fmm", "pppm", "poisson", "hybrid", "auto", "floor"]
     assert 0.0 < errors["floor"] < 1e-5
 
 

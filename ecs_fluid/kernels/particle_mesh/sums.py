@@ -1,0 +1,350 @@
+"""Velocity and gradient by particle-particle particle-mesh, in O(n + m + points of the mesh).
+
+The smooth part of all velocities (``splitting``) goes by way of a mesh (``splines``, ``convolution``), the
+rest in pairs nearer than the reach (``near``). How wide the mesh may be follows from the tolerance, and among
+those the one that should take the least time is taken: wider cells have more near pairs.
+
+Source: Hockney and Eastwood, Computer Simulation Using Particles, chapter 8; how it was measured:
+docs/notes/velocity.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ecs_fluid.kernels.biot_savart.pairwise import (
+    BLOCK,
+    GRADIENT_SUMS,
+    PAIR_SCALE,
+    VELOCITY_SUMS,
+    block_arrays,
+    join_gradient,
+    load_block,
+)
+from ecs_fluid.kernels.biot_savart.regularisation import Code
+from ecs_fluid.kernels.biot_savart.selection import check, renamed
+from ecs_fluid.kernels.compiled import CHUNKS
+from ecs_fluid.kernels.compiled.parallel import for_each
+from ecs_fluid.kernels.compiled.vectors import LANES
+from ecs_fluid.kernels.grids.neighbours import runs_around
+from ecs_fluid.kernels.grids.partition import partition
+from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, transformed
+from ecs_fluid.kernels.particle_mesh.error import needed_reach
+from ecs_fluid.kernels.particle_mesh.near import (
+    PART,
+    TERMS,
+    add_gradient,
+    add_velocity,
+    fill_near,
+    sort_sources,
+)
+from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter
+from ecs_fluid.kernels.particle_mesh.splitting import ends, share_within, smooth_part
+
+Array = NDArray[Any]
+
+GOAL = 0.75
+"""Part of the tolerance that the mesh is chosen for."""
+
+RIM = 3
+"""Points of the mesh beyond the box of vortons and targets, for the splines."""
+
+STEPS_IN_TWO = 4
+"""Spacings are powers of two with so many steps between: what moves or grows seldom changes the mesh."""
+
+LEAST_CELLS = 8
+"""Along the longest axis."""
+
+MOST_POINTS = 2**22
+"""Of a mesh: its fields take some 150 bytes a point."""
+
+POINT_COST, PAIR_COST = 200.0, 3.0
+"""What a point of the mesh and a pair within the reach cost, about, in ns of one thread: fixed, so that the
+mesh is the same everywhere."""
+
+SAMPLE = 2048
+"""Vortons whose pairs are counted."""
+
+UNLIKE, PARTS = 2.0, 6
+"""Blobs whose share of strength within the reach differs by more tolerances than UNLIKE are scattered apart,
+in up to PARTS fields."""
+
+CUBE = 2.0
+"""Cells along the edge of the cubes in which they are counted."""
+
+ROUNDING = 0.1
+"""Tolerances that a rounded core radius may change that share, since it does so for all vortons alike."""
+
+BRICK = (2, 2, 2)
+"""Cells along the edges of the bricks whose targets meet one list of sources."""
+
+SHEAF = (2, 2, 1)
+"""Cells along the edges of the cells that sources are sorted by: lists are runs of them along z."""
+
+
+class Mesh(NamedTuple):
+    """Points from the origin on, one spacing apart, and how far pairs reach."""
+
+    origin: Array
+    """(3,) m"""
+    spacing: float
+    """m"""
+    points: tuple[int, int, int]
+    half: tuple[int, int, int]
+    """half the periods of the padded mesh"""
+    reach: float
+    """m"""
+
+
+class Plan(NamedTuple):
+    """What all sums over the same vortons share."""
+
+    code: Code
+    mesh: Mesh
+    field: Array
+    """smooth velocity (px, py, pz, 3) m/s as one row, and numbers that nobody reads behind it"""
+    start: Array
+    """(parts, cells + 1): the rows of each part by cells of the mesh"""
+    rows: Array
+    """(8, n + LANES): the vortons part by part, as in a pack, and columns that nobody uses"""
+    splits: Array
+    """(parts, 2 + TERMS): 1/R^2 and 8 a_j of each part"""
+
+
+class Wanted(NamedTuple):
+    """What a mesh has to do."""
+
+    low: Array
+    high: Array
+    """(3,) m, corners of the box of vortons and targets"""
+    first: Array
+    last: Array
+    """(3,) m, corners of the box of the vortons alone"""
+    others: int
+    """targets besides the vortons"""
+    thinnest: float
+    widest: float
+    """m, core radii"""
+    velocity: float
+    """m/s, RMS error"""
+    gradient: float
+    """1/s, RMS error; infinite where none is asked for"""
+
+
+def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
+    """The mesh that should take the least time for vortons x (3, n) m, alpha (3, n) m^3/s.
+
+    None where every mesh would cost more than the sum over all pairs, or have too many points.
+    """
+    n, size = x.shape[1], wanted.high - wanted.low
+    if not np.isfinite(size).all() or not size.any():
+        return None
+    some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+    place = (x[:, some] - wanted.low[:, None]).astype(np.float64)
+    square = np.sum(alpha[:, some].astype(np.float64) ** 2, axis=0)
+    best, found = float(n) * (n + wanted.others), None
+    step = int(np.floor(STEPS_IN_TWO * np.log2(size.max() / LEAST_CELLS)))
+    while True:
+        h = 2.0 ** (step / STEPS_IN_TWO)
+        points = _points(wanted, h)
+        half = _half_sizes(wanted, points, h)
+        volume = float(np.prod(half, dtype=np.float64))
+        if volume > MOST_POINTS or POINT_COST * volume > best:
+            return found
+        density, strength = _densities(place, square, CUBE * h, n / len(some))
+        goal = wanted.velocity * np.sqrt(h / strength), wanted.gradient * np.sqrt(h**3 / strength)
+        cells = needed_reach(code, wanted.thinnest / h, GOAL * goal[0], GOAL * goal[1])
+        if cells is not None and not (ends(code) and cells * h <= wanted.widest):
+            pairs = density * (4.0 * np.pi / 3.0) * (cells * h) ** 3
+            cost = POINT_COST * volume + PAIR_COST * pairs * (n + 0.5 * wanted.others)
+            if cost < best:
+                best, found = cost, Mesh(wanted.low - RIM * h, h, points, half, cells * h)
+        step -= 1
+
+
+def _points(wanted: Wanted, spacing: float) -> tuple[int, int, int]:
+    x, y, z = (int(np.ceil(side / spacing)) + 1 + 2 * RIM for side in wanted.high - wanted.low)
+    return x, y, z
+
+
+def _half_sizes(wanted: Wanted, points: tuple[int, int, int], spacing: float) -> tuple[int, int, int]:
+    """Half the periods for all distances from a point of the vortons' box to one of the mesh."""
+    below = (wanted.first - wanted.low) / spacing
+    above = (wanted.last - wanted.low) / spacing + 2 * RIM
+    x, y, z = (int(max(np.ceil(b), n - np.floor(a))) for a, b, n in zip(below, above, points, strict=True))
+    return half_sizes((x, y, z))
+
+
+def _densities(place: Array, square: Array, edge: float, each: float) -> tuple[float, float]:
+    """Other vortons, and |alpha|^2, per cubic metre around a vorton on average, counted in cubes.
+
+    Each of the vortons at ``place`` (3, k) m with |alpha|^2 = ``square`` (k,) stands for ``each`` like it.
+    """
+    cube = np.floor(place / edge).astype(np.int64)
+    sides = cube.max(axis=1) + 1
+    cube = (cube[0] * sides[1] + cube[1]) * sides[2] + cube[2]
+    counts, sums = np.bincount(cube), np.bincount(cube, square)
+    k, volume = place.shape[1], edge**3
+    others = each * float((counts.astype(np.float64) ** 2).sum() / k - 1.0)
+    strength = each * float((counts * sums).sum() - square.sum()) / k + float(square.mean())
+    return others / volume, strength / volume
+
+
+def parts_of(code: Code, sigma: Array, reach: float, tolerance: float) -> list[Array] | None:
+    """Rows of vortons alike enough to share a smooth part, or None if there were too many of them."""
+    radii = np.linspace(sigma.min(), sigma.max(), 65).astype(np.float64)
+    share = share_within(code, radii, reach)
+    count = max(1, int(np.ceil((share[0] - share[-1]) / (UNLIKE * tolerance))))
+    if count > PARTS:
+        return None
+    if count == 1:
+        return [np.arange(len(sigma))]
+    part = (share[0] - np.interp(sigma, radii, share)) * count / (share[0] - share[-1])
+    part = np.minimum(part.astype(np.int64), count - 1)
+    return [rows for rows in (np.flatnonzero(part == p) for p in range(count)) if len(rows)]
+
+
+def _common_radius(code: Code, sigma: Array, reach: float, tolerance: float) -> float:
+    """Core radius m of the smooth part of blobs: about their root mean square.
+
+    It is one of a row of radii, as far apart as `ROUNDING` allows, so that a little more or less does not ask
+    for other transforms at every step.
+    """
+    radius = float(np.sqrt(np.mean(sigma.astype(np.float64) ** 2)))
+    if ends(code):
+        return min(radius, reach)
+    share = share_within(code, np.array([radius, 1.01 * radius]), reach)
+    step = min(0.5, ROUNDING * tolerance * 0.01 / max(float(share[0] - share[1]), 1e-300))
+    step = 2.0 ** np.floor(np.log2(step))
+    return float(np.exp(step * np.round(np.log(radius) / step)))
+
+
+def _cells(mesh: Mesh, several: tuple[int, int, int]) -> tuple[Array, Array]:
+    """Edges (3,) m and numbers (3,) of cells of so many spacings of the mesh."""
+    return mesh.spacing * np.array(several), -(-(np.array(mesh.points) - 1) // several)
+
+
+def plan(
+    code: Code, mesh: Mesh, x: Array, alpha: Array, sigma: Array, parts: list[Array], tolerance: float
+) -> Plan:
+    """Sort vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, by ``parts``; find the smooth velocity."""
+    dtype, points = x.dtype, mesh.points
+    edges, cells = _cells(mesh, SHEAF)
+    half, inverse = mesh.half, 1.0 / mesh.spacing
+    rows = np.empty((8, len(sigma) + LANES), dtype)
+    starts, splits, fields, first = [], [], [], 0
+    for part in parts:
+        radius = _common_radius(code, sigma[part], mesh.reach, tolerance)
+        start, order = partition(np.ascontiguousarray(x[:, part].T), mesh.origin, edges, cells)
+        some = np.empty((8, len(part)), dtype)
+        sort_sources(code, x, alpha, sigma, part[order], some)
+        strengths = np.empty((*points, 3), dtype)
+        scatter(some, start, cells, SHEAF[0], mesh.origin, inverse, strengths)
+        fields.append(
+            (strengths, transformed(half, mesh.spacing, code, radius, mesh.reach, TERMS, dtype.name))
+        )
+        rows[:, first : first + len(part)] = some
+        starts.append(start + first)
+        splits.append(np.append(mesh.reach**-2.0, 8.0 * smooth_part(code, radius, mesh.reach, TERMS)))
+        first += len(part)
+    field = np.zeros(3 * int(np.prod(points)) + ROW, dtype)
+    convolve(fields, half, field[:-ROW].reshape(*points, 3))
+    return Plan(code, mesh, field, np.stack(starts), rows, np.stack(splits).astype(dtype))
+
+
+def velocity(made: Plan, x: Array, u: Array, du: Array | None) -> None:
+    """Fill u (m, 3) m/s and, unless None, du (m, 3, 3) 1/s, du[:, i, j] = du_i/dx_j, at x (m, 3) m.
+
+    All of x has to lie in the box that the mesh was chosen for.
+    """
+    mesh = made.mesh
+    edges, cells = _cells(mesh, SHEAF)
+    bricks = partition(x, mesh.origin, *_cells(mesh, BRICK))
+    given = (
+        made.code, x, *bricks, mesh.origin, 1.0 / mesh.spacing, np.array(mesh.points), edges, cells,
+        mesh.reach, made.field, made.start, made.rows, made.splits, u,
+    )  # fmt: skip
+    if du is None:
+        _velocity(*given, u[:, :0])
+    else:
+        _velocity_gradient(*given, du.reshape(len(x), 9))
+
+
+def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
+    """The sums at the targets of every CHUNKS-th brick, with that loop over near pairs."""
+    gradient = rows_of_sums == GRADIENT_SUMS
+
+    def fill(
+        chunk: int, code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float,
+        mesh_points: Any, edges: Any, cells: Any, reach: float, field: Any, start: Any, rows: Any,
+        splits: Any, u: Any, du: Any,
+    ) -> None:  # fmt: skip
+        pack, points, sums = block_arrays(rows, rows_of_sums)
+        scale = rows.dtype.type(PAIR_SCALE)
+        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3))
+        scratch, lines, out = np.empty((6, ORDER)), np.empty(3 * ROW, rows.dtype), np.empty(12, rows.dtype)
+        for brick in range(chunk, first.size - 1, CHUNKS):
+            for low in range(first[brick], first[brick + 1], BLOCK):
+                count = min(BLOCK, first[brick + 1] - low)
+                load_block(x, order, low, count, points)
+                sums[:] = 0.0
+                for a in range(3):
+                    box[0, a] = box[1, a] = points[a, 0]
+                    for t in range(1, count):
+                        box[0, a], box[1, a] = min(box[0, a], points[a, t]), max(box[1, a], points[a, t])
+                for part in range(start.shape[0]):
+                    number = runs_around(box, start[part], origin, edges, cells, reach, runs)
+                    run = 0
+                    while run < number:
+                        groups, run = fill_near(rows, runs, number, run, pack)
+                        add(code, pack, groups, points, count, splits[part], sums)
+                if gradient:
+                    join_gradient(count, sums)
+                for t in range(count):
+                    row = order[low + t]
+                    at = (x[row, 0] - origin[0], x[row, 1] - origin[1], x[row, 2] - origin[2])
+                    read(*at, inverse, mesh_points, field, gradient, scratch, lines, out)
+                    for a in range(3):
+                        u[row, a] = out[a] + scale * sums[a, t]
+                    for a in range(du.shape[1]):
+                        du[row, a] = out[3 + a] + scale * sums[3 + a, t]
+
+    return njit(renamed(fill, name))
+
+
+_velocity_bricks = _bricks("particle_mesh_velocity", add_velocity, VELOCITY_SUMS)
+_gradient_bricks = _bricks("particle_mesh_gradient", add_gradient, GRADIENT_SUMS)
+
+
+@njit(cache=True, **PART)
+def _velocity(
+    code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
+    cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
+) -> None:  # fmt: skip
+    check(code)
+    for_each(
+        _velocity_bricks, CHUNKS,
+        (
+            code, x, first, order, origin, inverse, points, edges, cells, reach, field, start, rows, splits,
+            u, du,
+        ),
+    )  # fmt: skip
+
+
+@njit(cache=True, **PART)
+def _velocity_gradient(
+    code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
+    cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
+) -> None:  # fmt: skip
+    check(code)
+    for_each(
+        _gradient_bricks, CHUNKS,
+        (
+            code, x, first, order, origin, inverse, points, edges, cells, reach, field, start, rows, splits,
+            u, du,
+        ),
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""Particle-particle particle-mesh: near pairs in full, the smooth rest on a mesh, with a tolerance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Grid, Position, Sources, Velocity
+from ecs_fluid.one_process import Targets
+from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.fmm import FmmSolver
+from ecs_fluid.systems.velocity.solver import Solver
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.particle_mesh.sums import Plan
+
+FEW_PAIRS = 2**21
+"""Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
+
+COMPARED = 64
+"""Targets compared with the direct sum after each sum: they average errors to some 10 %."""
+
+TRIALS = 3
+"""Meshes that are tried, each finer by as much as the last one missed the tolerance."""
+
+WIDER = 8.0
+"""Largest volume of the mesh, in boxes around the vortons: targets farther off get the multipole sum."""
+
+
+class PppmSolver(Solver):
+    """Pairs nearer than a few cells of a mesh in full, and what is smooth of all velocities by the mesh.
+
+    The RMS error of velocity and gradient, each relative to its own RMS, stays below `tolerance`, which a
+    sample confirms after every sum. The mesh is the solver's own, as fine as takes the least time; where none
+    does (few vortons, cores of many different radii, clouds of mostly nothing) `fmm` takes its place.
+    Source: Hockney and Eastwood, Computer Simulation Using Particles, chapter 8.
+    """
+
+    sums_pairs = True
+    tolerance: float
+
+    def prepare(self, sources: Sources, grid: Grid) -> None:
+        """Keep the vortons; the mesh is made when it is first needed."""
+        self._sources = sources
+        self._box = self._around(sources.x, grid)
+        self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
+        for solver in (self._direct, self._fmm):
+            solver.prepare(sources, grid)
+        self._plan: Plan | None = None
+        self._goal = self.tolerance
+
+    def fill(self, targets: Targets) -> None:
+        """By the mesh, and by the multipole method beyond it and where no mesh keeps the tolerance."""
+        if len(targets.x) * len(self._sources.sigma) <= FEW_PAIRS:
+            self._direct.fill(targets)
+            return
+        beyond = np.flatnonzero(((targets.x < self._box[0]) | (targets.x > self._box[1])).any(axis=1))
+        if not len(beyond):
+            self._fill_inside(targets)
+            return
+        inside = np.ones(len(targets.x), np.bool_)
+        inside[beyond] = False
+        for rows, fill in ((np.flatnonzero(inside), self.fill), (beyond, self._fmm.fill)):
+            some = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
+            fill(some)
+            targets.u[rows] = some.u
+            if targets.du is not None:
+                targets.du[rows] = some.du
+
+    def _fill_inside(self, targets: Targets) -> None:
+        from ecs_fluid.kernels.particle_mesh.sums import velocity
+
+        rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
+        exact = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
+        self._direct.fill(exact)
+        for _ in range(TRIALS):
+            made = self._plan or self._planned(exact)
+            if made is None:
+                break
+            self._plan = made
+            velocity(made, targets.x, targets.u, targets.du)
+            error = off(targets.u[rows], exact.u)
+            if targets.du is not None and exact.du is not None:
+                error = max(error, off(targets.du[rows], exact.du))
+            if error <= self.tolerance:
+                return
+            self._plan, self._goal = None, 0.7 * self._goal * self.tolerance / error
+        self._fmm.fill(targets)
+
+    def _planned(self, exact: Targets) -> Plan | None:
+        """The mesh for targets of such velocities, with the smooth velocity on it; None if there is none."""
+        from ecs_fluid.kernels.particle_mesh import sums
+
+        s, x = self._sources, self._sources.x
+        wanted = sums.Wanted(
+            low=self._box[0],
+            high=self._box[1],
+            first=x.min(axis=1).astype(np.float64),
+            last=x.max(axis=1).astype(np.float64),
+            others=self._others(),
+            thinnest=float(s.sigma.min()),
+            widest=float(s.sigma.max()),
+            velocity=self._goal * size(exact.u),
+            gradient=np.inf if exact.du is None else self._goal * size(exact.du),
+        )
+        mesh = sums.choose(self.code, x, s.alpha, wanted)
+        parts = None if mesh is None else sums.parts_of(self.code, s.sigma, mesh.reach, self._goal)
+        if mesh is None or parts is None:
+            return None
+        return sums.plan(self.code, mesh, x, s.alpha, s.sigma, parts, self._goal)
+
+    def _others(self) -> int:
+        """Rows besides the vortons that will ask for velocities in this tick."""
+        if self.system.tracers != "solver":
+            return 0
+        every = sum(len(position.x) for _, (position, _) in self.system.entities(Position, Velocity))
+        return max(every - len(self._sources.sigma), 0)
+
+    @staticmethod
+    def _around(x: Array, grid: Grid) -> tuple[Array, Array]:
+        """Corners (3,) m of the mesh's box: of the vortons, and of the field grid as far as that goes."""
+        low, high = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
+        lowest = np.minimum(low, grid.origin)
+        highest = np.maximum(high, grid.origin + grid.spacing * grid.cells)
+        if np.prod(highest - lowest) <= WIDER * np.prod(high - low):
+            return lowest, highest
+        return low, high
+
+
+def size(values: Array) -> float:
+    """RMS length of the rows."""
+    return float(np.sqrt(np.mean(np.sum(values.reshape(len(values), -1).astype(np.float64) ** 2, axis=1))))
+
+
+def off(found: Array, exact: Array) -> float:
+    """RMS of the difference over the RMS of `exact`; not a number unless both are finite."""
+    scale = size(exact)
+    error = size(found.astype(np.float64) - exact)
+    return error / scale if scale > 0.0 else error

@@ -1,0 +1,191 @@
+"""The solver pppm: its tolerance, where it hands over, and what must not change a bit."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.component import Array
+from ecs_fluid.kernels.biot_savart import direct
+from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
+from ecs_fluid.kernels.particle_mesh import convolution, sums
+from ecs_fluid.systems.velocity import pppm
+from ecs_fluid.systems.velocity.fmm import FmmSolver
+from ecs_fluid.systems.velocity.pppm import off
+from ecs_fluid.systems.velocity.solver_bench import ring
+
+N = 3000
+ROWS = np.arange(0, N, 8)
+"""Rows at which errors are taken."""
+
+
+def cube(n: int) -> tuple[Array, Array, float]:
+    """Random strengths in a cube: nothing adds up, so errors are largest beside the velocity."""
+    draw = np.random.default_rng(1)
+    return draw.random((n, 3)), draw.standard_normal((n, 3)), n ** (-1 / 3)
+
+
+def thick_ring(n: int) -> tuple[Array, Array, float]:
+    """A ring of radii 1 m and 0.2 m."""
+    found = ring(n)
+    return found["x"], found["alpha"], (2.0 * np.pi**2 * 0.04 / n) ** (1 / 3)
+
+
+def two_clouds(n: int) -> tuple[Array, Array, float]:
+    """Two such cubes far apart, and most of the room empty."""
+    x, alpha, apart = cube(n)
+    x[::2, 2] += 20.0
+    return x, alpha, apart
+
+
+SHAPES = {"cube": cube, "ring": thick_ring, "two_clouds": two_clouds}
+
+
+def made(
+    shape: str, cores: float, precision: Any = "single", spread: float = 0.0, **velocity: Any
+) -> ef.World:
+    """A flow of N vortons with cores of so many distances between neighbours, and N tracers among them."""
+    x, alpha, apart = SHAPES[shape](N)
+    draw = np.random.default_rng(2)
+    world = ef.World(dt=1e-3, precision=precision)
+    sigma = cores * apart * np.exp(spread * draw.standard_normal(N))
+    world.spawn("vortons", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
+    world.spawn("tracers", ef.Position(x + 0.7 * apart * draw.standard_normal(x.shape)))
+    world.add_system(ef.VelocitySystem(**{"solver": "pppm", "tracers": "solver", **velocity}))
+    return world
+
+
+def errors(world: ef.World, kernel: str) -> tuple[float, float, float]:
+    """RMS errors of u and du at the vortons and of u at the tracers, relative, against sums in float64."""
+    world.evaluate()
+    vortons, found = world["vortons"], []
+    given = (vortons[ef.Position].x.T, vortons[ef.Strength].alpha.T, vortons[ef.CoreRadius].sigma)
+    sources = [np.ascontiguousarray(array, dtype=np.float64) for array in given]
+    for name in ("vortons", "tracers"):
+        x = world[name][ef.Position].x[ROWS].astype(np.float64)
+        u, du = np.empty((len(x), 3)), np.empty((len(x), 3, 3))
+        direct.velocity_gradient(CODES[kernel], x, *sources, u, du)
+        found.append(off(world[name][ef.Velocity].u[ROWS], u))
+        if name == "vortons":
+            found.append(off(world[name][ef.VelocityGradient].du[ROWS], du))
+    return found[0], found[1], found[2]
+
+
+@pytest.fixture
+def no_fmm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mesh alone, or an error; taken for cheap, for it is no better than all pairs of so few vortons."""
+    monkeypatch.delattr(FmmSolver, "fill")
+    monkeypatch.setattr(sums, "POINT_COST", 0.05 * sums.POINT_COST)
+    monkeypatch.setattr(sums, "PAIR_COST", 0.05 * sums.PAIR_COST)
+
+
+@pytest.mark.usefixtures("no_fmm")
+@pytest.mark.parametrize("kernel", NAMES)
+@pytest.mark.parametrize(("shape", "cores"), list(itertools.product(("cube", "ring"), (0.5, 1.5, 4.0))))
+def test_tolerance_is_kept_by_the_mesh(kernel: str, shape: str, cores: float) -> None:
+    """Cores that the mesh hardly sees, and cores four cells wide; u and du, at vortons and tracers."""
+    for tolerance in (1e-2, 1e-3):
+        found = errors(made(shape, cores, kernel=kernel, tolerance=tolerance), kernel)
+        assert max(found) < tolerance, found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tolerance_is_kept_in_double_precision(shape: str) -> None:
+    for tolerance in (1e-3, 1e-5):
+        found = errors(made(shape, 1.0, "double", tolerance=tolerance), "winckelmans")
+        assert max(found) < tolerance, found
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+def test_tolerance_is_kept_with_mixed_cores(kernel: str) -> None:
+    """Radii over a factor of four, which differ most in the slow tail of rosenhead_moore."""
+    found = errors(made("ring", 1.5, spread=0.3, kernel=kernel, tolerance=1e-3), kernel)
+    assert max(found) < 1e-3, found
+
+
+def test_threads_do_not_matter() -> None:
+    """Vortons and tracers, u and du, bit for bit."""
+    hashes, before = [], numba.get_num_threads()
+    for threads in sorted({1, before}):
+        numba.set_num_threads(threads)
+        world = made("ring", 1.5)
+        world.evaluate()
+        hashes.append([world[name][ef.Velocity].u.tobytes() for name in ("vortons", "tracers")])
+    numba.set_num_threads(before)
+    assert all(found == hashes[0] for found in hashes)
+
+
+@pytest.mark.usefixtures("no_fmm")
+def test_a_flow_that_moves_on_keeps_its_mesh() -> None:
+    """The mesh goes along: the transforms of its kernel, most of a first tick, are not made again."""
+    world = made("ring", 1.5)
+    world.evaluate()
+    called = convolution.transformed.cache_info().misses
+    for shift in (0.013, 0.3, 7.0):
+        for name in ("vortons", "tracers"):
+            world[name][ef.Position].x += np.float32(shift)
+        assert max(errors(world, "winckelmans")) < 1e-3
+    assert convolution.transformed.cache_info().misses == called
+
+
+def test_resumed_bit_for_bit(tmp_path: Path) -> None:
+    """The solver keeps nothing from tick to tick that counts."""
+
+    def moving() -> ef.World:
+        world = made("ring", 1.5)
+        world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
+        return world
+
+    whole, part = moving(), moving()
+    for _ in range(4):
+        whole.step()
+    for _ in range(2):
+        part.step()
+    part.save(tmp_path / "half.npz")
+    again = ef.resume(tmp_path / "half.npz")
+    for _ in range(2):
+        again.step()
+    assert again.state_hash() == whole.state_hash()
+
+
+def test_points_far_away_and_few_points() -> None:
+    """Beyond the mesh the multipole method, at few points the direct sum: within the tolerance as well."""
+    world = made("ring", 1.5, "double")
+    draw = np.random.default_rng(4)
+    points = np.concatenate([draw.uniform(-1, 1, (1500, 3)), draw.uniform(-50, 50, (1500, 3))])
+    exact = world.velocity(points, "direct")
+    assert off(world.velocity(points), exact) < 1e-3
+    assert np.array_equal(world.velocity(points[:5]), exact[:5])
+
+
+def test_a_mesh_that_misses_is_made_finer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the error ten times the estimate, the sample would tell and the second mesh be finer."""
+    tried: list[sums.Mesh] = []
+
+    def choose(*given: Any) -> sums.Mesh | None:
+        found = sums_choose(*given)
+        assert found is not None
+        tried.append(found)
+        return found
+
+    sums_choose = sums.choose
+    monkeypatch.setattr(sums, "GOAL", 10.0 * sums.GOAL)
+    monkeypatch.setattr(sums, "choose", choose)
+    assert max(errors(made("cube", 1.5), "winckelmans")) < 1e-3
+    assert len(tried) >= 2
+    assert tried[-1].reach / tried[-1].spacing > tried[0].reach / tried[0].spacing
+
+
+def test_where_no_mesh_does_the_multipole_method_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it where the mesh would cost more than all pairs."""
+    monkeypatch.setattr(pppm, "TRIALS", 0)
+    world, other = made("ring", 1.5), made("ring", 1.5, solver="fmm")
+    world.evaluate()
+    other.evaluate()
+    assert np.array_equal(world["tracers"][ef.Velocity].u, other["tracers"][ef.Velocity].u)
