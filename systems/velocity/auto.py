@@ -9,6 +9,7 @@ from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
+from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import fastest_first, keep_times, stored
 from ecs_fluid.systems.velocity.tree import TreeSolver
@@ -34,6 +35,9 @@ PLACES = {"vortons": 0, "grid": 1}
 SURELY_DIRECT = 2**18
 """Up to this many pairs of target and vorton the direct sum is taken without further thought."""
 
+PERHAPS_MESH = 2**28
+"""From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
+
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 """Blocks of neighbouring targets in which the tree is measured, and targets in each that are compared with
 the direct sum."""
@@ -43,7 +47,7 @@ WALKED = 384
 
 
 class AutoSolver(Solver):
-    """Direct, tree or fmm, whichever is expected to be fastest, with `tolerance` kept on a sample.
+    """Direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
 
     What the solvers cost, and the opening angles of the tree that were found to keep the tolerance, stand in
     `SolverTimes`: they are state, and a resumed run chooses as before.
@@ -62,7 +66,8 @@ class AutoSolver(Solver):
         self._sources = sources
         self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
         self._tree = TreeSolver(self.system, opening="angle", leaf="vortons")
-        for solver in (self._direct, self._fmm, self._tree):
+        self._pppm = PppmSolver(self.system)
+        for solver in (self._direct, self._fmm, self._tree, self._pppm):
             solver.prepare(sources, grid)
 
     def fill(self, targets: Targets) -> None:
@@ -72,6 +77,9 @@ class AutoSolver(Solver):
             for solver in self._fastest_first(n, m, targets):
                 if solver == "direct":
                     break
+                if solver == "pppm":
+                    self._pppm.fill(targets)
+                    return
                 if solver == "fmm" and not self._fmm.measured(targets) > self.tolerance:
                     return
                 if solver == "tree" and self._by_tree(targets):
@@ -84,7 +92,9 @@ class AutoSolver(Solver):
         times = stored(self.world.options.precision) if state is None else state.seconds
         each = state is None or targets.place not in PLACES
         measured = (2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)) if each else (0, 0)
-        return fastest_first(times, n, m, self.tolerance, targets.du is not None, *measured)
+        several = n * m >= PERHAPS_MESH and self.world.dimension == 3
+        mesh = self._pppm.worth(targets) if several else None
+        return fastest_first(times, n, m, self.tolerance, targets.du is not None, *measured, mesh)
 
     def _state(self) -> SolverTimes | None:
         found = self.world.fluid.tables.get(SolverTimes)

@@ -14,7 +14,7 @@ from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.particle_mesh.sums import Plan
+    from ecs_fluid.kernels.particle_mesh.sums import Mesh, Plan
 
 FEW_PAIRS = 2**21
 """Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
@@ -24,6 +24,9 @@ COMPARED = 64
 
 TRIALS = 3
 """Meshes that are tried, each finer by as much as the last one missed the tolerance."""
+
+PAIR_ALONE, PAIR_AND_GRADIENT = 0.43, 0.85
+"""What a pair of the direct sum costs where `sums.POINT_COST` and `sums.PAIR_COST` were measured, ns."""
 
 WIDER = 8.0
 """Largest volume of the mesh, in boxes around the vortons: targets farther off get the multipole sum."""
@@ -72,14 +75,13 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
-        rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
-        exact = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
-        self._direct.fill(exact)
+        rows, exact = self._sample(targets)
         for _ in range(TRIALS):
-            made = self._plan or self._planned(exact)
+            if self._plan is None:
+                self._plan = self._planned(exact)
+            made = self._plan
             if made is None:
                 break
-            self._plan = made
             velocity(made, targets.x, targets.u, targets.du)
             error = off(targets.u[rows], exact.u)
             if targets.du is not None and exact.du is not None:
@@ -89,8 +91,24 @@ class PppmSolver(Solver):
             self._plan, self._goal = None, 0.7 * self._goal * self.tolerance / error
         self._fmm.fill(targets)
 
-    def _planned(self, exact: Targets) -> Plan | None:
-        """The mesh for targets of such velocities, with the smooth velocity on it; None if there is none."""
+    def worth(self, targets: Targets) -> float | None:
+        """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
+        _, exact = self._sample(targets)
+        mesh = self._mesh(exact)
+        if mesh is None:
+            return None
+        m, alone = len(targets.x), targets.du is None
+        return mesh.cost(0, m) / PAIR_ALONE if alone else mesh.cost(m, 0) / PAIR_AND_GRADIENT
+
+    def _sample(self, targets: Targets) -> tuple[Array, Targets]:
+        """Rows of some targets, spread evenly over all, and the direct sum there."""
+        rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
+        exact = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
+        self._direct.fill(exact)
+        return rows, exact
+
+    def _mesh(self, exact: Targets) -> Mesh | None:
+        """The mesh for targets of such velocities, None if there is none."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         s, x = self._sources, self._sources.x
@@ -105,11 +123,17 @@ class PppmSolver(Solver):
             velocity=self._goal * size(exact.u),
             gradient=np.inf if exact.du is None else self._goal * size(exact.du),
         )
-        mesh = sums.choose(self.code, x, s.alpha, wanted)
+        return sums.choose(self.code, x, s.alpha, wanted)
+
+    def _planned(self, exact: Targets) -> Plan | None:
+        """That mesh with the smooth velocity on it."""
+        from ecs_fluid.kernels.particle_mesh import sums
+
+        s, mesh = self._sources, self._mesh(exact)
         parts = None if mesh is None else sums.parts_of(self.code, s.sigma, mesh.reach, self._goal)
         if mesh is None or parts is None:
             return None
-        return sums.plan(self.code, mesh, x, s.alpha, s.sigma, parts, self._goal)
+        return sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, self._goal)
 
     def _others(self) -> int:
         """Rows besides the vortons that will ask for velocities in this tick."""

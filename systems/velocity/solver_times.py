@@ -63,7 +63,14 @@ def keep_times(world: World) -> None:
 
 
 def fastest_first(
-    seconds: Array, n: int, m: int, tolerance: float, gradient: bool, compared: int = 0, walked: int = 0
+    seconds: Array,
+    n: int,
+    m: int,
+    tolerance: float,
+    gradient: bool,
+    compared: int = 0,
+    walked: int = 0,
+    mesh: float | None = None,
 ) -> list[str]:
     """Solvers that may keep the tolerance for n vortons and m targets, the one expected fastest first.
 
@@ -71,14 +78,16 @@ def fastest_first(
     m targets the direct sum takes m/n of its time for n, and the multipole method (n + m)/2n. The tree has
     to be grown, and fewer targets are farther apart, in wider blocks with longer lists: (m/n)^(2/3). Before
     it is used its error may have to be measured, by direct sums at ``compared`` targets and by the tree at
-    ``walked`` ones.
+    ``walked`` ones. A ``mesh`` takes as long as the direct sum for so many pairs.
     """
     table = seconds[int(gradient)].astype(np.float64)
-    return _fastest_first(table.tobytes(), n, m, tolerance, compared, walked)
+    return _fastest_first(table.tobytes(), n, m, tolerance, compared, walked, mesh)
 
 
 @lru_cache
-def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float, compared: int, walked: int) -> list[str]:
+def _fastest_first(
+    seconds: bytes, n: int, m: int, tolerance: float, compared: int, walked: int, mesh: float | None
+) -> list[str]:
     times, tables = {}, np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
     walks = max(m / n, (m / n) ** (2 / 3)) * (1.0 + walked / m)
     parts = {"direct": m / n, "tree": GROWTH + (1.0 - GROWTH) * walks, "fmm": (n + m) / (2 * n)}
@@ -88,6 +97,8 @@ def _fastest_first(seconds: bytes, n: int, m: int, tolerance: float, compared: i
             times[solver] = alike * parts[solver]
     if "tree" in times and "direct" in times:
         times["tree"] += times["direct"] * compared / m
+    if mesh is not None and {"direct", "fmm"} <= times.keys():
+        times["pppm"] = times["direct"] * mesh / (n * m)
     return sorted(times, key=times.__getitem__)
 
 

@@ -62,12 +62,12 @@ LEAST_CELLS = 8
 MOST_POINTS = 2**22
 """Of a mesh: its fields take some 150 bytes a point."""
 
-POINT_COST, PAIR_COST = 200.0, 3.0
+POINT_COST, PAIR_COST = 250.0, 3.0
 """What a point of the mesh and a pair within the reach cost, about, in ns of one thread: fixed, so that the
 mesh is the same everywhere."""
 
-SAMPLE = 2048
-"""Vortons whose pairs are counted."""
+SAMPLE, PART_OF_ALL = 2048, 64
+"""Vortons whose pairs are counted, and how many in one there are at least among many."""
 
 UNLIKE, PARTS = 2.0, 6
 """Blobs whose share of strength within the reach differs by more tolerances than UNLIKE are scattered apart,
@@ -98,6 +98,13 @@ class Mesh(NamedTuple):
     """half the periods of the padded mesh"""
     reach: float
     """m"""
+    near: float
+    """other vortons within the reach of one, on average"""
+
+    def cost(self, gradients: int, velocities: int) -> float:
+        """About what gradients with velocities, or velocities alone, take at so many targets, ns."""
+        points = float(np.prod(self.half, dtype=np.float64))
+        return POINT_COST * points + PAIR_COST * self.near * (gradients + 0.5 * velocities)
 
 
 class Plan(NamedTuple):
@@ -143,7 +150,7 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
     n, size = x.shape[1], wanted.high - wanted.low
     if not np.isfinite(size).all() or not size.any():
         return None
-    some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+    some = np.unique(np.linspace(0, n - 1, min(n, max(SAMPLE, n // PART_OF_ALL))).astype(np.int64))
     place = (x[:, some] - wanted.low[:, None]).astype(np.float64)
     square = np.sum(alpha[:, some].astype(np.float64) ** 2, axis=0)
     best, found = float(n) * (n + wanted.others), None
@@ -159,10 +166,11 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
         goal = wanted.velocity * np.sqrt(h / strength), wanted.gradient * np.sqrt(h**3 / strength)
         cells = needed_reach(code, wanted.thinnest / h, GOAL * goal[0], GOAL * goal[1])
         if cells is not None and not (ends(code) and cells * h <= wanted.widest):
-            pairs = density * (4.0 * np.pi / 3.0) * (cells * h) ** 3
-            cost = POINT_COST * volume + PAIR_COST * pairs * (n + 0.5 * wanted.others)
+            near = density * (4.0 * np.pi / 3.0) * (cells * h) ** 3
+            mesh = Mesh(wanted.low - RIM * h, h, points, half, cells * h, near)
+            cost = mesh.cost(n, wanted.others)
             if cost < best:
-                best, found = cost, Mesh(wanted.low - RIM * h, h, points, half, cells * h)
+                best, found = cost, mesh
         step -= 1
 
 

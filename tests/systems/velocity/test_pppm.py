@@ -15,7 +15,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.particle_mesh import convolution, sums
-from ecs_fluid.systems.velocity import pppm
+from ecs_fluid.systems.velocity import auto, pppm
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import off
 from ecs_fluid.systems.velocity.solver_bench import ring
@@ -180,6 +180,24 @@ def test_a_mesh_that_misses_is_made_finer(monkeypatch: pytest.MonkeyPatch) -> No
     assert max(errors(made("cube", 1.5), "winckelmans")) < 1e-3
     assert len(tried) >= 2
     assert tried[-1].reach / tried[-1].spacing > tried[0].reach / tried[0].spacing
+
+
+@pytest.mark.usefixtures("no_fmm")
+def test_auto_takes_it_where_it_is_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the times of this world: a mesh is worth fewer pairs than there are, and multipoles take long."""
+    monkeypatch.setattr(auto, "PERHAPS_MESH", 1)
+    found, meant = made("ring", 1.5, solver="auto"), made("ring", 1.5)
+    seconds = found.fluid[ef.SolverTimes].seconds
+    seconds[:, :, 1:] = 1e3
+    assert max(errors(found, "winckelmans")) < 1e-3
+    meant.evaluate()
+    for name in ("vortons", "tracers"):
+        assert np.array_equal(found[name][ef.Velocity].u, meant[name][ef.Velocity].u)
+    monkeypatch.setattr(sums, "POINT_COST", 1e6)  # no mesh is better than all pairs
+    found.evaluate()
+    exact = made("ring", 1.5, solver="direct")
+    exact.evaluate()
+    assert np.array_equal(found["tracers"][ef.Velocity].u, exact["tracers"][ef.Velocity].u)
 
 
 def test_where_no_mesh_does_the_multipole_method_does(monkeypatch: pytest.MonkeyPatch) -> None:
