@@ -27,6 +27,8 @@ from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
 LEAST_OVERLAP = 1.5
+MOST_ERROR = 0.05
+"""Of the velocity, relative."""
 INVARIANTS = ("strength", "impulse", "angular_impulse")
 
 
@@ -47,6 +49,9 @@ class DiagnosticsSystem(System):
     * dt_grad_u: dt times the largest Frobenius norm of the velocity gradient, 1
     * jerk: mean of |d^3 x / dt^3| from the last three velocities, m/s^3; with `jerk` only, 0 in the first two
       ticks
+    * velocity_error: RMS difference of the velocities from the sum over all vortons, relative to its RMS, at
+      64 vortons or 64 other particles, whichever is larger, in the first stage of the tick, 1; None but in
+      ticks that are recorded
     * force_by_tracers, force_by_vortons: of the fluid on all bodies by the FluidReaction, N; where there is a
       ReactionSystem
 
@@ -125,6 +130,7 @@ class DiagnosticsSystem(System):
             record.update(self._pair_sums(x, alpha))
         else:
             record["dt_grad_u"] = self._gradient_of_last_stage()
+        record["velocity_error"] = self.world.require(VelocitySystem).velocity_error
         record["jerk"] = self._mean_jerk()
         record.update(self._forces())
         return record
@@ -192,6 +198,12 @@ class DiagnosticsSystem(System):
                 f"overlap {record['overlap']:.2f} is below {LEAST_OVERLAP}: vorticity between vortons is "
                 f"noisy; make the spacing or the number of vortons {ratio:.2g} times finer, or the core "
                 "radius larger"
+            )
+        error = record["velocity_error"]
+        if error is not None and error > MOST_ERROR:
+            found["velocity_error"] = (
+                f"velocities are {100.0 * error:.2g} % off what the vortons induce (RMS, at a sample); use "
+                "solver = 'auto' and tracers = 'solver', or more cells of PartitionSystem"
             )
         step = record["dt_grad_u"]
         if step is not None and step > 1.0:

@@ -125,6 +125,10 @@ def _records(records: list[dict[str, Any]]) -> None:
     for record in chosen:
         table.add_row(*(_text(record.get(name)) for name in names))
     out.print(table, width=max(out.width, 110))  # of a diverged run the numbers are long
+    errors = [record.get("velocity_error") for record in records]
+    known = [error for error in errors if isinstance(error, int | float)]
+    if known:
+        out.print(f"{'velocity error':<15} {100.0 * max(known):.2g} % at most, RMS at a sample")
 
 
 def _text(value: Any) -> str:

@@ -34,7 +34,7 @@ STOP = "stop"
 DIAGNOSTICS = {
     "vortons": "", "strength": "m^3/s", "impulse": "m^4/s", "angular_impulse": "m^5/s", "speed": "m/s",
     "overlap": "", "energy": "m^5/s^2", "enstrophy": "m^3/s^2", "helicity": "m^4/s^2", "dt_grad_u": "",
-    "jerk": "m/s^3", "force_by_tracers": "N", "force_by_vortons": "N",
+    "jerk": "m/s^3", "velocity_error": "", "force_by_tracers": "N", "force_by_vortons": "N",
 }  # fmt: skip
 """What DiagnosticsSystem records, with its unit."""
 

@@ -100,6 +100,10 @@ class PppmSolver(Solver):
         m, alone = len(targets.x), targets.du is None
         return mesh.cost(0, m) / PAIR_ALONE if alone else mesh.cost(m, 0) / PAIR_AND_GRADIENT
 
+    def lint(self) -> list[str]:
+        """A tolerance that the precision does not reach."""
+        return FmmSolver(self.system).lint()
+
     def _sample(self, targets: Targets) -> tuple[Array, Targets]:
         """Rows of some targets, spread evenly over all, and the direct sum there."""
         rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))

@@ -38,6 +38,7 @@ from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
+from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
@@ -94,7 +95,7 @@ class VelocitySystem(System):
     * hybrid: the same by multigrid with the potential on the faces of the box summed over all vortons
       (articles, parts 19 and 20), which acts like unbounded space. For a flat population in a world of three
       dimensions `auto` takes the place of both.
-    * auto: direct, tree or fmm, whichever is expected to be fastest, with `tolerance` kept on a sample.
+    * auto: direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
     * one of your own, by the name of its class or its import path (docs/solvers_of_your_own.md).
 
     `mollify` > 0 widens cores to at least that many grid spacings when the grid is evaluated, at constant
@@ -148,6 +149,8 @@ class VelocitySystem(System):
         if not self.gradient:
             self.writes = (Velocity, VelocityField, SolverTimes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
+        self.velocity_error: float | None = None
+        """RMS error of the velocities of the last tick, in its first stage, relative, 1; None: not recorded"""
 
     @classmethod
     def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
@@ -247,6 +250,20 @@ class VelocitySystem(System):
                 self._from_grid(x, u, self.interpolation == "cubic")
             else:
                 processes.at_rows(entity, Targets(x, u), solver.fill)
+        if self.world.stage.c == 0.0:
+            groups = [(x, u) for _, x, u, _ in vortons], [(x, u) for _, x, u in others]
+            told = self._is_recorded
+            self.velocity_error = sampled_error(solver, sources, grid, *groups) if told else None
+
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether diagnostics are recorded at the end of this tick; not where processes share its rows."""
+        from ecs_fluid.systems.diagnostics import DiagnosticsSystem
+
+        world, record = self.world, self.world.system(DiagnosticsSystem)
+        if record is None or not record.every or world.processes.bounds:
+            return False
+        return (world.tick + 1) % record.every == 0
 
     def _populations(self) -> tuple[list[Table], list[tuple[Entity, Array, Array]]]:
         """Vortons, and what else has a velocity."""

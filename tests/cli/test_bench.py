@@ -21,7 +21,7 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "velocity", "--sizes", "300", "--no-calibrate"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     rows = {line[1]: line for line in lines if line[0] == "300"}
-    assert set(rows) == {"direct", "tree", "fmm", "poisson", "hybrid", "auto"}
+    assert set(rows) == {"direct", "tree", "fmm", "pppm", "poisson", "hybrid", "auto"}
     assert float(rows["direct"][-3]) < 1e-6
     assert float(rows["hybrid"][-3]) < 0.1
 

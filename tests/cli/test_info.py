@@ -114,6 +114,8 @@ def test_diagnostics_are_whole_numbers_of_the_records(
         assert float(shown[2]) == pytest.approx(5.0 * np.pi, rel=1e-3)
         assert float(shown[4]) == pytest.approx(record["energy"], rel=1e-3)
         assert float(shown[7]) == pytest.approx(record["dt_grad_u"], rel=1e-3)
+    most = 100.0 * max(record["velocity_error"] for record in records)
+    assert line(text, "velocity error") == f"{most:.2g} % at most, RMS at a sample"
 
 
 def test_killed_run_says_so_and_how_far_it_came(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
