@@ -150,7 +150,7 @@ class VelocitySystem(System):
             self.writes = (Velocity, VelocityField, SolverTimes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
         self.velocity_error: float | None = None
-        """RMS error of the velocities of the last tick, in its first stage, relative, 1; None: not recorded"""
+        """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
 
     @classmethod
     def with_solver(cls, solver: type[Solver], **parameters: Any) -> Self:
