@@ -1,5 +1,7 @@
 """`python -m ecs_fluid`: the command `ecs-fluid`, for where its script is not on the path."""
 
+import sys
+
 from ecs_fluid.cli import main
 
-main()
+sys.exit(main())

@@ -82,7 +82,8 @@ class BodySystem(System):
     moved. Contacts feel the mass m + tr(m_a)/3. Bodies that nothing can touch within the tick
     take no substeps.
 
-    Balls and polytopes meet each other and the walls of containers; containers meet no containers. See
+    Balls and polytopes meet each other and the walls of the containers that their centres are in (in none:
+    of the nearest); containers meet no containers. See
     `kernels.bodies.rigid` and `kernels.bodies.impacts`. More substeps are taken when a polytope would
     otherwise move by more than half its inner radius, or turn by more than half a radian, in one.
     """

@@ -21,11 +21,13 @@ from ecs_fluid.components.bodies import (
     Pose,
     RigidMotion,
 )
+from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.recipe import Name
 from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered
+from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class CollisionSystem(System):
     def __post_init__(self) -> None:
         self._warned: set[str] = set()
         self._gone = dict[str, int]()
+        self._spilled = dict[str, tuple[int, int]]()
 
     def added(self, world: World) -> None:
         """Bring the systems it needs, and clear what is misplaced from the start."""
@@ -125,11 +128,16 @@ class CollisionSystem(System):
         total.cleared[0] += self._clear_new(obstacles, hulls)
 
     def lint(self, world: World) -> list[str]:
-        """Populations of which nothing was left at the start."""
-        return [
+        """Populations of which nothing was left at the start, and liquid of which some was not."""
+        gone = [
             f"all {count} particles of {name!r} lie inside a body or outside all containers, and were "
             "removed at the start; move them, or the bodies"
             for name, count in self._gone.items()
+        ]
+        return gone + [
+            f"{lost} of {count} particles of liquid {name!r} lie outside all containers, and were removed at "
+            "the start; move it, or the container"
+            for name, (lost, count) in self._spilled.items()
         ]
 
     def overlap(self, points: Array) -> Array:
@@ -179,11 +187,14 @@ class CollisionSystem(System):
         cleared = 0
         if not body_entities(world):
             return cleared
+        walls = containers(world)
         for entity, (position,) in self.chosen(Position):
             lost = self.overlap(position.x) > 0.0
             if lost.any():
                 if lost.all():
                     self._gone[entity.name] = len(lost)
+                elif Liquid in entity and (outside := outside_all(walls, position.x)):
+                    self._spilled[entity.name] = outside, len(lost)
                 entity.kill(lost)
                 cleared += int(lost.sum())
         return cleared

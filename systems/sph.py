@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
-from ecs_fluid.components.bodies import BodyLoad, HullShape, HullTable, Pose
+from ecs_fluid.components.bodies import BodyLoad
 from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
@@ -23,7 +24,7 @@ from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities, gathered
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
-from ecs_fluid.systems.shared.walls import containers
+from ecs_fluid.systems.shared.walls import containers, outside_all
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ NEAREST_START = 0.4
 
 NEAREST_PAIR = 0.4
 """Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
+
+CLOSEST = 2.0
+"""Reaches between two containers at least: each mirrors its liquid into one of them."""
 
 HEAVY_AROUND = 0.1
 """Density of the surroundings over the liquid's from which on their weight counts."""
@@ -161,7 +165,8 @@ class SphSystem(System):
         return said + self._misplaced(world)
 
     def _misplaced(self, world: World) -> list[str]:
-        """Sentences on liquid outside containers, and on particles that lie on one another."""
+        """Sentences on liquid outside containers or in two that are too close, and on particles that lie on
+        one another."""
         from scipy.spatial import cKDTree
 
         entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
@@ -173,7 +178,7 @@ class SphSystem(System):
         near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
         crowded = near < NEAREST_PAIR * np.cbrt(volume)
         for entity, rows in rows_of_each(entities):
-            outside = int((~np.any([wall.inside(x[rows]) for wall in walls], axis=0)).sum()) if walls else 0
+            outside = outside_all(walls, x[rows])
             if outside:
                 said.append(
                     f"{outside} of {len(entity)} particles of {entity.name!r} lie outside every container, "
@@ -187,6 +192,14 @@ class SphSystem(System):
                     f"{len(close)} particles of {entity.name!r} lie nearer than {NEAREST_PAIR} spacings to "
                     f"others, the first to one of {other!r}, and will burst apart; fill each place once"
                 )
+        reach = self.support * float(np.cbrt(volume.mean()))
+        filled = [wall for wall in walls if wall.inside(x).any()]
+        gap = min((one.gap(other) for one, other in combinations(filled, 2)), default=math.inf)
+        if 0.0 <= gap < CLOSEST * reach:
+            said.append(
+                f"two containers with liquid are {gap:.3g} m apart, and the liquid of one feels the other's "
+                f"through the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
+            )
         return said
 
     def process(self, dt: float) -> None:
@@ -329,13 +342,13 @@ class SphSystem(System):
         """10 sqrt(g H), of all keys of gravity the largest."""
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
         places = np.concatenate([position.x for position, _ in self.query(Position, Liquid)])
-        most = 0.0
+        walls, most = containers(self.world), 0.0
         for gravity in self.field(Fluid).gravity:
             pull = float(np.linalg.norm(gravity))
             if pull > 0.0:
                 up = -gravity / pull
                 heights = places @ up
-                floors = [float((corners @ up).min()) + 0.5 * spacing for corners in self._containers()]
+                floors = [float((wall.corners @ up).min()) + 0.5 * spacing for wall in walls]
                 low = min([float(heights.min()), *floors])
                 most = max(most, pull * (float(heights.max()) - low + spacing))
         if most == 0.0:
@@ -344,19 +357,6 @@ class SphSystem(System):
                 "largest velocity"
             )
         return 10 * math.sqrt(most)
-
-    def _containers(self) -> list[Array]:
-        """Corners (n, 3) of every container, m."""
-        from ecs_fluid.kernels.bodies.rotation import matrix_of
-
-        found = []
-        for pose, shape, table in self.query(Pose, HullShape, HullTable):
-            for row in np.flatnonzero(shape.container == 1):
-                hull = int(shape.hull[row])
-                corners = table.vertices[table.vertex_start[hull] : table.vertex_start[hull + 1]]
-                turn = matrix_of(pose.q[row].astype(np.float64))
-                found.append(pose.x[row] + corners.astype(np.float64) @ turn.T)
-        return found
 
     def _settle(self, x: Array, liquid: Liquid) -> None:
         """Move a column so that its pressure carries it: dz/dz_0 = 1/nu, p(nu) = rho g (H - z_0)."""

@@ -221,6 +221,13 @@ sys.exit(main({command!r}))
     )
 
 
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ecs_fluid", "show", "nope"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2 and "nope" in done.stderr
+
+
 def test_making_a_world_is_light_too() -> None:
     """Numba comes with the first tick, PyVista with the first picture."""
     code = (

@@ -445,8 +445,13 @@ def recipe_of(
                 f"{settings[0]!r} overrides a file or its tables; give a WorldRecipe its values itself"
             )
         return source
-    if not isinstance(source, Mapping):
+    if isinstance(source, str | Path):
         return read(source, settings, allow_code)
+    if not isinstance(source, Mapping) or not all(isinstance(key, str) for key in source):
+        raise RecipeError(
+            f"{shown(source)} is no world; the name of a shipped one, a file, its tables as a dict, or a "
+            "WorldRecipe is needed"
+        )
     tables = copy.deepcopy(dict(source))
     for setting in settings:
         override(tables, setting)

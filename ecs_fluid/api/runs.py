@@ -160,6 +160,8 @@ class Run:
         """
         from ecs_fluid.api.pictures import show, stored_moment
 
+        if isinstance(frame, bool) or not isinstance(frame, int):
+            raise FluidError(f"frame = {shown(frame)}; the number of a frame is needed; a file is save = ...")
         return show(stored_moment(self.path, frame), drawing, save)
 
     @sentences()

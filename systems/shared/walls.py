@@ -19,15 +19,21 @@ MOST_PLANES = 64
 
 
 class Walls(NamedTuple):
-    """Walls of a container: normals (k, 3) out of it, offsets (k,) m, and the volume in them, m^3."""
+    """Walls of a container: normals (k, 3) out of it, offsets (k,) m, volume m^3 and corners (m, 3) m."""
 
     normals: Array
     offsets: Array
     volume: float
+    corners: Array
 
     def inside(self, x: Array) -> Array:
         """Which of the places x (n, 3) m lie inside: n . x <= d for all walls."""
         return np.asarray((x @ self.normals.T - self.offsets <= 0).all(axis=1))
+
+    def gap(self, other: Walls) -> float:
+        """Distance of another container by the best of all walls, m: never more than the true one."""
+        ways = ((self, other), (other, self))
+        return max(float((b.corners @ a.normals.T - a.offsets).min(axis=0).max()) for a, b in ways)
 
 
 def containers(world: World) -> list[Walls]:
@@ -43,10 +49,16 @@ def containers(world: World) -> list[Walls]:
         h = bodies.hull[i]
         planes = hulls.planes[hulls.plane_start[h] : hulls.plane_start[h + 1]]
         vertices = hulls.vertices[hulls.vertex_start[h] : hulls.vertex_start[h + 1]]
-        normals = planes[:, :3] @ matrix_of(bodies.q[i]).T
-        offsets = planes[:, 3] + normals @ bodies.x[i]
-        found.append(Walls(normals, offsets, _volume(vertices.astype(np.float64).tobytes())))
+        turn = matrix_of(bodies.q[i]).T
+        normals = planes[:, :3] @ turn
+        offsets, corners = planes[:, 3] + normals @ bodies.x[i], vertices @ turn + bodies.x[i]
+        found.append(Walls(normals, offsets, _volume(vertices.astype(np.float64).tobytes()), corners))
     return found
+
+
+def outside_all(walls: list[Walls], x: Array) -> int:
+    """How many of the places x (n, 3) m lie outside all the walls; 0 where there are none."""
+    return int((~np.any([wall.inside(x) for wall in walls], axis=0)).sum()) if walls else 0
 
 
 @lru_cache(maxsize=64)

@@ -474,3 +474,28 @@ def test_resumed_pile_settles_as_the_straight_one(tmp_path: Path) -> None:
         world.step(20)
         again.step(20)
         assert world.state_hash() == again.state_hash()
+
+
+def test_each_container_keeps_its_own_bodies() -> None:
+    """Two boxes side by side, a ball and a block falling in each, the balls thrown at a wall: all stay, and
+    those of one box move as they do where the other is not."""
+    thrown = np.array([[0.0, 0.0, 0.3], [2.0, 0.0, 0.3]])
+
+    def world_of(boxes: tuple[float, ...]) -> ef.World:
+        world = body_world(dt=1 / 120)
+        for k, x in enumerate(boxes):
+            room(world, f"room{k}", box(1, 1, 1), center=(x, 0.0, 0.0))
+        some = thrown[[x in boxes for x in thrown[:, 0]]]
+        balls(world, "ball", some, v=[[2.0, 0.0, 0.0]] * len(some), restitution=0.8)
+        for k, x in enumerate(some):
+            solid(world, f"block{k}", box(0.2, 0.2, 0.2), center=tuple(x - [0.2, 0.3, 0.3]), density=500.0)
+        world.step(120)
+        return world
+
+    both, first, second = world_of((0.0, 2.0)), world_of((0.0,)), world_of((2.0,))
+    ends = both["ball"][ef.Pose].x
+    assert (np.abs(ends - [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]) <= 0.4 + 1e-6).all()
+    np.testing.assert_allclose(ends[0], first["ball"][ef.Pose].x[0], atol=1e-6)
+    np.testing.assert_allclose(ends[1], second["ball"][ef.Pose].x[0], atol=1e-6)
+    for k, alone in ((0, first), (1, second)):
+        np.testing.assert_allclose(both[f"block{k}"][ef.Pose].x[0], alone["block0"][ef.Pose].x[0], atol=1e-6)

@@ -14,6 +14,7 @@ import ecs_fluid.worlds
 from ecs_fluid.worlds import ContainerRecipe, LiquidRecipe, WorldRecipe
 
 FOLDER = Path(ecs_fluid.worlds.__file__).parent
+TANK = {"shape": "box", "size": [1.0, 1.0, 1.0]}
 WORLDS = ("dam_break", "sloshing_dam", "filled_container", "heavy_ball_in_box", "falling_drop")
 
 
@@ -103,6 +104,47 @@ def test_liquid_where_none_should_be_is_told(liquids: list[dict[str, Any]], said
         LiquidRecipe(name=f"w{k}", spacing=0.1, **liquid).build(world)
     world.add_system(ef.SphSystem())
     found = world.lint()
+    assert len(found) == len(said) and all(part in line for part, line in zip(said, found, strict=True)), (
+        found
+    )
+
+
+@pytest.mark.parametrize(
+    ("entities", "said"),
+    [
+        (
+            [{"kind": "liquid", "name": "water", "box": {"low": (0.0, -0.5, -0.5), "high": (1.0, 0.5, 0.0)}}],
+            ["250 of 500 particles of liquid 'water' lie outside all containers, and were removed"],
+        ),
+        (
+            [
+                {"kind": "liquid", "name": "water", "fills": "tank", "level": 0.0},
+                {"kind": "container", "name": "other", "shape": TANK, "center": (1.4, 0.0, 0.0)},
+                {"kind": "liquid", "name": "oil", "fills": "other", "level": 0.0},
+            ],
+            ["two containers with liquid are 0.4 m apart, and the liquid of one feels the other's"],
+        ),
+        (
+            [
+                {"kind": "liquid", "name": "water", "fills": "tank", "level": 0.0},
+                {"kind": "container", "name": "other", "shape": TANK, "center": (1.7, 0.0, 0.0)},
+                {"kind": "liquid", "name": "oil", "fills": "other", "level": 0.0},
+            ],
+            [],
+        ),
+    ],
+)
+def test_liquid_in_files_that_is_not_where_it_should_be(
+    entities: list[dict[str, Any]], said: list[str]
+) -> None:
+    """Spacings of 0.1 m reach 0.298 m: two containers need 0.596 m between them."""
+    tables = {
+        "entity": [
+            {"kind": "container", "name": "tank", "shape": TANK},
+            *({**entity, "spacing": 0.1} if entity["kind"] == "liquid" else entity for entity in entities),
+        ]
+    }
+    found = WorldRecipe.from_tables(tables).build().lint()
     assert len(found) == len(said) and all(part in line for part, line in zip(said, found, strict=True)), (
         found
     )

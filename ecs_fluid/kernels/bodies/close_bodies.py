@@ -7,8 +7,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.table import CONTAINER
+from ecs_fluid.kernels.bodies.polytope import Hulls, plane_bound
+from ecs_fluid.kernels.bodies.rotation import turn_at
+from ecs_fluid.kernels.bodies.table import CONTAINER, Bodies
 from ecs_fluid.kernels.compiled import Array
+from ecs_fluid.kernels.compiled.triples import minus, row_of, turned_back
 
 
 @njit(cache=True)
@@ -43,7 +46,8 @@ def _in_order_of_rows(pairs: Array, n: int) -> Array:
 def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
     """Pairs (m, 2) of bodies whose balls of radius `reach` meet, one of them free.
 
-    Containers pair with every free body. The order depends on the rows and positions only.
+    Containers pair with every free body, whether it `is_held` by them or not. The order depends on the rows
+    and positions only.
     """
     n = len(x)
     order = np.argsort(x[:, 0] - reach, kind="mergesort")
@@ -80,3 +84,24 @@ def close_pairs(x: Array, reach: Array, shape: Array, motion: Array) -> Array:
             count += 1
     # In the order of the rows: the sweep's own order would change with every body that overtakes another.
     return _in_order_of_rows(pairs[:count], n)
+
+
+@njit(cache=True, error_model="numpy")
+def _outside(bodies: Bodies, hulls: Hulls, a: int, b: int) -> float:
+    """How far the centre of body b is outside container a, m; negative inside."""
+    apart = minus(row_of(bodies.x, b), row_of(bodies.x, a))
+    return plane_bound(hulls, bodies.hull[a], turned_back(turn_at(bodies.q, a), apart))[0]
+
+
+@njit(cache=True, error_model="numpy")
+def is_held(bodies: Bodies, hulls: Hulls, a: int, b: int) -> bool:
+    """Whether the walls of container a are for body b: its centre is in a, or in none and a is nearest."""
+    own = _outside(bodies, hulls, a, b)
+    if own <= 0.0:
+        return True
+    for c in range(len(bodies.x)):
+        if c != a and bodies.shape[c] == CONTAINER:
+            other = _outside(bodies, hulls, c, b)
+            if other <= 0.0 or other < own or (other == own and c < a):
+                return False
+    return True

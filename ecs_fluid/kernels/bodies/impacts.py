@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.close_bodies import close_pairs
+from ecs_fluid.kernels.bodies.close_bodies import close_pairs, is_held
 from ecs_fluid.kernels.bodies.contact_solver import ContactForces, contact_speed, contacts_at, solve
 from ecs_fluid.kernels.bodies.polytope import Hulls, closest, plane_gap
 from ecs_fluid.kernels.bodies.rigid import find_contacts, substep
@@ -130,7 +130,7 @@ def first_impact(bodies: Bodies, hulls: Hulls, push: Array, most: float, least: 
     reach = np.empty(n)
     for i in range(n):
         reach[i] = 1.01 * radius[i] + most * length(row_of(v, i)) + most * most * length(row_of(push, i))
-    pairs = close_pairs(x, reach, shape, bodies.motion)
+    pairs, several = close_pairs(x, reach, shape, bodies.motion), (shape == CONTAINER).sum() > 1
     first = math.inf
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
@@ -138,6 +138,8 @@ def first_impact(bodies: Bodies, hulls: Hulls, push: Array, most: float, least: 
             if shape[a] != BALL:
                 continue
             a, b = b, a
+        if several and shape[a] == CONTAINER and not is_held(bodies, hulls, a, b):
+            continue
         # What is by far too slow to bounce, nearly everything in a crowd, is left out without Newton.
         speed, way = _approach(v, push, a, b, most)
         angular_velocity = length(row_of(bodies.angular_velocity, a)) if shape[a] != BALL else 0.0

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.bodies.close_bodies import close_pairs, longer
+from ecs_fluid.kernels.bodies.close_bodies import close_pairs, is_held, longer
 from ecs_fluid.kernels.bodies.contact_solver import (
     ContactForces,
     Contacts,
@@ -85,13 +85,15 @@ def find_contacts(bodies: Bodies, hulls: Hulls, shift: Array, h: float) -> tuple
         reach[i] = 1.01 * radius[i] + length(row_of(shift, i))
         if shape[i] != BALL:
             reach[i] += min(length(row_of(bodies.angular_velocity, i)) * h, 2.0) * radius[i]
-    pairs = close_pairs(x, reach, shape, bodies.motion)
+    pairs, several = close_pairs(x, reach, shape, bodies.motion), (shape == CONTAINER).sum() > 1
     who = np.empty((64, 2), np.int64)
     points = np.empty((64, 7))
     found = np.empty((64, 7))
     count = 0
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
+        if several and shape[a] == CONTAINER and not is_held(bodies, hulls, a, b):
+            continue
         slack = reach[a] - radius[a] + reach[b] - radius[b]
         if shape[a] == BALL and shape[b] == BALL:
             more = ball_ball(x, radius, shift, a, b, found)

@@ -163,6 +163,8 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
         if volume > MOST_POINTS or POINT_COST * volume > best:
             return found
         density, strength = _densities(place, square, CUBE * h, n / len(some))
+        if strength == 0.0:  # nothing moves, as far as the sample tells
+            return None
         goal = wanted.velocity * np.sqrt(h / strength), wanted.gradient * np.sqrt(h**3 / strength)
         cells = needed_reach(code, wanted.thinnest / h, GOAL * goal[0], GOAL * goal[1])
         if cells is not None and not (ends(code) and cells * h <= wanted.widest):

@@ -128,6 +128,22 @@ def test_single_precision_has_its_limit() -> None:
     )
 
 
+@pytest.mark.parametrize("strong", [0, 1])
+def test_vortons_without_strength_move_nothing(strong: int) -> None:
+    """Fluid at rest has vortons of strength zero; one that the sample may miss has the velocity of one."""
+    world = made("cube", 1.5)
+    alpha = np.zeros((N, 3), np.float32)
+    alpha[1777, 2] = strong
+    world["vortons"][ef.Strength].alpha = alpha
+    world.evaluate()
+    u = world["tracers"][ef.Velocity].u
+    if not strong:
+        assert not u.any()
+        return
+    exact = world.velocity(world["tracers"][ef.Position].x, "direct")
+    assert off(u[ROWS], exact[ROWS]) < 1.2e-3
+
+
 def test_not_in_a_plane() -> None:
     with pytest.raises(ef.RecipeError, match="solver = 'pppm'"):
         ef.World(dimension=2).add_system(ef.VelocitySystem(solver="pppm"))
