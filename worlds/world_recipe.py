@@ -449,8 +449,8 @@ def recipe_of(
         return read(source, settings, allow_code)
     if not isinstance(source, Mapping) or not all(isinstance(key, str) for key in source):
         raise RecipeError(
-            f"{shown(source)} is no world; the name of a shipped one, a file, its tables as a dict, or a "
-            "WorldRecipe is needed"
+            f"world = {shown(source)}; a path is needed, as text or a Path, the name of a shipped world, "
+            "tables as a dict, or a WorldRecipe"
         )
     tables = copy.deepcopy(dict(source))
     for setting in settings:
