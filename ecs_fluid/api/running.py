@@ -13,10 +13,11 @@ from rich.console import Console
 
 from ecs_fluid.api.progress import RunBar, compiling
 from ecs_fluid.api.stopping import stopping
+from ecs_fluid.arguments import MOST_THREADS, whole_or_none
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.runner import Runner, about, free_folder
+from ecs_fluid.runs.runner import Runner, about, free_folder, stored_columns
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
@@ -29,9 +30,6 @@ Progress = Callable[[int, int], object]
 """Called after every tick with its number and that of the last tick."""
 
 MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
-
-
-MOST_THREADS = 1024
 
 
 def begin(
@@ -68,6 +66,13 @@ def begin(
             name, place = Path(source).stem, str(Path(source).resolve())
     world.schedule  # noqa: B018  (it may be refused)
     share(world)
+    if not stored_columns(world):
+        warnings.warn(
+            "the world holds no particles and no bodies; frames are stored from the tick at which a system "
+            "makes some",
+            FluidWarning,
+            stacklevel=3,
+        )
     folder = RunFolder.create(
         out or free_folder(Path("runs") / name),
         text,
@@ -144,14 +149,10 @@ def continued(
     return runner
 
 
-def check_asked(frames: int | None, threads: int | None, progress: bool | Progress) -> None:
-    """Refuse ticks and threads that are no such numbers, and a progress that cannot be called."""
-    for name, value, most in (("frames", frames, 2**63 - 1), ("threads", threads, MOST_THREADS)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and not (whole and 1 <= value <= most):
-            rule = "of at least 1" if name == "frames" else f"from 1 to {most:,}"
-            raise FluidError(f"{name} = {shown(value)}; a whole number {rule} is needed")
+def checked(frames: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:
+    """Ticks and threads, after refusing what are no such numbers and a progress that cannot be called."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise FluidError(
             f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"
         )
+    return whole_or_none(frames, "frames", 1), whole_or_none(threads, "threads", 1, MOST_THREADS)

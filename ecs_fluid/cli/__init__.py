@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ecs_fluid import __version__
+from ecs_fluid.arguments import MOST_THREADS
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 
 
@@ -79,7 +80,9 @@ Frames = Annotated[
 Ticks = Annotated[int | None, cyclopts.Parameter(validator=Number(gte=1, lt=2**63))]
 Threads = Annotated[
     int | None,
-    cyclopts.Parameter(help="threads for the kernels; default all cores", validator=Number(gte=1, lte=1024)),
+    cyclopts.Parameter(
+        help="threads for the kernels; default all cores", validator=Number(gte=1, lte=MOST_THREADS)
+    ),
 ]
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
+from ecs_fluid.arguments import whole_or_none
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
 from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_elsewhere
@@ -21,7 +22,7 @@ from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
-from ecs_fluid.validation_errors import nearest, shown, validated
+from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.worlds.files import data_file, files_from
 
 if TYPE_CHECKING:
@@ -93,8 +94,7 @@ class Plan:
         """A plan without members for a shipped name, a world file or a recipe; raises RecipeError."""
         from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
 
-        if frames is not None and not (isinstance(frames, int) and 1 <= frames < 2**63):
-            raise RecipeError(f"frames = {shown(frames)}: a whole number from 1 to 2^63 - 1 is needed")
+        frames = whole_or_none(frames, "frames", 1)
         if isinstance(world, WorldRecipe):
             name, source, home, tables = "world", "", str(world._folder or ""), world.tables()
         else:
@@ -152,14 +152,14 @@ class Plan:
             if whole not in DIAGNOSTICS or name.count(".") > len(part) or part not in parts:
                 hint = "parts are x, y and z" if whole in VECTORS else f"{whole} is one number, without parts"
                 hint = hint if whole in DIAGNOSTICS else nearest(whole, DIAGNOSTICS)
-                raise RecipeError(f"--diagnostics {name!r} is not known; {hint}")
+                raise RecipeError(f"diagnostics {name!r} are not known; {hint}")
 
     def _check(self, name: str, point: Point) -> None:
         try:
             recipe = self.recipe_of(point)
             self._check_apart(point)
         except RecipeError as error:
-            text = str(error).replace("--set ", "--vary ", 1)
+            text = str(error).replace("setting ", "vary ", 1)
             raise RecipeError(f"sweep member {name}: {text}") from None
         every = recipe.fluid.diagnostics.get("every", 10)
         ticks = self.frames or recipe.frames
@@ -167,7 +167,7 @@ class Plan:
         if not 1 <= every <= ticks:
             remarks.append(
                 f"diagnostics are recorded each {every} ticks, and a member has {ticks}, so the table stays "
-                "empty; use --set fluid.diagnostics.every=1"
+                "empty; set fluid.diagnostics.every=1"
             )
         self.remarks += [text for text in remarks if text not in self.remarks]
 
@@ -234,7 +234,7 @@ class Plan:
         if difference := _difference({key: stored.get(key) for key in self.asked()}, self.asked()):
             raise StorageError(
                 f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
-                "choose another folder with --out"
+                "choose another folder"
             )
         validated(_Stored, stored, f"{path} is damaged", StorageError)
         self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecs_fluid.arguments import MOST_THREADS, path_of, whole, whole_or_none
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
@@ -18,7 +19,6 @@ from ecs_fluid.sweeps.member import Job, Member, found_finished, run_member
 from ecs_fluid.sweeps.plan import STOP, Plan
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import write_tables
-from ecs_fluid.validation_errors import path_of
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -113,7 +113,7 @@ class Study:
         anyway: bool = False,
         watch: Watcher | None = None,
     ) -> None:
-        _check_numbers(workers, threads, scheduler)
+        workers, threads = _check_numbers(workers, threads, scheduler)
         plan, points = planned(world, vary, seeds, settings, frames, allow_code)
         plan.check_diagnostics(diagnostics or ())
         plan.anyway = anyway
@@ -342,22 +342,21 @@ def planned(
         return plan, []
     axes = {path: axis(path, values) for path, values in (vary or {}).items()}
     if seeds is not None:
-        if not 1 <= seeds <= MOST_MEMBERS:
-            raise RecipeError(f"--seeds {seeds}: a number from 1 to {MOST_MEMBERS:,} is needed")
+        seeds = whole(seeds, "seeds", 1, MOST_MEMBERS)
         if SEED in axes:
-            raise RecipeError(f"--seeds and --vary {SEED} say the same; give one of them")
+            raise RecipeError(f"seeds and vary {SEED} say the same; give one of them")
         axes[SEED] = tuple(plan.seed() + number for number in range(seeds))
     if not axes:
-        raise RecipeError("nothing is varied; --vary path=values or --seeds is needed")
+        raise RecipeError("nothing is varied; vary, with a path and its values, or seeds is needed")
     plan.vary = {path: list(values) for path, values in axes.items()}
     return plan, product(axes)
 
 
-def _check_numbers(workers: int | None, threads: int | None, scheduler: str | None) -> None:
-    for name, number, least in (("workers", workers, 0), ("threads", threads, 1)):
-        if number is not None and not least <= number <= 1024:
-            raise FluidError(f"--{name} {number}: a number from {least} to 1024 is needed")
+def _check_numbers(workers: Any, threads: Any, scheduler: str | None) -> tuple[int | None, int | None]:
+    """Numbers of workers and of threads; FluidError for what are none."""
     if scheduler is not None and workers is not None:
-        raise FluidError("--workers starts local ones and --scheduler uses those that run; give one of them")
+        raise FluidError("workers starts local ones and scheduler uses those that run; give one of them")
     if scheduler is not None:
         check_address(scheduler)
+    workers = whole_or_none(workers, "workers", 0, MOST_THREADS)
+    return workers, whole_or_none(threads, "threads", 1, MOST_THREADS)

@@ -158,6 +158,11 @@ def test_sample_gives_a_mesh_the_fields() -> None:
         ef.World().sample(mesh)
 
 
+def test_a_mesh_without_points_is_told() -> None:
+    with pytest.raises(FluidError, match="sample: the mesh has no points"):
+        ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1").sample(pv.PolyData())
+
+
 def test_pyvista_blocks_hold_what_the_world_holds() -> None:
     from ecs_fluid.worlds import BodyRecipe
 

@@ -89,7 +89,7 @@ def test_override_changes_nothing_else() -> None:
     ],
 )
 def test_override_refuses(assignment: str, words: str) -> None:
-    with pytest.raises(RecipeError, match=rf"--set '{assignment}'.*{words}"):
+    with pytest.raises(RecipeError, match=rf"setting '{assignment}'.*{words}"):
         override(tables(), assignment)
 
 

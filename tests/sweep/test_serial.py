@@ -109,7 +109,7 @@ def test_data_files_are_looked_at_before_they_are_opened(
         (("--vary", "ring.core=0.2,-0.1"), "core=-0.1: puffs.toml: [[entity]] 1 'ring': core = -0.1"),
         (("--vary", "ring.core=0.2", "--vary", "ring.core=0.3"), "comes twice"),
         (("--vary", "world.seed=1,2", "--seeds", "2"), "give one of them"),
-        (("--seeds", "0"), "--seeds 0"),
+        (("--seeds", "0"), "seeds = 0"),
         (("--seeds", "2", "--frames", "0"), "frames = 0"),
         (("--seeds", "2", "--diagnostics", "energy,impuls"), "did you mean 'impulse'?"),
         (("--seeds", "2", "--diagnostics", "impulse.w"), "parts are x, y and z"),
