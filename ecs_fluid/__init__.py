@@ -7,7 +7,7 @@ Worlds are entities with component arrays; ordered systems run Numba kernels on 
     world = ef.load("vortex_ring")
     world.step(10)
     print(world["ring"][ef.Position].x, world.diagnostics()["impulse"])
-    run = ef.run("vortex_ring", frames=100)
+    run = ef.run("vortex_ring", ticks=100)
     run.show()
 
 A map, each with a help of its own, such as ``help(ef.World)``:

@@ -242,7 +242,7 @@ class WorldRecipe(Settings):
         return recipe
 
     @property
-    def frames(self) -> int:
+    def ticks(self) -> int:
         """Number of ticks of the whole run."""
         return max(1, math.ceil(self.world.duration / self.world.dt - 1e-9))
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def run(
     source: Source,
     *settings: str,
-    frames: int | None = None,
+    ticks: int | None = None,
     out: str | Path | None = None,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -54,7 +54,7 @@ def run(
     Args:
         source: a shipped name, a file, its tables as a dict, a WorldRecipe, or a World, which is stepped.
         settings: ``path=value`` overrides, such as ``"fluid.viscosity=1e-4"`` (not with a recipe or a World).
-        frames: ticks to run; default all of the world's duration.
+        ticks: how many to run; default all of the world's duration.
         out: run folder; default ``runs/NAME``, numbered when taken.
         threads: threads of the kernels from now on in this process; without it as before, at first all cores.
         progress: True shows a bar (lines where there is no terminal or notebook), False nothing; a function
@@ -68,9 +68,9 @@ def run(
         KeyboardInterrupt: Ctrl-C; the tick under way was finished and stored first, so that `Run.resume` of
             ``ecs_fluid.open_run(folder)`` goes on.
     """
-    frames, threads = checked(frames, threads, progress)
+    ticks, threads = checked(ticks, threads, progress)
     use_threads(threads)
-    runner = begin(source, settings, frames=frames, out=out, replace=replace, allow_code=allow_code)
+    runner = begin(source, settings, ticks=ticks, out=out, replace=replace, allow_code=allow_code)
     return _finished(runner, progress)
 
 
@@ -215,7 +215,7 @@ class Run:
     @sentences()
     def resume(
         self,
-        frames: int | None = None,
+        ticks: int | None = None,
         *,
         threads: int | None = None,
         progress: bool | Progress = True,
@@ -225,13 +225,13 @@ class Run:
         """Go on from the newest checkpoint, bit for bit, and return the run; a run at its end stays.
 
         Args:
-            frames: last tick of the run, to make it longer or shorter.
+            ticks: last tick of the run, to make it longer or shorter.
             threads, progress, allow_code: as in `ecs_fluid.run`.
             anyway: go on with what other versions or another processor computed.
         """
-        frames, threads = checked(frames, threads, progress)
+        ticks, threads = checked(ticks, threads, progress)
         use_threads(threads)
-        runner = continued(self.path, frames, allow_code, anyway)
+        runner = continued(self.path, ticks, allow_code, anyway)
         return self if runner is None else _finished(runner, progress)
 
     def __repr__(self) -> str:

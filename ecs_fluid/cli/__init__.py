@@ -116,6 +116,7 @@ def _register() -> None:
     import ecs_fluid.cli.info
     import ecs_fluid.cli.look
     import ecs_fluid.cli.page
+    import ecs_fluid.cli.reference
     import ecs_fluid.cli.run
     import ecs_fluid.cli.sweep
     import ecs_fluid.cli.watch

@@ -31,7 +31,7 @@ def run(
     world: str,
     /,
     *,
-    frames: Ticks = None,
+    ticks: Ticks = None,
     out_: Path | None = None,
     set_: Settings = (),
     threads: Threads = None,
@@ -47,7 +47,7 @@ def run(
     Ctrl-C ends the run after the current tick; `ecs-fluid resume` continues it.
 
     Args:
-        frames: ticks to run; default duration / dt of the world
+        ticks: how many to run; default duration / dt of the world
         out_: run folder; default runs/NAME, numbered when taken
         replace: overwrite the run in --out
         movie: render the finished run to this .mp4 or .gif
@@ -62,9 +62,9 @@ def run(
 
             check_pictures(movie, save)
         if estimate:
-            _estimate(world, set_, allow_code, frames)
+            _estimate(world, set_, allow_code, ticks)
             return 0
-        job = begin(world, set_, frames=frames, out=out_, replace=replace, allow_code=allow_code, share=share)
+        job = begin(world, set_, ticks=ticks, out=out_, replace=replace, allow_code=allow_code, share=share)
         code = _execute(job)
         if code == 0 and (movie or save):
             from ecs_fluid.cli.look import render_run
@@ -87,7 +87,7 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
         yield lambda world: None
 
 
-def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, frames: int | None) -> None:
+def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int | None) -> None:
     """Say what a run would take."""
     from rich.filesize import decimal
 
@@ -97,7 +97,7 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, frames: i
     recipe = read(world, settings, allow_code)
     for text in recipe.lint():
         warn(text)
-    ticks = frames or recipe.frames
+    ticks = ticks or recipe.ticks
     with err.status("estimating"), compiling(err.print):
         found = estimate(
             lambda dt: read(world, (*settings, f"world.dt={dt!r}"), allow_code).build(),
@@ -123,7 +123,7 @@ def resume(
     folder: Path,
     /,
     *,
-    frames: Ticks = None,
+    ticks: Ticks = None,
     threads: Threads = None,
     allow_code: AllowCode = False,
     anyway: Anyway = False,
@@ -132,15 +132,15 @@ def resume(
     """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes.
 
     Args:
-        frames: last tick of the run, to make it longer or shorter
+        ticks: last tick of the run, to make it longer or shorter
     """
     with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        job = continued(folder, frames, allow_code, anyway)
+        job = continued(folder, ticks, allow_code, anyway)
         if job is None:
             tick = RunFolder.open(folder).read_info()["ticks"]
-            out.print(f"{folder} is complete at tick {tick}; --frames makes it longer")
+            out.print(f"{folder} is complete at tick {tick}; --ticks makes it longer")
             return 0
         share(job.world)
         return _execute(job)

@@ -73,7 +73,7 @@ def validate(world: str, /, *, set_: Settings = (), allow_code: AllowCode = Fals
     warnings = [*recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
-    out.print(f"{world}: valid; {recipe.frames} ticks of {recipe.world.dt:g} s; particles: {particles}")
+    out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")
     for text in warnings:
         warn(text)
 

@@ -66,7 +66,7 @@ class Study:
 
     ::
 
-        with ef.Study("vortex_ring", out="fit", frames=60, workers=0) as study:
+        with ef.Study("vortex_ring", out="fit", ticks=60, workers=0) as study:
             member = study.run({"ring.core": 0.15})
             x = member.trajectory().frame(-1)["ring"]["Position.x"]
 
@@ -78,7 +78,7 @@ class Study:
         out: folder of the study; default ``sweeps/NAME``.
         vary, seeds: for a sweep of all combinations in place of points that come one by one, see `sweep`.
         settings: ``path=value`` overrides for all members.
-        frames: ticks of every member; default duration / dt of the world.
+        ticks: of every member; default duration / dt of the world.
         workers: worker processes; 0 runs the members one after another in this process, without Dask;
             default the number of cores. For an optimiser that asks for one point at a time 0 is best: a
             member then has all cores.
@@ -104,7 +104,7 @@ class Study:
         vary: Mapping[str, Any] | None = None,
         seeds: int | None = None,
         settings: Sequence[str] = (),
-        frames: int | None = None,
+        ticks: int | None = None,
         workers: int | None = None,
         threads: int | None = None,
         scheduler: str | None = None,
@@ -114,7 +114,7 @@ class Study:
         watch: Watcher | None = None,
     ) -> None:
         workers, threads = _check_numbers(workers, threads, scheduler)
-        plan, points = planned(world, vary, seeds, settings, frames, allow_code)
+        plan, points = planned(world, vary, seeds, settings, ticks, allow_code)
         plan.check_diagnostics(diagnostics or ())
         plan.anyway = anyway
         self.plan, self.diagnostics, self.watch = plan, diagnostics, watch or Watcher()
@@ -283,7 +283,7 @@ def sweep(
     seeds: int | None = None,
     out: str | Path | None = None,
     settings: Sequence[str] = (),
-    frames: int | None = None,
+    ticks: int | None = None,
     diagnostics: Sequence[str] | None = None,
     workers: int | None = None,
     threads: int | None = None,
@@ -302,7 +302,7 @@ def sweep(
         seeds: number of seeds for every combination, from the world's own seed upwards.
         out: folder of the sweep; default ``sweeps/NAME``.
         settings: ``path=value`` overrides for all members.
-        frames, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as of `Study`.
+        ticks, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as of `Study`.
 
     Returns:
         The members with their values, folders, hashes and errors. One that fails does not stop the others.
@@ -313,7 +313,7 @@ def sweep(
         FluidError: Dask is missing, or no scheduler answers.
     """
     study = Study(
-        world, out, vary=vary, seeds=seeds, settings=settings, frames=frames, diagnostics=diagnostics,
+        world, out, vary=vary, seeds=seeds, settings=settings, ticks=ticks, diagnostics=diagnostics,
         workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, anyway=anyway,
         watch=watch,
     )  # fmt: skip
@@ -333,11 +333,11 @@ def planned(
     vary: Mapping[str, Any] | None,
     seeds: int | None = None,
     settings: Sequence[str] = (),
-    frames: int | None = None,
+    ticks: int | None = None,
     allow_code: bool = False,
 ) -> tuple[Plan, list[Point]]:
     """A plan, and the points of its sweep; they are not yet checked."""
-    plan = Plan.of(world, settings, frames, allow_code)
+    plan = Plan.of(world, settings, ticks, allow_code)
     if vary is None and seeds is None:
         return plan, []
     axes = {path: axis(path, values) for path, values in (vary or {}).items()}

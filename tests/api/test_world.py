@@ -234,7 +234,7 @@ def test_a_run_of_a_world_without_an_entity_is_told_so(tmp_path: Path) -> None:
     """The recipe of what is left is stored, so that what reads the run does not look for the entity."""
     world = ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1")
     world.remove("smoke")
-    run = ef.run(world, frames=1, out=tmp_path / "run", progress=False)
+    run = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
     assert list(run[-1]) == ["ring"] and "smoke" not in (run.path / "world.toml").read_text(encoding="utf-8")
     with pytest.raises(StorageError, match="smoke"):
         run.export("npz", only=["smoke"])

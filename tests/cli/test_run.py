@@ -95,18 +95,18 @@ def test_run_stores_frames_records_and_recipe(world: Path, capsys: pytest.Captur
 
 
 def test_a_second_run_does_not_touch_the_first(world: Path) -> None:
-    assert main(["run", str(world), "--frames", "2"]) == 0
-    assert main(["run", str(world), "--frames", "3"]) == 0
+    assert main(["run", str(world), "--ticks", "2"]) == 0
+    assert main(["run", str(world), "--ticks", "3"]) == 0
     assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 2
     assert RunFolder.open(Path("runs/puffs-2")).read_info()["ticks"] == 3
-    assert main(["run", str(world), "--out", "runs/puffs", "--frames", "4"]) == 2
-    assert main(["run", str(world), "--out", "runs/puffs", "--frames", "4", "--replace"]) == 0
+    assert main(["run", str(world), "--out", "runs/puffs", "--ticks", "4"]) == 2
+    assert main(["run", str(world), "--out", "runs/puffs", "--ticks", "4", "--replace"]) == 0
     assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 4
 
 
 def test_resume_continues_a_shorter_run(world: Path) -> None:
-    assert main(["run", str(world), "--frames", "7", "--out", "part"]) == 0
-    assert main(["resume", "part", "--frames", "20"]) == 0
+    assert main(["run", str(world), "--ticks", "7", "--out", "part"]) == 0
+    assert main(["resume", "part", "--ticks", "20"]) == 0
     assert main(["run", str(world), "--out", "whole"]) == 0
     assert final_hash(Path("part")) == final_hash(Path("whole"))
     # Calls of both stretches are counted; the first of each, which may compile, is not.
@@ -120,9 +120,9 @@ def test_a_stored_run_may_keep_the_jerk(world: Path) -> None:
     """Its velocities are columns from the first frame on, also of vortons that an emitter gives off."""
     vortons = [f"nozzle.{text}" for text in ("population=vortons", "core=0.2", "strength=[0,0,0.01]")]
     settings = [item for text in (*vortons, "fluid.diagnostics.jerk=true") for item in ("--set", text)]
-    assert main(["run", str(world), *settings, "--frames", "4", "--out", "part"]) == 0
-    assert main(["resume", "part", "--frames", "9"]) == 0
-    assert main(["run", str(world), *settings, "--frames", "9", "--out", "whole"]) == 0
+    assert main(["run", str(world), *settings, "--ticks", "4", "--out", "part"]) == 0
+    assert main(["resume", "part", "--ticks", "9"]) == 0
+    assert main(["run", str(world), *settings, "--ticks", "9", "--out", "whole"]) == 0
     assert final_hash(Path("part")) == final_hash(Path("whole"))
     run = RunFolder.open(Path("part"))
     first, last = (run.read_trajectory().frame(place) for place in (0, -1))
@@ -137,7 +137,7 @@ def test_a_stored_run_may_keep_the_jerk(world: Path) -> None:
 
 def started(world: Path, out: str, frames: int, threads: int = 2) -> subprocess.Popen[bytes]:
     """A run in a process of its own that has stored its first checkpoints."""
-    command = [*COMMAND, "run", str(world), "--frames", str(frames), "--out", out, "--threads", str(threads)]
+    command = [*COMMAND, "run", str(world), "--ticks", str(frames), "--out", out, "--threads", str(threads)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
@@ -159,9 +159,9 @@ def test_sigkill_and_resume_on_another_thread_count(world: Path) -> None:
     assert 5 <= reached < 400, "the run ended before it was killed; make it longer"
     end = reached + 12
     environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
-    resume = [*COMMAND, "resume", "killed", "--frames", str(end), "--threads", "1"]
+    resume = [*COMMAND, "resume", "killed", "--ticks", str(end), "--threads", "1"]
     subprocess.run(resume, check=True, env=environment, capture_output=True)
-    assert main(["run", str(world), "--frames", str(end), "--out", "whole"]) == 0
+    assert main(["run", str(world), "--ticks", str(end), "--out", "whole"]) == 0
     assert final_hash(Path("killed")) == final_hash(Path("whole"))
     killed, whole = (RunFolder.open(Path(name)) for name in ("killed", "whole"))
     assert list(killed.read_trajectory().ticks) == list(whole.read_trajectory().ticks)
@@ -187,7 +187,7 @@ def test_diverged_run_keeps_its_last_good_state(world: Path, capsys: pytest.Capt
     """
     changes = ("world.precision='single'", "world.dt=1e30", "ring.circulation=1e9", "nozzle.rate=0")
     overrides = [part for change in changes for part in ("--set", change)]
-    assert main(["run", str(world), "--out", "bad", *overrides, "--frames", "9"]) == 2
+    assert main(["run", str(world), "--out", "bad", *overrides, "--ticks", "9"]) == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert "last good state" in said
     assert "System" in said
