@@ -10,7 +10,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import cyclopts
 from cyclopts.validators import Number
@@ -85,6 +86,14 @@ Threads = Annotated[
     ),
 ]
 
+_FILES = (Path(__file__).parents[1] / "worlds").glob("*.toml")
+_SHIPPED = tuple(sorted(path.stem for path in _FILES if path.stem != "promises"))
+if TYPE_CHECKING:
+    WorldName = str
+else:  # for the completion of shells; a file is as good
+    WorldName = Annotated[Literal[_SHIPPED] | str, cyclopts.Parameter(show_choices=False)]
+"""A shipped name or a world file."""
+
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
 err = _Console(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
 
@@ -112,6 +121,7 @@ def _flush() -> None:
 def _register() -> None:
     """Import the modules of the commands, which register themselves."""
     import ecs_fluid.cli.bench
+    import ecs_fluid.cli.completion
     import ecs_fluid.cli.export
     import ecs_fluid.cli.info
     import ecs_fluid.cli.look

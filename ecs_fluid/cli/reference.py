@@ -56,7 +56,9 @@ def _known() -> dict[str, Any]:
     from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable
 
     def ours(kinds: Any) -> dict[str, Any]:
-        return {name: kind for name, kind in sorted(kinds.items()) if kind.__module__.startswith("ecs_fluid.")}
+        return {
+            name: kind for name, kind in sorted(kinds.items()) if kind.__module__.startswith("ecs_fluid.")
+        }
 
     found = ours(Recipe.registry) | {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}
     found |= FLUID

@@ -12,11 +12,13 @@ from cyclopts import Parameter
 
 from ecs_fluid.api.progress import compiling
 from ecs_fluid.api.running import begin, carry_out, continued
-from ecs_fluid.cli import Threads, Ticks, app, err, out, warn
+from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
+from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, code_of
 from ecs_fluid.threads import use_threads
+from ecs_fluid.world_options import Precision
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
@@ -28,7 +30,7 @@ Mpi = Annotated[
 
 @app.command
 def run(
-    world: str,
+    world: WorldName,
     /,
     *,
     ticks: Ticks = None,
@@ -91,7 +93,7 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
     """Say what a run would take."""
     from rich.filesize import decimal
 
-    from ecs_fluid.runs.estimate import estimate
+    from ecs_fluid.runs.estimate import duration, estimate
     from ecs_fluid.worlds.world_recipe import read
 
     recipe = read(world, settings, allow_code)
@@ -107,10 +109,7 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
             recipe.output.checkpoint_seconds,
         )
     rows = ", ".join(f"{name} {count:,}" for name, count in found.particles.items())
-    minutes, seconds = divmod(round(found.seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    took = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else ""
-    out.print(f"time   {took or f'{found.seconds:.1f} s'}")
+    out.print(f"time   {duration(found.seconds)}")
     out.print(f"disk   {decimal(found.disk)}")
     out.print(f"rows   {rows} at the end")
     out.print(f"from {found.sampled} ticks that stand for {ticks}; compiling kernels is not counted")
@@ -158,14 +157,35 @@ def _execute(job: Runner) -> int:
 
 
 @app.command
-def warmup(*, precision: Literal["single", "double", "both"] = "single") -> None:
-    """Compile the kernels now, on all cores, so that the first run starts at once."""
-    from ecs_fluid.runs.warmup import compile_on_all_cores
+def warmup(
+    world: WorldName | None = None,
+    /,
+    *,
+    precision: Literal["single", "double", "both"] | None = None,
+    set_: Settings = (),
+    allow_code: AllowCode = False,
+) -> None:
+    """Compile kernels now, so that a run starts at once: those of a world, or all of them on all cores.
 
+    Args:
+        world: compile what the first two ticks of this world need
+        precision: without a world: default single
+    """
+    from ecs_fluid.runs.warmup import compile_for, compile_on_all_cores
+    from ecs_fluid.worlds.world_recipe import load
+
+    if world is not None and precision is not None:
+        raise FluidError("--precision is for all kernels; a world has its own: --set world.precision=double")
+    if world is None and (set_ or allow_code):
+        raise FluidError("--set and --allow-code are for a world; name one: ecs-fluid warmup WORLD")
     started = time.perf_counter()
     with err.status("compiling kernels, once per machine") as status:
-        compile_on_all_cores(
-            ("single", "double") if precision == "both" else (precision,),
-            status.update if err.is_terminal else err.print,
-        )
-    out.print(f"kernels ready after {time.perf_counter() - started:.1f} s")
+        say = status.update if err.is_terminal else err.print
+        if world is not None:
+            with compiling(say):
+                compile_for(load(world, *set_, allow_code=allow_code))
+        else:
+            both: tuple[Precision, ...] = ("single", "double")
+            compile_on_all_cores(both if precision == "both" else (precision or "single",), say)
+    what = "kernels" if world is None else f"what the first ticks of {world} need is"
+    out.print(f"{what} ready after {time.perf_counter() - started:.1f} s")

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
 from ecs_fluid.api.progress import Bars
 from ecs_fluid.api.stopping import stopping
-from ecs_fluid.cli import Threads, app, err, out, warn
+from ecs_fluid.cli import Threads, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Member
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @app.command
 def sweep(
-    world: str,
+    world: WorldName,
     /,
     *,
     vary: tuple[str, ...] = (),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -215,6 +216,72 @@ def test_worlds_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert schema["properties"]["world"]["properties"]["dt"]["anyOf"][0]["exclusiveMinimum"] == 0
+
+
+def test_a_shipped_world_is_copied_and_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["worlds", "vortex_ring", "--copy"]) == 0
+    assert "ecs-fluid run vortex_ring.toml" in capsys.readouterr().out
+    assert load("vortex_ring.toml").state_hash() == load("vortex_ring").state_hash()
+    Path("vortex_ring.toml").write_text("mine", encoding="utf-8")
+    assert main(["worlds", "vortex_ring", "--copy"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert Path("vortex_ring.toml").read_text(encoding="utf-8") == "mine"
+    assert main(["worlds", "--copy"]) == 2
+    assert "ecs-fluid worlds NAME --copy" in capsys.readouterr().err
+
+
+def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) -> None:
+    """Entities, systems and parts, spelled as world files and Python do; typos get the nearest name."""
+    for name, words in {
+        "vortex_ring": ("circulation  m^2/s", "pi Gamma R^2", "required"),
+        "fluid.velocity": ("tolerance", "fmm, pppm, auto"),
+        "[fluid]": ("viscosity", "m^2/s"),
+        "WIND": ("velocity   m/s", "ecs-fluid help NAME"),
+        "BoxShape": ("size", "edges along x, y, z"),
+        "temperature": ("T       K", "above 0"),
+    }.items():
+        assert main(["help", name]) == 0
+        said = capsys.readouterr().out
+        assert all(word in said for word in words), said
+    assert main(["help"]) == 0
+    assert {"vortex_ring,", "baroclinic,", "Keyed,", "Volume"} <= set(capsys.readouterr().out.split())
+    for name, said in {
+        "vortx_ring": "did you mean 'vortex_ring'",
+        "candle": "ecs-fluid worlds candle",
+    }.items():
+        assert main(["help", name]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_completion_knows_commands_options_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+    """bash itself completes with what is printed; a file that is no shipped world is left to its default."""
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    found = {"run vort": ["vortex_ring", "vortices_merge"], "sw": ["sweep"], "run x --tic": ["--ticks"]}
+    for line, words in found.items():
+        typed = line.split()
+        asked = f"COMP_WORDS=(ecs-fluid {line}); COMP_CWORD={len(typed)}; _ecs_fluid; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", script + asked], capture_output=True, text=True)
+        assert done.stdout.split() == words
+    assert "complete -o default -F" in script
+
+
+def test_validate_tells_solver_time_and_memory(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", str(world)]) == 0
+    assert main(["validate", str(world)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"solver direct\ntime +[\d.e+]+ m?s a tick at the start; .* m?s if all \d+ are", said)
+    assert re.search(r"memory [\d.]+ MB", said)
+    assert main(["warmup", str(world), "--precision", "double"]) == 2
+
+
+def test_validate_compiles_nothing(world: Path, tmp_path: Path) -> None:
+    """On a machine without compiled kernels it says so, and leaves none behind but what its warnings need."""
+    cold = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
+    done = subprocess.run([*COMMAND, "validate", str(world)], env=cold, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"known when its kernels are compiled, once per machine: ecs-fluid warmup {world}" in done.stdout
+    assert not list((tmp_path / "cache").rglob("*stretch*.nbi"))
 
 
 def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
