@@ -218,7 +218,10 @@ def test_worlds_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert schema["properties"]["world"]["properties"]["dt"]["anyOf"][0]["exclusiveMinimum"] == 0
 
 
-def test_a_shipped_world_is_copied_and_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shipped_world_is_copied_and_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert main(["worlds", "vortex_ring", "--copy"]) == 0
     assert "ecs-fluid run vortex_ring.toml" in capsys.readouterr().out
     assert load("vortex_ring.toml").state_hash() == load("vortex_ring").state_hash()
