@@ -181,9 +181,9 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     parts = path.strip().split(".")
     if not sign or not all(parts):
         raise RecipeError(
-            f"--set {shown(assignment)}: path=value is needed, for example fluid.viscosity=1e-4"
+            f"setting {shown(assignment)}: path=value is needed, for example fluid.viscosity=1e-4"
         )
-    check("nesting", len(parts), f"--set {shown(assignment)}: the path has {len(parts):,} parts")
+    check("nesting", len(parts), f"setting {shown(assignment)}: the path has {len(parts):,} parts")
     target: Any = tables
     sections = {"world", "fluid", "entity", "system", "output"}
     listed = tables.get("entity", [])
@@ -193,7 +193,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         if parts[0] not in entities:
             known = sections | set(entities)
             raise RecipeError(
-                f"--set {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
+                f"setting {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
                 f"{nearest(parts[0], known)}"
             )
         target, parts = entities[parts[0]], parts[1:]
@@ -204,7 +204,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
             target = target.setdefault(part, {} if depth or part not in ("entity", "system") else [])
         if not isinstance(target, dict | list):
             raise RecipeError(
-                f"--set {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
+                f"setting {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
             )
     last: Any = _number(target, parts[-1], assignment) if isinstance(target, list) else parts[-1]
     target[last] = value_of(text)
@@ -230,5 +230,5 @@ def _number(items: list[Any], part: str, assignment: str) -> int:
             return known.index(part)
     listed = ", ".join(f"{n} ({name})" if name else n for n, name in zip(numbers, names, strict=True))
     raise RecipeError(
-        f"--set {shown(assignment)}: {shown(part)} is none of the items there; known: {listed or 'none'}"
+        f"setting {shown(assignment)}: {shown(part)} is none of the items there; known: {listed or 'none'}"
     )

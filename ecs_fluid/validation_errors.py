@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -39,15 +37,6 @@ def shown(value: Any) -> str:
     """A value as a sentence shows it: not more than 60 characters of it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def path_of(given: Any, place: str) -> Path:
-    """The path that an argument gives; FluidError where it is none, or an empty one."""
-    with suppress(TypeError):
-        path = Path(given)
-        if given != "" and "\0" not in str(path):
-            return path
-    raise FluidError(f"{place} = {shown(given)}; a path is needed, as text or a Path")
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

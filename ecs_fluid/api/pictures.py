@@ -25,10 +25,11 @@ from ecs_fluid.api.stored import (
     periods_of_run,
     real_time,
 )
+from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.surface_frames import level_of, stored_surface
-from ecs_fluid.validation_errors import path_of
+from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ def _check(drawing: PictureKeywords) -> None:
             raise choose("option of a picture", name, PictureKeywords.__annotations__)
     if (what := drawing.get("what", "particles")) not in get_args(What):
         raise choose("kind of picture", str(what), get_args(What))
+    for name in ("color_by", "look"):
+        if not isinstance(given := drawing.get(name), str | None):
+            raise FluidError(f"{name} = {shown(given)}; a name is needed")
+    if not is_number(level := drawing.get("level", 0.0)):
+        raise FluidError(f"level = {shown(level)}; a distance in m is needed")
+    names_of(drawing.get("only", ()), "only")
 
 
 class Picture:
@@ -178,8 +185,7 @@ def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict
     """The drawing as options of `viz.style`."""
     options: dict[str, Any] = {key: value for key, value in drawing.items() if key not in ("level", "clip")}
     options["look"] = options.get("look") or look
-    only = options.pop("only", ())
-    options["populations"] = [only] if isinstance(only, str) else list(only) or None
+    options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
     if moment is not None:
         options |= {"hulls": moment.hulls, "periods": moment.periods}
     return options
@@ -256,6 +262,7 @@ def write_movie(
 ) -> Path:
     """A movie of stored frames: of particles and the flow, or of a liquid's surface."""
     _check(drawing)
+    check_progress(progress)
     target = path_of(path, "movie")
     check_movie(target)
     stored, rows = chosen_frames(folder, frames)

@@ -40,6 +40,8 @@ def sample(world: World, grid: pv.DataSet) -> pv.DataSet:
             "world.velocity(points)"
         )
     made, x = grid.copy(), np.asarray(grid.points, np.float64).reshape(-1, 3)
+    if not len(x):
+        raise FluidError("sample: the mesh has no points, so there is nothing to sample")
     world.evaluate()
     if any(Strength in entity and Position in entity for entity in world.entities):
         flow = world._flow(x, None)

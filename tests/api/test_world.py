@@ -158,6 +158,11 @@ def test_sample_gives_a_mesh_the_fields() -> None:
         ef.World().sample(mesh)
 
 
+def test_a_mesh_without_points_is_told() -> None:
+    with pytest.raises(FluidError, match="sample: the mesh has no points"):
+        ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1").sample(pv.PolyData())
+
+
 def test_pyvista_blocks_hold_what_the_world_holds() -> None:
     from ecs_fluid.worlds import BodyRecipe
 
@@ -229,7 +234,7 @@ def test_a_run_of_a_world_without_an_entity_is_told_so(tmp_path: Path) -> None:
     """The recipe of what is left is stored, so that what reads the run does not look for the entity."""
     world = ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1")
     world.remove("smoke")
-    run = ef.run(world, frames=1, out=tmp_path / "run", progress=False)
+    run = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
     assert list(run[-1]) == ["ring"] and "smoke" not in (run.path / "world.toml").read_text(encoding="utf-8")
     with pytest.raises(StorageError, match="smoke"):
         run.export("npz", only=["smoke"])

@@ -105,7 +105,7 @@ def test_a_world_names_its_look(folder: Path, tmp_path: Path) -> None:
     world, run = tmp_path / "light.toml", tmp_path / "run"
     world.write_text(WORLD.replace("[output]", '[output]\nlook = "paper"'), encoding="utf-8")
     assert (
-        main(["run", str(world), "--frames", "1", "--out", str(run), "--save", str(tmp_path / "0.png")]) == 0
+        main(["run", str(world), "--ticks", "1", "--out", str(run), "--save", str(tmp_path / "0.png")]) == 0
     )
     corner = {}
     for number, source in enumerate(

@@ -58,7 +58,7 @@ def files_of(folder: Path) -> list[Path]:
         ),
         (["--to", "npz", "--only", "smok"], "{run} stores no population 'smok'; did you mean 'smoke'?"),
         (["--to", "vdb", "--voxel", "0"], "voxel 0: the edge of a voxel in m, above 0, is needed."),
-        (["--to", "vti", "--voxel", "1e-4"], "GB are allowed, choose a larger --voxel"),
+        (["--to", "vti", "--voxel", "1e-4"], "GB are allowed, choose a larger voxel"),
         (["--to", "vdb", "--only", "box"], "hold no particles to make a volume of"),
         (["--to", "obj", "--only", "smoke"], "stores no surfaces, and OBJ holds nothing else"),
         (["--to", "npz", "--out", "{run}/run.json"], "it is a file; a folder is needed."),
@@ -103,7 +103,7 @@ def test_only_an_export_is_replaced_and_only_by_a_whole_one(run: Path, tmp_path:
     ef.export(run, "npz", frames="4:6", out=target, replace=True)
     names = sorted(path.name for path in target.iterdir())
     assert names == ["export.json", "small_run.00004.npz", "small_run.00005.npz"]
-    with pytest.raises(ef.StorageError, match="larger --voxel"):
+    with pytest.raises(ef.StorageError, match="larger voxel"):
         ef.export(run, "vti", out=target, voxel=1e-4, replace=True)
     assert sorted(path.name for path in target.iterdir()) == names
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
