@@ -1,0 +1,103 @@
+"""Every tutorial runs in a process of its own, prints what its page says, and is its notebook."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docs.generator import tutorials
+
+SITE = Path(__file__).parents[1] / "properdocs.yml"
+
+
+@pytest.mark.parametrize("name", tutorials.NAMES)
+def test_it_runs_as_the_page_says(name: str, tmp_path: Path) -> None:
+    """Its assertions hold, it prints what the page shows and warns of nothing; pictures show something."""
+    from PIL import Image
+
+    assert tutorials.trouble(name, tmp_path) == ""
+    pictures = [part.name for part in tutorials.read(name) if part.kind == "picture"]
+    assert pictures
+    for picture in pictures:
+        kept = Image.open(tutorials.FOLDER / name / picture)
+        made = Image.open(tmp_path / picture)
+        assert kept.size == made.size, picture
+        # One plain colour has no deviation at all; a ring before a plain background has more than 20 of 255.
+        assert np.asarray(made.convert("L"), dtype=float).std() > 5, picture
+
+
+@pytest.mark.parametrize("name", tutorials.NAMES)
+def test_the_notebook_is_the_page(name: str) -> None:
+    """Written by the generator from the page as it is now; the page tells of it."""
+    stored = (tutorials.FOLDER / f"{name}.ipynb").read_text(encoding="utf-8")
+    assert stored == tutorials.notebook(name), f"run python -m docs.generator.tutorials {name}"
+    assert f"({name}.ipynb)" in (tutorials.FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    program = [part.text for part in tutorials.read(name) if part.kind == "python"]
+    cells = [
+        "".join(cell["source"]) + "\n" for cell in json.loads(stored)["cells"] if cell["cell_type"] == "code"
+    ]
+    assert [cell for cell in cells if cell in program] == program
+
+
+@pytest.mark.parametrize("name", tutorials.NAMES)
+def test_the_pictures_are_those_of_the_page(name: str) -> None:
+    """No picture is left over, and none is large."""
+    shown = {part.name for part in tutorials.read(name) if part.kind == "picture"}
+    there = {path.name for path in (tutorials.FOLDER / name).iterdir()}
+    assert there == shown
+    assert all((tutorials.FOLDER / name / picture).stat().st_size < tutorials.LARGEST for picture in shown)
+
+
+def test_the_list_and_the_site_have_them_all_in_one_order() -> None:
+    listed = re.findall(r"\]\((\w+)\.md\)", (tutorials.FOLDER / "index.md").read_text(encoding="utf-8"))
+    in_site = re.findall(r"tutorials/(\w+)\.md", SITE.read_text(encoding="utf-8"))
+    assert listed == in_site[1:] and sorted(listed) == tutorials.NAMES
+
+
+PAGE = """\
+# A page
+
+```python
+print(6 * 7)
+```
+
+```text
+{answer}
+```
+
+`note.txt`:
+
+```toml
+a = 1
+```
+
+```python
+print(open("note.txt").read(), end="")
+```
+
+```text
+a = 1
+```
+"""
+
+
+def test_a_wrong_answer_and_a_missing_picture_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tutorials, "FOLDER", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.format(answer=42), encoding="utf-8")
+    tutorials.play("page")
+    page.write_text(PAGE.format(answer=43), encoding="utf-8")
+    with pytest.raises(AssertionError, match="the page says:\n43\nprinted was:\n42"):
+        tutorials.play("page")
+    page.write_text(PAGE.format(answer=42) + "\n![Nothing](page/nothing.png)\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"nothing\.png was not made"):
+        tutorials.play("page")
