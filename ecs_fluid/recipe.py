@@ -30,7 +30,7 @@ from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.system import Settings, System
-from ecs_fluid.validation_errors import NAME, nearest, shown, validated
+from ecs_fluid.validation_errors import COLOR, NAME, nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -46,12 +46,18 @@ Name = Annotated[
 ]
 
 
+Color = Annotated[str, Field(pattern=COLOR)]
+
+
 class Recipe(Settings):
     """Describes one entity (or a few that belong together) and makes it in a world."""
 
     name: Name
     component: tuple[dict[str, Any], ...] = ()
     """further components of its rows, such as Temperature or your own: {kind = ..., columns}"""
+    color: Color | None = None
+    """colour in pictures: red, blue, yellow, green, orange, purple, cyan, pink, brown, white, grey, black or
+    #rrggbb; default the look's"""
     kind: ClassVar[str] = "recipe"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     """of the worlds that it is for; (2, 3): in a plane too"""
@@ -106,6 +112,18 @@ class Recipe(Settings):
     def lint(self) -> list[str]:
         """Sentences on what looks physically coarse in this recipe."""
         return []
+
+
+def colors_in(tables: dict[str, Any]) -> dict[str, str]:
+    """Colours that the entities of a world file ask for, by the population that holds their rows."""
+    entities = tables.get("entity")
+    listed = [item for item in entities if isinstance(item, dict)] if isinstance(entities, list) else []
+    found = {item.get("into") or item.get("name"): item.get("color") for item in listed}
+    return {
+        name: color
+        for name, color in found.items()
+        if isinstance(name, str) and isinstance(color, str) and re.fullmatch(COLOR, color)
+    }
 
 
 def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:

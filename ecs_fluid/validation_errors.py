@@ -14,7 +14,10 @@ from ecs_fluid.errors import FluidError, RecipeError
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 """What entities may be called: names become names of files."""
 
-_PATTERNS = {NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
+COLOR = r"^(red|blue|yellow|green|orange|purple|cyan|pink|brown|white|grey|black|#[0-9a-fA-F]{6})$"
+COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
+
+_PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -329,8 +329,8 @@ def test_what_is_not_there_is_named(run: ef.Run) -> None:
         run[0]["fog"]
     with pytest.raises(KeyError, match=r"'smoke' has no column 'Strength[.]alpha'; it has"):
         run[0]["smoke"]["Strength.alpha"]
-    with pytest.raises(FluidError, match=r"unknown option of a picture 'colour'.*did you mean 'color_by'"):
-        run.show(save="a.png", colour="speed")  # type: ignore[call-arg]
+    with pytest.raises(FluidError, match=r"unknown option of a picture 'colour_by'.*did you mean 'color_by'"):
+        run.show(save="a.png", colour_by="speed")  # type: ignore[call-arg]
     with pytest.raises(StorageError, match="holds no signed distance"):
         run.show(save="a.png", what="sdf")
     assert run[0].get("fog") is None and run[0].distances is None
