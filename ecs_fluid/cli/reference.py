@@ -28,7 +28,8 @@ def reference(name: str | None = None, /) -> None:
         _listed(known)
         return
     asked = name.strip("[]").removeprefix("fluid.")
-    asked = next((key for key in known if key.lower() == asked.lower()), asked)
+    meant = (key for key, kind in known.items() if asked.lower() in (key.lower(), kind.__name__.lower()))
+    asked = next(meant, asked)
     found = known.get(asked)
     if found is None:
         from ecs_fluid.worlds.world_recipe import shipped

@@ -240,6 +240,7 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
         "fluid.velocity": ("tolerance", "fmm, pppm, auto"),
         "[fluid]": ("viscosity", "m^2/s"),
         "WIND": ("velocity   m/s", "ecs-fluid help NAME"),
+        "SurfaceSystem": ("carried", "let the flow carry"),
         "BoxShape": ("size", "edges along x, y, z"),
         "temperature": ("T       K", "above 0"),
     }.items():
