@@ -55,7 +55,7 @@ def show(
 
     Args:
         what: what to draw
-        color_by: colour: speed, vorticity, or a column such as CoreRadius.sigma
+        color_by: colour: speed, vorticity, a column (CoreRadius.sigma); of a slice temperature, smoke, ...
         frame: stored frame of a run, from 0; -1 is the last
         ticks: ticks to simulate first, for a world
         camera: auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]
