@@ -20,6 +20,10 @@ COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
 _PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
 
 
+MANY = 24
+"""Names that a sentence lists; more are counted."""
+
+
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """The known name that `name` may be a slip for: of the same letters, or as much alike (0 to 1)."""
     known = sorted(known)
@@ -33,7 +37,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = sorted(known)
     if (close := closest(name, known)) is not None:
         return f"did you mean {close!r}?"
-    return f"known: {', '.join(known)}" if known else "nothing is known here"
+    listed = ", ".join(known[:MANY])
+    more = f" and {len(known) - MANY} more" if len(known) > MANY else ""
+    return f"known: {listed}{more}" if known else "nothing is known here"
 
 
 def shown(value: Any) -> str:

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.camera import CAMERAS, facing
 from ecs_fluid.viz.colours import PAINTED
-from ecs_fluid.viz.columns import AXES, Frame, choose, drawable, has_scalar, known_scalars, scalar, title
+from ecs_fluid.viz.columns import (
+    AXES,
+    FIELDS,
+    Frame,
+    choose,
+    drawable,
+    has_scalar,
+    known_scalars,
+    scalar,
+    title,
+)
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.shared_limits import is_signed, is_vortons, kept, limits
 from ecs_fluid.viz.style import Options
@@ -150,9 +160,9 @@ def _particles(
 def _slice(
     figure: Figure, axes: Axes, velocity: Velocity, lo: NDArray, hi: NDArray, options: Options
 ) -> None:
-    colour = options.color_by or "speed"
-    if colour not in FLOW_COLOURS:
-        raise choose("colour of a slice without OpenGL", colour, FLOW_COLOURS)
+    colour, field = options.color_by or "speed", getattr(velocity, "field", None)
+    if colour not in FLOW_COLOURS and (colour not in FIELDS or field is None):
+        raise choose("colour of a slice without OpenGL", colour, (*FLOW_COLOURS, *FIELDS))
     across = AXES[options.normal]
     right, up = (axis for axis in range(3) if axis != across)
     pad = PAD * float((hi - lo).max()) or 0.5
@@ -162,10 +172,13 @@ def _slice(
     points = np.empty((len(ticks[1]), len(ticks[0]), 3))
     points[...] = 0.5 * (lo + hi) if options.origin is None else options.origin
     points[..., right], points[..., up] = np.meshgrid(*ticks)
-    u = np.asarray(velocity(points.reshape(-1, 3)), np.float64).reshape(points.shape)
-    values = np.linalg.norm(u, axis=-1) if colour == "speed" else u[..., AXES[colour[2:]]]
+    if colour in FIELDS and field is not None:
+        values = np.asarray(field(colour, points.reshape(-1, 3)), np.float64).reshape(points.shape[:2])
+    else:
+        u = np.asarray(velocity(points.reshape(-1, 3)), np.float64).reshape(points.shape)
+        values = np.linalg.norm(u, axis=-1) if colour == "speed" else u[..., AXES[colour[2:]]]
     span = limits(colour, float(values.min()), float(values.max()))
-    _plane(figure, axes, (right, up), ticks, values, span, f"{colour} [m/s]")
+    _plane(figure, axes, (right, up), ticks, values, span, title(colour))
 
 
 def _plane(

@@ -87,6 +87,8 @@ def _check(drawing: PictureKeywords) -> None:
     if not is_number(level := drawing.get("level", 0.0)):
         raise FluidError(f"level = {shown(level)}; a distance in m is needed")
     names_of(drawing.get("only", ()), "only")
+    if not isinstance(colors := drawing.get("colors", {}), Mapping):
+        raise FluidError(f'colors = {shown(colors)}; colours by names are needed: {{"smoke": "orange"}}')
 
 
 class Picture:
@@ -176,7 +178,7 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
 def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     what = drawing.get("what", "particles")
-    warn_of_look(drawing.get("look") or moment.look, drawing, moment.columns)
+    check_populations(drawing.get("look") or moment.look, drawing, moment.columns)
     if save is not None and _without_gl(what):
         _plainly(moment, drawing, save)
         return
@@ -189,10 +191,16 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
             save_png(plotter, save)
 
 
-def warn_of_look(look: str, drawing: PictureKeywords, populations: Mapping[str, Collection[str]]) -> None:
-    """Warn of a look that colours tracers by columns, of labels by population, that none of them has."""
+def check_populations(
+    look: str, drawing: PictureKeywords, populations: Mapping[str, Collection[str]]
+) -> None:
+    """Refuse colours of what is not there; warn of a look whose columns no population of tracers has."""
     from ecs_fluid.viz.colours import shown_by
+    from ecs_fluid.viz.columns import choose
 
+    for name in drawing.get("colors", {}):
+        if name not in populations:
+            raise choose("population", str(name), populations)
     if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
         return
     if missing := shown_by(look, populations):
@@ -308,7 +316,7 @@ def write_movie(
         from ecs_fluid.viz.shared_limits import Recording
 
         labels = {name: stored.index(name).columns for name in stored.populations}
-        warn_of_look(drawing.get("look") or look, drawing, labels)
+        check_populations(drawing.get("look") or look, drawing, labels)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         placed: dict[str, Any] = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
         options = _options(None, drawing, look)

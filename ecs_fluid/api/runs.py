@@ -321,7 +321,7 @@ class Frame(Mapping[str, "Columns"]):
 
     @cached_property
     def flow(self) -> World:
-        """A world of this frame's vortons alone, to ask for its velocity, vorticity, gradient and samples."""
+        """A world of this frame's vortons and gas, to ask for velocity, vorticity, gradient and samples."""
         return VelocityOf(self._folder.path).world_of(self)
 
     @sentences()

@@ -24,6 +24,7 @@ from ecs_fluid.api.stored import load_code_of_run
 from ecs_fluid.cli import Frames, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.validation_errors import nearest
 
 
 @app.command
@@ -55,7 +56,7 @@ def show(
 
     Args:
         what: what to draw
-        color_by: colour: speed, vorticity, or a column such as CoreRadius.sigma
+        color_by: colour: speed, vorticity, a column (CoreRadius.sigma); of a slice temperature, smoke, ...
         frame: stored frame of a run, from 0; -1 is the last
         ticks: ticks to simulate first, for a world
         camera: auto, a side (x, -x, y, -y, z, -z), or a path: file.toml with tables [[key]]
@@ -72,7 +73,9 @@ def show(
         movie: write a movie: file.mp4 or .gif, or a sequence of pictures: film/frame_%04d.png
     """
     if movie is None and (frames is not None or jobs != 1 or orbit):
-        raise FluidError("--frames, --jobs and --orbit are for movies; add --movie file.mp4")
+        raise FluidError(
+            "--frames, --jobs and --orbit are for movies; add --movie file.mp4, or take --frame for one frame"
+        )
     drawing: Any = {  # values may be wrong; the drawing says so
         "what": what,
         "color_by": color_by,
@@ -104,8 +107,12 @@ def show(
         raise RecipeError(f"--movie needs a run folder; run the world first: ecs-fluid run {source}")
     if frame != -1:
         raise FluidError(f"--frame is for run folders, and {source} is a world; --ticks chooses its time")
-    from ecs_fluid.worlds.world_recipe import load
+    from ecs_fluid.worlds.world_recipe import load, shipped
 
+    if not Path(source).exists() and source not in shipped():
+        beside = Path(source).parent
+        runs = [str(beside / path.parent.name) for path in beside.glob("*/run.json")]
+        raise StorageError(f"there is no run and no world {source!r}; {nearest(source, [*runs, *shipped()])}")
     world = load(source, *set_, allow_code=allow_code)
     world.step(ticks)
     _shown(present_moment(world), drawing, save)

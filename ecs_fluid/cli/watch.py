@@ -43,7 +43,7 @@ def watch(
     Args:
         slide: a slider: path=low:high, such as fluid.viscosity=1e-5:1e-3; default what is keyed in time
         what: what to draw
-        color_by: colour: speed, vorticity, or a column such as CoreRadius.sigma
+        color_by: colour: speed, vorticity, a column (CoreRadius.sigma); of a slice temperature, smoke, ...
         camera: where it begins: auto, or a side: x, -x, y, -y, z, -z
         look: smoke (dark), paper (light), dye, temperature, fire, vorticity, liquid; default the world's
         only: entities to draw; default all

@@ -263,6 +263,8 @@ def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any,
         (lambda run: run.show(save="a.png", look=[]), "look = []; a name is needed"),
         (lambda run: run.show(save="a.png", color_by=3), "color_by = 3; a name is needed"),
         (lambda run: run.show(save="a.png", level="x"), "level = 'x'; a distance in m is needed"),
+        (lambda run: run.show(save="a.png", colors="red"), "colors = 'red'; colours by names are needed: "),
+        (lambda run: run.show(save="a.png", colors={"smok": "red"}), "unknown population 'smok'"),
         (lambda run: run.show("0"), "frame = '0'; the number of a frame is needed"),
         (lambda run: ef.sweep("vortex_ring", {}, seeds="2"), "seeds = '2'; a whole number from 1"),
         (

@@ -136,6 +136,12 @@ def test_entities_have_the_colours_of_their_recipes(tmp_path: Path) -> None:
     assert red[40:50, 75:85].mean() > 1.3 * blue[40:50, 75:85].mean()
 
 
+def test_a_run_that_is_not_there_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(folder.parent / "runn"), "--save", "a.png"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no run and no world" in said and f"did you mean {str(folder)!r}?" in said
+
+
 def test_a_look_without_its_data_says_so(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
