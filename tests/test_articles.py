@@ -78,6 +78,13 @@ def test_what_it_names_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_its_table_is_one(page: Path) -> None:
+    """As many cells in each row as in its head: a bar in a formula would make one more."""
+    rows = [row.count("|") for row in page.read_text(encoding="utf-8").splitlines() if row.startswith("|")]
+    assert len(rows) > 2 and len(set(rows)) == 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_its_cases_are_those_of_the_validation(page: Path) -> None:
     cases = tomllib.loads((ROOT / "docs" / "validation.toml").read_text(encoding="utf-8"))["case"]
     for numbers in re.findall(r"\bcases? ([\d, ]+(?:and \d+)?)", page.read_text(encoding="utf-8")):

@@ -139,3 +139,16 @@ def test_readme_system_does_what_it_says(tmp_path: Path) -> None:
     world.step(25)
     # Local error of rk4 is (spin dt)^5 / 120 = 3e-11 per step, 25 steps.
     np.testing.assert_allclose(world["dot"][ef.Position].x, [[np.cos(0.5), np.sin(0.5), 0]], atol=1e-9)
+
+
+def test_every_picture_is_used_and_made_by_a_command() -> None:
+    """Those of docs/images: of a world by docs/gallery.py, others as a page or a program tells."""
+    from ecs_fluid.worlds.world_recipe import shipped
+
+    programs = [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "docs" / "generator").glob("*.py")]
+    told = "".join(path.read_text(encoding="utf-8") for path in [*programs, *PAGES])
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for picture in (ROOT / "docs" / "images").iterdir():
+        assert f"images/{picture.name})" in pages, f"{picture.name} is in no page"
+        made = picture.stem in shipped() or f"docs/images/{picture.name}" in told
+        assert made, f"nothing says what makes {picture.name}"

@@ -4,7 +4,8 @@ A page is read from top to bottom as one program:
 
 * `python` blocks are run one after the other, with one set of names;
 * a `text` block is what the blocks before it printed;
-* of a `sh` block the lines that begin with `ecs-fluid` are run;
+* of a `sh` block the lines that begin with `ecs-fluid` are run; those for other programs, `blender` (or the
+  Python with bpy that ECS_FLUID_BLENDER names) and `pvpython`, where these are there, and nightly;
 * a block after a line that names a file alone, "`ring.toml`:", is written into that file;
 * a picture, `![...](NAME/start.png)`, is the file `start.png` that the program has written.
 
@@ -21,6 +22,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,9 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "tutorials"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")
 """Tutorials by name."""
+
+OTHERS = ("blender", "pvpython")
+"""Programs that a tutorial may call where they are installed."""
 
 LARGEST = 120_000
 """Bytes of a picture."""
@@ -108,8 +113,8 @@ def cell(kind: str, text: str) -> dict[str, Any]:
     return made | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
-def play(name: str) -> None:
-    """Run a tutorial in the current folder, and check what it says that it prints."""
+def play(name: str, others: bool = False) -> None:
+    """Run a tutorial in the current folder and check what it prints; `others` calls other programs too."""
     from ecs_fluid.cli import main as command_line
     from ecs_fluid.errors import FluidWarning
 
@@ -127,10 +132,14 @@ def play(name: str) -> None:
                 program, *arguments = shlex.split(line, comments=True)
                 if program == "ecs-fluid":
                     assert command_line(arguments) == 0, line
+                elif others and program in OTHERS and (command := here(line)):
+                    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         elif part.kind == "file":
             Path(part.name).write_text(part.text, encoding="utf-8")
         elif part.kind == "picture":
-            assert Path(part.name).is_file(), f"the picture {part.name} was not made"
+            assert Path(part.name).is_file() or left_out(name, others), (
+                f"the picture {part.name} was not made"
+            )
         elif part.kind == "printed":
             if printed.getvalue() != part.text:
                 wrong.append(f"the page says:\n{part.text}printed was:\n{printed.getvalue()}")
@@ -140,12 +149,32 @@ def play(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def trouble(name: str, folder: Path) -> str:
+def here(line: str) -> list[str]:
+    """The command that runs a line of another program on this machine, empty where there is none."""
+    program, *arguments = shlex.split(line)
+    if program == "blender" and (python := os.environ.get("ECS_FLUID_BLENDER")):
+        return [python, *arguments[arguments.index("-P") + 1 :]]
+    if shutil.which(program) is None:
+        return []
+    screen = program != "pvpython" or os.environ.get("DISPLAY") or shutil.which("xvfb-run") is None
+    return [*(() if screen else ("xvfb-run", "-a")), program, *arguments]
+
+
+def left_out(name: str, others: bool) -> list[str]:
+    """Lines for other programs that are not run: with `others` those that are not here, else all."""
+    lines = [line for part in read(name) if part.kind == "commands" for line in part.text.splitlines()]
+    return [line for line in lines if line.split()[0] in OTHERS and not (others and here(line))]
+
+
+def trouble(name: str, folder: Path, others: bool = False) -> str:
     """Run a tutorial in a folder, in a process of its own; returns what went wrong, "" for nothing."""
     root = str(FOLDER.parents[1])
-    program = (
-        f"import sys; sys.path.insert(0, {root!r})\nfrom docs.generator.tutorials import play\nplay({name!r})"
-    )
+    program = f"""\
+import sys
+sys.path.insert(0, {root!r})
+from docs.generator.tutorials import play
+play({name!r}, {others})
+"""
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     return done.stderr if done.returncode or "warning:" in done.stderr else ""
@@ -170,12 +199,12 @@ def main(names: list[str]) -> int:
     for name in names or NAMES:
         (FOLDER / f"{name}.ipynb").write_text(notebook(name), encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
-            if wrong := trouble(name, Path(folder)):
+            if wrong := trouble(name, Path(folder), others=True):
                 failed += 1
                 print(f"{name}:\n{wrong}", file=sys.stderr)
                 continue
             for part in read(name):
-                if part.kind == "picture":
+                if part.kind == "picture" and (Path(folder) / part.name).is_file():
                     keep(Path(folder) / part.name, FOLDER / name / part.name)
         print(f"{name}: done", flush=True)
     return failed
