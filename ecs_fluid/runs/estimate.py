@@ -79,8 +79,8 @@ class FirstTicks:
     memory: int
 
 
-class _Compiles(Exception):
-    """A kernel is not in the cache."""
+class _Compiles(BaseException):
+    """A kernel is not in the cache; no Exception, which would be taken for one of a user's system."""
 
 
 def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
