@@ -279,15 +279,6 @@ def test_validate_tells_solver_time_and_memory(world: Path, capsys: pytest.Captu
     assert main(["warmup", str(world), "--precision", "double"]) == 2
 
 
-def test_validate_compiles_nothing(world: Path, tmp_path: Path) -> None:
-    """On a machine without compiled kernels it says so, and leaves none behind but what its warnings need."""
-    cold = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
-    done = subprocess.run([*COMMAND, "validate", str(world)], env=cold, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"known when its kernels are compiled, once per machine: ecs-fluid warmup {world}" in done.stdout
-    assert not list((tmp_path / "cache").rglob("*stretch*.nbi"))
-
-
 def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
     """Checked by an independent validator, as an editor would."""
     import tomllib

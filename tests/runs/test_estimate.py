@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.estimate import estimate
+from ecs_fluid.runs.estimate import duration, estimate, first_ticks
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.worlds.world_recipe import read
 
@@ -117,6 +119,38 @@ def test_a_world_that_fails_with_its_own_step_says_so() -> None:
 
     with pytest.raises(ef.FluidError, match=r"dt = 0\.01 s is too long"):
         estimate(build, 0.01, 100, every=1, checkpoint_seconds=60.0)
+
+
+def test_first_ticks_compile_nothing() -> None:
+    """A kernel that is not there yet is left so, and nothing is foretold; once compiled, it is."""
+
+    @numba.njit
+    def kernel(x: np.ndarray) -> float:
+        return x.sum()
+
+    class Summing(ef.System):
+        phase = "rates"
+
+        def process(self, dt: float) -> None:
+            kernel(np.ones(3))
+
+    def made() -> ef.World:
+        world = ef.World(dt=0.01)
+        world.add_system(Summing())
+        return world
+
+    assert first_ticks(made()) is None and not kernel.signatures
+    kernel(np.ones(3))
+    found = first_ticks(made(), allowed=0.0)
+    assert found is not None and 0.0 < found.seconds < 10.0 and found.memory > 1e7
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.00314, "3.1 ms"), (0.0999, "99.9 ms"), (1.44, "1.4 s"), (200.0, "3 min 20 s"), (7500.0, "2 h 5 min")],
+)
+def test_durations_as_people_say_them(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
 
 
 def test_the_command_tells_time_disk_and_rows_and_leaves_nothing(
