@@ -38,6 +38,7 @@ from ecs_fluid.components.liquid import (
     Liquid as Liquid,
     LiquidBudget as LiquidBudget,
     LiquidModel as LiquidModel,
+    LiquidPressure as LiquidPressure,
     LiquidState as LiquidState,
 )
 from ecs_fluid.components.particles import (

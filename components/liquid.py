@@ -30,6 +30,12 @@ class LiquidState(Component, derived=True, given=(Position, InertialVelocity, Li
     density: Array = column("kg/m^3")
 
 
+class LiquidPressure(Component, given=(Position, InertialVelocity, Liquid)):
+    """Pressure that the implicit solver of the SphSystem found in the last step; where the next begins."""
+
+    pressure: Array = column("Pa", default=0.0, minimum=0.0)
+
+
 class LiquidModel(Component, per_row=False):
     """Numbers that all particles of liquid share, found when the first tick begins.
 

@@ -44,7 +44,7 @@ _HOMES = {
         "Acceleration AddedMass Age BallShape Body BodyHeat BodyLoad BoundVorticity "
         "BoundaryExchange BoundaryLayer CollisionCount Contact ContactMemory CoreRadius CoreRadiusRate "
         "Density DensityField Emission FireField FluidReaction FormerPose FormerPosition Grid HullShape "
-        "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidState Pose Position "
+        "HullTable InertialVelocity Liquid LiquidBudget LiquidModel LiquidPressure LiquidState Pose Position "
         "RigidMotion ShedAngularVelocity SignedDistance SolverTimes Sources Species SpeciesField "
         "SpeciesRate Strength StrengthRate SubfilterAverage SubfilterTerms SurfaceMesh Surroundings "
         "Temperature TemperatureField TemperatureRate TransferGrid Velocity VelocityField VelocityGradient "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from pydantic import Field
 from ecs_fluid.component import Array
 from ecs_fluid.components import InertialVelocity, Position, Strength, Velocity
 from ecs_fluid.components.bodies import BodyLoad
-from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidState
+from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, LiquidPressure, LiquidState
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
@@ -30,9 +30,14 @@ from ecs_fluid.world import World
 if TYPE_CHECKING:
     from ecs_fluid.kernels.bodies.polytope import Hulls
     from ecs_fluid.kernels.collision.swept_bodies import Obstacles
+    from ecs_fluid.kernels.sph.pairs import Lists
     from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
 
 MOST_STEPS = 1000
+
+MOST_SOUND = 3.0
+"""Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
+
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
 
@@ -79,6 +84,11 @@ class SphSystem(System):
     reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity;
     with `steps` set, a tick that needs more is refused.
 
+    Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
+    the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
+    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3 R / c instead. Impacts take
+    energy that is in no book. Lists of pairs need 2.5 kB a particle. Equations: `kernels.sph.implicit`.
+
     Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
     for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
 
@@ -96,6 +106,12 @@ class SphSystem(System):
     # What works where particles are waits until the liquid has moved.
     before = (BodySystem, "AlignmentSystem", "ConductionSystem", "CoolingSystem", "HeaterSystem")
 
+    pressure: Literal["explicit", "implicit"] = "explicit"
+    """that of the compression as it is, or of the compression at the end of a longer step"""
+    tolerance: float = Field(default=1e-3, ge=1e-5, le=1e-2)
+    """implicit: mean error of the compression at which the solve of a step ends, 1"""
+    stride: float = Field(default=0.5, gt=0, le=1)
+    """implicit: way of the fastest particle in a step over the reach, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, gt=0, le=1e6)
@@ -112,7 +128,10 @@ class SphSystem(System):
     """entities that are compressed by their own weight when the first tick begins"""
 
     def __post_init__(self) -> None:
-        self._warned = False
+        self._warned = self._unsolved = False
+        self._lists: Lists | None = None
+        if self.pressure == "implicit":
+            self.writes = (*type(self).writes, LiquidPressure)  # type: ignore[assignment]
 
     def added(self, world: World) -> None:
         """Check names, and give the world its books."""
@@ -388,13 +407,17 @@ class SphSystem(System):
 
     def limit(self, speed: float, mass: Array, size: Array) -> float:
         """Longest step, s, at a largest speed, m/s."""
-        law = self._law()
+        law, pull = self._law(), float(np.linalg.norm(self.world.gravity))
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         # By Tait's law sound in compressed liquid is faster by the third power of the compression.
-        wave = c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3
-        longest = 0.5 * self.courant * law.reach / (wave + speed)
-        pull = float(np.linalg.norm(self.world.gravity))
+        if self.pressure == "implicit":
+            longest = law.reach * min(
+                MOST_SOUND / c, self.stride / max(speed + pull * self.world.dt, 1e-9 * c)
+            )
+        else:
+            wave = c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3
+            longest = 0.5 * self.courant * law.reach / (wave + speed)
         if pull > 0:
             longest = min(longest, math.sqrt(0.06 * law.reach / pull))
         if law.viscosity > 0:
@@ -417,9 +440,12 @@ class SphSystem(System):
         needed = math.ceil(dt / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         if needed > (self.steps or MOST_STEPS):
             said = f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
+            what = "pressure waves would overtake the particles and throw them apart"
+            if self.pressure == "implicit":
+                what = "particles would go through others unseen"
             raise FluidError(
                 f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
-                "pressure waves would overtake the particles and throw them apart; use dt <= "
+                f"{what}; use dt <= "
                 f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {needed}"
             )
         return self.steps or max(needed, 1)
@@ -428,6 +454,8 @@ class SphSystem(System):
         self, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float, steps: int
     ) -> Evaluation:
         """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
+        from ecs_fluid.kernels.sph.implicit import solve
+        from ecs_fluid.kernels.sph.pairs import Lists
         from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved, put_back
 
         law, kind, step = self._law(), self.world.dtype, dt / steps
@@ -438,12 +466,23 @@ class SphSystem(System):
         books = self.field(LiquidBudget)
         loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
         ahead = np.zeros_like(excess)
+        solved_for = []
+        if self.pressure == "implicit":
+            solved_for = [entity[LiquidPressure].pressure for entity, _ in self.entities(Position, Liquid)]
+            pressure = joined(solved_for, (), kind)
         x += kind(step / 2) * v
         for k in range(steps):
             there = None if obstacles is None else moved(obstacles, (k + 0.5) * step)
             loads += put_back(law, x, v, mass, there, hulls) / dt
             # Half a step ahead by the last rate: of second order, but for the first step of a tick.
-            found = evaluate(law, x, v, mass, size, excess + ahead, there, hulls)
+            now = law, x, v, mass, size, excess + ahead, there, hulls
+            if self.pressure == "implicit":
+                self._lists = self._lists or Lists()
+                solved = solve(*now, pull, pressure, step, self.tolerance, self._lists)
+                found, pressure = solved.found, solved.pressure
+                self._tell(solved.error, dt)
+            else:
+                found = evaluate(*now)
             drift = step if k < steps - 1 else step / 2
             kick_and_drift(found.force, mass, pull, step, drift, x, v)
             ahead = kind(step / 2) * found.rate
@@ -451,6 +490,8 @@ class SphSystem(System):
             loads += found.loads / steps
             lost += step * found.loss
         loads += put_back(law, x, v, mass, None if obstacles is None else moved(obstacles, dt), hulls) / dt
+        if solved_for:
+            spread(pressure, solved_for)
         books.dissipated += lost
         books.walls -= dt * loads[:, :3].sum(axis=0)
         books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
@@ -459,6 +500,17 @@ class SphSystem(System):
             entity[BodyLoad].force += loads[rows, :3]
             entity[BodyLoad].torque += loads[rows, 3:]
         return found
+
+    def _tell(self, error: float, dt: float) -> None:
+        """Warn once where a solve ended far from its tolerance."""
+        if not self._unsolved and error > 10 * self.tolerance:
+            self._unsolved = True
+            warnings.warn(
+                f"t = {self.world.time:.4g} s: the pressure of a liquid ends with an error of {error:.2g} of "
+                f"its density, above tolerance = {self.tolerance:g}; use a smaller stride, or dt < {dt:.3g} s",
+                FluidWarning,
+                stacklevel=4,
+            )
 
     @staticmethod
     def _obstacles(world: World, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:

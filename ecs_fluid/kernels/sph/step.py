@@ -16,13 +16,14 @@ from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.compiled.triples import cross_of, minus, row_of
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
 from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, mirrors, reflect
-from ecs_fluid.kernels.sph.walls import TOUCHED, joints_of, wall_forces, wall_law, walls
+from ecs_fluid.kernels.sph.walls import TOUCHED, Joints, joints_of, wall_forces, wall_law, walls
 
 CELL = 0.75
 """Edge of the cells of the neighbour search, in reaches."""
@@ -115,12 +116,67 @@ def put_back(
     return given
 
 
+class Around(NamedTuple):
+    """Particles and their images, sorted, and the bodies that press on them.
+
+    x, v (n + m, 3): of n particles and m images; owner (m,): the rows these are of; along (m, 3): the
+    ``planes`` (planes, 13) they are mirrored at. held (n,): the containers that hold the particles.
+    mirroring: those that mirror; bare: bodies and planes that do not, with their joints, or None.
+    start, grid, order: of the neighbour search. data (9, n + m + LANES): sorted columns as ``forces`` has
+    them, those of pressure empty.
+    """
+
+    x: Array
+    v: Array
+    owner: Array
+    along: Array
+    planes: Array
+    held: Array
+    mirroring: list[int]
+    bare: Obstacles | None
+    joints: Joints | None
+    start: Array
+    grid: tuple[Array, Array, Array]
+    order: Array
+    data: Array
+
+
+def around(
+    law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
+) -> Around:
+    """What is near to each particle; arguments as ``evaluate`` has them."""
+    none = np.empty(0, np.int64)
+    all_x, all_v, owner, along, held, planes = x, v, none, none.reshape(0, 3), none, np.empty((0, 13))
+    mirroring: list[int] = []
+    bare, joints = None, None
+    if obstacles is not None and hulls is not None:
+        square = mirrors(obstacles, hulls)
+        mirroring = [c for c, planes in enumerate(square) if planes.any()]
+        others = [c for c, planes in enumerate(square) if not planes.all()]
+        if mirroring:
+            planes, first = container_planes(obstacles, hulls)
+            all_x, all_v, owner, along, held = _with_images(law, x, v, planes, first, np.concatenate(square))
+        if others or len(obstacles.containers) < len(obstacles.x1):
+            bare = obstacles._replace(containers=obstacles.containers[others])
+            joints = joints_of(bare, hulls, [square[c] for c in others])
+    many, kind = len(all_x), x.dtype.type
+    low, high = bounds(all_x)
+    units = ((all_x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
+    extent = (high - low) / law.reach
+    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * many + 64))
+    start, order = partition(units, *grid)
+    data = np.zeros((9, many + LANES), x.dtype)
+    sorted_columns(units, all_v, np.concatenate([mass, mass[owner]]), order, data)
+    return Around(
+        all_x, all_v, owner, along, planes, held, mirroring, bare, joints, start, grid, order, data
+    )  # fmt: skip
+
+
 def _with_images(
-    law: LiquidLaw, x: Array, v: Array, obstacles: Obstacles, hulls: Hulls, square: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Places and velocities of particles and their images, the rows these are of, and the containers that
-    hold the particles; ``square`` (planes,) are those that mirror."""
-    planes, first = container_planes(obstacles, hulls)
+    law: LiquidLaw, x: Array, v: Array, planes: Array, first: Array, square: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Places and velocities of particles and their images, the rows these are of, the planes they are
+    mirrored at, and the containers that hold the particles; ``square`` (planes,) are those that mirror."""
     held, room, most = np.empty(len(x), np.int64), np.empty(len(x)), 2 * len(x)
     holders(planes, first, x, law.reach, held, room)
     while True:
@@ -131,7 +187,65 @@ def _with_images(
         most = count
     all_x, all_v = (np.concatenate([part, np.empty((count, 3), x.dtype)]) for part in (x, v))
     reflect(planes, owner[:count], along, all_x, all_v)
-    return all_x, all_v, owner[:count], held
+    return all_x, all_v, owner[:count], along[:count], held
+
+
+def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tuple[Array, Array, Array]:
+    """G (n,), and the bodies (n, TOUCHED) and slopes (n, TOUCHED, 3) that ``walls`` finds; -1 without."""
+    n = len(x)
+    wall = np.zeros(n, x.dtype)
+    if near.bare is None:
+        return wall, np.empty((n, 0), np.int32), np.empty((n, 0, 3), x.dtype)
+    body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
+    spacing = law.reach / law.support
+    walls(near.bare, hulls, near.joints, x, spacing, wall_law(law.support), wall, body, slope)
+    return wall, body, slope
+
+
+def creep(
+    law: LiquidLaw, sums: Array, mass: Array, size: Array, excess: Array, nu: Array, part: float
+) -> Array:
+    """Rate [1/s] of the excess (n,) from the sums (n,) of ``forces``, C being `part`."""
+    kind, weight = nu.dtype.type, lattice_weight(law.support)
+    c = np.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
+    rate = kind(part * c * 20 * weight / (7 * law.stiffness * law.volume * law.reach)) * sums
+    aloft = nu - excess < AIRBORNE[0]
+    rate[aloft] -= kind(c / (AIRBORNE[1] * law.reach)) * excess[aloft]
+    return np.asarray(rate)
+
+
+@parallel()
+def _held_back(chunk: int, held: Array, x: Array, force: Array, centre: Array, parts: Array) -> None:
+    """What images give to the containers that mirror, ``parts`` (CHUNKS, containers, 6) N and N m: pairs
+    within cancel, so that those with images are left of all forces."""
+    n = len(held)
+    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        c = held[row]
+        if c < 0:
+            continue
+        pull = (float(force[row, 0]), float(force[row, 1]), float(force[row, 2]))
+        moment = cross_of(minus(row_of(x, row), row_of(centre, c)), pull)
+        for k in range(3):
+            parts[chunk, c, k] -= pull[k]
+            parts[chunk, c, 3 + k] -= moment[k]
+
+
+def reactions(
+    near: Around, obstacles: Obstacles | None, x: Array, pressure: Array, body: Array, slope: Array,
+    force: Array,
+) -> Array:  # fmt: skip
+    """Loads (bodies, 6) N and N m of all bodies; adds the push of those that do not mirror to the ``force``
+    (n, 3) of pairs. ``pressure`` (n,) is P [J], ``body`` and ``slope`` as ``touched`` gives them."""
+    loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
+    if near.mirroring and obstacles is not None:
+        parts = np.zeros((CHUNKS, len(obstacles.containers), 6))
+        _held_back(near.held, x, force, obstacles.x1[obstacles.containers], parts)
+        loads[obstacles.containers[near.mirroring]] = parts.sum(axis=0)[near.mirroring]
+    if near.bare is not None:
+        parts = np.zeros((CHUNKS, *loads.shape))
+        wall_forces(x, pressure, body, slope, near.bare.x1, force, parts)
+        loads += parts.sum(axis=0)
+    return loads
 
 
 def evaluate(
@@ -143,36 +257,16 @@ def evaluate(
     ``x``, ``v`` (n, 3) m and m/s, ``mass`` (n,) kg, ``size`` (n,) V / V_0, ``excess`` (n,) e; the bodies as
     they stand, None without.
     """
-    n, kind = len(x), x.dtype.type
-    weight, owner = lattice_weight(law.support), np.empty(0, np.int64)
-    all_x, all_v, held, bare = x, v, np.empty(0), None
-    mirroring: list[int] = []
-    if obstacles is not None and hulls is not None:
-        square = mirrors(obstacles, hulls)
-        mirroring = [c for c, planes in enumerate(square) if planes.any()]
-        others = [c for c, planes in enumerate(square) if not planes.all()]
-        if mirroring:
-            all_x, all_v, owner, held = _with_images(law, x, v, obstacles, hulls, np.concatenate(square))
-        if others or len(obstacles.containers) < len(obstacles.x1):
-            bare = obstacles._replace(containers=obstacles.containers[others])
-            joints = joints_of(bare, hulls, [square[c] for c in others])
-    many = len(all_x)
-    low, high = bounds(all_x)
-    units = ((all_x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
-    extent = (high - low) / law.reach
-    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * many + 64))
-    start, order = partition(units, *grid)
-    data, crowd = np.zeros((9, many + LANES), x.dtype), np.zeros(many, x.dtype)
-    sorted_columns(units, all_v, np.concatenate([mass, mass[owner]]), order, data)
+    n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
+    near = around(law, x, v, mass, obstacles, hulls)
+    start, grid, order, data = near.start, near.grid, near.order, near.data
+    many = len(order)
+    crowd = np.zeros(many, x.dtype)
     compression(data[:3], start, *grid, order, n, crowd)
-    wall = np.zeros(n, x.dtype)
-    if bare is not None:
-        body, slope = np.empty((n, TOUCHED), np.int32), np.empty((n, TOUCHED, 3), x.dtype)
-        spacing = law.reach / law.support
-        walls(bare, hulls, joints, x, spacing, wall_law(law.support), wall, body, slope)
+    wall, body, slope = touched(law, near, hulls, x)
     nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
     tait(
-        crowd, order, owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
+        crowd, order, near.owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
         data[8],
     )  # fmt: skip
     forces(
@@ -181,21 +275,8 @@ def evaluate(
     )  # fmt: skip
     back = scatter_sorted(sums, order, np.empty((many, 5), x.dtype))[:n]
     force, loss = np.ascontiguousarray(back[:, :3]), float(sums[3].sum(dtype=np.float64))
-    c = np.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
-    rate = kind(DIFFUSION * c * 20 * weight / (7 * law.stiffness * law.volume * law.reach)) * back[:, 4]
-    aloft = nu - excess < AIRBORNE[0]
-    rate[aloft] -= kind(c / (AIRBORNE[1] * law.reach)) * excess[aloft]
+    rate = creep(law, back[:, 4], mass, size, excess, nu, DIFFUSION)
     # What pressure does where the excess changes is lost, or won.
     loss -= float((load / size * rate).sum(dtype=np.float64))
-    loads = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
-    for c in mirroring:
-        assert obstacles is not None
-        # Pairs within cancel, so that those with images are left.
-        rows, i = held == c, obstacles.containers[c]
-        pulled, place = force[rows].astype(np.float64), x[rows] - obstacles.x1[i]
-        loads[i] = -np.concatenate([pulled.sum(axis=0), np.cross(place, pulled).sum(axis=0)])
-    if bare is not None:
-        parts = np.zeros((CHUNKS, *loads.shape))
-        wall_forces(x, load / size, body, slope, bare.x1, force, parts)
-        loads += parts.sum(axis=0)
+    loads = reactions(near, obstacles, x, load / size, body, slope, force)
     return Evaluation(force, nu, load, rate, loss, loads)
