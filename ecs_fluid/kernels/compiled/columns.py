@@ -19,9 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.lanes import lanes_of, least, load, most, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 _ROWS_PER_CHUNK = 1024
 """Chunks of fewer rows take longer to share out than to look at."""
@@ -102,41 +100,18 @@ def shift(chunk: int, rows: NDArray[Any], by: NDArray[Any]) -> None:
         part[3 * k + 2] += z
 
 
-@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _extremes(x: np.ndarray, groups: int, low: np.ndarray, high: np.ndarray) -> None:
-    """Least and largest of every third number of ``x``, three vectors abreast; NaN is never taken."""
-    wide_vectors()
-    width = lanes_of(x)
-    a, b, c = load(low, 0), load(low, width), load(low, 2 * width)
-    d, e, f = load(high, 0), load(high, width), load(high, 2 * width)
-    for g in range(groups):
-        p, q, r = load(x, 3 * width * g), load(x, 3 * width * g + width), load(x, 3 * width * g + 2 * width)
-        a, b, c = least(p, a), least(q, b), least(r, c)
-        d, e, f = most(p, d), most(q, e), most(r, f)
-    store(low, 0, a)
-    store(low, width, b)
-    store(low, 2 * width, c)
-    store(high, 0, d)
-    store(high, width, e)
-    store(high, 2 * width, f)
-
-
-@parallel("len(lowest)", fastmath=FAST)
-def _chunk_bounds(c: int, x: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> None:
-    n, abreast, chunks = x.shape[0] // 3, 3 * lanes_of(x), len(lowest)
-    some = x[3 * (c * n // chunks) : 3 * ((c + 1) * n // chunks)]
-    low, high = np.full(abreast, np.inf, x.dtype), np.full(abreast, -np.inf, x.dtype)
-    groups = some.size // abreast
-    _extremes(some, groups, low, high)
-    for i in range(groups * abreast, some.size):
-        k = i % 3
-        low[k] = min(some[i], low[k]) if some[i] == some[i] else low[k]
-        high[k] = max(some[i], high[k]) if some[i] == some[i] else high[k]
-    for a in range(3):
-        lowest[c, a], highest[c, a] = low[a], high[a]
-        for k in range(a + 3, abreast, 3):
-            lowest[c, a] = min(lowest[c, a], low[k])
-            highest[c, a] = max(highest[c, a], high[k])
+@parallel("len(lowest)")
+def _chunk_bounds(piece: int, x: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> None:
+    """Least and largest of every third number of a piece of ``x``; NaN is never taken."""
+    n, chunks = x.shape[0] // 3, len(lowest)
+    a = b = c = np.inf
+    d = e = f = -np.inf
+    for i in range(piece * n // chunks, (piece + 1) * n // chunks):
+        p, q, r = np.float64(x[3 * i]), np.float64(x[3 * i + 1]), np.float64(x[3 * i + 2])
+        a, b, c = p if p < a else a, q if q < b else b, r if r < c else c
+        d, e, f = p if p > d else d, q if q > e else e, r if r > f else f
+    lowest[piece, 0], lowest[piece, 1], lowest[piece, 2] = a, b, c
+    highest[piece, 0], highest[piece, 1], highest[piece, 2] = d, e, f
 
 
 @njit(cache=True)
