@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ecs_fluid.system import Settings
+from ecs_fluid.validation_errors import NAME
 
 ATOM = r"(?:kg|Pa|rad|m|s|K|J|W|N)(?:\^\d+)?"
 PRODUCT = rf"(?:{ATOM}(?: {ATOM})*)"
@@ -149,7 +150,7 @@ class _Facts:
                 if getattr(item, key, None) is not None:
                     self.high = f"{word} {_number(getattr(item, key))}"
             # Names of entities have a pattern of their own, said where names are explained.
-            self.named = self.named or getattr(item, "pattern", None) is not None
+            self.named = self.named or getattr(item, "pattern", None) == NAME
             least, most = getattr(item, "min_length", None), getattr(item, "max_length", None)
             if least is not None:
                 self.items = f"at least {least:,} items"

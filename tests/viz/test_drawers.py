@@ -88,7 +88,7 @@ def test_pixels_are_those_of_one_process(frame: Frame, tmp_path: Path) -> None:
 
 def test_what_cannot_be_shared(frame: Frame, tmp_path: Path) -> None:
     frames = [(0.0, frame), (0.1, frame)]
-    with pytest.raises(FluidError, match="jobs 0"):
+    with pytest.raises(FluidError, match="jobs = 0; a whole number from 1"):
         movie(tmp_path / "a.gif", frames, jobs=0)
     with pytest.raises(FluidError, match="not as an iterator"):
         movie(tmp_path / "a.gif", iter(frames), jobs=2)
