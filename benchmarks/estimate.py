@@ -37,19 +37,19 @@ def main(worlds: tuple[str, ...] = WORLDS) -> None:
         found = estimate(
             lambda dt, name=name: read(name, (f"world.dt={dt!r}",)).build(),  # type: ignore[misc]
             recipe.world.dt,
-            recipe.frames,
+            recipe.ticks,
             *options,
         )
         took = time.perf_counter() - began
         with tempfile.TemporaryDirectory() as place:
             folder = RunFolder.create(Path(place) / "run", tomli_w.dumps(recipe.tables()), {"world": name})
-            job = Runner(recipe.build(), folder, recipe.frames, *options)
+            job = Runner(recipe.build(), folder, recipe.ticks, *options)
             began = time.perf_counter()
             job.execute(lambda world, last: False)
             seconds = time.perf_counter() - began
             disk = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file())
         print(
-            f"{name:16} {recipe.frames:5} {found.seconds:7.1f} {seconds:8.1f} {found.seconds / seconds:6.2f} "
+            f"{name:16} {recipe.ticks:5} {found.seconds:7.1f} {seconds:8.1f} {found.seconds / seconds:6.2f} "
             f"{found.disk / 1e6:7.1f} {disk / 1e6:8.1f} {found.disk / disk:6.2f} {took:8.1f} s",
             flush=True,
         )

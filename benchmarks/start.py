@@ -11,14 +11,14 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Print the median time of ``ecs-fluid run vortex_ring --frames 1`` with a filled cache."""
+    """Print the median time of ``ecs-fluid run vortex_ring --ticks 1`` with a filled cache."""
     command = Path(sys.executable).with_name("ecs-fluid")
     times = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(6):
             started = time.perf_counter()
             subprocess.run(
-                [command, "run", "vortex_ring", "--frames", "1", "--out", f"{folder}/{number}"],
+                [command, "run", "vortex_ring", "--ticks", "1", "--out", f"{folder}/{number}"],
                 check=True,
                 capture_output=True,
             )

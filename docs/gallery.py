@@ -47,7 +47,7 @@ class Entry:
     def ticks(self) -> int:
         """Ticks until that frame is stored."""
         recipe = read(self.name)
-        return recipe.frames if self.frame < 0 else max(self.frame * recipe.every, 1)
+        return recipe.ticks if self.frame < 0 else max(self.frame * recipe.every, 1)
 
     @property
     def picture(self) -> Path:
@@ -69,7 +69,7 @@ class Entry:
         """Run the world as far as needed and write its picture."""
         with tempfile.TemporaryDirectory() as folder:
             run = f"{folder}/run"
-            call("run", self.name, "--frames", str(self.ticks), "--out", run)
+            call("run", self.name, "--ticks", str(self.ticks), "--out", run)
             options = [*shlex.split(self.show), "--size", *SIZE.split()]
             call("show", run, "--frame", str(self.frame), *options, "--save", str(self.picture))
 

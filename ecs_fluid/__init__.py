@@ -7,7 +7,7 @@ Worlds are entities with component arrays; ordered systems run Numba kernels on 
     world = ef.load("vortex_ring")
     world.step(10)
     print(world["ring"][ef.Position].x, world.diagnostics()["impulse"])
-    run = ef.run("vortex_ring", frames=100)
+    run = ef.run("vortex_ring", ticks=100)
     run.show()
 
 A map, each with a help of its own, such as ``help(ef.World)``:
@@ -29,8 +29,8 @@ Importing ecs_fluid loads neither numba nor PyVista: they come with the first ti
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+import importlib as _importlib
+from typing import Any as _Any
 
 __version__ = "0.1.0"
 
@@ -84,13 +84,13 @@ _HOMES = {
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_HOME]
+# There is no __all__: with one, help(ecs_fluid) is 19,000 lines of all classes, without it the map above.
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name not in _HOME:
         raise AttributeError(f"module 'ecs_fluid' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value = getattr(_importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -30,7 +30,7 @@ from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.system import Settings, System
-from ecs_fluid.validation_errors import NAME, nearest, shown, validated
+from ecs_fluid.validation_errors import COLOR, NAME, nearest, shown, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -46,12 +46,18 @@ Name = Annotated[
 ]
 
 
+Color = Annotated[str, Field(pattern=COLOR)]
+
+
 class Recipe(Settings):
     """Describes one entity (or a few that belong together) and makes it in a world."""
 
     name: Name
     component: tuple[dict[str, Any], ...] = ()
     """further components of its rows, such as Temperature or your own: {kind = ..., columns}"""
+    color: Color | None = None
+    """colour in pictures: red, blue, yellow, green, orange, purple, cyan, pink, brown, white, grey, black or
+    #rrggbb; default the look's"""
     kind: ClassVar[str] = "recipe"
     dimensions: ClassVar[tuple[int, ...]] = (3,)
     """of the worlds that it is for; (2, 3): in a plane too"""
@@ -106,6 +112,18 @@ class Recipe(Settings):
     def lint(self) -> list[str]:
         """Sentences on what looks physically coarse in this recipe."""
         return []
+
+
+def colors_in(tables: dict[str, Any]) -> dict[str, str]:
+    """Colours that the entities of a world file ask for, by the population that holds their rows."""
+    entities = tables.get("entity")
+    listed = [item for item in entities if isinstance(item, dict)] if isinstance(entities, list) else []
+    found = {item.get("into") or item.get("name"): item.get("color") for item in listed}
+    return {
+        name: color
+        for name, color in found.items()
+        if isinstance(name, str) and isinstance(color, str) and re.fullmatch(COLOR, color)
+    }
 
 
 def entity_recipe(table: Any, place: str, allow_code: bool = False) -> Recipe:
@@ -181,9 +199,9 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     parts = path.strip().split(".")
     if not sign or not all(parts):
         raise RecipeError(
-            f"--set {shown(assignment)}: path=value is needed, for example fluid.viscosity=1e-4"
+            f"setting {shown(assignment)}: path=value is needed, for example fluid.viscosity=1e-4"
         )
-    check("nesting", len(parts), f"--set {shown(assignment)}: the path has {len(parts):,} parts")
+    check("nesting", len(parts), f"setting {shown(assignment)}: the path has {len(parts):,} parts")
     target: Any = tables
     sections = {"world", "fluid", "entity", "system", "output"}
     listed = tables.get("entity", [])
@@ -193,7 +211,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         if parts[0] not in entities:
             known = sections | set(entities)
             raise RecipeError(
-                f"--set {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
+                f"setting {shown(assignment)}: {shown(parts[0])} is no section and no entity; "
                 f"{nearest(parts[0], known)}"
             )
         target, parts = entities[parts[0]], parts[1:]
@@ -204,7 +222,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
             target = target.setdefault(part, {} if depth or part not in ("entity", "system") else [])
         if not isinstance(target, dict | list):
             raise RecipeError(
-                f"--set {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
+                f"setting {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
             )
     last: Any = _number(target, parts[-1], assignment) if isinstance(target, list) else parts[-1]
     target[last] = value_of(text)
@@ -230,5 +248,5 @@ def _number(items: list[Any], part: str, assignment: str) -> int:
             return known.index(part)
     listed = ", ".join(f"{n} ({name})" if name else n for n, name in zip(numbers, names, strict=True))
     raise RecipeError(
-        f"--set {shown(assignment)}: {shown(part)} is none of the items there; known: {listed or 'none'}"
+        f"setting {shown(assignment)}: {shown(part)} is none of the items there; known: {listed or 'none'}"
     )

@@ -6,11 +6,11 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io.provenance import provenance
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.plugins import import_path, ships
-from ecs_fluid.validation_errors import path_of
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 TRIALS = 5
 """Ticks by each plan before one is chosen; the longest of them does not count."""
-FORGOTTEN = 128
-"""Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG."""
-LONG, LONGEST = 5e-3, 0.1
-"""s; ticks that take the longest on all threads are not tried on one."""
+FORGOTTEN, LONG = 128, 5e-3
+"""Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG s."""
 WORSE = 1.5
 """A plan whose first tick takes this many times as long as on all threads is not tried further; and plans are
 tried anew when recent ticks take as much longer than they did: another process may want the cores, and
@@ -139,7 +137,7 @@ class Threads:
         on_all = self._length(ALL)
         if len(ticks) < TRIALS and self._length(self._plan) < WORSE * on_all:
             return
-        if self._plan == ALL and on_all < LONGEST:
+        if self._plan == ALL:
             self._plan = ONE
             return
         if self._plan == ONE:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +14,10 @@ from ecs_fluid.errors import FluidError, RecipeError
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 """What entities may be called: names become names of files."""
 
-_PATTERNS = {NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
+COLOR = r"^(red|blue|yellow|green|orange|purple|cyan|pink|brown|white|grey|black|#[0-9a-fA-F]{6})$"
+COLORS = f"a colour: {', '.join(COLOR[2:].split('|')[:-1])}, or #rrggbb"
+
+_PATTERNS = {COLOR: COLORS, NAME: "a name of letters a to z, digits, _ and - that begins with a letter"}
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -39,15 +40,6 @@ def shown(value: Any) -> str:
     """A value as a sentence shows it: not more than 60 characters of it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def path_of(given: Any, place: str) -> Path:
-    """The path that an argument gives; FluidError where it is none, or an empty one."""
-    with suppress(TypeError):
-        path = Path(given)
-        if given != "" and "\0" not in str(path):
-            return path
-    raise FluidError(f"{place} = {shown(given)}; a path is needed, as text or a Path")
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

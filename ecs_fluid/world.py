@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 import numpy as np
 
 from ecs_fluid.access import as_asked
+from ecs_fluid.arguments import whole
 from ecs_fluid.component import Array, Column, column
 from ecs_fluid.entities import Entities
 from ecs_fluid.entity import Entity, Snapshot, frozen
@@ -29,7 +30,7 @@ from ecs_fluid.one_process import OneProcess, Targets, before_sharing, collectiv
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import shown, validated
+from ecs_fluid.validation_errors import validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
 
 if TYPE_CHECKING:
@@ -207,8 +208,7 @@ class World(Entities):
             DivergedError: a table became non-finite; the world is back at the start of that tick and the
                 message names the system that did it.
         """
-        if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
-            raise FluidError(f"step: ticks = {shown(ticks)}; a whole number of at least 0 is needed")
+        whole(ticks, "step: ticks", 0)
         with self._active():
             self._ticker.between_ticks("step")
             for _ in range(ticks):

@@ -184,21 +184,21 @@ class SurfaceTensionSystem(System):
     def _replace(self, entity: Entity, table: SignedDistance, h: Array, low: Array, alpha: Array) -> None:
         from ecs_fluid.kernels.vorticity.moments import with_moments
 
-        rows = alpha.reshape(-1, 3)
-        size = np.sqrt((rows**2).sum(axis=1))
+        used = np.flatnonzero(alpha.any(axis=-1))
+        rows = alpha.reshape(-1, 3)[used]
+        size = np.sqrt(np.einsum("pi,pi->p", rows, rows))
         order = np.argsort(size, kind="stable")
-        cut = int(np.searchsorted(np.cumsum(size[order]), self.loss * size.sum(), side="right"))
-        empty = int((size == 0).sum())
-        kept, out = np.sort(order[max(cut, empty) :]), np.sort(order[empty : max(cut, empty)])
+        weak = np.zeros(len(used), dtype=bool)
+        weak[order[: np.searchsorted(np.cumsum(size[order]), self.loss * size.sum(), side="right")]] = True
         origin = table.origin.astype(np.float64)
         places, far = (
-            origin + h * (np.stack(np.unravel_index(chosen, alpha.shape[:3]), axis=1) + low)
-            for chosen in (kept, out)
+            origin + h * (np.stack(np.unravel_index(used[chosen], alpha.shape[:3]), axis=1) + low)
+            for chosen in (~weak, weak)
         )
-        new = rows[kept]
-        if len(out) and len(kept):
-            new, _ = with_moments(places, new, far, rows[out])
-        sigma, volume = np.full(len(kept), self.overlap * h.max()), np.full(len(kept), np.prod(h))
+        new = rows[~weak]
+        if len(far) and len(new):
+            new, _ = with_moments(places, new, far, rows[weak])
+        sigma, volume = np.full(len(new), self.overlap * h.max()), np.full(len(new), np.prod(h))
         entity.kill(np.ones(len(entity), dtype=bool))
         entity.spawn(Position(places), Strength(new), CoreRadius(sigma), Volume(volume))
 

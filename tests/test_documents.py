@@ -55,7 +55,7 @@ def test_toml_block_is_a_valid_world(name: str, text: str) -> None:
     from ecs_fluid.worlds import WorldRecipe
 
     recipe = WorldRecipe.from_tables(tomllib.loads(text), name)
-    assert recipe.frames == round(recipe.world.duration / recipe.world.dt)
+    assert recipe.ticks == round(recipe.world.duration / recipe.world.dt)
     world = recipe.build()
     assert len(world["smoke"]) > 0
 

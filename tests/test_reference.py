@@ -16,8 +16,9 @@ import pytest
 from pydantic import BaseModel
 
 import ecs_fluid as ef
-from docs.generator import PAGES, cases, code_pages, markdown, models_pages, parameters, said, solvers
+from docs.generator import PAGES, cases, code_pages, markdown, models_pages, said, solvers
 from ecs_fluid import errors
+from ecs_fluid.api import parameters
 from ecs_fluid.system import System
 
 ROOT = Path(__file__).parents[1]

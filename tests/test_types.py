@@ -45,7 +45,7 @@ ef.VelocitySystem(solver="tree", angel=0.3)  # line 27
 ef.VelocitySystem.with_solver(FloorSolver, height=0.3, at="grid")
 ef.World(dt="1/60")
 ef.World(dt=None)  # line 30
-run = ef.run("vortex_ring", frames=3)
+run = ef.run("vortex_ring", ticks=3)
 run.show(0, what="slice", size=(100, 100))
 run.show(colour="speed")  # line 33
 ef.run("vortex_ring", frame=3)  # line 34

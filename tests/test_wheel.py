@@ -69,7 +69,7 @@ def test_wheel_runs_the_main_job(wheel: Path, version: str, tmp_path: Path) -> N
     } | empty
     how = {"env": environment, "cwd": tmp_path, "check": True, "capture_output": True, "text": True}
     subprocess.run([tools / "pip", "-q", "install", "--only-binary", ":all:", wheel], **how)
-    subprocess.run([tools / "ecs-fluid", "run", "vortex_ring", "--frames", "20", "--out", "ring"], **how)
+    subprocess.run([tools / "ecs-fluid", "run", "vortex_ring", "--ticks", "20", "--out", "ring"], **how)
     assert not list((tmp_path / "env").glob("lib/python*/site-packages/vtk*"))
     subprocess.run([tools / "pip", "-q", "install", "--only-binary", ":all:", f"{wheel}[view]"], **how)
     subprocess.run([tools / "ecs-fluid", "show", "ring", "--save", "ring.png"], **how)

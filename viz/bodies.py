@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,40 @@ def extent(bodies: Sequence[Placed]) -> Array:
     """Points (m, 3) m whose box holds the bodies."""
     ends = np.array([[-1.0], [1.0]])
     return np.concatenate([body.x + body.scale * ends if body.ball else body.vertices for body in bodies])
+
+
+def fluid_within(bodies: Sequence[Placed]) -> Callable[[Array], Array] | None:
+    """What tells of points (m, 3) m which are in the fluid: in a container, if there is one, and in no body.
+
+    None where there is nothing but fluid.
+    """
+    if not bodies:
+        return None
+
+    def within(x: Array) -> Array:
+        containers = [_inside(body, x) for body in bodies if body.container]
+        found = np.full(len(x), not containers)
+        for inside in containers:
+            found |= inside
+        for body in bodies:
+            if not body.container:
+                found &= ~_inside(body, x)
+        return found
+
+    return within
+
+
+def _inside(body: Placed, x: Array) -> Array:
+    """Which of points (m, 3) m are inside a convex body."""
+    if body.ball:
+        near: Array = np.linalg.norm(x - body.x, axis=1) < body.scale
+        return near
+    vertices = body.vertices
+    a, b, c = (vertices[body.mesh.corners[body.mesh.starts[:-1] + k]] for k in range(3))
+    normals = np.cross(b - a, c - b)
+    outward = np.sign(np.einsum("ij,ij->i", normals, a - vertices.mean(axis=0)))[:, None] * normals
+    held: Array = (x @ outward.T <= np.einsum("ij,ij->i", outward, a)).all(axis=1)
+    return held
 
 
 def surface(bodies: Sequence[Placed]) -> pv.PolyData | None:

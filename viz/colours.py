@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecs_fluid.viz.columns import Array, Columns
 from ecs_fluid.viz.smoke import Puff, illumination
-from ecs_fluid.viz.style import Look, Tint
+from ecs_fluid.viz.style import LOOKS, Look, Tint
 
 Colours = NDArray[np.float64]
 FLAME, SMOKE, HEAT, RHO = "Species.flame", "Species.smoke", "Temperature.T", "Density.rho"
@@ -24,6 +24,25 @@ GLOW = np.array(
 """Colours of flame from cool to hot: dark red, orange, yellow, nearly white."""
 
 
+DULL, WHITE = 750.0, 2200.0
+"""Temperatures, K, at which a body begins to glow in the dark (Draper: 798) and at which it is white."""
+
+
+def of_bodies(look: Look, plain: Colours, temperature: Array, span: tuple[float, float] | None) -> Colours:
+    """Colours (n, 3) of bodies of temperatures (n,) K, NaN where they have none, instead of `plain` (n, 3).
+
+    By the look's map of temperatures where `span` is its range; else they glow as hot things do.
+    """
+    known = np.isfinite(temperature)
+    heat = np.where(known, temperature, 0.0)
+    if span is not None:
+        return np.where(known[:, None], _coloured(look, heat, span).lit, plain)
+    share = np.clip((heat - DULL) / (WHITE - DULL), 0.0, 1.0)
+    glow = np.stack([np.interp(share, np.linspace(0.0, 1.0, len(GLOW) - 1), part) for part in GLOW[1:].T], 1)
+    cover = np.clip(5.0 * share, 0.0, 1.0)[:, None]
+    return np.asarray((1.0 - cover) * plain + cover * glow)
+
+
 @dataclass(frozen=True)
 class Paint:
     """Of each tracer: colours (n, 3) in light and in shade, share `cover` (n,) of a puff's opacity, and the
@@ -33,6 +52,15 @@ class Paint:
     shade: Colours
     cover: Colours | None = None
     glow: Colours | None = None
+
+
+def shown_by(look: str, populations: Mapping[str, Collection[str]]) -> str:
+    """Columns by which a look colours tracers, in words, if no population of tracers has them; else ""."""
+    kind = LOOKS[look].paint if look in LOOKS else ""
+    wanted = {"fire": (FLAME, SMOKE)}.get(kind, (PAINTED[kind],) if kind in PAINTED else ())
+    tracers = [columns for columns in populations.values() if "Strength.alpha" not in columns]
+    there = not wanted or any(set(wanted) <= set(columns) for columns in tracers)
+    return "" if there else " and ".join(wanted)
 
 
 def paint(look: Look, columns: Columns, tint: Tint, limits: tuple[float, float]) -> Paint:

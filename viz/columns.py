@@ -25,6 +25,10 @@ DERIVED = {
 }
 
 
+FIELDS = {"temperature": "K", "density": "kg/m^3", "fuel": "1", "flame": "1", "smoke": "1"}
+"""Fields of the fluid that a slice may show, with their units."""
+
+
 def choose(kind: str, name: str, known: Iterable[str]) -> FluidError:
     """The error for an unknown `name`: one sentence with the nearest known name and all of them."""
     names = sorted(known)
@@ -108,5 +112,8 @@ def title(name: str) -> str:
     """What the scalar bar says: the name and, in brackets, the unit."""
     if name == "vorticity_normal":
         return "vorticity through the plane [1/s]"
-    declared = DERIVED[name][0] if name in DERIVED else unit(".".join(name.split(".")[:2]))
+    known = {**FIELDS, **{key: unit_of for key, (unit_of, _) in DERIVED.items()}}
+    declared = known[name] if name in known else unit(".".join(name.split(".")[:2]))
+    if name in ("u.x", "u.y", "u.z"):
+        declared = "m/s"
     return f"{name} [{declared}]" if declared not in ("", "1") else name

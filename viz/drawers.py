@@ -18,6 +18,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.arguments import whole
 from ecs_fluid.errors import FluidError
 
 Picture = NDArray[np.uint8]
@@ -72,8 +73,7 @@ class Drawing:
 
 def drawn(drawing: Drawn, jobs: int) -> Iterator[Picture]:
     """All pictures in order, drawn by as many processes as there are `jobs`."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= MOST:
-        raise FluidError(f"jobs {jobs!r} is not allowed: 1 to {MOST} processes are")
+    jobs = whole(jobs, "jobs", 1, MOST)
     count = min(jobs, len(drawing)) if jobs > 1 else 1
     if count < 2:
         return drawing.pictures()
@@ -104,7 +104,7 @@ def _side_by_side(parcel: bytes, rows: int, count: int) -> Iterator[Picture]:
         for row in range(rows):
             yield _received(children[row % count])
     except BrokenPipeError:
-        raise FluidError("a process that draws ended before it began; try --jobs 1") from None
+        raise FluidError("a process that draws ended before it began; try jobs = 1") from None
     finally:
         for child in children:
             child.kill()
@@ -120,8 +120,7 @@ def _received(child: subprocess.Popen[bytes]) -> Picture:
         found: Picture | str = pickle.load(child.stdout)
     except (EOFError, pickle.UnpicklingError):
         raise FluidError(
-            f"a process that draws has ended with status {child.wait()}; fewer of them (--jobs) need "
-            "less memory"
+            f"a process that draws has ended with status {child.wait()}; fewer jobs need less memory"
         ) from None
     if isinstance(found, str):
         raise FluidError(found)

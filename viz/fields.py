@@ -16,6 +16,7 @@ from ecs_fluid.viz.columns import AXES, choose
 
 Points = NDArray[np.float64]
 Velocity = Callable[[NDArray], NDArray]
+Within = Callable[[NDArray], NDArray[np.bool_]]
 Bounds = tuple[ArrayLike, ArrayLike]
 
 
@@ -52,6 +53,37 @@ def velocity_slice(
     `vorticity_normal` = n . curl u (1/s), by second-order differences within the plane: with the axes a, b, n
     right-handed it is du_b/da - du_a/db.
     """
+    plane, (a, b), (s, t) = _plane(bounds, normal, origin, resolution)
+    points = np.asarray(plane.points, dtype=np.float64)
+    u = evaluate(velocity, points).reshape(len(t), len(s), 3)
+    du_b = np.gradient(u @ b, s, axis=1, edge_order=2)
+    du_a = np.gradient(u @ a, t, axis=0, edge_order=2)
+    plane.point_data["u"] = u.reshape(-1, 3)
+    plane.point_data["speed"] = np.linalg.norm(u, axis=2).ravel()
+    plane.point_data["vorticity_normal"] = (du_b - du_a).ravel()
+    plane.set_active_scalars("speed")
+    return plane
+
+
+def field_slice(
+    values: Callable[[NDArray], NDArray],
+    name: str,
+    bounds: Bounds,
+    normal: str = "y",
+    origin: Sequence[float] | None = None,
+    resolution: int = 200,
+) -> pv.StructuredGrid:
+    """Any field on such a plane: `values` of points (m, 3) m are its point data (m,) of that `name`."""
+    plane, _, _ = _plane(bounds, normal, origin, resolution)
+    plane.point_data[name] = np.asarray(values(np.asarray(plane.points, np.float64)), np.float64)
+    plane.set_active_scalars(name)
+    return plane
+
+
+def _plane(
+    bounds: Bounds, normal: str, origin: Sequence[float] | None, resolution: int
+) -> tuple[pv.StructuredGrid, tuple[Points, Points], tuple[Points, Points]]:
+    """A plane of points, its axes, and the places (m) along them from its middle."""
     lo, hi = _box(bounds)
     if normal not in AXES:
         raise choose("slice normal", normal, AXES)
@@ -69,17 +101,10 @@ def velocity_slice(
     counts = np.maximum(np.rint(reach / reach.max() * (resolution - 1)).astype(int) + 1, 3)
     s, t = np.linspace(-reach[0], reach[0], counts[0]), np.linspace(-reach[1], reach[1], counts[1])
     points = middle + s[None, :, None] * a + t[:, None, None] * b
-    u = evaluate(velocity, points.reshape(-1, 3)).reshape(points.shape)
-    du_b = np.gradient(u @ b, s, axis=1, edge_order=2)
-    du_a = np.gradient(u @ a, t, axis=0, edge_order=2)
     plane = pv.StructuredGrid()
     plane.points = points.reshape(-1, 3)
     plane.dimensions = (int(counts[0]), int(counts[1]), 1)
-    plane.point_data["u"] = u.reshape(-1, 3)
-    plane.point_data["speed"] = np.linalg.norm(u, axis=2).ravel()
-    plane.point_data["vorticity_normal"] = (du_b - du_a).ravel()
-    plane.set_active_scalars("speed")
-    return plane
+    return plane, (a, b), (s, t)
 
 
 def streamlines(
@@ -88,20 +113,22 @@ def streamlines(
     seeds: int | ArrayLike = 60,
     step: float | None = None,
     longest: float | None = None,
+    within: Within | None = None,
 ) -> pv.PolyData:
     """Lines that follow the velocity at this instant, from `seeds` both ways: dx/ds = u / |u|.
 
     `seeds` are points (m, 3) or how many to choose where the flow is fast. All lines advance together by
     classical fourth-order Runge-Kutta in steps of arc length (`step` m; 1/200 of the box's diagonal if None),
     asking the function itself, not a grid of it. A line ends at the box, where the fluid is at rest, where it
-    closes upon its seed, and after `longest` m (two diagonals if None). Point data: `u`, `speed` (m/s).
+    closes upon its seed, after `longest` m (two diagonals if None), and where `within` says that there is no
+    fluid: it tells of points (m, 3) m which are. Point data: `u`, `speed` (m/s).
     """
     lo, hi = _box(bounds)
     diagonal = float(np.linalg.norm(hi - lo))
     h = diagonal / 200.0 if step is None else float(step)
     count = int((2.0 * diagonal if longest is None else longest) / h)
     if isinstance(seeds, int | np.integer):
-        start = seed_points(velocity, lo, hi, int(seeds))
+        start = seed_points(velocity, lo, hi, int(seeds), within)
     else:
         start = np.atleast_2d(np.asarray(seeds, dtype=np.float64))
     if start.ndim != 2 or start.shape[1] != 3 or not np.isfinite(start).all():
@@ -111,9 +138,9 @@ def streamlines(
     speed = np.linalg.norm(evaluate(velocity, start), axis=1)
     still = 1e-6 * float(speed.max(initial=0.0))
 
-    forward, closed = _trace(velocity, start, np.ones(len(start)), lo, hi, h, count, still)
+    forward, closed = _trace(velocity, start, np.ones(len(start)), lo, hi, h, count, still, within)
     open_rows = np.flatnonzero(~closed)
-    back, _ = _trace(velocity, start[open_rows], -np.ones(len(open_rows)), lo, hi, h, count, still)
+    back, _ = _trace(velocity, start[open_rows], -np.ones(len(open_rows)), lo, hi, h, count, still, within)
     backward = dict(zip(open_rows.tolist(), back, strict=True))
     lines = [np.concatenate((backward.get(i, path[:1])[:0:-1], path)) for i, path in enumerate(forward)]
     lines = [line for line in lines if len(line) > 1]
@@ -140,6 +167,7 @@ def _trace(
     h: float,
     count: int,
     still: float,
+    within: Within | None,
 ) -> tuple[list[Points], NDArray[np.bool_]]:
     """Paths from `start`, one per row, and which of them closed upon their seed."""
 
@@ -153,7 +181,12 @@ def _trace(
     track[:, 0] = start
     length = np.ones(len(start), dtype=np.int64)
     closed = np.zeros(len(start), dtype=bool)
-    alive = np.flatnonzero(((start >= lo) & (start <= hi)).all(axis=1))
+
+    def fluid(points: Points) -> NDArray[np.bool_]:
+        found = np.asarray(((points >= lo) & (points <= hi)).all(axis=1))
+        return found if within is None else np.logical_and(found, within(points))
+
+    alive = np.flatnonzero(fluid(start))
     for k in range(count):
         if not len(alive):
             break
@@ -163,7 +196,7 @@ def _trace(
         k3, _ = along(x + 0.5 * h * k2, way)
         k4, _ = along(x + h * k3, way)
         new = x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-        inside = ((new >= lo) & (new <= hi)).all(axis=1) & moving
+        inside = fluid(new) & moving
         alive, new, k1 = alive[inside], new[inside], k1[inside]
         # Closed: the seed lies within this step, ahead of its start, and the line had left it before.
         to_seed = start[alive] - track[alive, k]
@@ -178,12 +211,19 @@ def _trace(
     return [track[i, : length[i]] for i in range(len(start))], closed
 
 
-def seed_points(velocity: Velocity, lo: Points, hi: Points, count: int) -> Points:
+def seed_points(
+    velocity: Velocity, lo: Points, hi: Points, count: int, within: Within | None = None
+) -> Points:
     """`count` points spread evenly over the faster half of the box (Halton's sequence, so always the
-    same)."""
+    same); fewer where little of the box is `within` the fluid."""
     from scipy.stats import qmc
 
-    candidates = lo + qmc.Halton(3, scramble=False).random(4 * count + 1)[1:] * (hi - lo)
+    more = 4 if within is None else 64
+    candidates = lo + qmc.Halton(3, scramble=False).random(more * count + 1)[1:] * (hi - lo)
+    if within is not None:
+        candidates = candidates[within(candidates)][: 4 * count]
+    if not len(candidates):
+        return candidates
     speed = np.linalg.norm(evaluate(velocity, candidates), axis=1)
     fast = np.sort(np.argsort(-speed, kind="stable")[: 2 * count])
     return candidates[fast[::2]]

@@ -145,7 +145,7 @@ class Spheres(Layer):
         self._radius = radius
 
     def update(self, x: Array, values: Array | None, sizes: Array | None = None) -> None:
-        """Draw particles at `x` (n, 3) m with `values` (n,), if they have a colour.
+        """Draw particles at `x` (n, 3) m with `values`: (n,) of the table, or colours (n, 3) of bytes.
 
         `sizes` (n,) are shares of the radius.
         """
@@ -153,7 +153,9 @@ class Spheres(Layer):
         if sizes is not None:
             points.point_data[SIZES] = np.array(self._radius * sizes, dtype=np.float32)
             self._mapper.SetScaleArray(SIZES)
-        self.show(points, None if values is None else np.array(values, dtype=np.float32))
+        if values is not None and values.ndim == 1:
+            values = np.array(values, dtype=np.float32)
+        self.show(points, values)
 
 
 class Surface(Layer):

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.recipe import colors_in
 from ecs_fluid.viz.bodies import hulls_in
 from ecs_fluid.viz.columns import Frame, drawable
+from ecs_fluid.viz.flow import Flow
 from ecs_fluid.viz.shared_limits import View, kept, survey
 from ecs_fluid.viz.style import Options
 
@@ -139,7 +141,7 @@ class Live:
         frame = self.frame()
         if self._outgrown(frame):
             scene.adopt(self._survey(frame))
-        velocity = self.world.velocity if self.options.needs_velocity else None
+        velocity = Flow(lambda: self.world) if self.options.needs_velocity else None
         scene.show(frame, velocity, self.world.time)
 
     @property
@@ -181,5 +183,10 @@ def _roomy(view: View) -> View:
 
 
 def live_options(world: World, **given: object) -> Options:
-    """Options of pictures with the world's own polytopes and periods."""
-    return Options.of({"hulls": hulls_in(world), "periods": world.options.periodic, **given})
+    """Options of pictures with the world's own polytopes, periods and colours."""
+    own = {
+        "hulls": hulls_in(world),
+        "periods": world.options.periodic,
+        "colors": colors_in(world.recipe or {}),
+    }
+    return Options.of({**own, **given})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPass
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.bodies import bodies_in, surface, wires
+from ecs_fluid.exports.bodies import Placed
+from ecs_fluid.viz.bodies import bodies_in, fluid_within, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
-from ecs_fluid.viz.colours import PAINTED, Paint, paint
-from ecs_fluid.viz.columns import AXES, Columns, Frame, choose, drawable, has_scalar, scalar, title
-from ecs_fluid.viz.fields import Velocity, streamlines, velocity_slice
+from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, of_bodies, paint
+from ecs_fluid.viz.columns import AXES, FIELDS, Columns, Frame, choose, drawable, has_scalar, scalar, title
+from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
 from ecs_fluid.viz.labels import bar_title, scalar_bar
 from ecs_fluid.viz.layers import Flame, Mesh, Skin, Smoke, Spheres, Surface
@@ -164,11 +165,13 @@ class Scene(Canvas):
         for layer in self._layers.values():
             layer.actor.VisibilityOff()
         self._coloured.clear()
+        populations = bodies_in(kept(frame, self.options), self.options.hulls or {})
+        bodies = [body for _, found in populations for body in found]
         if what == "slice" and velocity is not None:
-            self._slice(velocity)
+            self._slice(velocity, bodies)
         else:
             if what == "streamlines" and velocity is not None:
-                self._streamlines(velocity)
+                self._streamlines(velocity, bodies)
             clouds = [
                 (x, self._paint(name, columns))
                 for name, columns, x in drawable(kept(frame, self.options))
@@ -181,7 +184,7 @@ class Scene(Canvas):
                 self._layer("smoke", partial(Smoke, self.look, puff)).update(clouds, camera, focal)
                 if self.look.paint == "fire":
                     self._layer("flame", partial(Flame, puff)).update(clouds, camera, focal)
-        self._bodies(frame)
+        self._bodies(bodies)
         if time is not None:
             self._clock.tell(time)
         for name, bar in self._bars.items():
@@ -216,32 +219,49 @@ class Scene(Canvas):
             if not is_cloud(columns) or self._is_coloured(columns):
                 continue
             mesh = liquid_skin(x, spacing)
+            colors = self.view.colors
+            water = self.look.named(colors[name])[0] if name in colors else self.look.water
             if mesh.n_points:
                 colours = None
                 if has_scalar(columns, "speed"):
                     speed = scalar(columns, "speed")
-                    colours = foaming(mesh, x, speed, (FOAMING * fastest, fastest), self.look.water)
-                self._layer(f"{name} liquid", lambda: Skin(self.look.water)).update(mesh, colours)
+                    colours = foaming(mesh, x, speed, (FOAMING * fastest, fastest), water)
+                self._layer(f"{name} liquid", partial(Skin, water)).update(mesh, colours)
             drops = spray(x, spacing)
             if drops.any():
                 layer = self._layer(f"{name} drops", lambda: Spheres(DROP * spacing, None, FOAM))
                 layer.update(x[drops], None)
 
-    def _bodies(self, frame: Frame) -> None:
+    def _bodies(self, found: Sequence[Placed]) -> None:
         """Balls, polytopes and the edges of containers."""
-        populations = bodies_in(kept(frame, self.options), self.options.hulls or {})
-        found = [body for _, bodies in populations for body in bodies]
-        if balls := [body for body in found if body.ball]:
+        painted = self._body_colours(found)
+        if any(ball := np.array([body.ball for body in found], bool)):
             layer = self._layer("balls", lambda: Spheres(1.0, None, SOLID))
-            layer.update(np.array([ball.x for ball in balls]), None, np.array([ball.scale for ball in balls]))
+            balls = [body for body in found if body.ball]
+            sizes = np.array([body.scale for body in balls])
+            layer.update(np.array([body.x for body in balls]), painted[ball], sizes)
         solid, edges = surface(found), wires(found)
         if any(self.options.periods):
             self._layer("period", lambda: Mesh(self.look.plain, 1.0)).show(self._period())
         if solid is not None:
-            self._layer("bodies", lambda: Mesh(SOLID)).show(solid)
+            corners = [0 if body.ball or body.container else len(body.mesh.corners) for body in found]
+            self._layer("bodies", lambda: Mesh(SOLID)).show(solid, np.repeat(painted, corners, axis=0))
         if edges is not None:
             width = 2.0 * self.plotter.window_size[1] / 720
             self._layer("containers", lambda: Mesh(self.look.plain, width)).show(edges)
+
+    def _body_colours(self, bodies: Sequence[Placed]) -> NDArray[np.uint8]:
+        """Colours (n, 3) of bodies: their own, of the picture's temperatures, or glowing."""
+        span = None
+        if self.options.what == "slice":
+            span = self._flow if self.options.color_by == "temperature" else None
+        elif PAINTED.get(self.look.paint) == HEAT and HEAT in self._coloured:
+            span = self.view.painted
+        plain = np.array([self.look.solid(body.population, self.view.colors) for body in bodies]).reshape(
+            -1, 3
+        )
+        heat = np.array([body.temperature for body in bodies])
+        return np.rint(255.0 * of_bodies(self.look, plain, heat, span)).astype(np.uint8)
 
     def _period(self) -> pv.PolyData:
         """Edges of the box of a world that repeats, as wide as the view along axes that do not."""
@@ -253,7 +273,7 @@ class Scene(Canvas):
         painted = PAINTED.get(self.look.paint, "")
         if painted in columns and self.options.color_by is None and self.options.what == "particles":
             self._colours(painted, self.view.painted)  # for its scalar bar
-        return paint(self.look, columns, self.look.tint(name, self.view.clouds), self.view.painted)
+        return paint(self.look, columns, self.view.tint(self.look, name), self.view.painted)
 
     def _hidden(self, columns: Columns) -> bool:
         """A look that paints the tracers shows vortons only where there are no tracers, or on demand."""
@@ -266,6 +286,8 @@ class Scene(Canvas):
         """Draw a population, unless it is to be part of the smoke; whether it was drawn."""
         what, colour = self.options.what, self.view.color_by
         coloured = what != "streamlines" and self._is_coloured(columns)
+        if name in self.view.colors and self.options.color_by is None:
+            coloured = False
         if what == "glyphs" and is_vortons(columns):
             mesh = glyphs(columns, 5.0 * self.view.radii.get(name, 0.1), colour)
             table = self._colours(colour or "strength", self.view.limits)
@@ -280,7 +302,8 @@ class Scene(Canvas):
         opacity = 0.25 if what == "streamlines" else 1.0
         radius = self.view.radii.get(name, 0.02)
         key = f"{name} {'coloured' if coloured else 'plain'}"
-        layer = self._layer(key, lambda: Spheres(radius, colours, self.look.plain, opacity))
+        plain = self.look.named(self.view.colors[name])[0] if name in self.view.colors else self.look.plain
+        layer = self._layer(key, lambda: Spheres(radius, colours, plain, opacity))
         layer.update(x, values, self._sizes(columns, values))
         return True
 
@@ -297,13 +320,20 @@ class Scene(Canvas):
         largest = 1.0 if self.look.paint == "vorticity" else SMALL
         return largest * np.cbrt(np.clip(values / self.view.limits[1], 0.0, 1.0))
 
-    def _slice(self, velocity: Velocity) -> None:
-        colour = self.options.color_by or "speed"
-        if colour not in SLICE_COLOURS:
-            raise choose("colour of a slice", colour, SLICE_COLOURS)
-        plane = velocity_slice(
-            velocity, self._box(0.15), self.options.normal, self.options.origin, self.options.resolution
-        )
+    def _slice(self, velocity: Velocity, bodies: Sequence[Placed]) -> None:
+        colour, field = self.options.color_by or "speed", getattr(velocity, "field", None)
+        where = self._box(0.15), self.options.normal, self.options.origin, self.options.resolution
+        if colour in FIELDS and field is not None:
+            plane = field_slice(partial(field, colour), colour, *where)
+        elif colour in SLICE_COLOURS:
+            plane = velocity_slice(velocity, *where)
+        else:
+            raise choose("colour of a slice", colour, (*SLICE_COLOURS, *FIELDS))
+        # Of a world in a container only what is in it; a body stands in front of what is inside of it.
+        if (within := fluid_within([body for body in bodies if body.container])) is not None:
+            plane = plane.extract_points(within(np.asarray(plane.points)), adjacent_cells=False)
+            if not plane.n_points:
+                return
         mesh = plane.extract_surface(algorithm="dataset_surface")  # which may order the points in its own way
         if colour.startswith("u."):
             values = mesh.point_data["u"][:, AXES[colour[2:]]]
@@ -311,10 +341,11 @@ class Scene(Canvas):
             values = mesh.point_data[colour]
         self._surface("slice", self._flow_colours(colour, values), False).update(mesh, values)
 
-    def _streamlines(self, velocity: Velocity) -> None:
+    def _streamlines(self, velocity: Velocity, bodies: Sequence[Placed]) -> None:
         if self.options.color_by not in (None, "speed"):
             raise choose("colour of streamlines", str(self.options.color_by), ("speed",))
-        lines = streamlines(velocity, self._box(0.35), self.options.seeds)
+        within = fluid_within(bodies)
+        lines = streamlines(velocity, self._box(0.35), self.options.seeds, within=within)
         if not lines.n_points:
             return
         table = self._flow_colours("speed", lines.point_data["speed"])

@@ -5,7 +5,7 @@ Found by looking through the frames once before drawing, so that nothing jumps w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
@@ -16,7 +16,7 @@ from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
 from ecs_fluid.viz.smoke import Puff, puff, spacing_of
-from ecs_fluid.viz.style import LOOKS, Options
+from ecs_fluid.viz.style import LOOKS, Look, Options, Tint
 
 F = TypeVar("F")
 TimedFrame = tuple[float, Frame]
@@ -29,7 +29,7 @@ class View:
     """`lo`, `hi` (3,) m: the box to show; `limits`: colour range; `puff`: of all tracers; `clouds`: names of
     the tracer populations; `radii` [m] by population; `points` (n, 3) m: a sample of what the box holds;
     `painted`: range of what the look paints tracers by (for fire, the largest flame and smoke; for a liquid,
-    its speed, m/s)."""
+    its speed, m/s); `colors`: those of recipes, by population."""
 
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
@@ -40,6 +40,11 @@ class View:
     radii: dict[str, float] = field(default_factory=dict)
     points: NDArray[np.float64] | None = None
     painted: tuple[float, float] = (0.0, 1.0)
+    colors: Mapping[str, str] = field(default_factory=dict)
+
+    def tint(self, look: Look, name: str) -> Tint:
+        """Colours of a cloud in light and in shade."""
+        return look.tint(name, self.clouds, self.colors)
 
 
 class Recording(Sequence[TimedFrame]):
@@ -184,7 +189,7 @@ class _Seen:
         return View(
             self.lo, self.hi, color_by, limits(color_by, *self.ranges.get(color_by or "", (0.0, 1.0))),
             self.puff, tuple(self.clouds), self.radii,
-            np.clip(np.concatenate(self.points), self.lo, self.hi), self._painted(),
+            np.clip(np.concatenate(self.points), self.lo, self.hi), self._painted(), self.options.colors,
         )  # fmt: skip
 
     def _painted(self) -> tuple[float, float]:
@@ -209,8 +214,10 @@ def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:
     if is_signed(lo, hi):
         most = max(-lo, hi)
         return -most, most
-    if name in ("speed", "vorticity", "strength"):
+    if name in ("speed", "vorticity", "strength", "fuel", "flame", "smoke"):
         lo = 0.0
+        if not hi:
+            return 0.0, 1.0
     if hi - lo <= 1e-6 * max(abs(lo), abs(hi)):
         pad = 0.5 * abs(hi) if hi else 0.5
         return lo - pad, hi + pad

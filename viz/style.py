@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Polytopes
+from ecs_fluid.validation_errors import COLOR, COLORS
 from ecs_fluid.viz.camera import Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, choose
 
 Colour = tuple[float, float, float]
 Tint = tuple[Colour, Colour]  # lit, shade
+SHADE = 0.25  # brightness of a colour in shade
+NAMED = {
+    "orange": "#ff8c1a",
+    "purple": "#a05fd6",
+    "cyan": "#35c7d9",
+    "pink": "#f278b6",
+    "brown": "#8b5a2b",
+    "white": "#f5f5f5",
+    "grey": "#8c8c8c",
+    "black": "#1a1a1a",
+}
 TINTS = ("red", "blue", "yellow", "green")
 SOLID: Colour = (0.72, 0.7, 0.66)  # bodies
 EDGE: Colour = (0.75, 0.8, 0.88)  # edges of containers on a dark page
@@ -46,18 +59,31 @@ class Look:
         ((0.55, 0.92, 0.62), (0.07, 0.25, 0.14)),
     )
 
-    def tint(self, name: str, clouds: Sequence[str]) -> Tint:
-        """Colours in light and in shade of a cloud of tracers; a single one is plain smoke.
+    def tint(self, name: str, clouds: Sequence[str], colors: Mapping[str, str]) -> Tint:
+        """Colours in light and in shade of a cloud of tracers: that of its recipe, or one of its own.
 
-        Of several, one that is called by a tint's name (red, say) gets that tint, the others those left.
+        A single cloud is plain smoke; of several, those without a colour get the tints that are left.
         """
+        if name in colors:
+            return self.named(colors[name])
         if len(clouds) < 2 or name not in clouds:
             return self.lit, self.shade
-        if name in TINTS:
-            return self.tints[TINTS.index(name)]
-        others = [cloud for cloud in clouds if cloud not in TINTS]
-        free = [tint for tint, called in zip(self.tints, TINTS, strict=True) if called not in clouds]
+        others = [cloud for cloud in clouds if cloud not in colors]
+        taken = set(colors.values())
+        free = [tint for tint, called in zip(self.tints, TINTS, strict=True) if called not in taken]
         return (free or self.tints)[others.index(name) % len(free or self.tints)]
+
+    def named(self, color: str) -> Tint:
+        """A colour of a recipe in light and in shade: a tint of the look, another name, or #rrggbb."""
+        if color in TINTS:
+            return self.tints[TINTS.index(color)]
+        digits = NAMED.get(color, color).removeprefix("#")
+        red, green, blue = (int(digits[k : k + 2], 16) / 255.0 for k in (0, 2, 4))
+        return (red, green, blue), (SHADE * red, SHADE * green, SHADE * blue)
+
+    def solid(self, name: str, colors: Mapping[str, str]) -> Colour:
+        """Colour of bodies."""
+        return self.named(colors[name])[0] if name in colors else SOLID
 
 
 SMOKE = Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76))
@@ -120,6 +146,7 @@ class Options:
     * `seeds`: how many streamlines.
     * `hulls`: polytopes of the world by entity, without which only balls are drawn (`bodies.hulls_in`).
     * `periods`: (3,) m of a world that repeats, whose box is drawn; 0 along an axis that does not.
+    * `colors`: of populations by their names, see `recipe.Color`; otherwise the look's.
     * `smooth`: supersample the edges (four times the pixels to draw); None: except in movies of smoke.
     """
 
@@ -138,6 +165,7 @@ class Options:
     smooth: bool | None = None
     hulls: Polytopes | None = None
     periods: Sequence[float] = (0.0, 0.0, 0.0)
+    colors: Mapping[str, str] = field(default_factory=dict)
     off_screen: bool = True
 
     @property
@@ -164,6 +192,9 @@ class Options:
             raise FluidError(
                 f"picture size {self.size!r} is not allowed: give (width, height), 16 to 16384 pixels"
             )
+        for name, color in self.colors.items():
+            if not (isinstance(color, str) and re.fullmatch(COLOR, color)):
+                raise FluidError(f"colors: {name!r} = {color!r}; {COLORS} is needed")
         if self.resolution < 2 or self.seeds < 1:
             raise FluidError(
                 f"resolution {self.resolution} and seeds {self.seeds} are not allowed: at least 2 and 1 "
@@ -173,7 +204,7 @@ class Options:
     @staticmethod
     def of(given: dict[str, object]) -> Options:
         """The options of keyword arguments; FluidError for a name that is none of them."""
-        known = [field.name for field in fields(Options)]
+        known = [one.name for one in fields(Options)]
         for name in given:
             if name not in known:
                 raise choose("option of a picture", name, known)

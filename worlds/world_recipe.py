@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from ecs_fluid.allowed import check, check_bytes
+from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
@@ -28,7 +29,7 @@ from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.shared.populations import particles_take
 from ecs_fluid.systems.stretch import StretchSystem
 from ecs_fluid.systems.velocity.system import VelocitySystem
-from ecs_fluid.validation_errors import nearest, path_of, shown, validated
+from ecs_fluid.validation_errors import nearest, shown, validated
 from ecs_fluid.world import World
 from ecs_fluid.world_options import WorldOptions
 from ecs_fluid.worlds.files import files_from
@@ -241,7 +242,7 @@ class WorldRecipe(Settings):
         return recipe
 
     @property
-    def frames(self) -> int:
+    def ticks(self) -> int:
         """Number of ticks of the whole run."""
         return max(1, math.ceil(self.world.duration / self.world.dt - 1e-9))
 

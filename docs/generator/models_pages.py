@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 import ecs_fluid.worlds  # noqa: F401  (registers the recipes and, with them, the systems)
 from docs.generator.markdown import WRITTEN, docstring, table
-from docs.generator.parameters import inner_models, parameters
+from ecs_fluid.api.parameters import inner_models, parameters
 from ecs_fluid.component import Component
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.recipe import Recipe

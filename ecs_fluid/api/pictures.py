@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
@@ -18,6 +18,7 @@ from ecs_fluid.api.stored import (
     SurfaceRecording,
     VelocityOf,
     chosen_frames,
+    colors_of_run,
     frame_of_run,
     hulls_of_run,
     look_of_run,
@@ -25,10 +26,12 @@ from ecs_fluid.api.stored import (
     periods_of_run,
     real_time,
 )
+from ecs_fluid.arguments import check_progress, is_number, names_of, path_of
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.recipe import colors_in
 from ecs_fluid.runs.surface_frames import level_of, stored_surface
-from ecs_fluid.validation_errors import path_of
+from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ class PictureKeywords(TypedDict, total=False):
     """tracers as smoke with vortons as beads ("particles"), arrows of strength, the velocity in a plane or
     along lines, or the surface of a liquid ("sdf", and "sdf_slice" for a plane through its distances)"""
     color_by: str | None
-    """colour: "speed", "vorticity", or a column such as "CoreRadius.sigma" """
+    """colour: "speed", "vorticity", or a column such as "CoreRadius.sigma"; of a slice "speed",
+    "vorticity_normal", "u.x", "temperature", "density", "fuel", "flame" or "smoke" """
     camera: Camera | CameraPath
     """"auto", a side ("x", "-x", ...), (position, focal point, up) in m, or a path that moves"""
     look: LookName | None
@@ -60,6 +64,8 @@ class PictureKeywords(TypedDict, total=False):
     """across a slice"""
     size: tuple[int, int]
     """width and height in pixels"""
+    colors: Mapping[str, str]
+    """colours of entities by their names, such as "orange" or "#ff8c1a"; default those of their recipes"""
     level: float
     """"sdf": distance of the drawn surface from the liquid's, m"""
     clip: bool
@@ -75,6 +81,12 @@ def _check(drawing: PictureKeywords) -> None:
             raise choose("option of a picture", name, PictureKeywords.__annotations__)
     if (what := drawing.get("what", "particles")) not in get_args(What):
         raise choose("kind of picture", str(what), get_args(What))
+    for name in ("color_by", "look"):
+        if not isinstance(given := drawing.get(name), str | None):
+            raise FluidError(f"{name} = {shown(given)}; a name is needed")
+    if not is_number(level := drawing.get("level", 0.0)):
+        raise FluidError(f"level = {shown(level)}; a distance in m is needed")
+    names_of(drawing.get("only", ()), "only")
 
 
 class Picture:
@@ -102,6 +114,7 @@ class Moment:
     hulls: Polytopes
     periods: Sequence[float]
     look: str
+    colors: Mapping[str, str]
 
 
 def stored_moment(folder: Path, number: int) -> Moment:
@@ -115,13 +128,14 @@ def stored_moment(folder: Path, number: int) -> Moment:
         field = stored_surface(run.fields, int(run.read_trajectory().ticks[number]))
         return Distances(field.arrays["phi"], field.origin, field.spacing, field.arrays.get("T"))
 
-    look = look_of_run(folder)
-    return Moment(time, columns, velocity, distances, hulls_of_run(folder), periods_of_run(folder), look)
+    drawn = hulls_of_run(folder), periods_of_run(folder), look_of_run(folder), colors_of_run(folder)
+    return Moment(time, columns, velocity, distances, *drawn)
 
 
 def present_moment(world: World) -> Moment:
     """The present state of a world, evaluated."""
     from ecs_fluid.viz.bodies import hulls_in
+    from ecs_fluid.viz.flow import Flow
 
     world.evaluate()
 
@@ -134,9 +148,9 @@ def present_moment(world: World) -> Moment:
         return Distances(*found)
 
     columns = {name: dict(columns) for name, columns in world.snapshot().items()}
-    look = look_of_tables(world.recipe or {})
-    periods = world.options.periodic
-    return Moment(world.time, columns, world.velocity, distances, hulls_in(world), periods, look)
+    tables, periods = world.recipe or {}, world.options.periodic
+    drawn = hulls_in(world), periods, look_of_tables(tables), colors_in(tables)
+    return Moment(world.time, columns, Flow(lambda: world), distances, *drawn)
 
 
 # ------------------------------------------------------------------ one picture
@@ -162,6 +176,7 @@ def show(moment: Moment, drawing: PictureKeywords, save: str | Path | None = Non
 def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
     """Show a moment in a window, or write it to a file; without OpenGL matplotlib writes the file."""
     what = drawing.get("what", "particles")
+    warn_of_look(drawing.get("look") or moment.look, drawing, moment.columns)
     if save is not None and _without_gl(what):
         _plainly(moment, drawing, save)
         return
@@ -174,14 +189,29 @@ def draw(moment: Moment, drawing: PictureKeywords, save: Path | None) -> None:
             save_png(plotter, save)
 
 
+def warn_of_look(look: str, drawing: PictureKeywords, populations: Mapping[str, Collection[str]]) -> None:
+    """Warn of a look that colours tracers by columns, of labels by population, that none of them has."""
+    from ecs_fluid.viz.colours import shown_by
+
+    if drawing.get("what", "particles") != "particles" or drawing.get("color_by") is not None:
+        return
+    if missing := shown_by(look, populations):
+        warnings.warn(
+            f"look = {look!r} colours tracers by {missing}, which none has here; a SamplingSystem gives it "
+            "to them",
+            FluidWarning,
+            stacklevel=3,
+        )
+
+
 def _options(moment: Moment | None, drawing: PictureKeywords, look: str) -> dict[str, Any]:
     """The drawing as options of `viz.style`."""
     options: dict[str, Any] = {key: value for key, value in drawing.items() if key not in ("level", "clip")}
     options["look"] = options.get("look") or look
-    only = options.pop("only", ())
-    options["populations"] = [only] if isinstance(only, str) else list(only) or None
+    options["populations"] = list(names_of(options.pop("only", ()), "only")) or None
     if moment is not None:
         options |= {"hulls": moment.hulls, "periods": moment.periods}
+        options["colors"] = {**moment.colors, **drawing.get("colors", {})}
     return options
 
 
@@ -256,6 +286,7 @@ def write_movie(
 ) -> Path:
     """A movie of stored frames: of particles and the flow, or of a liquid's surface."""
     _check(drawing)
+    check_progress(progress)
     target = path_of(path, "movie")
     check_movie(target)
     stored, rows = chosen_frames(folder, frames)
@@ -276,9 +307,12 @@ def write_movie(
         from ecs_fluid.viz.movie import movie
         from ecs_fluid.viz.shared_limits import Recording
 
+        labels = {name: stored.index(name).columns for name in stored.populations}
+        warn_of_look(drawing.get("look") or look, drawing, labels)
         flow = VelocityOf(folder) if what in ("slice", "streamlines") else None
         placed: dict[str, Any] = {"hulls": hulls_of_run(folder), "periods": periods_of_run(folder)}
         options = _options(None, drawing, look)
+        options["colors"] = {**colors_of_run(folder), **drawing.get("colors", {})}
         movie(target, Recording(stored, rows), velocity_of=flow, **more, **options, **placed)
     return target
 

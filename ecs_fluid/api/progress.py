@@ -38,7 +38,7 @@ class Bars(Progress):
 
 
 class RunBar(Bars):
-    """Progress of a run: frames per second, time left, particles; a line every 10 s without a bar."""
+    """Progress of a run: ticks per second, time left, particles; a line every 10 s without a bar."""
 
     def __init__(self, job: Runner, console: Console) -> None:
         done = "{task.completed:.0f}/{task.total:.0f}"
@@ -65,7 +65,7 @@ class RunBar(Bars):
         if world.tick == self.first + 1:
             # The first tick may have compiled kernels: leave it out of the rate.
             self.started, self.first = now, world.tick
-        speed = f"{rate:.1f} frames/s" if world.tick > self.first else ""
+        speed = f"{rate:.1f} ticks/s" if world.tick > self.first else ""
         self.update(
             self.task, completed=world.tick, description="simulating", rate=speed, counts=counts(world)
         )

@@ -13,10 +13,11 @@ from rich.console import Console
 
 from ecs_fluid.api.progress import RunBar, compiling
 from ecs_fluid.api.stopping import stopping
+from ecs_fluid.arguments import MOST_THREADS, whole_or_none
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.fluid import Fluid, options_of
 from ecs_fluid.io.runfolder import RunFolder
-from ecs_fluid.runs.runner import Runner, about, free_folder
+from ecs_fluid.runs.runner import Runner, about, free_folder, stored_columns
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.validation_errors import shown
 from ecs_fluid.world import World
@@ -31,14 +32,11 @@ Progress = Callable[[int, int], object]
 MADE_IN_PYTHON = "# Made in Python: entities and systems are in the checkpoints, by which the run goes on.\n"
 
 
-MOST_THREADS = 1024
-
-
 def begin(
     source: Source,
     settings: tuple[str, ...] = (),
     *,
-    frames: int | None = None,
+    ticks: int | None = None,
     out: str | Path | None = None,
     replace: bool = False,
     allow_code: bool = False,
@@ -55,19 +53,26 @@ def begin(
         world, text = source, MADE_IN_PYTHON + tomli_w.dumps(tables_of_world(source))
         table = WorldTable(**(world.recipe or {}).get("world", {}))
         output = OutputTable(**(world.recipe or {}).get("output", {}))
-        last, every = _last_tick(world, frames), output.every or table.steps_per_frame
+        last, every = _last_tick(world, ticks), output.every or table.steps_per_frame
         checkpoint_seconds = output.checkpoint_seconds
     else:
         recipe = recipe_of(source, settings, allow_code)
         for warning in recipe.lint():
             warnings.warn(warning, FluidWarning, stacklevel=3)
         world, text = recipe.build(), tomli_w.dumps(recipe.tables())
-        last, every = frames or recipe.frames, recipe.every
+        last, every = ticks or recipe.ticks, recipe.every
         checkpoint_seconds = recipe.output.checkpoint_seconds
         if isinstance(source, str | Path):
             name, place = Path(source).stem, str(Path(source).resolve())
     world.schedule  # noqa: B018  (it may be refused)
     share(world)
+    if not stored_columns(world):
+        warnings.warn(
+            "the world holds no particles and no bodies; frames are stored from the tick at which a system "
+            "makes some",
+            FluidWarning,
+            stacklevel=3,
+        )
     folder = RunFolder.create(
         out or free_folder(Path("runs") / name),
         text,
@@ -77,19 +82,19 @@ def begin(
     return Runner(world, folder, last, every, checkpoint_seconds)
 
 
-def _last_tick(world: World, frames: int | None) -> int:
+def _last_tick(world: World, ticks: int | None) -> int:
     """The tick to which a world in memory runs."""
-    if frames is not None:
-        return world.tick + frames
+    if ticks is not None:
+        return world.tick + ticks
     if world.recipe is None:
         raise FluidError(
-            "a world made in Python has no duration; say how many ticks to run: frames=100, for example"
+            "a world made in Python has no duration; say how many ticks to run: ticks=100, for example"
         )
     table = WorldTable(**world.recipe.get("world", {}))
-    last = WorldRecipe.model_construct(world=table).frames
+    last = WorldRecipe.model_construct(world=table).ticks
     if world.tick >= last:
         raise FluidError(
-            f"the world is at tick {world.tick} of {last}; say how many more to run: frames=100, for example"
+            f"the world is at tick {world.tick} of {last}; say how many more to run: ticks=100, for example"
         )
     return last
 
@@ -128,12 +133,12 @@ def carry_out(runner: Runner, console: Console, progress: bool | Progress = True
 
 
 def continued(
-    path: str | Path, frames: int | None = None, allow_code: bool = False, anyway: bool = False
+    path: str | Path, ticks: int | None = None, allow_code: bool = False, anyway: bool = False
 ) -> Runner | None:
-    """A stored run at its newest checkpoint, ready to go on to tick `frames`; None where it is complete."""
+    """A stored run at its newest checkpoint, ready to go on to tick `ticks`; None where it is complete."""
     import ecs_fluid.worlds  # noqa: F401  (registers what a checkpoint may name)
 
-    runner, skipped = Runner.resume(Path(path), frames, allow_code, anyway)
+    runner, skipped = Runner.resume(Path(path), ticks, allow_code, anyway)
     for text in skipped:
         warnings.warn(text, FluidWarning, stacklevel=3)
     # A run killed between its last checkpoint and its last word is not finished: it has that word to say.
@@ -144,14 +149,10 @@ def continued(
     return runner
 
 
-def check_asked(frames: int | None, threads: int | None, progress: bool | Progress) -> None:
-    """Refuse ticks and threads that are no such numbers, and a progress that cannot be called."""
-    for name, value, most in (("frames", frames, 2**63 - 1), ("threads", threads, MOST_THREADS)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and not (whole and 1 <= value <= most):
-            rule = "of at least 1" if name == "frames" else f"from 1 to {most:,}"
-            raise FluidError(f"{name} = {shown(value)}; a whole number {rule} is needed")
+def checked(ticks: Any, threads: Any, progress: Any) -> tuple[int | None, int | None]:
+    """Ticks and threads, after refusing what are no such numbers and a progress that cannot be called."""
     if not (isinstance(progress, bool) or callable(progress)):
         raise FluidError(
             f"progress = {shown(progress)}; True, False or a function of a tick and the last one is needed"
         )
+    return whole_or_none(ticks, "ticks", 1), whole_or_none(threads, "threads", 1, MOST_THREADS)

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-import numpy as np
 from rich.console import Console
 
 from ecs_fluid.api.running import (
@@ -15,11 +14,12 @@ from ecs_fluid.api.running import (
     Source,
     begin,
     carry_out,
-    check_asked,
+    checked,
     continued,
 )
 from ecs_fluid.api.stored import VelocityOf, hulls_of_run, status_of
 from ecs_fluid.api.table import NotStored, Table
+from ecs_fluid.arguments import is_whole, path_of
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, sentences
 from ecs_fluid.html import table
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def run(
     source: Source,
     *settings: str,
-    frames: int | None = None,
+    ticks: int | None = None,
     out: str | Path | None = None,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -54,7 +54,7 @@ def run(
     Args:
         source: a shipped name, a file, its tables as a dict, a WorldRecipe, or a World, which is stepped.
         settings: ``path=value`` overrides, such as ``"fluid.viscosity=1e-4"`` (not with a recipe or a World).
-        frames: ticks to run; default all of the world's duration.
+        ticks: how many to run; default all of the world's duration.
         out: run folder; default ``runs/NAME``, numbered when taken.
         threads: threads of the kernels from now on in this process; without it as before, at first all cores.
         progress: True shows a bar (lines where there is no terminal or notebook), False nothing; a function
@@ -68,9 +68,9 @@ def run(
         KeyboardInterrupt: Ctrl-C; the tick under way was finished and stored first, so that `Run.resume` of
             ``ecs_fluid.open_run(folder)`` goes on.
     """
-    check_asked(frames, threads, progress)
+    ticks, threads = checked(ticks, threads, progress)
     use_threads(threads)
-    runner = begin(source, settings, frames=frames, out=out, replace=replace, allow_code=allow_code)
+    runner = begin(source, settings, ticks=ticks, out=out, replace=replace, allow_code=allow_code)
     return _finished(runner, progress)
 
 
@@ -100,11 +100,12 @@ class Run:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._folder = RunFolder.open(path)
+        # Absolute, so that it is found from another working folder too.
+        self._folder = RunFolder.open(path_of(path, "run folder").absolute())
 
     @property
     def path(self) -> Path:
-        """The run folder."""
+        """The run folder, from the root on."""
         return self._folder.path
 
     @property
@@ -160,9 +161,9 @@ class Run:
         """
         from ecs_fluid.api.pictures import show, stored_moment
 
-        if isinstance(frame, bool) or not isinstance(frame, int):
+        if not is_whole(frame):
             raise FluidError(f"frame = {shown(frame)}; the number of a frame is needed; a file is save = ...")
-        return show(stored_moment(self.path, frame), drawing, save)
+        return show(stored_moment(self.path, int(frame)), drawing, save)
 
     @sentences()
     def movie(
@@ -214,7 +215,7 @@ class Run:
     @sentences()
     def resume(
         self,
-        frames: int | None = None,
+        ticks: int | None = None,
         *,
         threads: int | None = None,
         progress: bool | Progress = True,
@@ -224,13 +225,13 @@ class Run:
         """Go on from the newest checkpoint, bit for bit, and return the run; a run at its end stays.
 
         Args:
-            frames: last tick of the run, to make it longer or shorter.
+            ticks: last tick of the run, to make it longer or shorter.
             threads, progress, allow_code: as in `ecs_fluid.run`.
             anyway: go on with what other versions or another processor computed.
         """
-        check_asked(frames, threads, progress)
+        ticks, threads = checked(ticks, threads, progress)
         use_threads(threads)
-        runner = continued(self.path, frames, allow_code, anyway)
+        runner = continued(self.path, ticks, allow_code, anyway)
         return self if runner is None else _finished(runner, progress)
 
     def __repr__(self) -> str:
@@ -264,8 +265,14 @@ class Frames(Sequence["Frame"]):
     def __getitem__(self, number: slice) -> list[Frame]: ...
     def __getitem__(self, number: int | slice) -> Frame | list[Frame]:
         if isinstance(number, slice):
+            parts = (number.start, number.stop, number.step)
+            if not all(part is None or is_whole(part) for part in parts) or number.step == 0:
+                raise FluidError(
+                    f"{shown(number)} is no slice of frames; whole numbers and a step other than 0 are "
+                    "needed, run[2:8] for example"
+                )
             return [Frame(self._folder, self._stored, k) for k in range(len(self))[number]]
-        if not isinstance(number, int | np.integer):
+        if not is_whole(number):
             raise FluidError(
                 f"{shown(number)} is no number of a frame; populations are in frames: run[-1]['ring']"
             )

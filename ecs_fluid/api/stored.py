@@ -11,7 +11,7 @@ import numpy as np
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError, StorageError
-from ecs_fluid.recipe import tables_in
+from ecs_fluid.recipe import colors_in, tables_in
 
 if TYPE_CHECKING:
     from ecs_fluid.exports.bodies import Polytopes
@@ -73,6 +73,16 @@ def look_of_run(folder: Path) -> str:
         return "smoke"
 
 
+def colors_of_run(folder: Path) -> dict[str, str]:
+    """Colours that the entities of a run ask for."""
+    from ecs_fluid.io.runfolder import RunFolder
+
+    try:
+        return colors_in(tables_of(RunFolder.open(folder)))
+    except FluidError:
+        return {}
+
+
 def look_of_tables(tables: dict[str, Any]) -> str:
     """The look that the tables of a world file name, smoke without one."""
     from ecs_fluid.viz.style import LOOKS
@@ -84,12 +94,14 @@ def look_of_tables(tables: dict[str, Any]) -> str:
 
 def frame_of_run(folder: Path, number: int) -> tuple[float, Frame, Velocity]:
     """Time [s], columns and velocity function of a stored frame."""
+    from ecs_fluid.viz.flow import Flow
+
     stored = _trajectory(folder)
     if not -len(stored) <= number < len(stored):
         raise StorageError(f"frame {number}: {folder} has frames 0 to {len(stored) - 1}, or -1 for the last")
     columns = stored.frame(number)
     # The solver is made when a picture asks for it: a damaged recipe does not hide the particles.
-    return float(stored.times[number]), columns, lambda points: VelocityOf(folder)(columns)(points)
+    return float(stored.times[number]), columns, Flow(lambda: VelocityOf(folder).world_of(columns))
 
 
 def load_code_of_run(folder: Path) -> None:
@@ -128,37 +140,50 @@ class VelocityOf:
 
     def __init__(self, folder: Path) -> None:
         from ecs_fluid.io.runfolder import RunFolder
+        from ecs_fluid.plugins import without_kind
         from ecs_fluid.worlds.world_recipe import WorldRecipe
 
         run = RunFolder.open(folder)
         tables = tables_of(run)
         # Only the velocity is wanted; to look up classes of the user's own would run their code.
-        for key in ("entity", "system"):
-            tables.pop(key, None)
+        tables.pop("entity", None)
+        systems = [item for item in tables.pop("system", ()) if isinstance(item, dict)]
+        transfer = [without_kind(item) for item in systems if item.get("kind") == "transfer"]
         recipe = WorldRecipe.from_tables(tables, "world.toml")
+        self._constants, self._transfer = recipe.fluid.constants(), transfer
         self._options = recipe.world.model_dump(include={"precision", "dimension", "plane", "periodic"})
         self._parameters = dict(recipe.fluid.velocity)
 
     def __call__(self, frame: Any) -> Velocity:
-        """The velocity function of one frame."""
-        return self.world_of(frame).velocity
+        """Velocity and fields of one frame."""
+        from ecs_fluid.viz.flow import Flow
+
+        return Flow(lambda: self.world_of(frame))
 
     def world_of(self, frame: Any) -> World:
-        """A world of the vortons of one frame alone."""
-        from ecs_fluid.components import CoreRadius, Position, Strength
-        from ecs_fluid.systems import VelocitySystem
+        """A world of what moves the fluid in one frame and fills its fields: vortons, hot gas, smoke."""
+        from ecs_fluid.components import CoreRadius, Density, Position, Species, Strength, Temperature, Volume
+        from ecs_fluid.systems import TransferSystem, VelocitySystem
         from ecs_fluid.world import World
 
         world = World(**self._options)
+        world.set_fluid(**self._constants)
+        carried, mixed = (Density, Temperature, Species), False
         for name, columns in frame.items():
-            if "Strength.alpha" in columns and "CoreRadius.sigma" in columns:
-                world.spawn(
-                    name,
-                    Position(columns["Position.x"]),
-                    Strength(columns["Strength.alpha"]),
-                    CoreRadius(columns["CoreRadius.sigma"]),
-                )
+            kinds = {label.partition(".")[0] for label in columns}
+            vortons, gas = {"Strength", "CoreRadius"} <= kinds, "Volume" in kinds
+            known: list[Any] = [kind for kind in (Strength, CoreRadius) if vortons]
+            known += [kind for kind in (Volume, *carried) if gas and kind.__name__ in kinds]
+            if known:
+                tables = [
+                    kind(**{name: columns[f"{kind.__name__}.{name}"] for name in kind.columns})
+                    for kind in [Position, *known]
+                ]
+                world.spawn(name, *tables)
+            mixed |= gas and any(kind in known for kind in carried)
         world.add_system(VelocitySystem(**self._parameters))
+        if mixed:
+            world.add_system(TransferSystem(**(self._transfer[0] if self._transfer else {})))
         return world
 
 

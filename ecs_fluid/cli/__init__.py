@@ -10,7 +10,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import cyclopts
 from cyclopts.validators import Number
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ecs_fluid import __version__
+from ecs_fluid.arguments import MOST_THREADS
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 
 
@@ -79,8 +81,18 @@ Frames = Annotated[
 Ticks = Annotated[int | None, cyclopts.Parameter(validator=Number(gte=1, lt=2**63))]
 Threads = Annotated[
     int | None,
-    cyclopts.Parameter(help="threads for the kernels; default all cores", validator=Number(gte=1, lte=1024)),
+    cyclopts.Parameter(
+        help="threads for the kernels; default all cores", validator=Number(gte=1, lte=MOST_THREADS)
+    ),
 ]
+
+_FILES = (Path(__file__).parents[1] / "worlds").glob("*.toml")
+_SHIPPED = tuple(sorted(path.stem for path in _FILES if path.stem != "promises"))
+if TYPE_CHECKING:
+    WorldName = str
+else:  # for the completion of shells; a file is as good
+    WorldName = Annotated[Literal[_SHIPPED] | str, cyclopts.Parameter(show_choices=False)]
+"""A shipped name or a world file."""
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)
 err = _Console(stderr=True, markup=False, highlight=False, soft_wrap=True, emoji=False)
@@ -109,10 +121,12 @@ def _flush() -> None:
 def _register() -> None:
     """Import the modules of the commands, which register themselves."""
     import ecs_fluid.cli.bench
+    import ecs_fluid.cli.completion
     import ecs_fluid.cli.export
     import ecs_fluid.cli.info
     import ecs_fluid.cli.look
     import ecs_fluid.cli.page
+    import ecs_fluid.cli.reference
     import ecs_fluid.cli.run
     import ecs_fluid.cli.sweep
     import ecs_fluid.cli.watch

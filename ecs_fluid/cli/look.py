@@ -21,14 +21,14 @@ from ecs_fluid.api.pictures import (
     write_movie,
 )
 from ecs_fluid.api.stored import load_code_of_run
-from ecs_fluid.cli import Frames, app, err, out
+from ecs_fluid.cli import Frames, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.errors import FluidError, RecipeError, StorageError
 
 
 @app.command
 def show(
-    source: str,
+    source: WorldName,
     /,
     *,
     what: What = "particles",

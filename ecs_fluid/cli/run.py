@@ -12,11 +12,13 @@ from cyclopts import Parameter
 
 from ecs_fluid.api.progress import compiling
 from ecs_fluid.api.running import begin, carry_out, continued
-from ecs_fluid.cli import Threads, Ticks, app, err, out, warn
+from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
+from ecs_fluid.errors import FluidError
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.runner import Runner, code_of
 from ecs_fluid.threads import use_threads
+from ecs_fluid.world_options import Precision
 
 if TYPE_CHECKING:
     from ecs_fluid.ranks.start import Share
@@ -28,10 +30,10 @@ Mpi = Annotated[
 
 @app.command
 def run(
-    world: str,
+    world: WorldName,
     /,
     *,
-    frames: Ticks = None,
+    ticks: Ticks = None,
     out_: Path | None = None,
     set_: Settings = (),
     threads: Threads = None,
@@ -47,7 +49,7 @@ def run(
     Ctrl-C ends the run after the current tick; `ecs-fluid resume` continues it.
 
     Args:
-        frames: ticks to run; default duration / dt of the world
+        ticks: how many to run; default duration / dt of the world
         out_: run folder; default runs/NAME, numbered when taken
         replace: overwrite the run in --out
         movie: render the finished run to this .mp4 or .gif
@@ -62,9 +64,9 @@ def run(
 
             check_pictures(movie, save)
         if estimate:
-            _estimate(world, set_, allow_code, frames)
+            _estimate(world, set_, allow_code, ticks)
             return 0
-        job = begin(world, set_, frames=frames, out=out_, replace=replace, allow_code=allow_code, share=share)
+        job = begin(world, set_, ticks=ticks, out=out_, replace=replace, allow_code=allow_code, share=share)
         code = _execute(job)
         if code == 0 and (movie or save):
             from ecs_fluid.cli.look import render_run
@@ -87,17 +89,17 @@ def _processes(mpi: bool, threads: int | None, code: Path | None) -> Iterator[Sh
         yield lambda world: None
 
 
-def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, frames: int | None) -> None:
+def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: int | None) -> None:
     """Say what a run would take."""
     from rich.filesize import decimal
 
-    from ecs_fluid.runs.estimate import estimate
+    from ecs_fluid.runs.estimate import duration, estimate
     from ecs_fluid.worlds.world_recipe import read
 
     recipe = read(world, settings, allow_code)
     for text in recipe.lint():
         warn(text)
-    ticks = frames or recipe.frames
+    ticks = ticks or recipe.ticks
     with err.status("estimating"), compiling(err.print):
         found = estimate(
             lambda dt: read(world, (*settings, f"world.dt={dt!r}"), allow_code).build(),
@@ -107,10 +109,7 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, frames: i
             recipe.output.checkpoint_seconds,
         )
     rows = ", ".join(f"{name} {count:,}" for name, count in found.particles.items())
-    minutes, seconds = divmod(round(found.seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    took = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else ""
-    out.print(f"time   {took or f'{found.seconds:.1f} s'}")
+    out.print(f"time   {duration(found.seconds)}")
     out.print(f"disk   {decimal(found.disk)}")
     out.print(f"rows   {rows} at the end")
     out.print(f"from {found.sampled} ticks that stand for {ticks}; compiling kernels is not counted")
@@ -123,7 +122,7 @@ def resume(
     folder: Path,
     /,
     *,
-    frames: Ticks = None,
+    ticks: Ticks = None,
     threads: Threads = None,
     allow_code: AllowCode = False,
     anyway: Anyway = False,
@@ -132,15 +131,15 @@ def resume(
     """Continue a run from its newest checkpoint, bit for bit; with --mpi on any number of processes.
 
     Args:
-        frames: last tick of the run, to make it longer or shorter
+        ticks: last tick of the run, to make it longer or shorter
     """
     with _processes(mpi, threads, code_of(folder) if allow_code else None) as share:
         if share is None:
             return 0
-        job = continued(folder, frames, allow_code, anyway)
+        job = continued(folder, ticks, allow_code, anyway)
         if job is None:
             tick = RunFolder.open(folder).read_info()["ticks"]
-            out.print(f"{folder} is complete at tick {tick}; --frames makes it longer")
+            out.print(f"{folder} is complete at tick {tick}; --ticks makes it longer")
             return 0
         share(job.world)
         return _execute(job)
@@ -158,14 +157,35 @@ def _execute(job: Runner) -> int:
 
 
 @app.command
-def warmup(*, precision: Literal["single", "double", "both"] = "single") -> None:
-    """Compile the kernels now, on all cores, so that the first run starts at once."""
-    from ecs_fluid.runs.warmup import compile_on_all_cores
+def warmup(
+    world: WorldName | None = None,
+    /,
+    *,
+    precision: Literal["single", "double", "both"] | None = None,
+    set_: Settings = (),
+    allow_code: AllowCode = False,
+) -> None:
+    """Compile kernels now, so that a run starts at once: those of a world, or all of them on all cores.
 
+    Args:
+        world: compile what the first two ticks of this world need
+        precision: without a world: default single
+    """
+    from ecs_fluid.runs.warmup import compile_for, compile_on_all_cores
+    from ecs_fluid.worlds.world_recipe import load
+
+    if world is not None and precision is not None:
+        raise FluidError("--precision is for all kernels; a world has its own: --set world.precision=double")
+    if world is None and (set_ or allow_code):
+        raise FluidError("--set and --allow-code are for a world; name one: ecs-fluid warmup WORLD")
     started = time.perf_counter()
     with err.status("compiling kernels, once per machine") as status:
-        compile_on_all_cores(
-            ("single", "double") if precision == "both" else (precision,),
-            status.update if err.is_terminal else err.print,
-        )
-    out.print(f"kernels ready after {time.perf_counter() - started:.1f} s")
+        say = status.update if err.is_terminal else err.print
+        if world is not None:
+            with compiling(say):
+                compile_for(load(world, *set_, allow_code=allow_code))
+        else:
+            both: tuple[Precision, ...] = ("single", "double")
+            compile_on_all_cores(both if precision == "both" else (precision or "single",), say)
+    what = "kernels" if world is None else f"what the first ticks of {world} need is"
+    out.print(f"{what} ready after {time.perf_counter() - started:.1f} s")

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, TaskID, TimeRemainingColumn
 
 from ecs_fluid.api.progress import Bars
 from ecs_fluid.api.stopping import stopping
-from ecs_fluid.cli import Threads, app, err, out, warn
+from ecs_fluid.cli import Threads, WorldName, app, err, out, warn
 from ecs_fluid.cli.worlds import AllowCode, Anyway, Settings
 from ecs_fluid.errors import FluidError
 from ecs_fluid.sweeps.member import Member
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @app.command
 def sweep(
-    world: str,
+    world: WorldName,
     /,
     *,
     vary: tuple[str, ...] = (),
     seeds: int | None = None,
     out_: Path | None = None,
-    frames: int | None = None,
+    ticks: int | None = None,
     set_: Settings = (),
     diagnostics: str | None = None,
     workers: int | None = None,
@@ -47,7 +47,7 @@ def sweep(
         vary: what to vary: path=a,b,c or path=first:last:count (:log: equal factors); all are combined
         seeds: seeds for every combination, from the world's own upwards
         out_: folder of the sweep; default sweeps/NAME
-        frames: ticks of a member; default duration / dt of the world
+        ticks: of a member; default duration / dt of the world
         diagnostics: columns of the tables: energy,impulse.z and so on; default all
         workers: worker processes; default all cores; 0: one member after another, without Dask
         scheduler: address of a running Dask scheduler: tcp://host:8786
@@ -56,7 +56,7 @@ def sweep(
     chosen = [name.strip() for name in diagnostics.split(",")] if diagnostics is not None else None
     axes = _axes(vary)
     if dry_run:
-        plan, points = planned(world, axes, seeds, set_, frames, allow_code)
+        plan, points = planned(world, axes, seeds, set_, ticks, allow_code)
         plan.check_diagnostics(chosen or ())
         plan.add(points)
         for text in plan.remarks:
@@ -68,7 +68,7 @@ def sweep(
         use_threads(threads)
     with _View() as view:
         study = Study(
-            world, out_, vary=axes, seeds=seeds, settings=set_, frames=frames, diagnostics=chosen,
+            world, out_, vary=axes, seeds=seeds, settings=set_, ticks=ticks, diagnostics=chosen,
             workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code,
             anyway=anyway, watch=view,
         )  # fmt: skip

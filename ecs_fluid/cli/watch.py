@@ -9,14 +9,14 @@ from cyclopts.validators import Number
 
 from ecs_fluid.api.pictures import need_display
 from ecs_fluid.api.progress import compiling
-from ecs_fluid.cli import Threads, Ticks, app, err, out
+from ecs_fluid.cli import Threads, Ticks, WorldName, app, err, out
 from ecs_fluid.cli.worlds import AllowCode, Settings
 from ecs_fluid.threads import use_threads
 
 
 @app.command
 def watch(
-    world: str,
+    world: WorldName,
     /,
     *,
     slide: tuple[str, ...] = (),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ecs_fluid.cli import app, out, warn
+from ecs_fluid.cli import WorldName, app, out, warn
 from ecs_fluid.errors import FluidError
 from ecs_fluid.validation_errors import nearest
 
@@ -28,25 +28,29 @@ Anyway = Annotated[
 
 @app.command
 def worlds(
-    world: str | None = None,
+    world: WorldName | None = None,
     /,
     *,
     schedule: Annotated[bool, Parameter(negative="")] = False,
+    copy: Annotated[bool, Parameter(negative="")] = False,
     set_: Settings = (),
     allow_code: AllowCode = False,
 ) -> None:
-    """List the worlds that come with the package; print the file of one of them, to start from.
+    """List the worlds that come with the package; print or copy the file of one of them, to start from.
 
     Args:
         world: name of a shipped world; with --schedule a world file too
         schedule: print its systems instead, in running order, with what each computes
+        copy: write its file into this folder, to change it there
     """
+    from ecs_fluid.io.disk import replace_text
     from ecs_fluid.worlds.world_recipe import describe, read, shipped
 
     found = shipped()
-    if schedule:
-        if world is None:
-            raise FluidError("--schedule: the name of a world, or a world file, is needed before it")
+    if world is None and (schedule or copy):
+        option = "--schedule" if schedule else "--copy"
+        raise FluidError(f"{option}: the name of a world is needed: ecs-fluid worlds NAME {option}")
+    if schedule and world is not None:
         made = read(world, set_, allow_code).build()
         stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""
         out.print(f"a tick of {world}, {made.dt:.6g} s{stages}:", end="\n\n")
@@ -56,6 +60,12 @@ def worlds(
         width = max(len(name) for name in found)
         for name, path in found.items():
             out.print(f"{name:<{width}}  {describe(path)}")
+    elif world in found and copy:
+        target = Path(f"{world}.toml")
+        if target.exists():
+            raise FluidError(f"{target} is there already; rename it, or copy in another folder")
+        replace_text(target, found[world].read_text(encoding="utf-8"), "copy the world")
+        out.print(f"wrote {target}; run it with: ecs-fluid run {target}")
     elif world in found:
         print(found[world].read_text(encoding="utf-8"), end="")
     else:
@@ -64,8 +74,13 @@ def worlds(
 
 
 @app.command
-def validate(world: str, /, *, set_: Settings = (), allow_code: AllowCode = False) -> None:
-    """Check a world file, build it, and say what it holds and what looks coarse."""
+def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode = False) -> None:
+    """Check a world file, build it, and say what it holds, what looks coarse and what its ticks take."""
+    from rich.filesize import decimal
+
+    from ecs_fluid.components import Strength
+    from ecs_fluid.runs.estimate import duration, first_ticks
+    from ecs_fluid.systems import VelocitySystem
     from ecs_fluid.worlds.world_recipe import read
 
     recipe = read(world, set_, allow_code)
@@ -73,9 +88,26 @@ def validate(world: str, /, *, set_: Settings = (), allow_code: AllowCode = Fals
     warnings = [*recipe.lint(), *made.lint()]
     rows = {entity.name: len(entity) for entity in made.entities if len(entity)}
     particles = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "none at the start"
-    out.print(f"{world}: valid; {recipe.frames} ticks of {recipe.world.dt:g} s; particles: {particles}")
+    out.print(f"{world}: valid; {recipe.ticks} ticks of {recipe.world.dt:g} s; particles: {particles}")
+    velocity = made.system(VelocitySystem)
+    if velocity is not None and any(Strength in entity for entity in made.entities):
+        out.print(f"solver {velocity.solver}")
     for text in warnings:
         warn(text)
+    try:
+        found = first_ticks(made)
+    except FluidError as error:
+        warn(f"its first ticks fail: {error}")
+        return
+    if found is None:
+        out.print(f"time   known when its kernels are compiled, once per machine: ecs-fluid warmup {world}")
+        return
+    whole = duration(recipe.ticks * found.seconds)
+    out.print(
+        f"time   {duration(found.seconds)} a tick at the start; {whole} if all {recipe.ticks} are like that"
+    )
+    if found.memory:
+        out.print(f"memory {decimal(found.memory)}")
 
 
 @app.command

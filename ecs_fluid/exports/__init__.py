@@ -13,8 +13,9 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ecs_fluid.arguments import is_number, path_of
 from ecs_fluid.errors import StorageError, sentences
-from ecs_fluid.validation_errors import nearest, path_of
+from ecs_fluid.validation_errors import nearest, shown
 
 FORMATS = {
     "usd": ("usd", "points and bodies over time in one file, for Blender, Houdini, Maya, Omniverse"),
@@ -66,11 +67,11 @@ def export(
     from ecs_fluid.io.runfolder import RunFolder
 
     if to not in FORMATS:
-        raise StorageError(f"unknown format {to!r}; {nearest(to, FORMATS)}")
+        raise StorageError(f"unknown format {to!r}; {nearest(str(to), FORMATS)}")
     folder = RunFolder.open(run)
     chosen = Frames(folder, frames, only, progress)
-    if voxel is not None and not 0.0 < voxel < float("inf"):
-        raise StorageError(f"voxel {voxel:g}: the edge of a voxel in m, above 0, is needed.")
+    if voxel is not None and not (is_number(voxel) and 0.0 < voxel < float("inf")):
+        raise StorageError(f"voxel = {shown(voxel)}; the edge of a voxel in m, above 0, is needed.")
     module = importlib.import_module(f"ecs_fluid.exports.{FORMATS[to][0]}")
     target = path_of(out, "out") if out is not None else own_folder(folder.path, to)
     with unfinished(target, replace) as made:

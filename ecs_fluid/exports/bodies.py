@@ -66,6 +66,8 @@ class Placed:
     angular_velocity: np.ndarray
     ball: bool
     container: bool
+    temperature: float
+    """K; NaN of a body without heat"""
 
     @property
     def label(self) -> str:
@@ -88,7 +90,7 @@ def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh])
     """Every body of a population, whose polytopes have these meshes."""
     x = columns["Pose.x" if "Pose.x" in columns else "Position.x"].astype(np.float64)
     rows = len(x)
-    still, zero = np.zeros((rows, 3)), np.zeros(rows, dtype=np.int64)
+    still, zero, unknown = np.zeros((rows, 3)), np.zeros(rows, dtype=np.int64), np.full(rows, np.nan)
     radius = columns.get("BallShape.radius")
     hulls = columns.get("HullShape.hull", zero)
     if radius is None and rows and not 0 <= hulls.min() <= hulls.max() < len(meshes):
@@ -107,6 +109,7 @@ def placed(name: str, columns: Mapping[str, np.ndarray], meshes: Sequence[Mesh])
             angular_velocity[row],
             radius is not None,
             bool(columns.get("HullShape.container", zero)[row]),
+            float(columns.get("BodyHeat.T", unknown)[row]),
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ecs_fluid.arguments import check_progress, is_whole, names_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.names import declared
 from ecs_fluid.io.runfolder import RunFolder
@@ -76,6 +77,8 @@ class Frames:
         self.codes = _whole(self.times / self.interval)
         self.surface = self._surface_name()
         known = [*self.stored.populations, *([self.surface] if self.surface else [])]
+        only = names_of(only, "only")
+        check_progress(progress)
         for name in only:
             if name not in known:
                 raise StorageError(f"{run.path} stores no population {name!r}; {nearest(name, known)}")
@@ -152,12 +155,17 @@ def selected(chosen: str | int | slice | None, count: int, run: Path) -> range:
     shown = str(chosen)
     if isinstance(chosen, str):
         chosen = _understood(chosen)
+    one = not isinstance(chosen, slice)
+    ends = (chosen.start, chosen.stop, chosen.step) if isinstance(chosen, slice) else (chosen,)
+    if not all(is_whole(end) or (end is None and not one) for end in ends):
+        raise StorageError(
+            f"frames = {shown}: a number, a slice of numbers or text such as '0:100:10' is needed."
+        )
     every = range(count)
-    one = isinstance(chosen, int)
-    for end in (chosen,) if isinstance(chosen, int) else (chosen.start, chosen.stop):
+    for end in ends[:2]:
         if end is not None and not -count <= end <= count - one:
             raise StorageError(f"frames {shown}: {run} has frames 0 to {count - 1}, or -1 for the last.")
-    if isinstance(chosen, int):
+    if not isinstance(chosen, slice):
         return every[chosen % count : chosen % count + 1]
     if chosen.step is not None and chosen.step < 1:
         raise StorageError(f"frames {shown}: frames go forward in time; a step of at least 1 is needed.")

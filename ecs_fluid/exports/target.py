@@ -28,7 +28,7 @@ def own_folder(run: Path, to: str) -> Path:
         if path.is_symlink():
             raise StorageError(
                 f"{path} is a symbolic link; by default exports are written in the folder of their run only, "
-                "so choose another folder (--out)."
+                "so choose another folder."
             )
     return folder / to
 
@@ -68,7 +68,8 @@ def _refuse_former(target: Path, replace: bool) -> None:
     former = target.is_dir() and any(target.iterdir())
     if former and not replace:
         raise StorageError(
-            f"{target} is there already; replace it (--replace) or choose another folder (--out)."
+            f"{target} is there already; replace it (--replace, in Python replace=True) or choose "
+            "another folder."
         )
     if former and not _is_export(target):
         raise StorageError(

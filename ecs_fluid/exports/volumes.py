@@ -86,7 +86,7 @@ class Volumes:
         first = np.floor(lo / self.voxel).astype(np.int64) - 1
         shape = np.floor(hi / self.voxel).astype(np.int64) + 3 - first
         what = f"voxels of {self.voxel:g} m for frame {frame.number}, {' x '.join(map(str, shape))},"
-        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger --voxel")
+        check_memory(GRID_POINT, float(np.prod(shape.astype(float))), what, "choose a larger voxel")
         tracers = _Sharing([frame.particles[name] for name in self.tracers], self.voxel, first, shape)
         amount = (self.spacing / self.voxel) ** 3
         arrays = {"density": amount * tracers.total(None)}

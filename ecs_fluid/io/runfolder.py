@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import StorageError
 from ecs_fluid.io import checkpoint
 from ecs_fluid.io.disk import make_folder, replace_text, storage_error
@@ -34,7 +35,7 @@ from ecs_fluid.io.provenance import Provenance, Text, provenance
 from ecs_fluid.io.records import append_record, drop_records_after, read_records
 from ecs_fluid.io.trajectory import Trajectory, TrajectoryWriter
 from ecs_fluid.io.untrusted import read_bytes, read_document, refuse_linked
-from ecs_fluid.validation_errors import path_of, shown, validated
+from ecs_fluid.validation_errors import shown, validated
 
 FORMAT = "ecs_fluid run"
 VERSION = 2
@@ -210,7 +211,8 @@ class RunFolder:
         append_record(self.diagnostics, values)
 
     def records(self) -> list[dict[str, Any]]:
-        """All finished diagnostics records, oldest first."""
+        """All finished diagnostics records, oldest first. Raises StorageError where the folder is gone."""
+        self.read_info()
         return read_records(self.diagnostics)
 
     def save_checkpoint(
@@ -299,7 +301,8 @@ def _check_empty_or_run(folder: Path, existing: str) -> None:
         RunFolder(folder).read_info()  # refuses a run.json that is not ours
         if existing != "replace":
             raise StorageError(
-                f"{folder} already holds a run; resume it, replace it or choose another folder."
+                f"{folder} already holds a run; resume it, replace it (--replace, in Python "
+                "replace=True), or choose another folder."
             )
         return
     # The lock comes first, so a start of ours that was killed half-way is known by it.

@@ -8,10 +8,13 @@ a folder that is removed.
 
 from __future__ import annotations
 
+import statistics
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +31,10 @@ Build = Callable[[float], World]
 
 FEWEST, MOST, LONGEST = 16, 64, 256
 """Ticks that a sample has: as many as fit into the time allowed, more where the world needs shorter steps."""
+
+
+MOST_FIRST = 9
+"""Ticks after which those at the beginning are known well enough."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,79 @@ class _Sample:
     sampled: int
 
 
+@dataclass(frozen=True)
+class FirstTicks:
+    """Wall time [s] of one of a world's first ticks, and the most memory [bytes] of the process so far.
+
+    The memory is 0 where the machine does not tell it (Windows).
+    """
+
+    seconds: float
+    memory: int
+
+
+class _Compiles(Exception):
+    """A kernel is not in the cache."""
+
+
+def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
+    """Step a new world for about `allowed` seconds; None, at once, if kernels would have to be compiled."""
+
+    def refuse() -> None:
+        raise _Compiles
+
+    spent: list[float] = []
+    with warnings.catch_warnings(action="ignore", category=FluidWarning):
+        try:
+            with _before_compiling(refuse):
+                while len(spent) < MOST_FIRST and sum(spent) < allowed:
+                    started = time.perf_counter()
+                    world.step()
+                    spent.append(time.perf_counter() - started)
+        except _Compiles:
+            return None
+    # The first one loads kernels from the disk.
+    return FirstTicks(statistics.median(spent[1:] or spent), _peak())
+
+
+@contextmanager
+def _before_compiling(act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` before every kernel that has to be compiled."""
+    from numba.core import event
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, happened: object) -> None:
+            act()
+
+        def on_end(self, happened: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+def _peak() -> int:
+    try:
+        import resource
+    except ImportError:
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 7.9 ms, 1.4 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 0.1:
+        return f"{1e3 * seconds:.1f} ms"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+    )
+
+
 def estimate(
-    build: Build, dt: float, ticks: int, every: int, checkpoint_seconds: float, allowed: float = 20.0
+    build: Build, dt: float, ticks: int, every: int, checkpoint_seconds: float, allowed: float = 2.0
 ) -> Estimate:
     """Predict a run of ``ticks`` ticks of ``dt`` s that stores a frame every ``every`` ticks.
 
@@ -70,10 +148,13 @@ def estimate(
     estimate itself may take, beside that.
     """
     with warnings.catch_warnings(action="ignore", category=FluidWarning):
-        rough, whole = _rough(build, dt, ticks)
-        # The rough one was slowed by compiling, which its median tick was not.
-        count = min(ticks, max(rough.sampled, min(MOST, int(allowed / rough.median))))
-        sample = _sampled(build(dt * ticks / count if whole else dt), count)
+        compiled: list[None] = []
+        with _before_compiling(lambda: compiled.append(None)):
+            sample, whole = _rough(build, dt, ticks)
+        count = min(ticks, max(sample.sampled, min(MOST, int(allowed / sample.median))))
+        # A rough one may have been slowed by compiling, which its median tick was not.
+        if compiled or count > sample.sampled:
+            sample = _sampled(build(dt * ticks / count if whole else dt), count)
     frames = 1 + -(-ticks // every)
     seconds = ticks * sample.tick + frames * sample.frame
     checkpoints = 2 + (int(seconds / checkpoint_seconds) if checkpoint_seconds else ticks)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 import ecs_fluid.components
 import ecs_fluid.systems  # noqa: F401  (registers what ships)
+from ecs_fluid.arguments import path_of
 from ecs_fluid.component import Array, Component
 from ecs_fluid.errors import StorageError, sentences
 from ecs_fluid.io.checkpoint import load_checkpoint
@@ -19,7 +20,7 @@ from ecs_fluid.plugins import imported
 from ecs_fluid.state import VERSION
 from ecs_fluid.system import System
 from ecs_fluid.tables import checked_tables
-from ecs_fluid.validation_errors import path_of, validated
+from ecs_fluid.validation_errors import validated
 from ecs_fluid.world import World
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,199}")

@@ -202,4 +202,4 @@ def free_folder(base: Path) -> Path:
         candidate = base.with_name(f"{base.name}-{number}") if number > 1 else base
         if not candidate.exists():
             return candidate
-    raise StorageError(f"{base}: 100,000 runs exist already; name a folder with --out")
+    raise StorageError(f"{base}: 100,000 runs exist already; name a folder of your own")

@@ -63,13 +63,18 @@ def compile_on_all_cores(precisions: Iterable[Precision], say: Callable[[str], N
             say(f"compiling kernels, once per machine: {done + 1} of {len(jobs)} parts done")
 
 
+def compile_for(world: World) -> None:
+    """Compile what the first ticks of a world need, in its own precision; the world is stepped."""
+    _step(world)
+    _step(world)  # a surface is found in the first tick and carried in the second
+    if world.system(DiagnosticsSystem) is not None:
+        world.diagnostics()
+
+
 def compile_part(part: str, precision: Precision) -> None:
     """Compile the kernels of one of `PARTS`."""
     for world in PARTS[part](np.random.default_rng(1).random((400, 3)), precision):
-        _step(world)
-        _step(world)  # a surface is found in the first tick and carried in the second
-        if world.system(DiagnosticsSystem) is not None:
-            world.diagnostics()
+        compile_for(world)
 
 
 _Flow = tuple[Literal["euler", "rk2"], dict[str, Any], Any]

@@ -49,12 +49,12 @@ def axis(path: str, given: Any) -> tuple[Any, ...]:
     else:
         values = tuple(item.item() if isinstance(item, np.generic) else item for item in given)
     if not values:
-        raise RecipeError(f"--vary {path}: at least one value is needed")
+        raise RecipeError(f"vary {path}: at least one value is needed")
     written = set[str]()
     for value in values:
         text = _toml(path, 0.0 if isinstance(value, float) and value == 0 else value)  # -0.0 is 0.0
         if text in written:
-            raise RecipeError(f"--vary {path}: {value!r} comes twice; every value once is allowed")
+            raise RecipeError(f"vary {path}: {value!r} comes twice; every value once is allowed")
         written.add(text)
     return values
 
@@ -64,7 +64,7 @@ def axis_of_text(text: str) -> tuple[str, tuple[Any, ...]]:
     path, sign, values = text.partition("=")
     if not sign or not path.strip() or not values.strip():
         raise RecipeError(
-            f"--vary {text!r}: path=values is needed, for example fluid.viscosity=1e-5,1e-4 or "
+            f"vary {text!r}: path=values is needed, for example fluid.viscosity=1e-5,1e-4 or "
             "ring.core=0.1:0.3:5"
         )
     return path.strip(), axis(path.strip(), values)
@@ -135,7 +135,7 @@ def _range(path: str, text: str) -> tuple[float, ...] | tuple[int, ...]:
     if match is None and not _LIKE_A_RANGE.fullmatch(text):
         return ()
     wrong = RecipeError(
-        f"--vary {path}={text.strip()[:80]}: a range is first:last:count or first:last:count:log, with two "
+        f"vary {path}={text.strip()[:80]}: a range is first:last:count or first:last:count:log, with two "
         f"ends that differ and a count from 2 to {MOST_MEMBERS:,}; ends of a range are 0 or from 1e-323 "
         "to 1e308, and :log needs ends above 0"
     )
@@ -178,7 +178,7 @@ def _split(text: str) -> Iterator[str]:
 def _value(path: str, text: str) -> Any:
     """A TOML value, or the text itself."""
     if not text.strip():
-        raise RecipeError(f"--vary {path}: a value is empty; write a,b,c or a range first:last:count")
+        raise RecipeError(f"vary {path}: a value is empty; write a,b,c or a range first:last:count")
     return value_of(text)
 
 

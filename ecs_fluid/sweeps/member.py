@@ -172,7 +172,7 @@ def _opened(job: Job) -> Runner:
 
     plan, member = job.plan, job.member
     recipe = plan.recipe_of(member.values)
-    last = plan.frames or recipe.frames
+    last = plan.ticks or recipe.ticks
     if (member.path / "run.json").is_file() and _has_checkpoint(member.path):
         return Runner.resume(member.path, last, plan.allow_code, plan.anyway)[0]
     made = recipe.build()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
+from ecs_fluid.arguments import whole_or_none
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
 from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_elsewhere
@@ -21,7 +22,7 @@ from ecs_fluid.io.untrusted import read_document
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.recipe import override, read_tables
 from ecs_fluid.sweeps.axes import Point, labels, name_of, setting
-from ecs_fluid.validation_errors import nearest, shown, validated
+from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.worlds.files import data_file, files_from
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Plan:
         world, source, home: name, file and folder of the world; file and folder are "" for one from Python.
         tables: of the world file, with the settings for all members.
         vary: values by path, for a sweep of all combinations; None for a study whose points come one by one.
-        frames: ticks of every member; None for the world's own duration.
+        ticks: of every member; None for the world's own duration.
         points: members by name.
         anyway: whether what other versions or another processor computed is gone on with.
         former: what computed the sweep before, oldest first.
@@ -75,7 +76,7 @@ class Plan:
     settings: tuple[str, ...]
     tables: dict[str, Any]
     vary: dict[str, list[Any]] | None
-    frames: int | None
+    ticks: int | None
     allow_code: bool
     points: dict[str, Point] = field(default_factory=dict)
     anyway: bool = False
@@ -87,14 +88,13 @@ class Plan:
         cls,
         world: str | Path | WorldRecipe,
         settings: Sequence[str] = (),
-        frames: int | None = None,
+        ticks: int | None = None,
         allow_code: bool = False,
     ) -> Plan:
         """A plan without members for a shipped name, a world file or a recipe; raises RecipeError."""
         from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
 
-        if frames is not None and not (isinstance(frames, int) and 1 <= frames < 2**63):
-            raise RecipeError(f"frames = {shown(frames)}: a whole number from 1 to 2^63 - 1 is needed")
+        ticks = whole_or_none(ticks, "ticks", 1)
         if isinstance(world, WorldRecipe):
             name, source, home, tables = "world", "", str(world._folder or ""), world.tables()
         else:
@@ -103,7 +103,7 @@ class Plan:
             name, source, home, tables = path.stem, str(path), str(path.parent), read_tables(path)
         for text in settings:
             override(tables, text)
-        return cls(name, source, home, tuple(settings), tables, None, frames, allow_code)
+        return cls(name, source, home, tuple(settings), tables, None, ticks, allow_code)
 
     def add(self, points: Iterable[Point]) -> list[str]:
         """Check these members and take them in; returns their names, or raises RecipeError for a bad one."""
@@ -127,8 +127,8 @@ class Plan:
         parts = ["ecs-fluid", "run", self.source or self.world]
         for text in (*self.settings, *(setting(path, value) for path, value in point.items())):
             parts += ["--set", text]
-        if self.frames is not None:
-            parts += ["--frames", str(self.frames)]
+        if self.ticks is not None:
+            parts += ["--ticks", str(self.ticks)]
         return shlex.join([*parts, "--allow-code"] if self.allow_code else parts)
 
     def recipe_of(self, point: Point) -> WorldRecipe:
@@ -152,22 +152,22 @@ class Plan:
             if whole not in DIAGNOSTICS or name.count(".") > len(part) or part not in parts:
                 hint = "parts are x, y and z" if whole in VECTORS else f"{whole} is one number, without parts"
                 hint = hint if whole in DIAGNOSTICS else nearest(whole, DIAGNOSTICS)
-                raise RecipeError(f"--diagnostics {name!r} is not known; {hint}")
+                raise RecipeError(f"diagnostics {name!r} are not known; {hint}")
 
     def _check(self, name: str, point: Point) -> None:
         try:
             recipe = self.recipe_of(point)
             self._check_apart(point)
         except RecipeError as error:
-            text = str(error).replace("--set ", "--vary ", 1)
+            text = str(error).replace("setting ", "vary ", 1)
             raise RecipeError(f"sweep member {name}: {text}") from None
         every = recipe.fluid.diagnostics.get("every", 10)
-        ticks = self.frames or recipe.frames
+        ticks = self.ticks or recipe.ticks
         remarks = recipe.lint()
         if not 1 <= every <= ticks:
             remarks.append(
                 f"diagnostics are recorded each {every} ticks, and a member has {ticks}, so the table stays "
-                "empty; use --set fluid.diagnostics.every=1"
+                "empty; set fluid.diagnostics.every=1"
             )
         self.remarks += [text for text in remarks if text not in self.remarks]
 
@@ -186,7 +186,7 @@ class Plan:
 
     def asked(self) -> dict[str, Any]:
         """What makes this sweep another one when it changes, as JSON holds it."""
-        plain = {key: getattr(self, key) for key in ("world", "tables", "vary", "frames")}
+        plain = {key: getattr(self, key) for key in ("world", "tables", "vary", "ticks")}
         found: dict[str, Any] = json.loads(json.dumps(plain, default=str))
         named = [text for place, text in _values(found) if place.endswith(".file")]
         if names := [str(name) for text in named for name in json.loads(f"[{text}]")]:
@@ -234,7 +234,7 @@ class Plan:
         if difference := _difference({key: stored.get(key) for key in self.asked()}, self.asked()):
             raise StorageError(
                 f"{folder} holds another sweep: {difference}; give the same sweep again to continue it, or "
-                "choose another folder with --out"
+                "choose another folder"
             )
         validated(_Stored, stored, f"{path} is damaged", StorageError)
         self.points = {item["name"]: item["values"] for item in stored["members"]} | self.points

@@ -103,7 +103,7 @@ class DaskPool:
         except (OSError, ValueError, ImportError) as error:
             text = " ".join(str(error).split())
             raise FluidError(
-                f"--scheduler {scheduler}: no Dask scheduler answers there ({text}); an address such as "
+                f"scheduler {scheduler}: no Dask scheduler answers there ({text}); an address such as "
                 "tcp://127.0.0.1:8786 is needed"
             ) from None
         self._client.subscribe_topic(self._topic, lambda event: self._reports.put(event[1]))
@@ -225,7 +225,7 @@ def _task(job: Job, topic: str, wanted: dict[str, str]) -> Member:
         raise FluidError(f"worker {worker.address}: the sweep has {', '.join(found)}; both need the same")
     if not (job.sweep / FILE).is_file():
         raise FluidError(
-            f"worker {worker.address} does not see {job.sweep}; a folder that all share is needed (--out)"
+            f"worker {worker.address} does not see {job.sweep}; a folder that all share is needed"
         )
     threads = job.threads
     if threads is None:
@@ -258,7 +258,7 @@ def check_address(scheduler: str) -> None:
     match = re.fullmatch(r"((tcp|tls|wss?|ucx)://)?([\w.-]+|\[[\da-fA-F:.]+\]):(\d+)", scheduler)
     if match is None or int(match[4]) > 65_535:
         raise FluidError(
-            f"--scheduler {scheduler!r}: no Dask scheduler answers there; protocol (tcp, tls, ws, wss, ucx), "
+            f"scheduler {scheduler!r}: no Dask scheduler answers there; protocol (tcp, tls, ws, wss, ucx), "
             "host and port are needed, for example tcp://127.0.0.1:8786"
         )
 
@@ -271,5 +271,5 @@ def require_dask() -> None:
     except ImportError:
         raise FluidError(
             "workers need Dask, which is missing; install it with: pip install 'ecs-fluid[sweep]', or run "
-            "the members one after another with --workers 0 (workers=0 in Python)"
+            "the members one after another: --workers 0, in Python workers=0"
         ) from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecs_fluid.arguments import MOST_THREADS, path_of, whole, whole_or_none
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.io.disk import make_folder, replace_text
 from ecs_fluid.io.lock import WriterLock
@@ -18,7 +19,6 @@ from ecs_fluid.sweeps.member import Job, Member, found_finished, run_member
 from ecs_fluid.sweeps.plan import STOP, Plan
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import write_tables
-from ecs_fluid.validation_errors import path_of
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -66,7 +66,7 @@ class Study:
 
     ::
 
-        with ef.Study("vortex_ring", out="fit", frames=60, workers=0) as study:
+        with ef.Study("vortex_ring", out="fit", ticks=60, workers=0) as study:
             member = study.run({"ring.core": 0.15})
             x = member.trajectory().frame(-1)["ring"]["Position.x"]
 
@@ -78,7 +78,7 @@ class Study:
         out: folder of the study; default ``sweeps/NAME``.
         vary, seeds: for a sweep of all combinations in place of points that come one by one, see `sweep`.
         settings: ``path=value`` overrides for all members.
-        frames: ticks of every member; default duration / dt of the world.
+        ticks: of every member; default duration / dt of the world.
         workers: worker processes; 0 runs the members one after another in this process, without Dask;
             default the number of cores. For an optimiser that asks for one point at a time 0 is best: a
             member then has all cores.
@@ -104,7 +104,7 @@ class Study:
         vary: Mapping[str, Any] | None = None,
         seeds: int | None = None,
         settings: Sequence[str] = (),
-        frames: int | None = None,
+        ticks: int | None = None,
         workers: int | None = None,
         threads: int | None = None,
         scheduler: str | None = None,
@@ -113,8 +113,8 @@ class Study:
         anyway: bool = False,
         watch: Watcher | None = None,
     ) -> None:
-        _check_numbers(workers, threads, scheduler)
-        plan, points = planned(world, vary, seeds, settings, frames, allow_code)
+        workers, threads = _check_numbers(workers, threads, scheduler)
+        plan, points = planned(world, vary, seeds, settings, ticks, allow_code)
         plan.check_diagnostics(diagnostics or ())
         plan.anyway = anyway
         self.plan, self.diagnostics, self.watch = plan, diagnostics, watch or Watcher()
@@ -283,7 +283,7 @@ def sweep(
     seeds: int | None = None,
     out: str | Path | None = None,
     settings: Sequence[str] = (),
-    frames: int | None = None,
+    ticks: int | None = None,
     diagnostics: Sequence[str] | None = None,
     workers: int | None = None,
     threads: int | None = None,
@@ -302,7 +302,7 @@ def sweep(
         seeds: number of seeds for every combination, from the world's own seed upwards.
         out: folder of the sweep; default ``sweeps/NAME``.
         settings: ``path=value`` overrides for all members.
-        frames, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as of `Study`.
+        ticks, diagnostics, workers, threads, scheduler, allow_code, anyway, watch: as of `Study`.
 
     Returns:
         The members with their values, folders, hashes and errors. One that fails does not stop the others.
@@ -313,7 +313,7 @@ def sweep(
         FluidError: Dask is missing, or no scheduler answers.
     """
     study = Study(
-        world, out, vary=vary, seeds=seeds, settings=settings, frames=frames, diagnostics=diagnostics,
+        world, out, vary=vary, seeds=seeds, settings=settings, ticks=ticks, diagnostics=diagnostics,
         workers=workers, threads=threads, scheduler=scheduler, allow_code=allow_code, anyway=anyway,
         watch=watch,
     )  # fmt: skip
@@ -333,31 +333,30 @@ def planned(
     vary: Mapping[str, Any] | None,
     seeds: int | None = None,
     settings: Sequence[str] = (),
-    frames: int | None = None,
+    ticks: int | None = None,
     allow_code: bool = False,
 ) -> tuple[Plan, list[Point]]:
     """A plan, and the points of its sweep; they are not yet checked."""
-    plan = Plan.of(world, settings, frames, allow_code)
+    plan = Plan.of(world, settings, ticks, allow_code)
     if vary is None and seeds is None:
         return plan, []
     axes = {path: axis(path, values) for path, values in (vary or {}).items()}
     if seeds is not None:
-        if not 1 <= seeds <= MOST_MEMBERS:
-            raise RecipeError(f"--seeds {seeds}: a number from 1 to {MOST_MEMBERS:,} is needed")
+        seeds = whole(seeds, "seeds", 1, MOST_MEMBERS)
         if SEED in axes:
-            raise RecipeError(f"--seeds and --vary {SEED} say the same; give one of them")
+            raise RecipeError(f"seeds and vary {SEED} say the same; give one of them")
         axes[SEED] = tuple(plan.seed() + number for number in range(seeds))
     if not axes:
-        raise RecipeError("nothing is varied; --vary path=values or --seeds is needed")
+        raise RecipeError("nothing is varied; vary, with a path and its values, or seeds is needed")
     plan.vary = {path: list(values) for path, values in axes.items()}
     return plan, product(axes)
 
 
-def _check_numbers(workers: int | None, threads: int | None, scheduler: str | None) -> None:
-    for name, number, least in (("workers", workers, 0), ("threads", threads, 1)):
-        if number is not None and not least <= number <= 1024:
-            raise FluidError(f"--{name} {number}: a number from {least} to 1024 is needed")
+def _check_numbers(workers: Any, threads: Any, scheduler: str | None) -> tuple[int | None, int | None]:
+    """Numbers of workers and of threads; FluidError for what are none."""
     if scheduler is not None and workers is not None:
-        raise FluidError("--workers starts local ones and --scheduler uses those that run; give one of them")
+        raise FluidError("workers starts local ones and scheduler uses those that run; give one of them")
     if scheduler is not None:
         check_address(scheduler)
+    workers = whole_or_none(workers, "workers", 0, MOST_THREADS)
+    return workers, whole_or_none(threads, "threads", 1, MOST_THREADS)

@@ -15,7 +15,7 @@ from PIL import Image
 import ecs_fluid as ef
 from ecs_fluid.api.table import Table
 from ecs_fluid.cli import main
-from ecs_fluid.errors import FluidError, RecipeError, StorageError
+from ecs_fluid.errors import FluidError, FluidWarning, RecipeError, StorageError
 from ecs_fluid.worlds import VortexRing
 
 RING: dict[str, Any] = {
@@ -76,7 +76,7 @@ def test_tables_files_and_the_command_line_make_the_same_run(run: ef.Run) -> Non
     assert main(["run", "ring.toml", "--out", "line"]) == 0
     ticks: list[tuple[int, int]] = []
     by_file = ef.run(Path("ring.toml"), progress=lambda tick, last: ticks.append((tick, last)))
-    assert by_file.path == Path("runs/ring") and ticks == [(k, 6) for k in range(1, 7)]
+    assert by_file.path == Path("runs/ring").absolute() and ticks == [(k, 6) for k in range(1, 7)]
     hashes = {one.info["state_hash"] for one in (run, by_file, ef.open_run("line"))}
     assert len(hashes) == 1
     recipe = ef.load(RING).recipe
@@ -138,7 +138,7 @@ def test_records_that_a_stranger_wrote_make_a_table() -> None:
 
 
 def test_resume_goes_on_to_the_same_bits(run: ef.Run) -> None:
-    part = ef.run(RING, frames=3, out="part", progress=False)
+    part = ef.run(RING, ticks=3, out="part", progress=False)
     assert list(part.frames[-1]["smoke"]) and part.info["ticks"] == 3
     whole = part.resume(6, progress=False)
     assert whole.info["state_hash"] == run.info["state_hash"]
@@ -169,10 +169,10 @@ def python_world() -> ef.World:
 
 def test_a_world_in_memory_runs_on(run: ef.Run) -> None:
     world = python_world()
-    with pytest.raises(FluidError, match="made in Python has no duration; say how many ticks to run: frames"):
+    with pytest.raises(FluidError, match="made in Python has no duration; say how many ticks to run: ticks"):
         ef.run(world)
-    first = ef.run(world, frames=2, progress=False)
-    again = ef.run(world, frames=2, progress=False)
+    first = ef.run(world, ticks=2, progress=False)
+    again = ef.run(world, ticks=2, progress=False)
     assert [frame.tick for frame in first] == [0, 1, 2] and [frame.tick for frame in again] == [2, 3, 4]
     assert world.tick == 4 and again.info["state_hash"] == world.state_hash()
     # Two ticks of two stages and one at the start; a world's very first call may compile and is left out.
@@ -193,7 +193,7 @@ def test_a_frame_of_a_plane_knows_that_it_is_one() -> None:
     world = ef.World(dt=0.01, precision="double", dimension=2)
     world.spawn("line", ef.Position([[0.0, 0.0, 0.0]]), ef.Strength([[0.0, 0.0, 2.0]]), ef.CoreRadius([0.1]))
     world.add_systems([ef.VelocitySystem(kernel="gaussian"), ef.AdvectionSystem()])
-    stored = ef.run(world, frames=1, progress=False)
+    stored = ef.run(world, ticks=1, progress=False)
     u = stored[-1].flow.velocity([[0.5, 0.0, 0.0]])
     np.testing.assert_allclose(u, [[0.0, 2.0 / (2.0 * np.pi * 0.5), 0.0]], rtol=1e-5, atol=1e-6)
 
@@ -230,7 +230,7 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
     ("arguments", "named", "words"),
     [
         (("vortex_rng",), {}, "did you mean 'vortex_ring'"),
-        ((RING,), {"frames": 0}, "frames = 0; a whole number of at least 1 is needed"),
+        ((RING,), {"ticks": 0}, "ticks = 0; a whole number of at least 1 is needed"),
         ((RING,), {"progress": "x"}, "True, False or a function of a tick and the last one is needed"),
         ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number from 1 to 1,024 is needed"),
         (({"world": {}},), {}, "the world holds no entity"),
@@ -245,6 +245,71 @@ def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any,
         ef.run(*arguments, **named)
     assert words in str(told.value)
     assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda run: run["a":"b"], "slice('a', 'b', None) is no slice of frames; whole numbers and a step"),
+        (lambda run: run[::0], "slice(None, None, 0) is no slice of frames"),
+        (lambda run: run[True], "True is no number of a frame"),
+        (lambda run: run.movie("a.gif", progress=True), "progress = True; a function of the number of"),
+        (lambda run: run.export("npz", progress=True), "progress = True; a function of the number of"),
+        (lambda run: run.export("npz", only=3), "only = 3; a name or a list of names is needed"),
+        (lambda run: run.export("vdb", voxel="x"), "voxel = 'x'; the edge of a voxel in m, above 0"),
+        (lambda run: run.export(3), "unknown format 3; known: gltf, npz"),
+        (lambda run: run.export("npz", frames=1.5), "frames = 1.5: a number, a slice of numbers or text"),
+        (lambda run: run.show(save="a.png", only=3), "only = 3; a name or a list of names is needed"),
+        (lambda run: run.show(save="a.png", look=[]), "look = []; a name is needed"),
+        (lambda run: run.show(save="a.png", color_by=3), "color_by = 3; a name is needed"),
+        (lambda run: run.show(save="a.png", level="x"), "level = 'x'; a distance in m is needed"),
+        (lambda run: run.show("0"), "frame = '0'; the number of a frame is needed"),
+        (lambda run: ef.sweep("vortex_ring", {}, seeds="2"), "seeds = '2'; a whole number from 1"),
+        (
+            lambda run: ef.sweep("vortex_ring", {}, workers="2"),
+            "workers = '2'; a whole number from 0",
+        ),
+        (lambda run: ef.load(RING, "ring"), "setting 'ring': path=value is needed"),
+    ],
+)
+def test_wrong_types_are_one_sentence(run: ef.Run, call: Any, words: str) -> None:
+    with pytest.raises(FluidError) as told:
+        call(run)
+    assert words in str(told.value) and "--" not in str(told.value)
+
+
+def test_whole_numbers_may_be_numpys(run: ef.Run) -> None:
+    """As they come out of arange, len of an array, a table."""
+    short = ef.run(RING, ticks=np.int64(2), threads=np.int32(1), out="short", progress=False)
+    assert short.info["plan"]["last_tick"] == 2
+    whole = short.resume(np.int16(6), progress=False)
+    assert whole.info["state_hash"] == run.info["state_hash"]
+    assert run[np.int64(-1)].tick == 6 and len(run[np.int64(1) : np.uint8(3)]) == 2
+    assert len(list(run.export("npz", frames=np.int64(1), out="one").glob("*.npz"))) == 1
+
+
+def test_a_run_is_found_from_another_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ef.run(RING, ticks=2, out="here", progress=False)
+    first = made[0]
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert made.path.is_dir() and len(made) == 2 and made.diagnostics.rows == 1
+    assert len(first["ring"]["Position.x"])
+    assert made.resume(4, progress=False).path == made.path and len(made) == 3
+
+
+def test_a_run_that_is_gone_says_so(tmp_path: Path) -> None:
+    made = ef.run(RING, ticks=2, out="gone", progress=False)
+    Path("gone").rename("moved")
+    with pytest.raises(StorageError, match="gone is not a run folder: there is no such folder"):
+        made.diagnostics  # noqa: B018
+    assert ef.open_run("moved").diagnostics.rows == 1
+
+
+def test_a_world_without_rows_says_that_no_frame_is_stored() -> None:
+    with pytest.warns(FluidWarning, match="holds no particles and no bodies; frames are stored from"):
+        made = ef.run(ef.World(), ticks=1, out="empty", progress=False)
+    assert len(made) == 0 and made.status == "finished"
 
 
 def test_what_is_not_there_is_named(run: ef.Run) -> None:
@@ -264,8 +329,8 @@ def test_what_is_not_there_is_named(run: ef.Run) -> None:
         run[0]["fog"]
     with pytest.raises(KeyError, match=r"'smoke' has no column 'Strength[.]alpha'; it has"):
         run[0]["smoke"]["Strength.alpha"]
-    with pytest.raises(FluidError, match=r"unknown option of a picture 'colour'.*did you mean 'color_by'"):
-        run.show(save="a.png", colour="speed")  # type: ignore[call-arg]
+    with pytest.raises(FluidError, match=r"unknown option of a picture 'colour_by'.*did you mean 'color_by'"):
+        run.show(save="a.png", colour_by="speed")  # type: ignore[call-arg]
     with pytest.raises(StorageError, match="holds no signed distance"):
         run.show(save="a.png", what="sdf")
     assert run[0].get("fog") is None and run[0].distances is None

@@ -158,6 +158,27 @@ def test_sample_gives_a_mesh_the_fields() -> None:
         ef.World().sample(mesh)
 
 
+def test_a_stored_frame_has_the_fields_of_its_world(tmp_path: Path) -> None:
+    """Temperature, density and smoke from the stored columns are those that the world had, to the bit."""
+    world = ef.World(dt=0.01, integrator="euler")
+    world.set_fluid(law="ideal_gas")
+    x = np.random.default_rng(4).random((200, 3))
+    volume, T = np.full(200, 5e-3), 300.0 + 200.0 * x[:, 0]
+    world.spawn("gas", ef.Position(x), ef.Volume(volume), ef.Temperature(T), ef.Species(smoke=0.1 * x[:, 1]))
+    world.add_systems([ef.TransferSystem(), ef.VelocitySystem()])
+    run = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
+    grid = pv.ImageData(dimensions=(4, 3, 5), spacing=(0.4, 0.5, 0.3))
+    now, then = world.sample(grid), run[-1].flow.sample(grid)
+    for name in ("temperature", "density", "smoke"):
+        np.testing.assert_array_equal(then[name], now[name])
+        assert np.ptp(now[name]) > 0.0
+
+
+def test_a_mesh_without_points_is_told() -> None:
+    with pytest.raises(FluidError, match="sample: the mesh has no points"):
+        ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1").sample(pv.PolyData())
+
+
 def test_pyvista_blocks_hold_what_the_world_holds() -> None:
     from ecs_fluid.worlds import BodyRecipe
 
@@ -229,7 +250,7 @@ def test_a_run_of_a_world_without_an_entity_is_told_so(tmp_path: Path) -> None:
     """The recipe of what is left is stored, so that what reads the run does not look for the entity."""
     world = ef.load("vortex_ring", "ring.spacing=0.3", "smoke.per_cell=1")
     world.remove("smoke")
-    run = ef.run(world, frames=1, out=tmp_path / "run", progress=False)
+    run = ef.run(world, ticks=1, out=tmp_path / "run", progress=False)
     assert list(run[-1]) == ["ring"] and "smoke" not in (run.path / "world.toml").read_text(encoding="utf-8")
     with pytest.raises(StorageError, match="smoke"):
         run.export("npz", only=["smoke"])

@@ -73,7 +73,7 @@ def trial(number: int, folder: Path) -> tuple[str, list[list[str]]]:
     (folder / name).write_bytes(data)
     world = folder / "world.toml"
     world.write_text("[[entity]]\nname = 'a'\n" + WORLDS[kind].format(file=name))
-    run = ["run", str(world), "--frames", "3", "--out", str(folder / "run")]
+    run = ["run", str(world), "--ticks", "3", "--out", str(folder / "run")]
     return name, [["validate", str(world)] if number % 2 else run]
 
 

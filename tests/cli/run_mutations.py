@@ -31,7 +31,7 @@ OUTSIDE = ("/dev/zero", "/dev/full", "/etc/passwd", "/proc/self/mem", "/", ".", 
 
 
 SWEEP = [
-    "sweep", "vortex_ring", "--vary", "ring.circulation=4,5", "--frames", "4", "--workers", "0",
+    "sweep", "vortex_ring", "--vary", "ring.circulation=4,5", "--ticks", "4", "--workers", "0",
     "--set", "ring.spacing=0.25", "--set", "fluid.diagnostics.every=1", "--out",
 ]  # fmt: skip
 
@@ -64,10 +64,10 @@ def trial(number: int, folder: Path) -> tuple[str, list[list[str]]]:
         ["export", str(run), "--to", "vti", "--voxel", "0.5", "--frames", "1:3", "--out", out],
         ["info", str(run), "--plot", out + ".png"],
         ["page", str(run), "--out", out],
-        *(["resume", str(run), "--frames", frames] for frames in ("3", "5", "6", "7")),
+        *(["resume", str(run), "--ticks", frames] for frames in ("3", "5", "6", "7")),
         ["show", str(run), "--what", draw.choice(looks), *picture],
         ["show", str(run), "--movie", out + "-%02d.png", *picture[:3]],
-        ["run", str(run / "world.toml"), "--frames", "2", "--out", out],
+        ["run", str(run / "world.toml"), "--ticks", "2", "--out", out],
         *[[*SWEEP, str(sweep)]] * (8 if _plan in done else 1),
     ]
     return ", ".join(change.__name__ for change in done), [["info", str(run)], draw.choice(others)]

@@ -111,7 +111,7 @@ def ended(world: str, out: Path, kills: Sequence[int], deaths: Deaths) -> int:
     for change in (*kills, 0):
         begun = (out / "run.json").is_file() and any((out / "checkpoints").glob("*.npz"))
         words = ["resume", str(out)] if begun else ["run", world, *EACH_TICK, "--out", str(out), "--replace"]
-        command = [*COMMAND, *words, "--frames", str(TICKS), "--threads", str(1 + count % 2)]
+        command = [*COMMAND, *words, "--ticks", str(TICKS), "--threads", str(1 + count % 2)]
         finished = done(command, deaths.at(change, out), deaths)
         assert finished != deaths.happened
         count += deaths.happened
@@ -164,11 +164,11 @@ def test_ranks_that_are_killed(tmp_path: Path, victims: str) -> None:
     expected, changes, last = whole_run(world, tmp_path, deaths)
     mpi = [str(MPIEXEC), "-n", "2", *COMMAND]
     for number, change in enumerate((last // 2, last + 3, changes - 2)):
-        command = [*mpi, "run", world, *EACH_TICK, "--out", str(out), "--frames", str(TICKS), "--mpi"]
+        command = [*mpi, "run", world, *EACH_TICK, "--out", str(out), "--ticks", str(TICKS), "--mpi"]
         assert not done(command, deaths.at(change, out, victims), deaths)
         assert deaths.happened
         wait_for_writers(out)
-        again = ["resume", str(out), "--frames", str(TICKS)]
+        again = ["resume", str(out), "--ticks", str(TICKS)]
         assert done([*mpi, *again, "--mpi"] if number % 2 else [*COMMAND, *again], deaths.at(0, out), deaths)
         assert outcome(out) == expected, change
         shutil.rmtree(out)

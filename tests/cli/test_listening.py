@@ -126,7 +126,7 @@ def test_a_sweep_is_reached_by_nobody_else(tmp_path: Path, monkeypatch: pytest.M
     pytest.importorskip("distributed", reason="needs Dask: pip install 'ecs-fluid[sweep]'")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
-    sweep = (ECS_FLUID, "sweep", "world.toml", "--vary", "ring.core=0.25,0.3", "--frames", "100000")
+    sweep = (ECS_FLUID, "sweep", "world.toml", "--vary", "ring.core=0.25,0.3", "--ticks", "100000")
     with job(*sweep, "--workers", "2", ready=lambda *_: frames(4)) as (process, _):
         found = doors(process)
         assert {address for address, _ in found} <= LOOPBACK
@@ -154,7 +154,7 @@ def test_a_sweep_imports_nothing_of_strangers(tmp_path: Path, monkeypatch: pytes
         for folder in (tmp_path, theirs):
             (folder / f"{name}.py").write_text("raise SystemExit('strange')", encoding="utf-8")
     put = sorted(theirs.iterdir())
-    sweep = (ECS_FLUID, "sweep", "world.toml", "--vary", "ring.core=0.25,0.3", "--frames", "100000")
+    sweep = (ECS_FLUID, "sweep", "world.toml", "--vary", "ring.core=0.25,0.3", "--ticks", "100000")
     with job(*sweep, "--workers", "2", ready=lambda *_: frames(4)):
         own = [path.parent for path in Path("tmp").glob("*/dask-scratch-space")]
         assert [path.stat().st_mode & 0o777 for path in own] == [0o700]
@@ -194,7 +194,7 @@ def test_ranks_of_one_machine_have_no_doors(
         pytest.skip(f"no {launcher}; pip install 'ecs-fluid[mpi]'")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "world.toml").write_text(WORLD, encoding="utf-8")
-    run = (ECS_FLUID, "run", "world.toml", "--frames", "100000", "--mpi", "--threads", "1")
+    run = (ECS_FLUID, "run", "world.toml", "--ticks", "100000", "--mpi", "--threads", "1")
     with job(mpiexec, "-n", "2", *run, ready=lambda *_: frames(2)) as (process, _):
         ranks = psutil.Process(process).children(recursive=True)
         assert sum("ecs-fluid" in " ".join(each.cmdline()) for each in ranks) == 2

@@ -29,7 +29,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two ticks with two records."""
     folder = tmp_path_factory.mktemp("main") / "run"
     settings = ["--set", "fluid.diagnostics.every=1", "--set", "entity.1.per_cell=1"]
-    assert main(["run", "vortex_ring", "--frames", "2", "--out", str(folder), *settings]) == 0
+    assert main(["run", "vortex_ring", "--ticks", "2", "--out", str(folder), *settings]) == 0
     return folder
 
 
@@ -52,7 +52,7 @@ def sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["run", "vortex_ring", "--frames", "1", "--out", ""],
+        ["run", "vortex_ring", "--ticks", "1", "--out", ""],
         ["run", ""],
         ["resume", ""],
         ["info", ""],
@@ -74,7 +74,7 @@ def test_an_empty_value_is_no_folder(
     [
         ["validate", LONG],
         ["run", LONG],
-        ["run", "vortex_ring", "--frames", "1", "--out", LONG],
+        ["run", "vortex_ring", "--ticks", "1", "--out", LONG],
         ["resume", LONG],
         ["info", LONG],
         ["info", "run", "--plot", f"{LONG}.png"],
@@ -103,14 +103,14 @@ def test_a_name_that_no_file_can_have(
         (["validate", "vortex_ring", "--set", f"entity.{DIGITS}.core=1"], r"1\.\.\. is none of the items"),
         (["validate", "vortex_ring", "--set", f"fluid{'.a' * 50_000}=1"], "the path has 50,001 parts; "),
         (["validate", "vortex_ring", "--set", f"fluid.gravity={'[' * 50_000}"], "gravity = '.*is needed"),
-        (["sweep", "vortex_ring", "--vary", "entity.².core=1,2"], "--vary 'entity.².* is none of the items"),
+        (["sweep", "vortex_ring", "--vary", "entity.².core=1,2"], "vary 'entity.².* is none of the items"),
         (["sweep", "vortex_ring", "--vary", f"fluid{'.a' * 50_000}=1,2"], "the path has 50,001 parts; "),
         (
-            ["sweep", "vortex_ring", "--seeds", "2", "--frames", str(2**63)],
-            "frames = 9223372036854775808: a whole number from 1 to",
+            ["sweep", "vortex_ring", "--seeds", "2", "--ticks", str(2**63)],
+            "ticks = 9223372036854775808; a whole number of at least 1 is needed",
         ),
         (["watch", "vortex_ring", "--serve", "--slide", f"system.{DIGITS}.x=1:2"], "is no parameter"),
-        (["run", "vortex_ring", "--frames", str(2**63)], "--frames. Must be < 9223372036854775808"),
+        (["run", "vortex_ring", "--ticks", str(2**63)], "--ticks. Must be < 9223372036854775808"),
         (["run", "vortex_ring", "--threads", str(2**63)], "--threads. Must be <= 1024"),
     ],
 )
@@ -128,7 +128,7 @@ def test_frames_beyond_all_numbers_leave_a_run_as_it_was(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (run / "run.json").read_bytes()
-    assert "Must be < 9223372036854775808" in sentence(["resume", str(run), "--frames", str(2**63)], capsys)
+    assert "Must be < 9223372036854775808" in sentence(["resume", str(run), "--ticks", str(2**63)], capsys)
     assert (run / "run.json").read_bytes() == before
 
 
@@ -225,7 +225,7 @@ def test_a_strangers_text_reaches_no_terminal(
     quoting = set()
     for name, arguments in {
         "info": ["info", str(run)],
-        "resume": ["resume", str(run), "--frames", "3"],
+        "resume": ["resume", str(run), "--ticks", "3"],
         "export": ["export", str(run), "--to", "npz"],
         "page": ["page", str(run)],
         "show": ["show", str(run), "--save", "a.png", "--size", "64", "64"],
@@ -263,8 +263,8 @@ def test_commands_in_a_folder_that_is_gone(tmp_path: Path) -> None:
     """One process tries them all: importing ecs_fluid takes longer than what is tried."""
     tried = [
         ["validate", "vortex_ring"],
-        ["run", "vortex_ring", "--frames", "1"],
-        ["run", "vortex_ring", "--frames", "1", "--out", "x"],
+        ["run", "vortex_ring", "--ticks", "1"],
+        ["run", "vortex_ring", "--ticks", "1", "--out", "x"],
         ["resume", "x"],
         ["info", "x"],
         ["show", "x", "--save", "x.png"],

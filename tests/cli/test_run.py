@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,18 +96,18 @@ def test_run_stores_frames_records_and_recipe(world: Path, capsys: pytest.Captur
 
 
 def test_a_second_run_does_not_touch_the_first(world: Path) -> None:
-    assert main(["run", str(world), "--frames", "2"]) == 0
-    assert main(["run", str(world), "--frames", "3"]) == 0
+    assert main(["run", str(world), "--ticks", "2"]) == 0
+    assert main(["run", str(world), "--ticks", "3"]) == 0
     assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 2
     assert RunFolder.open(Path("runs/puffs-2")).read_info()["ticks"] == 3
-    assert main(["run", str(world), "--out", "runs/puffs", "--frames", "4"]) == 2
-    assert main(["run", str(world), "--out", "runs/puffs", "--frames", "4", "--replace"]) == 0
+    assert main(["run", str(world), "--out", "runs/puffs", "--ticks", "4"]) == 2
+    assert main(["run", str(world), "--out", "runs/puffs", "--ticks", "4", "--replace"]) == 0
     assert RunFolder.open(Path("runs/puffs")).read_info()["ticks"] == 4
 
 
 def test_resume_continues_a_shorter_run(world: Path) -> None:
-    assert main(["run", str(world), "--frames", "7", "--out", "part"]) == 0
-    assert main(["resume", "part", "--frames", "20"]) == 0
+    assert main(["run", str(world), "--ticks", "7", "--out", "part"]) == 0
+    assert main(["resume", "part", "--ticks", "20"]) == 0
     assert main(["run", str(world), "--out", "whole"]) == 0
     assert final_hash(Path("part")) == final_hash(Path("whole"))
     # Calls of both stretches are counted; the first of each, which may compile, is not.
@@ -120,9 +121,9 @@ def test_a_stored_run_may_keep_the_jerk(world: Path) -> None:
     """Its velocities are columns from the first frame on, also of vortons that an emitter gives off."""
     vortons = [f"nozzle.{text}" for text in ("population=vortons", "core=0.2", "strength=[0,0,0.01]")]
     settings = [item for text in (*vortons, "fluid.diagnostics.jerk=true") for item in ("--set", text)]
-    assert main(["run", str(world), *settings, "--frames", "4", "--out", "part"]) == 0
-    assert main(["resume", "part", "--frames", "9"]) == 0
-    assert main(["run", str(world), *settings, "--frames", "9", "--out", "whole"]) == 0
+    assert main(["run", str(world), *settings, "--ticks", "4", "--out", "part"]) == 0
+    assert main(["resume", "part", "--ticks", "9"]) == 0
+    assert main(["run", str(world), *settings, "--ticks", "9", "--out", "whole"]) == 0
     assert final_hash(Path("part")) == final_hash(Path("whole"))
     run = RunFolder.open(Path("part"))
     first, last = (run.read_trajectory().frame(place) for place in (0, -1))
@@ -137,7 +138,7 @@ def test_a_stored_run_may_keep_the_jerk(world: Path) -> None:
 
 def started(world: Path, out: str, frames: int, threads: int = 2) -> subprocess.Popen[bytes]:
     """A run in a process of its own that has stored its first checkpoints."""
-    command = [*COMMAND, "run", str(world), "--frames", str(frames), "--out", out, "--threads", str(threads)]
+    command = [*COMMAND, "run", str(world), "--ticks", str(frames), "--out", out, "--threads", str(threads)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
@@ -159,9 +160,9 @@ def test_sigkill_and_resume_on_another_thread_count(world: Path) -> None:
     assert 5 <= reached < 400, "the run ended before it was killed; make it longer"
     end = reached + 12
     environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
-    resume = [*COMMAND, "resume", "killed", "--frames", str(end), "--threads", "1"]
+    resume = [*COMMAND, "resume", "killed", "--ticks", str(end), "--threads", "1"]
     subprocess.run(resume, check=True, env=environment, capture_output=True)
-    assert main(["run", str(world), "--frames", str(end), "--out", "whole"]) == 0
+    assert main(["run", str(world), "--ticks", str(end), "--out", "whole"]) == 0
     assert final_hash(Path("killed")) == final_hash(Path("whole"))
     killed, whole = (RunFolder.open(Path(name)) for name in ("killed", "whole"))
     assert list(killed.read_trajectory().ticks) == list(whole.read_trajectory().ticks)
@@ -187,7 +188,7 @@ def test_diverged_run_keeps_its_last_good_state(world: Path, capsys: pytest.Capt
     """
     changes = ("world.precision='single'", "world.dt=1e30", "ring.circulation=1e9", "nozzle.rate=0")
     overrides = [part for change in changes for part in ("--set", change)]
-    assert main(["run", str(world), "--out", "bad", *overrides, "--frames", "9"]) == 2
+    assert main(["run", str(world), "--out", "bad", *overrides, "--ticks", "9"]) == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert "last good state" in said
     assert "System" in said
@@ -215,6 +216,76 @@ def test_worlds_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert schema["properties"]["world"]["properties"]["dt"]["anyOf"][0]["exclusiveMinimum"] == 0
+
+
+def test_a_shipped_world_is_copied_and_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["worlds", "vortex_ring", "--copy"]) == 0
+    assert "ecs-fluid run vortex_ring.toml" in capsys.readouterr().out
+    assert load("vortex_ring.toml").state_hash() == load("vortex_ring").state_hash()
+    Path("vortex_ring.toml").write_text("mine", encoding="utf-8")
+    assert main(["worlds", "vortex_ring", "--copy"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert Path("vortex_ring.toml").read_text(encoding="utf-8") == "mine"
+    assert main(["worlds", "--copy"]) == 2
+    assert "ecs-fluid worlds NAME --copy" in capsys.readouterr().err
+
+
+def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) -> None:
+    """Entities, systems and parts, spelled as world files and Python do; typos get the nearest name."""
+    for name, words in {
+        "vortex_ring": ("circulation  m^2/s", "pi Gamma R^2", "required"),
+        "fluid.velocity": ("tolerance", "fmm, pppm, auto"),
+        "[fluid]": ("viscosity", "m^2/s"),
+        "WIND": ("velocity   m/s", "ecs-fluid help NAME"),
+        "SurfaceSystem": ("carried", "let the flow carry"),
+        "BoxShape": ("size", "edges along x, y, z"),
+        "temperature": ("T       K", "above 0"),
+    }.items():
+        assert main(["help", name]) == 0
+        said = capsys.readouterr().out
+        assert all(word in said for word in words), said
+    assert main(["help"]) == 0
+    assert {"vortex_ring,", "baroclinic,", "Keyed,", "Volume"} <= set(capsys.readouterr().out.split())
+    for name, said in {
+        "vortx_ring": "did you mean 'vortex_ring'",
+        "candle": "ecs-fluid worlds candle",
+    }.items():
+        assert main(["help", name]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_completion_knows_commands_options_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+    """bash itself completes with what is printed; a file that is no shipped world is left to its default."""
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    found = {"run vort": ["vortex_ring", "vortices_merge"], "sw": ["sweep"], "run x --tic": ["--ticks"]}
+    for line, words in found.items():
+        typed = line.split()
+        asked = f"COMP_WORDS=(ecs-fluid {line}); COMP_CWORD={len(typed)}; _ecs_fluid; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", script + asked], capture_output=True, text=True)
+        assert done.stdout.split() == words
+    assert "complete -o default -F" in script
+
+
+def test_validate_tells_solver_time_and_memory(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", str(world)]) == 0
+    assert main(["validate", str(world)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"solver direct\ntime +[\d.e+]+ m?s a tick at the start; .* m?s if all \d+ are", said)
+    assert re.search(r"memory [\d.]+ MB", said)
+    assert main(["warmup", str(world), "--precision", "double"]) == 2
+
+
+def test_validate_compiles_nothing(world: Path, tmp_path: Path) -> None:
+    """On a machine without compiled kernels it says so, and leaves none behind but what its warnings need."""
+    cold = {**os.environ, "ECS_FLUID_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
+    done = subprocess.run([*COMMAND, "validate", str(world)], env=cold, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"known when its kernels are compiled, once per machine: ecs-fluid warmup {world}" in done.stdout
+    assert not list((tmp_path / "cache").rglob("*stretch*.nbi"))
 
 
 def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:

@@ -50,14 +50,16 @@ every = 4
 TWO_CLOUDS = """
 [[entity]]
 kind = "tracers"
-name = "blue"
+name = "right"
+color = "blue"
 box = { low = [0.5, 0.0, 0.0], high = [1.5, 1.0, 1.0] }
 cell = 0.1
 per_cell = 1
 
 [[entity]]
 kind = "tracers"
-name = "red"
+name = "left"
+color = "red"
 box = { low = [-1.5, 0.0, 0.0], high = [-0.5, 1.0, 1.0] }
 cell = 0.1
 per_cell = 1
@@ -105,7 +107,7 @@ def test_a_world_names_its_look(folder: Path, tmp_path: Path) -> None:
     world, run = tmp_path / "light.toml", tmp_path / "run"
     world.write_text(WORLD.replace("[output]", '[output]\nlook = "paper"'), encoding="utf-8")
     assert (
-        main(["run", str(world), "--frames", "1", "--out", str(run), "--save", str(tmp_path / "0.png")]) == 0
+        main(["run", str(world), "--ticks", "1", "--out", str(run), "--save", str(tmp_path / "0.png")]) == 0
     )
     corner = {}
     for number, source in enumerate(
@@ -118,20 +120,38 @@ def test_a_world_names_its_look(folder: Path, tmp_path: Path) -> None:
     assert [corner[number] > 200.0 for number in range(5)] == [True, True, True, False, False]
 
 
-def test_clouds_of_two_names_have_two_colours(tmp_path: Path) -> None:
+def test_entities_have_the_colours_of_their_recipes(tmp_path: Path) -> None:
     world = tmp_path / "two.toml"
     world.write_text(TWO_CLOUDS, encoding="utf-8")
     target = tmp_path / "two.png"
     show = ["show", str(world), "--camera", "front", "--size", "160", "90", "--save", str(target)]
     assert main(show) == 0
     red, _, blue = np.moveaxis(picture(target), 2, 0)
-    # Seen from the front, x points right: the cloud named red is on the left, whatever the order in the file.
+    # Seen from the front, x points right: the red cloud is on the left, whatever the order in the file.
     assert red[30:60, 25:55].mean() > 1.3 * blue[30:60, 25:55].mean()
     assert blue[30:60, 105:135].mean() > 1.3 * red[30:60, 105:135].mean()
     # A cloud keeps its colour when it is drawn alone.
-    assert main([*show, "--only", "red"]) == 0
+    assert main([*show, "--only", "left"]) == 0
     red, _, blue = np.moveaxis(picture(target), 2, 0)
     assert red[40:50, 75:85].mean() > 1.3 * blue[40:50, 75:85].mean()
+
+
+def test_a_look_without_its_data_says_so(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing in this run carries a temperature; slices of what there is are drawn without a word."""
+    save = ["--size", "64", "36", "--save", str(tmp_path / "a.png")]
+    assert main(["show", str(folder), "--look", "temperature", *save]) == 0
+    assert "look = 'temperature' colours tracers by Temperature.T, which none has" in capsys.readouterr().err
+    assert main(["show", str(folder), "--look", "fire", *save]) == 0
+    assert "by Species.flame and Species.smoke, which none has" in capsys.readouterr().err
+    for fine in (["--look", "paper"], ["--look", "temperature", "--what", "slice"]):
+        assert main(["show", str(folder), *fine, *save]) == 0
+        assert not capsys.readouterr().err
+    assert main(["show", str(folder), "--what", "slice", "--color-by", "temperature", *save]) == 2
+    assert "there is no field of temperature to draw: a TransferSystem makes it" in capsys.readouterr().err
+    assert main(["show", str(folder), "--what", "slice", "--color-by", "temprature", *save]) == 2
+    assert "did you mean 'temperature'" in capsys.readouterr().err
 
 
 def test_movie_has_every_stored_frame_in_real_time(folder: Path, tmp_path: Path) -> None:

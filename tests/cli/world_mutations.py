@@ -20,7 +20,7 @@ def trial(number: int, folder: Path) -> tuple[str, list[list[str]]]:
     """A world that is validated, and run for three ticks."""
     world = folder / "world.toml"
     world.write_bytes(mutated(number, [path.read_text(encoding="utf-8") for path in shipped().values()]))
-    run = ["run", str(world), "--frames", "3", "--out", str(folder / "run")]
+    run = ["run", str(world), "--ticks", "3", "--out", str(folder / "run")]
     return world.name, [["validate", str(world)], run]
 
 

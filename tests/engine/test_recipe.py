@@ -89,7 +89,7 @@ def test_override_changes_nothing_else() -> None:
     ],
 )
 def test_override_refuses(assignment: str, words: str) -> None:
-    with pytest.raises(RecipeError, match=rf"--set '{assignment}'.*{words}"):
+    with pytest.raises(RecipeError, match=rf"setting '{assignment}'.*{words}"):
         override(tables(), assignment)
 
 
@@ -255,10 +255,10 @@ def test_no_viscosity_no_diffusion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration", "dt", "frames"), [(1.0, 0.1, 10), (1.05, 0.1, 11), (0.01, 0.1, 1), (8.0, 1 / 30, 240)]
+    ("duration", "dt", "ticks"), [(1.0, 0.1, 10), (1.05, 0.1, 11), (0.01, 0.1, 1), (8.0, 1 / 30, 240)]
 )
-def test_frames(duration: float, dt: float, frames: int) -> None:
-    assert WorldRecipe.from_tables({"world": {"duration": duration, "dt": dt}}).frames == frames
+def test_ticks(duration: float, dt: float, ticks: int) -> None:
+    assert WorldRecipe.from_tables({"world": {"duration": duration, "dt": dt}}).ticks == ticks
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_wrong_kinds_of_keys_and_points() -> None:
         world.step(np.zeros(3))  # type: ignore[arg-type]
     with pytest.raises(FluidError, match="solver = '5' is not known"):
         ef.load("vortex_ring").velocity([[0.0, 0.0, 0.0]], solver=5)  # type: ignore[arg-type]
-    with pytest.raises(FluidError, match="--set 5: path=value is needed"):
+    with pytest.raises(FluidError, match="setting 5: path=value is needed"):
         ef.load("vortex_ring", 5)  # type: ignore[arg-type]
     with pytest.raises(FluidError, match="the world has no entity 3; known: a, fluid, source"):
         world[3]  # type: ignore[index]

@@ -120,14 +120,14 @@ def test_what_one_rank_runs_into_all_say() -> None:
 def test_the_command_line(tmp_path: Path) -> None:
     """A run on two ranks, resumed on three and then by one process: frames and hash of a run without."""
     run = [ECS_FLUID, "run", "vortex_ring", "--set", "output.every=2", "--out"]
-    done = mpi(2, *run, "shared", "--frames", "3", "--mpi", "--threads", "1", cwd=tmp_path)
+    done = mpi(2, *run, "shared", "--ticks", "3", "--mpi", "--threads", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("finished") == 1, "one rank speaks"
-    again = mpi(3, ECS_FLUID, "resume", "shared", "--frames", "5", "--mpi", cwd=tmp_path)
+    again = mpi(3, ECS_FLUID, "resume", "shared", "--ticks", "5", "--mpi", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    last = [ECS_FLUID, "resume", "shared", "--frames", "6"]
+    last = [ECS_FLUID, "resume", "shared", "--ticks", "6"]
     assert subprocess.run(last, cwd=tmp_path, capture_output=True).returncode == 0
-    alone = subprocess.run([*run, "alone", "--frames", "6"], cwd=tmp_path, capture_output=True)
+    alone = subprocess.run([*run, "alone", "--ticks", "6"], cwd=tmp_path, capture_output=True)
     assert alone.returncode == 0
     infos = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("shared", "alone")]
     assert infos[0]["state_hash"] == infos[1]["state_hash"]
@@ -267,7 +267,7 @@ def _process_of_rank(rank: int) -> int:
 def test_a_rank_that_dies_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     """The job ends with a message; one process takes the run up again, to the hash of a run without."""
     run = ["run", "vortex_ring", "--set", "output.checkpoint_seconds=0", "--out"]
-    command = [str(MPIEXEC), "-n", "2", ECS_FLUID, *run, "broken", "--frames", "100000", "--mpi"]
+    command = [str(MPIEXEC), "-n", "2", ECS_FLUID, *run, "broken", "--ticks", "100000", "--mpi"]
     job = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
     folder = tmp_path / "broken"
     try:
@@ -285,7 +285,7 @@ def test_a_rank_that_dies_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     assert "Traceback" not in told
     tick = json.loads((folder / "run.json").read_text())["ticks"] + 2
     for words in (["resume", "broken"], [*run, "alone"]):
-        done = subprocess.run([ECS_FLUID, *words, "--frames", str(tick)], cwd=tmp_path, capture_output=True)
+        done = subprocess.run([ECS_FLUID, *words, "--ticks", str(tick)], cwd=tmp_path, capture_output=True)
         assert done.returncode == 0, done.stderr
     infos = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("broken", "alone")]
     assert infos[0]["state_hash"] == infos[1]["state_hash"]
@@ -359,7 +359,7 @@ def test_nobody_waits_for_ever(how: str, told: str, tmp_path: Path, monkeypatch:
     system = f'[[system]]\nkind = "idle:Idles"\nhow = "{how}"\n'
     (tmp_path / "world.toml").write_text(f"[[entity]]\n{ring}{system}", encoding="utf-8")
     run = [ECS_FLUID, "run", "world.toml", "--allow-code", "--set", "output.checkpoint_seconds=0"]
-    done = mpi(3, *run, "--frames", "5", "--out", "idle", "--mpi", "--threads", "1", cwd=tmp_path)
+    done = mpi(3, *run, "--ticks", "5", "--out", "idle", "--mpi", "--threads", "1", cwd=tmp_path)
     assert done.returncode == 2
     assert re.search(f"^error: {told}", done.stderr, re.MULTILINE), done.stderr
     assert "Traceback" not in done.stderr

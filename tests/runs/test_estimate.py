@@ -61,7 +61,7 @@ def test_disk_and_rows_are_foreseen_before_an_emitter_has_filled_its_world(world
     found = estimate(
         lambda dt: read(world, (f"world.dt={dt!r}",)).build(),
         recipe.world.dt,
-        recipe.frames,
+        recipe.ticks,
         every=3,
         checkpoint_seconds=60.0,
         allowed=0.0,
@@ -71,7 +71,7 @@ def test_disk_and_rows_are_foreseen_before_an_emitter_has_filled_its_world(world
     assert found.particles["smoke"] == pytest.approx(2000, abs=5000 / 16)
     assert found.seconds > 0.0
     folder = RunFolder.create("run", "", {})
-    Runner(recipe.build(), folder, recipe.frames, 3, 60.0).execute(lambda world, last: False)
+    Runner(recipe.build(), folder, recipe.ticks, 3, 60.0).execute(lambda world, last: False)
     assert RunFolder.open("run").read_info()["particles"]["smoke"] == pytest.approx(2000, abs=50)
     assert len(RunFolder.open("run").read_trajectory()) == 35  # 0, 3, ..., 99 and the last
     disk = sum(path.stat().st_size for path in Path("run").rglob("*") if path.is_file())
@@ -122,7 +122,7 @@ def test_a_world_that_fails_with_its_own_step_says_so() -> None:
 def test_the_command_tells_time_disk_and_rows_and_leaves_nothing(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", str(world), "--estimate", "--frames", "20"]) == 0
+    assert main(["run", str(world), "--estimate", "--ticks", "20"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"time +[\d.]+ s\n", text) and re.search(r"disk +[\d.]+ [kM]B\n", text)
     # 20 ticks, of which each makes 50 tracers, all alive.

@@ -36,7 +36,7 @@ core = 0.2
 def run(tmp_path: Path) -> Path:
     """A finished run of two ticks."""
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
-    assert main(["run", str(tmp_path / "ring.toml"), "--frames", "2", "--out", str(tmp_path / "run")]) == 0
+    assert main(["run", str(tmp_path / "ring.toml"), "--ticks", "2", "--out", str(tmp_path / "run")]) == 0
     return tmp_path / "run"
 
 
@@ -68,17 +68,17 @@ def test_another_one_is_refused_and_accepted(
 ) -> None:
     edit(run / "run.json", name, "of old")
     before = everything(run)
-    assert main(["resume", str(run), "--frames", "4"]) == 2
+    assert main(["resume", str(run), "--ticks", "4"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"computed with {name} of old (here " in said and "--anyway" in said
     assert everything(run) == before
-    assert main(["resume", str(run), "--frames", "4", "--anyway"]) == 0
+    assert main(["resume", str(run), "--ticks", "4", "--anyway"]) == 0
     first, second = told(run)
     assert (first["first_tick"], second["first_tick"]) == (0, 2)
     assert first["computed_with"][name] == "of old" and second["computed_with"] == provenance.provenance()
     # What it is now is here: no word is needed any more, and nothing new is to be told.
     size = (run / "run.json").stat().st_size
-    assert main(["resume", str(run), "--frames", "5"]) == 0
+    assert main(["resume", str(run), "--ticks", "5"]) == 0
     assert [each["first_tick"] for each in told(run)] == [0, 2]
     assert (run / "run.json").stat().st_size < size + 100
     capsys.readouterr()
@@ -102,7 +102,7 @@ def test_a_run_goes_on_that_was_killed_between_checkpoint_and_run_json(run: Path
     edit(run / "run.json", "numba", "0.1")
     document = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**document, "ticks": 0}))
-    assert main(["resume", str(run), "--frames", "3", "--anyway"]) == 0
+    assert main(["resume", str(run), "--ticks", "3", "--anyway"]) == 0
     assert [each["first_tick"] for each in told(run)] == [0, 2]
 
 
@@ -141,14 +141,14 @@ def ecs_fluid(*words: object, python: str = sys.executable, **variables: str) ->
 )
 def test_settings_that_change_bits_are_seen(run: Path, changed: dict[str, str], said: str) -> None:
     before = everything(run)
-    code, told_ = ecs_fluid("resume", run, "--frames", "3", **changed)
+    code, told_ = ecs_fluid("resume", run, "--ticks", "3", **changed)
     assert code == 2 and "was computed with" in told_ and said in told_
     assert everything(run) == before
 
 
 def test_variables_that_are_empty_choose_nothing(run: Path) -> None:
     empty = dict.fromkeys(provenance.CHOOSING, "")
-    assert ecs_fluid("resume", run, "--frames", "3", **empty)[0] == 0
+    assert ecs_fluid("resume", run, "--ticks", "3", **empty)[0] == 0
 
 
 OTHER = os.environ.get("ECS_FLUID_OTHER_PYTHON", "")
@@ -170,13 +170,13 @@ def test_going_on_elsewhere_is_told_for_ever(
 ) -> None:
     """Refused, and anyway; then by what made it, which again is another one. New kernels are compiled."""
     before = everything(run)
-    code, said = ecs_fluid("resume", run, "--frames", "4", python=python, **variables)
+    code, said = ecs_fluid("resume", run, "--ticks", "4", python=python, **variables)
     assert code == 2 and f"{item} " in said and "--anyway" in said
     assert everything(run) == before
-    assert ecs_fluid("resume", run, "--frames", "4", "--anyway", python=python, **variables)[0] == 0
-    assert ecs_fluid("resume", run, "--frames", "5", python=python, **variables)[0] == 0
-    assert ecs_fluid("resume", run, "--frames", "6")[0] == 2
-    assert ecs_fluid("resume", run, "--frames", "6", "--anyway")[0] == 0
+    assert ecs_fluid("resume", run, "--ticks", "4", "--anyway", python=python, **variables)[0] == 0
+    assert ecs_fluid("resume", run, "--ticks", "5", python=python, **variables)[0] == 0
+    assert ecs_fluid("resume", run, "--ticks", "6")[0] == 2
+    assert ecs_fluid("resume", run, "--ticks", "6", "--anyway")[0] == 0
     assert [each["first_tick"] for each in told(run)] == [0, 2, 5]
     first, second, third = (each["computed_with"][item] for each in told(run))
     assert first == third != second
@@ -205,8 +205,8 @@ def test_code_of_ones_own_is_told(tmp_path: Path, edited: str) -> None:
     (tmp_path / "breeze.py").write_text("SPEED = 1.0")
     (tmp_path / "windy.toml").write_text(WORLD + '[[system]]\nkind = "wind:Wind"\n')
     run, world = tmp_path / "run", tmp_path / "windy.toml"
-    assert ecs_fluid("run", world, "--allow-code", "--frames", "2", "--out", run)[0] == 0
-    resume = ["resume", run, "--allow-code", "--frames"]
+    assert ecs_fluid("run", world, "--allow-code", "--ticks", "2", "--out", run)[0] == 0
+    resume = ["resume", run, "--allow-code", "--ticks"]
     assert ecs_fluid(*resume, "3")[0] == 0
     (tmp_path / edited).write_text((tmp_path / edited).read_text() + "\nMORE = 2\n")
     before = everything(run)
@@ -313,7 +313,7 @@ def test_what_cannot_change_a_bit_is_no_code(tmp_path: Path) -> None:
 def test_a_sweep_goes_on_where_it_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
     command = ["sweep", str(tmp_path / "ring.toml"), "--vary", "ring.core=0.2,0.3", "--workers", "0"]
-    command += ["--out", str(tmp_path / "sweep"), "--frames"]
+    command += ["--out", str(tmp_path / "sweep"), "--ticks"]
     assert main([*command, "2"]) == 0
     edit(tmp_path / "sweep" / "sweep.json", "scipy", "1.0")
     capsys.readouterr()
@@ -331,7 +331,7 @@ def test_a_sweep_of_other_data_is_another_one(tmp_path: Path, capsys: pytest.Cap
     )
     (tmp_path / "cloud.toml").write_text(world, encoding="utf-8")
     row = "x,y,z,alpha_x,alpha_y,alpha_z,sigma\n0,0,0,0,0,{},0.5\n1,0,0,0,0,1,0.5\n"
-    command = ["sweep", str(tmp_path / "cloud.toml"), "--seeds", "2", "--workers", "0", "--frames", "2"]
+    command = ["sweep", str(tmp_path / "cloud.toml"), "--seeds", "2", "--workers", "0", "--ticks", "2"]
     command += ["--out", str(tmp_path / "sweep")]
     for strength, code in ((1.0, 0), (2.0, 2), (1.0, 0)):
         (tmp_path / "cloud.csv").write_text(row.format(strength), encoding="utf-8")
@@ -342,7 +342,7 @@ def test_a_sweep_of_other_data_is_another_one(tmp_path: Path, capsys: pytest.Cap
 def test_a_damaged_sweep_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
     command = ["sweep", str(tmp_path / "ring.toml"), "--vary", "ring.core=0.2", "--workers", "0"]
-    command += ["--out", str(tmp_path / "sweep"), "--frames", "1"]
+    command += ["--out", str(tmp_path / "sweep"), "--ticks", "1"]
     assert main(command) == 0
     file = tmp_path / "sweep" / "sweep.json"
     kept = json.loads(file.read_text())

@@ -99,7 +99,7 @@ class Killer(Watcher):
 def check_killed_worker(world: Path, vary: dict[str, Any], frames: int, killer: Killer) -> int:
     """Sweep with two workers of which one is killed on the way; returns the ticks that were done twice."""
     settings = (EACH_TICK,)
-    with ef.Study(world, "s", vary=vary, frames=frames, settings=settings, workers=2, watch=killer) as study:
+    with ef.Study(world, "s", vary=vary, ticks=frames, settings=settings, workers=2, watch=killer) as study:
         killer.study = study
         members = study.run_planned()
     assert killer.killed is not None, "the members ended before one could be killed; make them longer"
@@ -114,7 +114,7 @@ def check_killed_worker(world: Path, vary: dict[str, Any], frames: int, killer: 
     resumed = {record["member"]: record["first_tick"] for record in attempts if record["first_tick"]}
     # It had stored the checkpoint of the tick that it told of.
     assert set(resumed) == {name} and resumed[name] >= tick
-    done = ef.sweep(world, vary, out="serial", frames=frames, settings=settings, workers=0)
+    done = ef.sweep(world, vary, out="serial", ticks=frames, settings=settings, workers=0)
     assert hashes("s") == hashes("serial") == {m.name: m.state_hash for m in done.members}
     assert len(set(hashes("s").values())) == len(members)
     assert Path("s/table.csv").read_bytes() == Path("serial/table.csv").read_bytes()
@@ -142,7 +142,7 @@ def test_an_error_is_told_though_members_run(world: Path) -> None:
 
     before = psutil.Process().children(recursive=True)
     with pytest.raises(FluidError, match="enough"):
-        ef.sweep(world, {"ring.core": [0.3, 0.35, 0.4]}, out="s", frames=20, workers=2, watch=Enemy())
+        ef.sweep(world, {"ring.core": [0.3, 0.35, 0.4]}, out="s", ticks=20, workers=2, watch=Enemy())
     assert {*psutil.Process().children(recursive=True)} <= {*before}
     assert json.loads(Path("s/sweep.json").read_text())["status"] == "stopped"
 
@@ -151,7 +151,7 @@ def test_an_error_is_told_though_members_run(world: Path) -> None:
 def test_idle_connections_do_not_end_a_sweep(world: Path) -> None:
     """More of them than files that it may open: one sentence, and it goes on; all limits are the hard one."""
     limits = "ulimit -Sn 100; ulimit -Hn 150"
-    words = f"{limits}; exec {ECS_FLUID} sweep {world} --seeds 2 --frames 100000 --workers 2"
+    words = f"{limits}; exec {ECS_FLUID} sweep {world} --seeds 2 --ticks 100000 --workers 2"
     with job("sh", "-c", words, ready=lambda *_: frames(4)) as (process, told):
         sweep = psutil.Process(process)
         for each in (sweep, *sweep.children(recursive=True)):
@@ -173,7 +173,7 @@ def test_no_scheduler_is_one_sentence(world: Path, capsys: pytest.CaptureFixture
     for wrong in ("nonsense", "tcp://host", "tcp://:8786", "tcp://host:99999", "http://host:8786"):
         assert main(["sweep", str(world), "--seeds", "2", "--scheduler", wrong]) == 2
         error = capsys.readouterr().err
-        assert f"--scheduler '{wrong}': no Dask scheduler answers there" in error and error.count("\n") == 1
+        assert f"scheduler '{wrong}': no Dask scheduler answers there" in error and error.count("\n") == 1
         assert not Path("sweeps").exists()
     check_address("127.0.0.1:8786")  # Dask takes it for tcp
 
@@ -189,7 +189,7 @@ def test_forty_members_on_two_workers(world: Path) -> None:
 def test_a_killed_sweep_takes_its_workers_along_and_goes_on(world: Path) -> None:
     """SIGKILL of the sweep: its workers stop after their tick; what was finished is not touched again."""
     arguments = [
-        "sweep", str(world), "--vary", "ring.core=0.25:0.45:5", "--seeds", "2", "--frames", "60",
+        "sweep", str(world), "--vary", "ring.core=0.25:0.45:5", "--seeds", "2", "--ticks", "60",
         "--workers", "2", "--set", EACH_TICK, "--out", "s",
     ]  # fmt: skip
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -247,7 +247,7 @@ def scheduler_with_workers(folder: Path) -> Iterator[tuple[str, list[subprocess.
 def test_a_scheduler_over_tcp_and_a_sweep_that_is_killed_there(world: Path) -> None:
     """Workers of a foreign scheduler finish what a killed sweep began; the next one waits for that."""
     arguments = [
-        "sweep", str(world), "--vary", "ring.core=0.25:0.45:5", "--frames", "40", "--set", EACH_TICK,
+        "sweep", str(world), "--vary", "ring.core=0.25:0.45:5", "--ticks", "40", "--set", EACH_TICK,
     ]  # fmt: skip
     with scheduler_with_workers(world.parent) as (address, _):
         there = [*arguments, "--scheduler", address, "--out", "s"]
@@ -275,7 +275,7 @@ def test_workers_that_hold_former_code_are_refused(world: Path) -> None:
     Path("idle.py").write_text(code, encoding="utf-8")
     table = "[[system]]\nkind = 'idle:Idle'\n\n[output]"
     world.write_text(world.read_text(encoding="utf-8").replace("[output]", table), encoding="utf-8")
-    command = [*COMMAND, "sweep", str(world), "--seeds", "2", "--frames", "2", "--allow-code", "--scheduler"]
+    command = [*COMMAND, "sweep", str(world), "--seeds", "2", "--ticks", "2", "--allow-code", "--scheduler"]
     with scheduler_with_workers(world.parent) as (address, _):
         for out, returned in (("first", 0), ("second", 2)):
             done = subprocess.run([*command, address, "--out", out], capture_output=True, text=True)
@@ -298,12 +298,12 @@ def test_a_scheduler_that_dies_is_one_sentence(world: Path, capsys: pytest.Captu
         scheduler_with_workers(world.parent) as (address, processes),
         pytest.raises(FluidError, match="the Dask scheduler is gone"),
     ):
-        ef.sweep(world, vary, out="s", frames=40, scheduler=address, watch=Enemy())
+        ef.sweep(world, vary, out="s", ticks=40, scheduler=address, watch=Enemy())
     first = history("s")
     assert [record["status"] for record in first] == ["finished"]
-    ef.sweep(world, vary, out="s", frames=40, workers=0)
+    ef.sweep(world, vary, out="s", ticks=40, workers=0)
     assert [record["member"] for record in history("s")].count(first[0]["member"]) == 1
-    ef.sweep(world, vary, out="serial", frames=40, workers=0)
+    ef.sweep(world, vary, out="serial", ticks=40, workers=0)
     assert hashes("s") == hashes("serial")
 
 
@@ -320,7 +320,7 @@ def test_a_member_that_kills_its_workers_stops_no_other(world: Path) -> None:
     table = "[[system]]\nkind = 'deadly:Deadly'\n\n[output]"
     world.write_text(world.read_text(encoding="utf-8").replace("[output]", table), encoding="utf-8")
     vary = {"system.0.deadly": [False, True], "ring.core": [0.3, 0.35]}
-    done = ef.sweep(world, vary, out="s", frames=4, workers=2, allow_code=True)
+    done = ef.sweep(world, vary, out="s", ticks=4, workers=2, allow_code=True)
     assert [member.status for member in done.members] == ["finished", "finished", "failed", "failed"]
     assert all("every worker that ran it died" in member.error for member in done.failed)
 
@@ -329,7 +329,7 @@ def test_a_member_that_kills_its_workers_stops_no_other(world: Path) -> None:
 def test_ctrl_c_stops_members_after_their_tick(world: Path) -> None:
     """SIGINT: exit code 130, what is under way is stored to its last tick, and the rest is not begun."""
     arguments = [
-        "sweep", str(world), "--vary", "ring.core=0.25:0.45:5", "--frames", "4000", "--workers", "2",
+        "sweep", str(world), "--vary", "ring.core=0.25:0.45:5", "--ticks", "4000", "--workers", "2",
         "--out", "s",
     ]  # fmt: skip
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

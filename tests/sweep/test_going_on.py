@@ -22,7 +22,7 @@ from tests.sweep.made_sweep import ALONE, COMMAND, CORES, EACH_TICK, hashes, sta
 
 
 def test_the_same_command_again_does_nothing_over(world: Path) -> None:
-    arguments = ["sweep", str(world), *CORES, "--workers", "0", "--frames", "2"]
+    arguments = ["sweep", str(world), *CORES, "--workers", "0", "--ticks", "2"]
     assert main(arguments) == 0
     before, history = stamps("sweeps/puffs"), read_records(Path("sweeps/puffs/history.jsonl"))
     table = Path("sweeps/puffs/table.csv").read_bytes()
@@ -34,10 +34,10 @@ def test_the_same_command_again_does_nothing_over(world: Path) -> None:
 
 
 def test_a_damaged_member_is_reported_and_stops_no_other(world: Path) -> None:
-    done = ef.sweep(world, {"ring.core": [0.25, 0.35]}, out="s", frames=1, **ALONE)
+    done = ef.sweep(world, {"ring.core": [0.25, 0.35]}, out="s", ticks=1, **ALONE)
     (done.members[0].path / "run.json").write_text("{", encoding="utf-8")
     (done.members[1].path / "run.json").unlink()  # begun, but not to its first line
-    again = ef.sweep(world, {"ring.core": [0.25, 0.35]}, out="s", frames=1, **ALONE)
+    again = ef.sweep(world, {"ring.core": [0.25, 0.35]}, out="s", ticks=1, **ALONE)
     assert [member.status for member in again.members] == ["failed", "finished"]
     assert "run.json is damaged" in again.failed[0].error
     assert again.members[1].state_hash == done.members[1].state_hash
@@ -47,23 +47,23 @@ def test_another_sweep_in_the_folder_is_refused_by_name(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fixed = ("--workers", "0", "--out", "s")
-    assert main(["sweep", str(world), *CORES, "--frames", "2", *fixed]) == 0
+    assert main(["sweep", str(world), *CORES, "--ticks", "2", *fixed]) == 0
     before = stamps("s")
     for change, said in [
         (("--vary", "ring.core=0.25,0.36"), "ring.core was 0.25, 0.35 and is now 0.25, 0.36"),
         ((*CORES, "--seeds", "2"), "world.seed was absent and is now 1, 2"),
-        ((*CORES, "--frames", "3"), "frames was 2 and is now 3"),
+        ((*CORES, "--ticks", "3"), "ticks was 2 and is now 3"),
         ((*CORES, "--set", "ring.circulation=4.0"), "circulation was 5.0 and is now 4.0"),
     ]:
-        frames = () if "--frames" in change else ("--frames", "2")
-        assert main(["sweep", str(world), *change, *frames, *fixed]) == 2
+        ticks = () if "--ticks" in change else ("--ticks", "2")
+        assert main(["sweep", str(world), *change, *ticks, *fixed]) == 2
         assert said in capsys.readouterr().err
     assert stamps("s") == before
 
 
 def test_commands_for_runs_say_that_it_is_a_sweep(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One sentence, and what to do; its members are runs for them."""
-    assert main(["sweep", str(world), *CORES, "--frames", "2", "--workers", "0", "--out", "s"]) == 0
+    assert main(["sweep", str(world), *CORES, "--ticks", "2", "--workers", "0", "--out", "s"]) == 0
     capsys.readouterr()
     for command in (["info", "s"], ["page", "s"], ["resume", "s"], ["export", "s", "--to", "npz"]):
         assert main(command) == 2
@@ -81,8 +81,8 @@ def test_a_folder_of_other_things_is_refused(world: Path) -> None:
 
 
 def test_two_sweeps_do_not_share_a_folder(world: Path) -> None:
-    with ef.Study(world, "s", frames=1, **ALONE), pytest.raises(StorageError, match="this process"):
-        ef.Study(world, "s", frames=1, **ALONE)
+    with ef.Study(world, "s", ticks=1, **ALONE), pytest.raises(StorageError, match="this process"):
+        ef.Study(world, "s", ticks=1, **ALONE)
 
 
 def test_a_stopped_sweep_goes_on_where_it_stood(world: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_stopped_sweep_goes_on_where_it_stood(world: Path) -> None:
 
 def test_a_killed_sweep_does_over_only_what_was_lost(world: Path) -> None:
     """SIGKILL in the middle of a member; with a checkpoint after every tick at most one is done twice."""
-    arguments = ["sweep", str(world), *CORES, "--workers", "0", "--frames", "16", *EACH_TICK, "--out", "s"]
+    arguments = ["sweep", str(world), *CORES, "--workers", "0", "--ticks", "16", *EACH_TICK, "--out", "s"]
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     second = Path("s/members/core=0.35/checkpoints")
     deadline = time.monotonic() + 300
@@ -146,7 +146,7 @@ def test_a_member_that_another_process_still_writes_is_waited_for(world: Path) -
             if "waits" in text:
                 threading.Timer(0.2, release.pop()).start()
 
-    with ef.Study(world, "s", frames=1, **ALONE, watch=Listener()) as study:
+    with ef.Study(world, "s", ticks=1, **ALONE, watch=Listener()) as study:
         folder = study.folder / "members" / "ring.core=0.25"
         folder.mkdir(parents=True)
         lock = WriterLock(folder / "writer.lock")

@@ -26,7 +26,7 @@ def test_members_are_the_runs_that_their_commands_make(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2 cores x 2 seeds: four states, each that of `ecs-fluid run` with the same settings, bit for bit."""
-    arguments = ["sweep", str(world), *CORES, "--seeds", "2", "--out", "s", "--workers", "0", "--frames", "4"]
+    arguments = ["sweep", str(world), *CORES, "--seeds", "2", "--out", "s", "--workers", "0", "--ticks", "4"]
     assert main(arguments) == 0
     assert "4 of 4 members finished" in capsys.readouterr().out
     found = hashes("s")
@@ -43,8 +43,8 @@ def test_members_are_the_runs_that_their_commands_make(
         assert alone.records() == run.records()
     # A member is a run like any other: it can be made longer.
     name = "core=0.25_seed=2"
-    assert main(["resume", f"s/members/{name}", "--frames", "6"]) == 0
-    assert main(["run", f"s/members/{name}/world.toml", "--out", "long", "--frames", "6"]) == 0
+    assert main(["resume", f"s/members/{name}", "--ticks", "6"]) == 0
+    assert main(["run", f"s/members/{name}/world.toml", "--out", "long", "--ticks", "6"]) == 0
     assert (
         RunFolder.open("long").read_info()["state_hash"]
         == (RunFolder.open(f"s/members/{name}").read_info()["state_hash"])
@@ -109,8 +109,8 @@ def test_data_files_are_looked_at_before_they_are_opened(
         (("--vary", "ring.core=0.2,-0.1"), "core=-0.1: puffs.toml: [[entity]] 1 'ring': core = -0.1"),
         (("--vary", "ring.core=0.2", "--vary", "ring.core=0.3"), "comes twice"),
         (("--vary", "world.seed=1,2", "--seeds", "2"), "give one of them"),
-        (("--seeds", "0"), "--seeds 0"),
-        (("--seeds", "2", "--frames", "0"), "frames = 0"),
+        (("--seeds", "0"), "seeds = 0"),
+        (("--seeds", "2", "--ticks", "0"), "ticks = 0"),
         (("--seeds", "2", "--diagnostics", "energy,impuls"), "did you mean 'impulse'?"),
         (("--seeds", "2", "--diagnostics", "impulse.w"), "parts are x, y and z"),
         (("--seeds", "2", "--diagnostics", "energy.x"), "energy is one number, without parts"),
@@ -153,7 +153,7 @@ def test_a_bad_member_is_reported_and_stops_no_other(world: Path, capsys: pytest
     """Steps beyond the range of float32 (see test_run.py) between two good members; the exit code is 1."""
     arguments = [
         "sweep", str(world), "--vary", "world.dt=1e-11,1e30,2e-11", "--set", "ring.circulation=1e9",
-        "--set", "nozzle.rate=0", "--set", "world.duration=1e-10", "--frames", "4",
+        "--set", "nozzle.rate=0", "--set", "world.duration=1e-10", "--ticks", "4",
         *ENERGY, "--workers", "0", "--out", "s",
     ]  # fmt: skip
     assert main(arguments) == 1
@@ -181,7 +181,7 @@ def test_code_that_fails_is_a_bad_member_too(world: Path) -> None:
     world.write_text(text, encoding="utf-8")
     with pytest.raises(RecipeError, match="--allow-code"):
         ef.sweep(world, {"system.0.bottom": [0, 1]}, **ALONE)
-    done = ef.sweep(world, {"system.0.bottom": [0, 1]}, **ALONE, frames=2, allow_code=True)
+    done = ef.sweep(world, {"system.0.bottom": [0, 1]}, **ALONE, ticks=2, allow_code=True)
     bad, good = done.members
     assert (bad.status, good.status) == ("failed", "finished")
     assert "ZeroDivisionError" in bad.error
@@ -189,26 +189,26 @@ def test_code_that_fails_is_a_bad_member_too(world: Path) -> None:
 
 def test_a_study_runs_each_point_once(world: Path) -> None:
     """Also across processes: a second study in the folder finds the points of the first."""
-    with ef.Study(world, "fit", frames=2, **ALONE) as study:
+    with ef.Study(world, "fit", ticks=2, **ALONE) as study:
         first = study.run({"ring.circulation": 2.0})
         pair = study.run_all([{"ring.circulation": 2.0}, {"ring.circulation": 3.0, "ring.core": 0.25}])
         assert pair[0] == first
         with pytest.raises(RecipeError, match="radius = -1"):
             study.run_all([{"ring.circulation": 4.0}, {"ring.radius": -1}])
     assert len(study.members) == 2, "a bad point keeps the good ones of its call from running"
-    with ef.Study(world, "fit", frames=2, **ALONE) as study:
+    with ef.Study(world, "fit", ticks=2, **ALONE) as study:
         assert study.run({"ring.circulation": 2.0}) == first
     assert len(read_records(Path("fit/history.jsonl"))) == 2
     assert hashes("fit") == {m.name: m.state_hash for m in pair}, (
         "also of the one that was not asked for again"
     )
-    with pytest.raises(StorageError, match="frames was 2 and is now 3"):
-        ef.Study(world, "fit", frames=3, **ALONE)
+    with pytest.raises(StorageError, match="ticks was 2 and is now 3"):
+        ef.Study(world, "fit", ticks=3, **ALONE)
 
 
 def test_a_failed_point_of_a_study_is_an_error(world: Path) -> None:
     fixed = ["ring.circulation=1e9", "nozzle.rate=0", "world.duration=1e-10"]
-    with ef.Study(world, "fit", settings=fixed, frames=4, **ALONE) as study:
+    with ef.Study(world, "fit", settings=fixed, ticks=4, **ALONE) as study:
         with pytest.raises(FluidError, match=r"dt=1e\+30 diverged: .*last good state"):
             study.run({"world.dt": 1e30})
         assert study.run({"world.dt": 1e-11}).finished
@@ -221,7 +221,7 @@ def test_a_second_attempt_tells_nothing_of_the_first(world: Path, monkeypatch: p
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no room")
 
-    with ef.Study(world, "s", vary={"ring.core": [0.25]}, frames=1, **ALONE) as study:
+    with ef.Study(world, "s", vary={"ring.core": [0.25]}, ticks=1, **ALONE) as study:
         with monkeypatch.context() as patched:
             patched.setattr(member, "_opened", refuse)
             (first,) = study.run_planned()
@@ -238,17 +238,17 @@ def test_a_second_attempt_tells_nothing_of_the_first(world: Path, monkeypatch: p
 def test_a_recipe_from_python_is_swept_like_its_file(world: Path) -> None:
     from ecs_fluid.worlds.world_recipe import read
 
-    by_file = ef.sweep(world, {"ring.core": (0.25, 0.35)}, out="a", frames=2, **ALONE)
-    by_recipe = ef.sweep(read(world), {"ring.core": "0.25,0.35"}, out="b", frames=2, **ALONE)
+    by_file = ef.sweep(world, {"ring.core": (0.25, 0.35)}, out="a", ticks=2, **ALONE)
+    by_recipe = ef.sweep(read(world), {"ring.core": "0.25,0.35"}, out="b", ticks=2, **ALONE)
     assert [m.state_hash for m in by_recipe.members] == [m.state_hash for m in by_file.members]
 
 
 def test_what_was_asked_is_kept(world: Path) -> None:
-    ef.sweep(world, {"ring.core": [0.25]}, seeds=1, out="s", frames=1, **ALONE)
+    ef.sweep(world, {"ring.core": [0.25]}, seeds=1, out="s", ticks=1, **ALONE)
     kept: dict[str, Any] = json.loads(Path("s/sweep.json").read_text(encoding="utf-8"))
     assert kept["vary"] == {"ring.core": [0.25], "world.seed": [1]}
     assert kept["members"] == [{"name": "core=0.25_seed=1", "values": {"ring.core": 0.25, "world.seed": 1}}]
-    assert kept["status"] == "finished" and kept["frames"] == 1
+    assert kept["status"] == "finished" and kept["ticks"] == 1
     assert {"ecs-fluid", "numpy", "numba"} <= set(kept["computed_with"][-1])
     assert setting("ring.core", 0.25) == "ring.core=0.25"
 
@@ -264,7 +264,7 @@ def test_fit_of_a_rings_speed(world: Path) -> None:
     from scipy.optimize import brentq
 
     fixed = ["fluid.viscosity=0", "nozzle.rate=0", "world.precision='double'"]
-    with ef.Study(world, "fit", settings=fixed, frames=5, **ALONE) as study:
+    with ef.Study(world, "fit", settings=fixed, ticks=5, **ALONE) as study:
 
         def excess(circulation: float) -> float:
             stored = study.run({"ring.circulation": circulation}).trajectory()

@@ -13,7 +13,7 @@ from test_crow import crow_rates
 import ecs_fluid as ef
 
 NIGHTLY = pytest.mark.nightly
-CORE, DISTANCE, VISCOSITY = 0.2, 0.6, 1e-3
+CORE, DISTANCE, VISCOSITY = 0.2, 0.6, 2e-3
 WAVES = np.arange(3, 11)
 
 
@@ -64,10 +64,10 @@ def mean_radius(world: ef.World) -> float:
 
 @NIGHTLY
 def test_round_rings_grow_as_the_axisymmetric_flow() -> None:
-    """Mean radius of two rings without waves, which grows from 1 to 1.82 m in 3 s; a/2, a/2.5, a/3.
+    """Mean radius of two rings without waves, which grows from 1 to 1.73 m in 3 s; a/2, a/2.5, a/3.
 
-    The reference is the axisymmetric flow of `axisymmetric.py`. Off by 6.8, 3.3, 1.2 % at 3 s: the blobs
-    blur the two layers, which press together, so that the error falls faster than by order 2.
+    The reference is the axisymmetric flow of `axisymmetric.py`. Off by 12.1, 7.8, 5.6 % at 3 s: blobs
+    blur the two layers, which press together. Without that error, as its order tells it, they meet.
     """
     times = np.arange(1, 7) * 0.5
     theirs, ours = round_rings(times)[:, 1], []
@@ -76,11 +76,12 @@ def test_round_rings_grow_as_the_axisymmetric_flow() -> None:
         world = bare("head_on_rings", *still, *(f"{ring}.spacing={spacing}" for ring in ("upper", "lower")))
         radii = []
         for _ in times:
-            world.step(10)
+            world.step(20)
             radii.append(mean_radius(world))
         ours.append(np.array(radii) / theirs - 1)
-    assert np.abs(ours[2]).max() < 0.02
     assert math.log(ours[0][-1] / ours[2][-1]) / math.log(1.5) > 1.8
+    without = ours[2] - (ours[0] - ours[2]) / (1.5**2 - 1)
+    assert np.abs(without).max() < 0.005
 
 
 def grown_by_crow(times: Array) -> Array:
@@ -118,16 +119,16 @@ def waves(world: ef.World) -> Array:
 
 @NIGHTLY
 def test_six_waves_become_six_lobes() -> None:
-    """Of radial waves Crow's theory lets six grow most until 5 s; made with six, the rings get six lobes.
+    """Of radial waves Crow's theory lets five and six grow most until 5 s; made with six, rings get six lobes.
 
-    The theory has a factor of 49 for small waves on thin cores. Waves 0.05 m high on cores as wide as their
-    distance grow to 0.096 m (a/1.9; 0.18 m at a/2.5); of the others the lattice's own, 4 and 8, come to 0.012
-    and 0.020 m.
+    The theory has factors of 16.4 and 16.0 for small waves on thin cores. Waves 0.05 m high on cores as wide
+    as their distance grow to 0.064 m, after they were 0.004 m high at 2.5 s; the others, of which 4 and 8 are
+    the lattice's own, stay below 0.004 m.
     """
     most = grown_by_crow(np.array((5.0,)))[0]
-    assert WAVES[most.argmax()] == 6
+    assert 6 in WAVES[np.argsort(most)[-2:]]
     world = bare("head_on_rings")
-    world.step(100)
+    world.step(200)
     found = waves(world)
     six = WAVES == 6
     assert found[six] > 0.05

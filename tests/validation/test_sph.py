@@ -482,7 +482,7 @@ def test_shipped_world_to_its_end(name: str) -> None:
     start = system.measure()
     ticks = round(0.25 / world.dt)
     energy = [start["energy"]]
-    for _ in range(recipe.frames // ticks):
+    for _ in range(recipe.ticks // ticks):
         world.step(ticks)
         for entity in (entity for entity in world.entities if ef.Liquid in entity):
             assert collision.overlap(entity[ef.Position].x).max() < 1e-5

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import ecs_fluid as ef
 from ecs_fluid.exports.bodies import matrix, polytopes
 from ecs_fluid.io.trajectory import TrajectoryWriter
 from ecs_fluid.runs.runner import stored_columns
-from ecs_fluid.viz.bodies import bodies_in, extent, hulls_in, surface, wires
+from ecs_fluid.viz.bodies import bodies_in, extent, fluid_within, hulls_in, surface, wires
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import Options
 from ecs_fluid.worlds.bodies import BodyRecipe, ContainerRecipe, Spheres
@@ -68,6 +69,50 @@ def test_a_matrix_turns_as_quaternions_do() -> None:
     """By 120 degrees about (1, 1, 1) x goes to y, y to z, z to x."""
     turn = matrix(np.array([0.5, 0.5, 0.5, 0.5]))
     assert np.allclose(turn @ np.eye(3), [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
+
+
+def test_the_fluid_is_inside_containers_and_outside_bodies() -> None:
+    """By hand: the room is |x| < 4, the block 2.5 to 3.5 by -1 to 1 by -0.5 to 0.5, the balls as they are."""
+    frame, hulls = drawn(world_of_bodies())
+    bodies = [body for _, found in bodies_in(frame, hulls) for body in found]
+    within = fluid_within(bodies)
+    assert within is not None and fluid_within([]) is None
+    points = np.random.default_rng(1).uniform(-5.0, 5.0, (4000, 3))
+    x, y, z = points.T
+    solid = (np.abs(x - 3.0) < 0.5) & (np.abs(y) < 1.0) & (np.abs(z) < 0.5)
+    for height, radius in ((0.0, 0.5), (2.0, 0.25), (-2.0, 0.125)):
+        solid |= np.linalg.norm(points - [0.0, 0.0, height], axis=1) < radius
+    assert np.array_equal(within(points), (np.abs(points) < 4.0).all(axis=1) & ~solid)
+    assert solid.sum() > 5 and 1000 < within(points).sum() < 3000
+
+
+def test_hot_bodies_glow_and_others_have_their_recipe_s_colour(tmp_path: Path) -> None:
+    """A ball of 1,500 K is orange, one of 500 K as grey as one without heat, a blue one blue."""
+    balls = [("hot", 1500.0, None), ("warm", 500.0, None), ("dead", None, None), ("blue", None, "#0000ff")]
+    tables = {
+        "world": {"dt": 0.01},
+        "entity": [
+            {"kind": "body", "name": name, "center": [3.0 * k, 0.0, 0.0], "motion": "fixed",
+             "shape": {"shape": "ball", "radius": 1.0}}
+            | ({} if heat is None else {"heat": {"temperature": heat, "heat_capacity": 900.0}})
+            | ({} if color is None else {"color": color})
+            for k, (name, heat, color) in enumerate(balls)
+        ],
+    }  # fmt: skip
+    ef.load(tables).show(save=tmp_path / "balls.png", camera="front", size=(400, 120))
+    with Image.open(tmp_path / "balls.png") as opened:
+        pixels = np.asarray(opened.convert("RGB"), float)
+    lit = pixels.max(axis=2) > 90.0  # the background is darker
+    columns = np.flatnonzero(lit[40:80].any(axis=0))
+    width = (columns.max() - columns.min() + 1) / 11.0  # in m: 9 between the outer centres, and two radii
+    seen = []
+    for k in range(4):
+        middle = int(columns.min() + (1.0 + 3.0 * k) * width)
+        seen.append(pixels[55:65, middle - 4 : middle + 4].mean(axis=(0, 1)))
+    hot, warm, dead, blue = seen
+    assert hot[0] > 2.0 * hot[2] and hot[0] > hot[1] > hot[2]
+    np.testing.assert_allclose(warm / warm.sum(), dead / dead.sum(), atol=3e-3)  # lit from another side
+    assert np.ptp(dead) < 30.0 and blue[2] > 4.0 * blue[0]
 
 
 def test_the_view_holds_the_bodies() -> None:

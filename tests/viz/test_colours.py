@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib import colormaps
 
-from ecs_fluid.viz.colours import paint
+from ecs_fluid.viz.colours import of_bodies, paint
 from ecs_fluid.viz.layers import BRIGHTEST, most_in_line
 from ecs_fluid.viz.scene import pixels, render
 from ecs_fluid.viz.shared_limits import survey
@@ -58,6 +59,35 @@ def test_fire_covers_by_smoke_and_glows_by_flame() -> None:
     # A little flame in much smoke is no blaze: 0.01 of at least half of 0.1 is a fifth, of strength 0.45.
     dim = paint(LOOKS["fire"], cloud(Species_smoke=0.1, Species_flame=0.01), TINT, (0.01, 0.1))
     assert dim.glow.max() < 0.95
+
+
+def test_bodies_glow_from_dark_red_to_white() -> None:
+    """Brighter with the temperature, red before green before blue; cold ones, and those without heat, not."""
+    T = np.array([np.nan, 300.0, 740.0, 900.0, 1200.0, 1600.0, 2300.0])
+    plain = np.full((7, 3), 0.5)
+    found = of_bodies(LOOKS["smoke"], plain, T, None)
+    assert (found[:3] == 0.5).all()
+    red, green, blue = found[4:].T
+    assert (red >= green).all() and (green > blue).all()
+    assert (np.diff(found[3:].sum(axis=1)) > 0.0).all()
+    np.testing.assert_allclose(found[-1], [1.0, 0.95, 0.75])
+    # In a picture of temperatures they have its colours: the ends of the map, and plain without heat.
+    mapped = of_bodies(LOOKS["smoke"], plain, T, (300.0, 1600.0))
+    ends = colormaps["inferno"]([0.14, 1.0])[:, :3]
+    np.testing.assert_allclose(mapped[[1, 6]], ends, atol=1e-12)
+    assert (mapped[0] == 0.5).all()
+
+
+def test_colours_of_recipes_come_first() -> None:
+    """Names that look like colours are names; the tint that a recipe took is not given to another cloud."""
+    look, clouds = LOOKS["smoke"], ("red", "fog", "haze")
+    assert look.tint("red", ("red",), {}) == (look.lit, look.shade)
+    assert look.tint("fog", clouds, {"fog": "red"}) == look.tints[0]
+    others = [look.tint(name, clouds, {"fog": "red"}) for name in ("red", "haze")]
+    assert others == [look.tints[1], look.tints[2]]
+    lit, shade = look.tint("fog", clouds, {"fog": "#ff8000"})
+    np.testing.assert_allclose([lit, shade], [[1.0, 128 / 255, 0.0], [0.25, 32 / 255, 0.0]])
+    assert look.named("orange") == look.named("#ff8c1a")
 
 
 def test_without_the_column_tracers_keep_their_tint() -> None:

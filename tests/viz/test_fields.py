@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ecs_fluid.errors import FluidError
-from ecs_fluid.viz.fields import streamlines, velocity_slice
+from ecs_fluid.viz.fields import field_slice, streamlines, velocity_slice
 
 BOX = ([-1.0, -1.0, -0.5], [1.0, 1.0, 0.5])
 
@@ -69,6 +69,24 @@ def test_streamlines_go_both_ways_and_end_at_the_box() -> None:
     assert -1.0 <= points[0, 0] < -1.0 + step and 1.0 - step < points[-1, 0] <= 1.0
     assert (np.diff(points[:, 0]) > 0.0).all()
     np.testing.assert_allclose(points[:, 1:], np.tile([0.3, 0.0], (len(points), 1)), atol=1e-15)
+
+
+def test_streamlines_stay_in_the_fluid() -> None:
+    """Of circles about the axis the fluid has only the half y > 0: they end there, none begins outside."""
+
+    def upper(points: NDArray) -> NDArray:
+        return points[:, 1] > 0.0
+
+    lines = streamlines(rotation, BOX, 12, within=upper)
+    assert lines.n_cells == 12
+    assert lines.points[:, 1].min() > 0.0 and lines.points[:, 1].max() > 0.5
+    assert streamlines(rotation, BOX, 12, within=lambda points: points[:, 1] > 9.0).n_points == 0
+
+
+def test_a_slice_holds_any_field() -> None:
+    plane = field_slice(lambda points: points[:, 0] + 2.0 * points[:, 2], "temperature", BOX, resolution=11)
+    x, _, z = plane.points.T
+    np.testing.assert_allclose(plane["temperature"], x + 2.0 * z, atol=1e-7)
 
 
 def test_fluid_at_rest_has_no_streamlines() -> None:

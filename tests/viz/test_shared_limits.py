@@ -55,6 +55,11 @@ def test_colour_limits_are_those_of_all_frames() -> None:
     assert view.limits == pytest.approx((0.0, 100.0 * (1.0 + 58.705 / 60.0)))
 
 
+def test_nothing_at_all_is_the_lowest_colour() -> None:
+    """A speed or a fraction of 0 everywhere is no value in the middle of a scale of both signs."""
+    assert limits("speed", 0.0, 0.0) == (0.0, 1.0) == limits("smoke", 0.0, 0.0)
+
+
 def test_limits_of_signed_and_constant_values() -> None:
     assert limits("u.x", -1.0, 3.0) == (-3.0, 3.0)
     assert limits("Temperature.T", 280.0, 310.0) == (280.0, 310.0)
@@ -99,6 +104,10 @@ def test_empty_frames_and_unknown_names() -> None:
         ({"size": "big"}, "picture size"),
         ({"colour_by": "speed"}, "unknown option of a picture 'colour_by'.*did you mean 'color_by'"),
         ({"seeds": 0}, "seeds 0"),
+        (
+            {"colors": {"smoke": "rouge"}},
+            "colors: 'smoke' = 'rouge'; a colour: red, .*, or #rrggbb is",
+        ),
     ],
 )
 def test_bad_options_are_one_sentence(options: dict[str, object], words: str) -> None:

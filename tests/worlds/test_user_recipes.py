@@ -45,9 +45,9 @@ def test_the_file_is_as_short_as_the_manual_says() -> None:
 
 def test_droplets_fall_as_their_charge_says_also_after_a_resume(folder: Path) -> None:
     """Constant acceleration a = q E: v = v_0 + a t and x = x_0 + v_0 t + a t^2/2, which rk2 meets exactly."""
-    whole = fluid(folder, "run", "charged.toml", "--allow-code", "--out", "run", "--frames", "30")
+    whole = fluid(folder, "run", "charged.toml", "--allow-code", "--out", "run", "--ticks", "30")
     assert whole.returncode == 0, whole.stderr
-    done = fluid(folder, "resume", "run", "--allow-code", "--frames", "50")
+    done = fluid(folder, "resume", "run", "--allow-code", "--ticks", "50")
     assert done.returncode == 0, done.stderr
     first, last = columns(folder, 0), columns(folder, -1)
     for name, charge, v in (("cloud", 2e-3, 0.0), ("dust", np.array([1e-3, -1e-3]), 1.0)):

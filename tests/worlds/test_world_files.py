@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from docs.generator.parameters import split
+from ecs_fluid.api.parameters import split
 from ecs_fluid.recipe import Recipe
 from ecs_fluid.system import Settings, System
 from ecs_fluid.validation_errors import _models

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ecs_fluid.arguments import path_of
 from ecs_fluid.errors import FluidError, sentences
-from ecs_fluid.validation_errors import path_of
 
 
 @sentences()

@@ -53,4 +53,9 @@ class Smoke:
         return {name: part.tobytes() for (name, _, _), part in zip(painted, parts, strict=True)}
 
     def _paint(self, name: str, columns: Columns) -> Paint:
-        return paint(self._look, columns, self._look.tint(name, self._view.clouds), self._view.painted)
+        return paint(
+            self._look,
+            columns,
+            self._view.tint(self._look, name),
+            self._view.painted,
+        )

@@ -14,6 +14,7 @@ from matplotlib import colormaps
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
+from ecs_fluid.recipe import colors_in, tables_in
 from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
 from ecs_fluid.viz.colours import PAINTED
@@ -172,7 +173,7 @@ class _Writer:
     def _population(self, k: int, name: str) -> dict[str, Any]:
         table = self.tables[name]
         liquid, cloud = default_colours.is_liquid(table), name in self.clouds and self.smoke is not None
-        lit, shade = self.look.tint(name, self.view.clouds)
+        lit, shade = self.view.tint(self.look, name)
         fields = [number for number, field in enumerate(self.fields) if k in field.populations]
         names = [self.fields[number].name for number in fields]
         coloured = is_vortons(table) and self.view.color_by in names
@@ -220,7 +221,8 @@ def _view(frames: Frames, surfaces: Surfaces, look: str) -> View:
     """What `show` would find out about these frames in a look; of a surface alone, its box."""
     names = [*frames.particles, *frames.bodies]
     if names:
-        options = Options(populations=names, hulls=surfaces.polytopes, look=look)
+        colors = colors_in(tables_in(frames.run.recipe, str(frames.run.path / "world.toml")))
+        options = Options(populations=names, hulls=surfaces.polytopes, look=look, colors=colors)
         view = survey(Recording(frames.stored, frames.numbers), options)
         clouds = [name for name in view.clouds if "Liquid.mass" not in frames.columns(name)]
         view = dataclasses.replace(view, clouds=tuple(clouds))

@@ -11,15 +11,15 @@ Array = NDArray[Any]
 
 
 def monomials(x: Array, center: Array, length: float) -> Array:
-    """1, y_i and y_i y_j (i <= j) of y = (x - center)/length at points (n, 3): (n, 10) float64."""
-    y = (x.astype(np.float64) - center) / length
-    pairs = [y[:, i] * y[:, j] for i in range(3) for j in range(i, 3)]
-    return np.stack([np.ones(len(y)), *y.T, *pairs], axis=1)
+    """1, y_i and y_i y_j (i <= j) of y = (x - center)/length at points (n, 3): (10, n) float64."""
+    y = ((x.astype(np.float64) - center) / length).T
+    pairs = [y[i] * y[j] for i in range(3) for j in range(i, 3)]
+    return np.stack([np.ones(len(x)), *y, *pairs])
 
 
-def moments(weights: Array, alpha: Array) -> Array:
-    """sum_p weights_p alpha_p: (k, 3) of (n, k) and (n, 3), term after term, whatever the threads."""
-    return np.asarray(np.einsum("pk,pi->ki", weights, alpha, optimize=False))
+def moments(weights: Array, values: Array) -> Array:
+    """sum_p weights_kp values_ip: (k, m) of (k, n) and (m, n), term after term, whatever the threads."""
+    return np.asarray(np.einsum("kp,ip->ki", weights, values, optimize=False))
 
 
 def with_moments(x: Array, alpha: Array, x_from: Array, alpha_from: Array) -> tuple[Array, float]:
@@ -42,9 +42,9 @@ def with_moments(x: Array, alpha: Array, x_from: Array, alpha_from: Array) -> tu
     center = (size[:, None] * x).sum(axis=0) / total
     length = float(np.sqrt((size * ((x - center) ** 2).sum(axis=1)).sum() / total)) or 1.0
     basis = monomials(x, center, length)
-    wanted = moments(monomials(x_from, center, length), alpha_from)
-    matrix = np.asarray(np.einsum("pk,p,pl->kl", basis, size / total, basis, optimize=False))
+    wanted = moments(monomials(x_from, center, length), alpha_from.T.copy())
+    matrix = moments(basis * (size / total), basis)
     factors = np.linalg.lstsq(matrix, wanted / total, rcond=1e-12)[0]
-    change = size[:, None] * np.einsum("pk,ki->pi", basis, factors, optimize=False)
+    change = size * np.einsum("ki,kp->ip", factors, basis, optimize=False)
     missed = wanted - moments(basis, change)
-    return alpha + change, float(np.abs(missed).max() / total)
+    return alpha + change.T, float(np.abs(missed).max() / total)

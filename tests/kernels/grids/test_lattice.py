@@ -38,8 +38,8 @@ def test_moments(name: str, kept: int, dtype: type) -> None:
     """
     x, alpha = cloud(dtype)
     low, field = to_lattice(name, x, alpha, 0.25, SOLID)
-    before = moments(monomials(x, np.zeros(3), 1.0), alpha)
-    after = moments(monomials(points(low, field, 0.25), np.zeros(3), 1.0), field.reshape(-1, 3))
+    before = moments(monomials(x, np.zeros(3), 1.0), alpha.T)
+    after = moments(monomials(points(low, field, 0.25), np.zeros(3), 1.0), field.reshape(-1, 3).T)
     error = np.abs(after - before) / np.abs(alpha).sum()
     assert error[:kept].max() < 1e-14
     if kept == 4:
@@ -118,8 +118,8 @@ def test_left_out_moments_come_back() -> None:
     x, alpha = cloud()
     new, residue = with_moments(x[50:], alpha[50:], x[:50], 1e-3 * alpha[:50])
     assert residue < 1e-15
-    change = moments(monomials(x[50:], np.zeros(3), 1.0), new - alpha[50:])
-    wanted = moments(monomials(x[:50], np.zeros(3), 1.0), 1e-3 * alpha[:50])
+    change = moments(monomials(x[50:], np.zeros(3), 1.0), (new - alpha[50:]).T)
+    wanted = moments(monomials(x[:50], np.zeros(3), 1.0), 1e-3 * alpha[:50].T)
     assert change == pytest.approx(wanted, abs=1e-15 * np.abs(alpha).sum())
     # The polynomial factor is of the size of what was left out over what there is, 1e-4, times ten terms.
     assert (np.linalg.norm(new - alpha[50:], axis=1) < 2e-3 * np.linalg.norm(alpha[50:], axis=1)).all()

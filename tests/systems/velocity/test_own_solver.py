@@ -117,17 +117,17 @@ def test_by_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     """The ring goes down at 0.4 m/s: 1.2 m in 90 frames, but not through a floor at -0.6 m. And resumed."""
     assert main(["run", "ring.toml"]) == 2
     assert "solver = 'floor:FloorSolver' would run code of yours; allow it with" in capsys.readouterr().err
-    run = [*COMMAND, "run", "ring.toml", "--allow-code", "--frames", "90"]
+    run = [*COMMAND, "run", "ring.toml", "--allow-code", "--ticks", "90"]
     done = subprocess.run([*run, "--out", "whole"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     picture = ["show", "whole", "--what", "slice", "--normal", "y", "--save", "slice.png"]
     assert main(picture) == 2
     assert main([*picture, "--allow-code"]) == 0
-    assert main(["run", "ring.toml", "--allow-code", "--frames", "9", "--out", "part"]) == 0
-    assert main(["resume", "part", "--allow-code", "--frames", "90"]) == 0
+    assert main(["run", "ring.toml", "--allow-code", "--ticks", "9", "--out", "part"]) == 0
+    assert main(["resume", "part", "--allow-code", "--ticks", "90"]) == 0
     assert final(folder / "part")[0] == final(folder / "whole")[0]
     assert final(folder / "whole")[1].min() > -0.6
-    far = ["--set", "fluid.velocity.height=-100", "--frames", "90", "--out", "far"]
+    far = ["--set", "fluid.velocity.height=-100", "--ticks", "90", "--out", "far"]
     assert main(["run", "ring.toml", "--allow-code", *far]) == 0
     assert final(folder / "far")[1].max() < -0.6
 

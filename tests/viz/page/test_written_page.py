@@ -192,7 +192,7 @@ def test_fire_is_coloured_as_by_show(tmp_path: Path) -> None:
     found = default_colours.Smoke(look, view, puff).of({"flame": columns}, ["flame"])["flame"]
     found = np.frombuffer(found, np.uint8).reshape(4, 300).T
     layer = layers.Smoke(look, puff)
-    part = paint(look, columns, look.tint("flame", ("flame",)), (0.2, 0.2))
+    part = paint(look, columns, look.tint("flame", ("flame",), {}), (0.2, 0.2))
     layer.update([(x, part)], np.array([0.0, -9.0, 0.0]), np.zeros(3))
     drawn = dict(
         zip(map(tuple, np.float32(layer._data.points)), layer._data.point_data["values"], strict=True)

@@ -1,0 +1,65 @@
+"""Arguments of functions that users call: each is what it must be, or one sentence says what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.validation_errors import shown
+
+MOST_THREADS = 1024
+"""Of the kernels, in one process."""
+
+
+def path_of(given: Any, place: str) -> Path:
+    """The path that an argument gives; FluidError where it is none, or an empty one."""
+    with suppress(TypeError):
+        path = Path(given)
+        if given != "" and "\0" not in str(path):
+            return path
+    raise FluidError(f"{place} = {shown(given)}; a path is needed, as text or a Path")
+
+
+def is_whole(given: Any) -> bool:
+    """Whether this is a whole number, Python's or NumPy's; True and False are none."""
+    return isinstance(given, int | np.integer) and not isinstance(given, bool)
+
+
+def is_number(given: Any) -> bool:
+    """Whether this is a real number, Python's or NumPy's; True and False are none."""
+    return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+
+
+def whole(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int:
+    """A whole number from `least` to `most`, as one of Python's."""
+    if is_whole(given) and least <= given <= most:
+        return int(given)
+    allowed = f"of at least {least:,}" if most == 2**63 - 1 else f"from {least:,} to {most:,}"
+    raise FluidError(f"{place} = {shown(given)}; a whole number {allowed} is needed")
+
+
+def whole_or_none(given: Any, place: str, least: int, most: int = 2**63 - 1) -> int | None:
+    """The same of an argument that may be left out."""
+    return None if given is None else whole(given, place, least, most)
+
+
+def names_of(given: Any, place: str) -> Sequence[str]:
+    """Names, of which one may stand alone."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Sequence) and all(isinstance(name, str) for name in given):
+        return given
+    raise FluidError(f"{place} = {shown(given)}; a name or a list of names is needed")
+
+
+def check_progress(given: Any) -> None:
+    """Refuse what cannot be told how far it is."""
+    if given is not None and not callable(given):
+        raise FluidError(
+            f"progress = {shown(given)}; a function of the number of frames done is needed, or None"
+        )

@@ -1,0 +1,20 @@
+"""The command that prints what shells need to complete commands, options and names of worlds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ecs_fluid.cli import app
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print the completion of a shell: commands, options, names of worlds, files.
+
+    bash: ecs-fluid completion bash > ~/.local/share/bash-completion/completions/ecs-fluid
+    zsh:  ecs-fluid completion zsh > ~/.zfunc/_ecs-fluid   (a folder of fpath)
+    fish: ecs-fluid completion fish > ~/.config/fish/completions/ecs-fluid.fish
+    """
+    script = app.generate_completion(shell=shell)
+    # Where no name of ours fits, bash is to complete files: a world may be one.
+    print(script.replace("\ncomplete -F ", "\ncomplete -o default -F "))

@@ -1,0 +1,150 @@
+"""The command that prints what a kind of entity, a system, a table or a component may hold."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from rich.table import Table
+
+from ecs_fluid.cli import app, out
+from ecs_fluid.errors import FluidError
+from ecs_fluid.validation_errors import nearest
+
+
+@app.command(name="help")
+def reference(name: str | None = None, /) -> None:
+    """Print the parameters of a kind of entity or system, with units, ranges and defaults.
+
+    Args:
+        name: vortex_ring, wind, [fluid], BoxShape, Temperature, ...; without it all names are listed
+    """
+    known = _known()
+    if name is None:
+        _listed(known)
+        return
+    asked = name.strip("[]").removeprefix("fluid.")
+    meant = (key for key, kind in known.items() if asked.lower() in (key.lower(), kind.__name__.lower()))
+    asked = next(meant, asked)
+    found = known.get(asked)
+    if found is None:
+        from ecs_fluid.worlds.world_recipe import shipped
+
+        if asked in shipped():
+            raise FluidError(f"{asked} is a shipped world; ecs-fluid worlds {asked} prints it")
+        if asked in app:
+            raise FluidError(f"{asked} is a command; ecs-fluid {asked} --help explains it")
+        raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(asked, known)}")
+    _say(f"{asked}: {_placed(asked, found)}\n\n{_text(found)}\n ")
+    rows = _columns(found) if _is_component(found) else _parameters(found)
+    if rows.row_count:
+        out.print(rows, width=max(out.width, 80))
+    inner = sorted({part.__name__ for part in _inside(found)})
+    if inner:
+        out.print(f"tables inside: {', '.join(inner)}; ecs-fluid help NAME explains each")
+
+
+def _known() -> dict[str, Any]:
+    """Everything that can be asked for: entities, tables, systems by kind, parts, components."""
+    from ecs_fluid.api.parameters import inner_models
+    from ecs_fluid.component import Component
+    from ecs_fluid.recipe import Recipe
+    from ecs_fluid.system import System
+    from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable
+
+    def ours(kinds: Any) -> dict[str, Any]:
+        return {
+            name: kind for name, kind in sorted(kinds.items()) if kind.__module__.startswith("ecs_fluid.")
+        }
+
+    found = ours(Recipe.registry) | {"world": WorldTable, "fluid": FluidTable, "output": OutputTable}
+    found |= FLUID
+    systems = ours({kind.kind: kind for kind in System.registry.values() if kind.__name__[0] != "_"})
+    found |= {name: kind for name, kind in systems.items() if name not in found}
+    models = [getattr(kind, "Parameters", kind) for kind in found.values()]
+    parts = {part.__name__: part for model in models for part in inner_models(model)}
+    return found | dict(sorted(parts.items())) | ours(Component.registry)
+
+
+def _listed(known: dict[str, Any]) -> None:
+    """All names by what they are."""
+    groups: dict[str, list[str]] = {}
+    for name, kind in known.items():
+        groups.setdefault(_placed("...", kind), []).append(name)
+    for place, names in groups.items():
+        _say(f"{place}\n{textwrap.indent(textwrap.fill(', '.join(names), out.width - 4), '    ')}")
+    _say("ecs-fluid help NAME prints the parameters of one of them.")
+
+
+def _say(text: str) -> None:
+    for line in text.splitlines():
+        out.print(line)
+
+
+def _is_component(kind: Any) -> bool:
+    from ecs_fluid.component import Component
+
+    return isinstance(kind, type) and issubclass(kind, Component)
+
+
+def _placed(name: str, kind: Any) -> str:
+    """How a world file names it, and a class in Python."""
+    from ecs_fluid.recipe import Recipe
+    from ecs_fluid.system import System
+    from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable
+
+    if issubclass(kind, Recipe):
+        return f'kind of entity: [[entity]] kind = "{name}"'
+    if kind in (WorldTable, FluidTable, OutputTable):
+        return "table of a world file: [world], [fluid], [output]"
+    if issubclass(kind, System):
+        if kind in FLUID.values():
+            return f"key of [fluid]: {name} = {{ ... }}"
+        return f'system: [[system]] kind = "{name}"'
+    if _is_component(kind):
+        return "component: columns of an entity"
+    return "part: a table inside of others"
+
+
+def _text(kind: Any) -> str:
+    """The docstring of a class, without the marks of code."""
+    return inspect.cleandoc(kind.__dict__.get("__doc__") or "").replace("`", "")
+
+
+def _plain(text: str) -> str:
+    """Markdown of the reference as text."""
+    return re.sub(r"\[(\w+)\]\(#\w+\)", r"\1", text).replace("`", "")
+
+
+def _parameters(kind: Any) -> Table:
+    from ecs_fluid.api.parameters import parameters
+
+    table = Table("parameter", "unit", "default", "type, allowed", "meaning", box=None, padding=(0, 2, 0, 0))
+    for one in parameters(getattr(kind, "Parameters", kind)):
+        allowed = ", ".join(part for part in (one.type, one.allowed) if part)
+        table.add_row(one.name, one.unit, *map(_plain, (one.default, allowed, one.meaning)))
+    return table
+
+
+def _columns(kind: Any) -> Table:
+    table = Table("column", "unit", "numbers", "default", "allowed", box=None, padding=(0, 2, 0, 0))
+    for column in kind.columns.values():
+        shape = ("n",) * kind.per_row + tuple("any" if part is None else str(part) for part in column.shape)
+        default = "" if column.default is None else f"{column.default:g}"
+        ends = (("above", column.above), ("at least", column.minimum), ("at most", column.maximum))
+        allowed = ", ".join(f"{word} {end:g}" for word, end in ends if end is not None)
+        table.add_row(column.name, column.unit, f"({', '.join(shape)})", default, allowed)
+    return table
+
+
+def _inside(kind: Any) -> Iterator[type[BaseModel]]:
+    """Models inside of the parameters."""
+    from ecs_fluid.api.parameters import inner_models
+
+    model = getattr(kind, "Parameters", kind)
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        yield from inner_models(model)

@@ -1,0 +1,47 @@
+"""What the fluid of a world is at any points: what slices and streamlines are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from numpy.typing import NDArray
+
+from ecs_fluid.errors import FluidError
+
+if TYPE_CHECKING:
+    from ecs_fluid.world import World
+
+
+class Flow:
+    """The fluid of a world: called with points (m, 3) m it gives velocities (m, 3) m/s, see also `field`.
+
+    `make` gives the world when it is first asked: what is wrong with it hides no picture of particles.
+    """
+
+    def __init__(self, make: Callable[[], World]) -> None:
+        self._make, self._evaluated = make, False
+
+    @cached_property
+    def _world(self) -> World:
+        return self._make()
+
+    def __call__(self, points: NDArray) -> NDArray:
+        """Velocities (m, 3) m/s at points (m, 3) m."""
+        return self._world.velocity(points)
+
+    def field(self, name: str, points: NDArray) -> NDArray:
+        """Values (m,) of a field at points (m, 3) m: temperature K, density kg/m^3, fuel, flame or smoke."""
+        from ecs_fluid.systems.shared.fields_at import fields_at
+
+        if not self._evaluated:
+            self._world.evaluate()
+            self._evaluated = True
+        found = dict(fields_at(self._world, points))
+        if name not in found:
+            raise FluidError(
+                f"there is no field of {name} to draw: a TransferSystem makes it (baroclinic and sampling "
+                "bring one) of particles that have a Volume and a Temperature, Density or Species"
+            )
+        return found[name]
