@@ -54,7 +54,7 @@ def parameters() -> dict[str, set[Any]]:
 @cache
 def names() -> set[str]:
     """Worlds, kinds, parameters, their words, diagnostics, and the public classes."""
-    from ecs_fluid.systems.velocity.system import SolverName
+    from ecs_fluid.systems.velocity.solver import SolverName
 
     keys = parameters()
     return {*shipped(), *keys, *set().union(*keys.values()), *dir(ef), *get_args(SolverName), "[fluid]"}
