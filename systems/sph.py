@@ -17,7 +17,7 @@ from ecs_fluid.components.liquid import Liquid, LiquidBudget, LiquidModel, Liqui
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.recipe import Name
-from ecs_fluid.system import System
+from ecs_fluid.system import System, Types
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
@@ -98,7 +98,9 @@ class SphSystem(System):
 
     reads = (Fluid,)
     may_read = BODIES
-    writes = (Position, InertialVelocity, Velocity, Liquid, LiquidState, LiquidModel, LiquidBudget)
+    writes: Types = (
+        Position, InertialVelocity, Velocity, Liquid, LiquidPressure, LiquidState, LiquidModel, LiquidBudget,
+    )  # fmt: skip
     adds = (BodyLoad,)
     asks = (BodySystem,)
     phase = "move"
@@ -130,8 +132,8 @@ class SphSystem(System):
     def __post_init__(self) -> None:
         self._warned = self._unsolved = False
         self._lists: Lists | None = None
-        if self.pressure == "implicit":
-            self.writes = (*type(self).writes, LiquidPressure)  # type: ignore[assignment]
+        if self.pressure == "explicit":
+            self.writes = tuple(kind for kind in type(self).writes if kind is not LiquidPressure)
 
     def added(self, world: World) -> None:
         """Check names, and give the world its books."""
@@ -506,8 +508,8 @@ class SphSystem(System):
         if not self._unsolved and error > 10 * self.tolerance:
             self._unsolved = True
             warnings.warn(
-                f"t = {self.world.time:.4g} s: the pressure of a liquid ends with an error of {error:.2g} of "
-                f"its density, above tolerance = {self.tolerance:g}; use a smaller stride, or dt < {dt:.3g} s",
+                f"t = {self.world.time:.4g} s: the pressure of a liquid ends with an error of {error:.2g} "
+                f"of its density, far above tolerance; use a smaller stride, or dt < {dt:.3g} s",
                 FluidWarning,
                 stacklevel=4,
             )

@@ -45,8 +45,8 @@ SMOOTH = 25.0
 """Largest eigenvalue over the least that is reduced in the first rounds: the P of the step before is right
 for what is smoother."""
 
-DIFFUSED = 0.1
-"""C c t / R at most, of the excess."""
+DIFFUSED = 0.06
+"""C c t / R at most, of the excess, as in the explicit liquid; at 0.1 pressures of every second step differ."""
 
 
 class Solved(NamedTuple):
