@@ -119,7 +119,7 @@ def waves(world: ef.World) -> Array:
 
 @NIGHTLY
 def test_six_waves_become_six_lobes() -> None:
-    """Of radial waves Crow's theory lets five and six grow most until 5 s; made with six, rings get six lobes.
+    """By Crow's theory five and six radial waves grow most until 5 s; made with six, rings get six lobes.
 
     The theory has factors of 16.4 and 16.0 for small waves on thin cores. Waves 0.05 m high on cores as wide
     as their distance grow to 0.064 m, after they were 0.004 m high at 2.5 s; the others, of which 4 and 8 are
