@@ -127,8 +127,8 @@ def test_liquid_carries_a_ball() -> None:
 @pytest.mark.parametrize(("sides", "rotation"), [(6, (0.0, 0.0, 0.0)), (80, (0.24, 0.32, 0.0))])
 def test_walls_of_a_cylinder_heat_little(sides: int, rotation: tuple[float, ...]) -> None:
     """Energy and what viscosity took gain less than 4e-3 of m g H a second where the explicit liquid's gain
-    4e-4: measured 2.0e-3 and 1.3e-3, in steps of 2.5 ms in place of 10 ms 2.7e-4 and 3.4e-4. Energy alone
-    falls."""
+    4e-4: measured 2.0e-3 and 1.3e-3, in steps of 2.5 ms in place of 10 ms 2.7e-4 and 3.4e-4. Energy
+    alone falls."""
     world = ef.World(dt=0.01, integrator="euler")
     world.set_fluid(gravity=(0.0, 0.0, -G))
     shape = {"shape": "cylinder", "radius": 0.25, "height": 0.5, "sides": sides}

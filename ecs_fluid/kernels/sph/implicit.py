@@ -46,7 +46,7 @@ SMOOTH = 25.0
 for what is smoother."""
 
 DIFFUSED = 0.06
-"""Largest C c t / R of the excess, as in the explicit liquid; at 0.1 pressures alternate between steps."""
+"""C c t / R at most, of the excess, as in the explicit liquid; at 0.1 pressure differs every other step."""
 
 
 class Solved(NamedTuple):
