@@ -51,6 +51,7 @@ from ecs_fluid.components import (
     Liquid as Liquid,
     LiquidBudget as LiquidBudget,
     LiquidModel as LiquidModel,
+    LiquidPressure as LiquidPressure,
     LiquidState as LiquidState,
     Pose as Pose,
     Position as Position,

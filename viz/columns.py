@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.names import unit
 
@@ -25,7 +26,7 @@ DERIVED = {
 }
 
 
-FIELDS = {"temperature": "K", "density": "kg/m^3", "fuel": "1", "flame": "1", "smoke": "1"}
+FIELDS = {"temperature": "K", "density": "kg/m^3"} | dict.fromkeys(Species.columns, "1")
 """Fields of the fluid that a slice may show, with their units."""
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ecs_fluid.components import Species
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.colours import FLAME, PAINTED, SMOKE
 from ecs_fluid.viz.columns import Columns, Frame, choose, drawable, has_scalar, known_scalars, scalar
@@ -214,7 +215,7 @@ def limits(name: str | None, lo: float, hi: float) -> tuple[float, float]:
     if is_signed(lo, hi):
         most = max(-lo, hi)
         return -most, most
-    if name in ("speed", "vorticity", "strength", "fuel", "flame", "smoke"):
+    if name in ("speed", "vorticity", "strength", *Species.columns):
         lo = 0.0
         if not hi:
             return 0.0, 1.0

@@ -240,7 +240,7 @@ def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) ->
         "fluid.velocity": ("tolerance", "fmm, pppm, auto"),
         "[fluid]": ("viscosity", "m^2/s"),
         "WIND": ("velocity   m/s", "ecs-fluid help NAME"),
-        "SurfaceSystem": ("carried", "let the flow carry"),
+        "SurfaceSystem": ('kind = "surface"', "keep_volume"),
         "BoxShape": ("size", "edges along x, y, z"),
         "temperature": ("T       K", "above 0"),
     }.items():
@@ -275,7 +275,7 @@ def test_validate_tells_solver_time_and_memory(world: Path, capsys: pytest.Captu
     assert main(["validate", str(world)]) == 0
     said = capsys.readouterr().out
     assert re.search(r"solver direct\ntime +[\d.e+]+ m?s a tick at the start; .* m?s if all \d+ are", said)
-    assert re.search(r"memory [\d.]+ MB", said)
+    assert re.search(r"memory [\d.]+ [MG]B", said)
     assert main(["warmup", str(world), "--precision", "double"]) == 2
 
 

@@ -61,7 +61,7 @@ def test_a_shipped_file_is_printed_to_start_from(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--schedule"], "--schedule: the name of a world, or a world file, is needed before it"),
+        (["--schedule"], "--schedule: the name of a world is needed: ecs-fluid worlds NAME --schedule"),
         (["tub"], "there is no shipped world 'tub'; did you mean 'tube'?"),
         ([__file__], f"there is no shipped world {__file__!r}; for a file add --schedule"),
         (["tub", "--schedule"], "there is no world 'tub', and no such file; did you mean 'tube'?"),
