@@ -17,7 +17,17 @@ settings.register_profile("ecs_fluid", deadline=None, derandomize=True, print_bl
 settings.load_profile("ecs_fluid")
 
 
-LONG = ("promises", "documents", "solvers", "reference", "ranks", "determinism", "tutorials", "types", "plane")
+LONG = (
+    "promises",
+    "documents",
+    "solvers",
+    "reference",
+    "ranks",
+    "determinism",
+    "tutorials",
+    "types",
+    "plane",
+)
 """Files of tests that take longest come first, so that no worker is left with one of them at the end."""
 
 LAST = ("test_mutations.py", "viz", "worlds")
