@@ -41,38 +41,41 @@ FINE = 3.0
 """Grid cells per core radius of the rows that are called fine."""
 REFERENCE = "direct at vortons"
 
+PLAIN_GRID: dict[str, Any] = {"at": "grid", "interpolation": "linear"}
+"""Read between the points of the grid as in the articles."""
+
 NESTED: dict[str, Any] = {"solver": "tree", "opening": "box", "leaf": "supervortons"}
 """The articles' tree: a cluster acts whole unless the target lies in its box."""
 
 ARTICLES: dict[str, dict[str, Any]] = {
     REFERENCE: {},
-    "direct on grid": {"at": "grid"},
-    "direct on grid, mollify 1": {"at": "grid", "mollify": 1.0},
-    "tree on grid": {**NESTED, "at": "grid"},
+    "direct on grid": PLAIN_GRID,
+    "direct on grid, mollify 1": {**PLAIN_GRID, "mollify": 1.0},
+    "tree on grid": {**NESTED, **PLAIN_GRID},
     "tree at vortons, clusters": NESTED,
     "tree at vortons, originals": {**NESTED, "leaf": "vortons"},
-    "tree on grid, mollify 1": {**NESTED, "at": "grid", "mollify": 1.0},
-    "tree on grid, mollify 2": {**NESTED, "at": "grid", "mollify": 2.0},
-    "tree on grid, mollify 5": {**NESTED, "at": "grid", "mollify": 5.0},
+    "tree on grid, mollify 1": {**NESTED, **PLAIN_GRID, "mollify": 1.0},
+    "tree on grid, mollify 2": {**NESTED, **PLAIN_GRID, "mollify": 2.0},
+    "tree on grid, mollify 5": {**NESTED, **PLAIN_GRID, "mollify": 5.0},
     "poisson, walls, tight": {"solver": "poisson", "boundary": "walls"},
     "poisson, walls, expanded": {"solver": "poisson", "boundary": "walls", "expand": 0.5},
     "poisson, open": {"solver": "poisson"},
     "hybrid": {"solver": "hybrid"},
     "fmm": {"solver": "fmm"},
-    "grid vortons, direct": {"at": "grid", "lattice": True},
-    "grid vortons, tree": {**NESTED, "at": "grid", "lattice": True},
+    "grid vortons, direct": {**PLAIN_GRID, "lattice": True},
+    "grid vortons, tree": {**NESTED, **PLAIN_GRID, "lattice": True},
 }
 RESOLVED: dict[str, dict[str, Any]] = {
     REFERENCE: {},
     "fmm": {"solver": "fmm"},
     "tree at vortons, angle": {"solver": "tree"},
     "tree at vortons, box": {"solver": "tree", "opening": "box"},
-    "direct on grid": {"at": "grid"},
-    "direct on grid, cubic": {"at": "grid", "interpolation": "cubic"},
-    "mollify 2": {"at": "grid", "mollify": 2.0},
-    "mollify 2, fine": {"at": "grid", "mollify": 2.0, "cells_per_core": FINE},
+    "direct on grid": PLAIN_GRID,
+    "direct on grid, cubic": {"at": "grid"},
+    "mollify 2": {**PLAIN_GRID, "mollify": 2.0},
+    "mollify 2, fine": {**PLAIN_GRID, "mollify": 2.0, "cells_per_core": FINE},
     "mollify 2, fine, cubic": {
-        "at": "grid", "mollify": 2.0, "interpolation": "cubic", "cells_per_core": FINE,
+        "at": "grid", "mollify": 2.0, "cells_per_core": FINE,
     },
     "poisson, open": {"solver": "poisson"},
     "poisson, open, fine": {"solver": "poisson", "cells_per_core": FINE},
@@ -268,7 +271,7 @@ def far_field(**velocity: Any) -> float:
     """Largest difference that cores of five cells make outside of all of them, of the largest speed there."""
     fields = []
     for mollify in (0.0, 5.0):
-        world = world_of("articles", {"at": "grid", "mollify": mollify, **velocity}, SHIFTS[0], SPACING)
+        world = world_of("articles", {**PLAIN_GRID, "mollify": mollify, **velocity}, SHIFTS[0], SPACING)
         partition = world.require(ef.PartitionSystem)
         partition.cells, partition.expand = 6_000, 1.0
         world.evaluate()

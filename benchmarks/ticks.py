@@ -24,6 +24,7 @@ CASES = ((1_000, 50_000, "5-9", 16.0), (16_700, 131_000, "70-80", 3.5), (63_000,
 ARTICLE = {
     "solver": "tree",
     "at": "grid",
+    "interpolation": "linear",
     "leaf": "supervortons",
     "opening": "box",
     "mollify": 2.0,

@@ -54,6 +54,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "velocity": {
                 "solver": "tree",
                 "at": "grid",
+                "interpolation": "linear",
                 "kernel": "rankine",
                 "leaf": "supervortons",
                 "opening": "box",

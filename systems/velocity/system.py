@@ -126,7 +126,7 @@ class VelocitySystem(System):
     """where vortons get their velocity"""
     tracers: Literal["grid", "solver"] = "grid"
     """where everything but vortons gets its velocity"""
-    interpolation: Literal["linear", "cubic"] = "linear"
+    interpolation: Literal["linear", "cubic"] = "cubic"
     """how particles read the field grid; vortons of poisson and hybrid always cubic"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
     """poisson, hybrid: how vortons share their strength among grid points"""
@@ -310,29 +310,30 @@ class VelocitySystem(System):
 
     def _vortons_from_grid(self, sources: Sources, tables: list[Table], solved: bool) -> None:
         """Velocity and gradient at the vortons; `solved`: of a solver on the grid, with third order."""
-        grid, field = self.field(Grid), self.field(VelocityField)
-        if solved and self.gradient:
-            self._both_from_grid(sources, tables)
-            return
-        cubic = solved or self.interpolation == "cubic"
-        for _, x, u, _ in tables:
-            self._from_grid(x, u, cubic)
-        if self.gradient:
-            from ecs_fluid.kernels.grids.differences import jacobian
-
-            # A derivative across a flat world would only see the far side of its one layer of cells.
-            steps = np.where(grid.flat == 1, 0.0, grid.spacing)
-            gradient = jacobian(field.u, steps, order=4 if cubic else 2)
-            for _, x, _, du in tables:
-                reader(cubic)(x, grid.origin, grid.spacing, gradient, du)
-
-    def _both_from_grid(self, sources: Sources, tables: list[Table]) -> None:
-        """Velocity and gradient at the vortons, which are read in the order of their cells."""
-        from ecs_fluid.kernels.grids import cubic_gradient
         from ecs_fluid.kernels.grids.differences import jacobian
 
+        cubic = solved or self.interpolation == "cubic"
+        if not self.gradient:
+            for _, x, u, _ in tables:
+                self._from_grid(x, u, cubic)
+            return
+        grid, field = self.field(Grid), self.field(VelocityField)
+        # A derivative across a flat world would only see the far side of its one layer of cells.
+        steps = np.where(grid.flat == 1, 0.0, grid.spacing)
+        if cubic:
+            self._both_from_grid(sources, tables, jacobian(field.u, steps, order=4, with_field=True))
+            return
+        gradient = jacobian(field.u, steps)
+        for _, x, u, du in tables:
+            assert du is not None
+            self._from_grid(x, u, cubic)
+            reader(cubic)(x, grid.origin, grid.spacing, gradient, du)
+
+    def _both_from_grid(self, sources: Sources, tables: list[Table], both: Array) -> None:
+        """Velocity and gradient at the vortons, which are read in the order of their cells."""
+        from ecs_fluid.kernels.grids import cubic_gradient
+
         grid, first = self.field(Grid), 0
-        both = jacobian(self.field(VelocityField).u, grid.spacing, order=4, with_field=True)
         for entity, x, u, du in tables:
             assert du is not None
             start, stop, total = self.world.processes.placed(entity, len(x))

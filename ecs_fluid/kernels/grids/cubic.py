@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.grids.interpolation import axis_weight, scattering
+from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.grids.interpolation import BLOCK, axis_weight, place, scattering
 from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 
 TAPS = 4
@@ -49,53 +52,127 @@ def weights_at(x: float, origin: float, inverse: float, cells: int, weights: np.
     return int(axis_weights(axis_weight(x, origin, inverse, cell), cell, cells, weights))
 
 
-@parallel(fastmath=FAST)
+@njit(**INLINE)
+def _axis(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float, float]:
+    """Along one axis: first of four points, fraction, and the face beside: -1 lower, 1 upper, 0 none."""
+    cell, fraction = place(x, origin, inverse, cells)
+    back = 1.0 if cells > 2.0 else 0.0  # the points of a short axis are the ends of the cell
+    first = cell - back if cell > back else 0.0
+    last = cells - 1.0 - 2.0 * back
+    lower, upper = 1.0 if cell < 1.0 else 0.0, 1.0 if cell > cells - 2.0 else 0.0
+    return first if first < last else last, fraction, upper - lower
+
+
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _places(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> None:
+    """Of BLOCK flat rows x: the first of their 64 points in the flat field, and what `_axis` tells of each.
+
+    The rows of ``mesh`` are origin, inverse spacing, cells, and steps in the field.
+    """
+    wide_vectors()
+    kind = fraction.dtype.type
+    fx, fy, fz, bx, by, bz = fraction[0], fraction[1], fraction[2], beside[0], beside[1], beside[2]
+    for q in range(BLOCK):
+        i, f, b = _axis(x[3 * q], mesh[0, 0], mesh[1, 0], mesh[2, 0])
+        j, g, c = _axis(x[3 * q + 1], mesh[0, 1], mesh[1, 1], mesh[2, 1])
+        k, h, d = _axis(x[3 * q + 2], mesh[0, 2], mesh[1, 2], mesh[2, 2])
+        fx[q], fy[q], fz[q], bx[q], by[q], bz[q] = kind(f), kind(g), kind(h), kind(b), kind(c), kind(d)
+        corner[q] = np.int64(i * mesh[3, 0] + j * mesh[3, 1] + k * mesh[3, 2])
+
+
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _weights(fraction: Any, beside: Any, w0: Any, w1: Any, w2: Any, w3: Any) -> None:
+    """Those of four points along an axis of three cells or more."""
+    wide_vectors()
+    kind = fraction.dtype.type
+    half, one, three = kind(0.5), kind(1), kind(3)
+    for q in range(BLOCK):
+        f = fraction[q]
+        g = one - f
+        a, d = -half * f * g * g, -half * f * f * g
+        b = one + f * f * (kind(1.5) * f - kind(2.5))
+        c = one + g * g * (kind(1.5) * g - kind(2.5))
+        # In an outermost cell the others have the share of the point off the grid.
+        upper = beside[q] if beside[q] > kind(0) else kind(0)
+        lower = upper - beside[q]
+        w0[q] = a + lower * (b + three * a - a) - upper * a
+        w1[q] = b + lower * (c - three * a - b) + upper * (a + d - b)
+        w2[q] = c + lower * (d + a - c) + upper * (b - three * d - c)
+        w3[q] = d - lower * d + upper * (c + three * d - d)
+
+
+@njit(fastmath=FAST, forceinline=True)
+def _blend(flat: Any, at: Any, steps: Any, weight: Any, q: Any, number: int, line: Any) -> None:
+    """Of four planes and four rows each, ``number`` values from ``at`` on, by vectors, into ``line``."""
+    y0, y1, y2, y3 = spread(weight[4, q]), spread(weight[5, q]), spread(weight[6, q]), spread(weight[7, q])
+    for c in range(0, number, lanes_of(flat)):
+        total = spread(weight.dtype.type(0))
+        for s in range(TAPS):
+            a = at + steps[0, s] + c
+            row = y0 * load(flat, a) + y1 * load(flat, a + steps[1, 1])
+            row += y2 * load(flat, a + steps[1, 2]) + y3 * load(flat, a + steps[1, 3])
+            total += spread(weight[s, q]) * row
+        store(line, c, total)
+
+
+@njit(**INLINE)
+def _blend_singly(flat: Any, at: int, steps: Any, weight: Any, number: int, line: Any) -> None:
+    """The same, one after the other."""
+    for c in range(number):
+        line[c] = 0.0
+        for s in range(TAPS):
+            for t in range(TAPS):
+                line[c] += weight[s] * weight[4 + t] * flat[at + steps[0, s] + steps[1, t] + c]
+
+
+@parallel(fastmath=FAST, error_model="numpy")
 def _interpolate(
     chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
 ) -> None:
-    """``field`` (nx+1, ny+1, nz+1, m) at ``x`` (n, 3) into ``out`` (n, m)."""
+    """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into ``out`` (n, m)."""
     n, m = out.shape
-    kind = field.dtype.type
-    nx, ny, nz = field.shape[0] - 1, field.shape[1] - 1, field.shape[2] - 1
-    inv0, inv1, inv2 = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
-    flat = field.reshape(field.size)
-    row_length = (nz + 1) * m
-    plane_length = (ny + 1) * row_length
-    taps_x, taps_y, taps_z = 2 if nx < 3 else TAPS, 2 if ny < 3 else TAPS, 2 if nz < 3 else TAPS
-    wx, wy, wz = np.empty(TAPS), np.empty(TAPS), np.empty(TAPS)
-    line = np.empty(TAPS * m, field.dtype)
-    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = weights_at(x[p, 0], origin[0], inv0, nx, wx)
-        j = weights_at(x[p, 1], origin[1], inv1, ny, wy)
-        k = weights_at(x[p, 2], origin[2], inv2, nz, wz)
-        corner = i * plane_length + j * row_length + k * m
-        if m == 3 and taps_z == TAPS:
-            a, b, c, d = kind(wz[0]), kind(wz[1]), kind(wz[2]), kind(wz[3])
-            u = v = w = kind(0.0)
-            for s in range(taps_x):
-                for t in range(taps_y):
-                    share = kind(wx[s] * wy[t])
-                    at = corner + s * plane_length + t * row_length
-                    r = flat[at : at + 12]
-                    u += share * (a * r[0] + b * r[3] + c * r[6] + d * r[9])
-                    v += share * (a * r[1] + b * r[4] + c * r[7] + d * r[10])
-                    w += share * (a * r[2] + b * r[5] + c * r[8] + d * r[11])
-            out[p, 0], out[p, 1], out[p, 2] = u, v, w
-            continue
-        width = taps_z * m
-        line[:width] = 0.0
-        for s in range(taps_x):
-            for t in range(taps_y):
-                share = kind(wx[s] * wy[t])
-                at = corner + s * plane_length + t * row_length
-                row = flat[at : at + width]
-                for e in range(width):
-                    line[e] += share * row[e]
-        for e in range(m):
-            total = kind(wz[0]) * line[e]
-            for s in range(1, taps_z):
-                total += kind(wz[s]) * line[s * m + e]
-            out[p, e] = total
+    mesh, steps = np.empty((4, 3)), np.zeros((2, TAPS), np.int64)
+    mesh[3, 0], mesh[3, 1], mesh[3, 2] = field.shape[1] * field.shape[2] * m, field.shape[2] * m, m
+    for a in range(3):
+        mesh[0, a], mesh[1, a], mesh[2, a] = origin[a], 1.0 / spacing[a], field.shape[a] - 1.0
+    for a in range(2):
+        # Of a short axis two points have a weight, and the others are not looked for.
+        for s in range(2 if field.shape[a] < TAPS else TAPS):
+            steps[a, s] = s * np.int64(mesh[3, a])
+    flat, taps = field.reshape(field.size), 2 if field.shape[2] < TAPS else TAPS
+    corner, weight = np.empty(BLOCK, np.int64), np.empty((3 * TAPS, BLOCK), field.dtype)
+    fraction, beside = np.empty((3, BLOCK), field.dtype), np.empty((3, BLOCK), field.dtype)
+    width = (TAPS * m + lanes_of(flat) - 1) // lanes_of(flat) * lanes_of(flat)
+    safe = flat.size - steps[0, TAPS - 1] - steps[1, TAPS - 1] - width if taps == TAPS else np.int64(-1)
+    some, line = np.empty(3 * BLOCK, x.dtype), np.empty(width, field.dtype)
+    blocks = (n + BLOCK - 1) // BLOCK
+    for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
+        begin = block * BLOCK
+        count = min(BLOCK, n - begin)
+        given = x[3 * begin : 3 * (begin + count)]
+        if count < BLOCK:
+            # Every row is in a whole block, so that it gets the same bits wherever it is.
+            for a in range(3 * BLOCK):
+                some[a] = given[a] if a < given.size else given[0]
+            given = some
+        _places(given, mesh, corner, fraction, beside)
+        for a in range(3):
+            w = weight[TAPS * a : TAPS * (a + 1)]
+            if field.shape[a] < TAPS:  # too few points for a cubic
+                w[0], w[1], w[2], w[3] = 1.0 - fraction[a], fraction[a], 0.0, 0.0
+            else:
+                _weights(fraction[a], beside[a], w[0], w[1], w[2], w[3])
+        for k in range(count):
+            q: Any = np.uintp(k)  # not negative: no index is tested for it
+            if corner[q] > safe:  # vectors would end beyond the field, or rows have too few points
+                _blend_singly(flat, corner[q], steps, weight[:, q], taps * m, line)
+            else:
+                _blend(flat, corner[q], steps, weight, q, width, line)
+            for e in range(m):
+                total = weight[8, q] * line[e]
+                for s in range(1, taps):
+                    total += weight[8 + s, q] * line[s * m + e]
+                out[begin + k, e] = total
 
 
 def interpolate(
@@ -108,7 +185,9 @@ def interpolate(
     if out is None:
         out = np.empty((len(x), *field.shape[3:]), field.dtype)
     m = int(np.prod(field.shape[3:]))
-    _interpolate(x, origin, spacing, view_as(field, *field.shape[:3], m), view_as(out, len(x), m))
+    if out.size:
+        points = view_as(field, *field.shape[:3], m)
+        _interpolate(x.reshape(-1), origin, spacing, points, view_as(out, len(x), m))
     return out
 
 

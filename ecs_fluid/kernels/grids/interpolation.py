@@ -21,7 +21,7 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.partition import view_as
 
-_BLOCK = 128
+BLOCK = 128
 """Rows whose places and weights are found together, in vectors, before their values are fetched."""
 
 
@@ -37,7 +37,7 @@ def axis_weight(x: float, origin: float, inverse: float, cell: int) -> float:
 
 
 @njit(fastmath=FAST, forceinline=True)
-def _place(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float]:
+def place(x: float, origin: float, inverse: float, cells: float) -> tuple[float, float]:
     """Cell along one axis, a whole number, and weight of its upper point; NaN stays NaN."""
     at = (x - origin) * inverse
     at = 0.0 if at < 0.0 else at
@@ -49,7 +49,7 @@ def _place(x: float, origin: float, inverse: float, cells: float) -> tuple[float
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
-    """Of _BLOCK flat rows x: the lower corner in the flat field, and the weights (6, _BLOCK).
+    """Of BLOCK flat rows x: the lower corner in the flat field, and the weights (6, BLOCK).
 
     These are of the corners (0, 0), (0, 1), (1, 0), (1, 1) in x and y, and of the lower and upper z. The
     rows of ``mesh`` are origin, inverse spacing, cells, and steps in the field. Returns the last corner.
@@ -58,10 +58,10 @@ def _places(x: Any, mesh: Any, corner: Any, weight: Any) -> int:
     w0, w1, w2, w3, gz, fz = weight[0], weight[1], weight[2], weight[3], weight[4], weight[5]
     kind = weight.dtype.type
     one, last = kind(1), np.int64(0)
-    for q in range(_BLOCK):
-        i, at_x = _place(x[3 * q], mesh[0, 0], mesh[1, 0], mesh[2, 0])
-        j, at_y = _place(x[3 * q + 1], mesh[0, 1], mesh[1, 1], mesh[2, 1])
-        k, at_z = _place(x[3 * q + 2], mesh[0, 2], mesh[1, 2], mesh[2, 2])
+    for q in range(BLOCK):
+        i, at_x = place(x[3 * q], mesh[0, 0], mesh[1, 0], mesh[2, 0])
+        j, at_y = place(x[3 * q + 1], mesh[0, 1], mesh[1, 1], mesh[2, 1])
+        k, at_z = place(x[3 * q + 2], mesh[0, 2], mesh[1, 2], mesh[2, 2])
         fx, fy, f = kind(at_x), kind(at_y), kind(at_z)
         gx, gy = one - fx, one - fy
         w0[q], w1[q], w2[q], w3[q], gz[q], fz[q] = gx * gy, gx * fy, fx * gy, fx * fy, one - f, f
@@ -113,17 +113,17 @@ def _interpolate(
     mesh[3, 0], mesh[3, 1], mesh[3, 2] = plane, row, m
     flat = field.reshape(field.size)
     width = (m + 3) // 4 * 4
-    blocks = (n + _BLOCK - 1) // _BLOCK
+    blocks = (n + BLOCK - 1) // BLOCK
     safe = flat.size - plane - row - m - width
-    corner, weight = np.empty(_BLOCK, np.int64), np.empty((6, _BLOCK), field.dtype)
-    some, found = np.empty(3 * _BLOCK, x.dtype), np.empty(_BLOCK * width, field.dtype)
+    corner, weight = np.empty(BLOCK, np.int64), np.empty((6, BLOCK), field.dtype)
+    some, found = np.empty(3 * BLOCK, x.dtype), np.empty(BLOCK * width, field.dtype)
     for block in range(chunk * blocks // CHUNKS, (chunk + 1) * blocks // CHUNKS):
-        begin = block * _BLOCK
-        count = min(_BLOCK, n - begin)
+        begin = block * BLOCK
+        count = min(BLOCK, n - begin)
         given = x[3 * begin : 3 * (begin + count)]
-        if count < _BLOCK:
+        if count < BLOCK:
             # Every row is in a whole block, so that it gets the same bits wherever it is.
-            for a in range(3 * _BLOCK):
+            for a in range(3 * BLOCK):
                 some[a] = given[a] if a < given.size else given[0]
             given = some
         farthest = _places(given, mesh, corner, weight)
