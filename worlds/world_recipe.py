@@ -20,6 +20,7 @@ from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.plugins import group_of, kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
+from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
 from ecs_fluid.system import LARGEST, Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
@@ -67,7 +68,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Values that a preset puts under those of the file."""
 
 SECTIONS = ("preset", "world", "fluid", "entity", "system", "output")
-SHIPPED = Path(__file__).parent
 LEAST_FPS = 1e-9
 
 
@@ -377,11 +377,6 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         kind.load_code(parameters, place)
     validated(kind.parameters_for(parameters, place), parameters, place)
     return kind
-
-
-def shipped() -> dict[str, Path]:
-    """Files of the worlds that come with the package, by name."""
-    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml")) if path.name != "promises.toml"}
 
 
 def promises() -> dict[str, dict[str, Any]]:
