@@ -17,7 +17,7 @@ import numpy as np
 import ecs_fluid as ef
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
-from ecs_fluid.systems.velocity.pppm import off
+from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring, threads
 
 SIZES, TRACERS, ROUNDS, SAMPLE = (16_700, 63_000, 1_000_000), 131_000, 5, 400
@@ -45,9 +45,9 @@ def errors(world: ef.World) -> list[float]:
         x = entity[ef.Position].x[rows].astype(np.float64)
         u, du = np.empty_like(x), np.empty((SAMPLE, 3, 3))
         direct.velocity_gradient(CODES["winckelmans"], x, *sources, u, du)
-        found.append(off(entity[ef.Velocity].u[rows], u))
+        found.append(relative_error(entity[ef.Velocity].u[rows], u))
         if ef.VelocityGradient in entity:
-            found.append(off(entity[ef.VelocityGradient].du[rows], du))
+            found.append(relative_error(entity[ef.VelocityGradient].du[rows], du))
     return found
 
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecs_fluid.worlds.world_recipe import describe, promises, read, sentence, shipped
+from ecs_fluid.shipped_worlds import describe, promises, sentence, shipped
+from ecs_fluid.worlds.world_recipe import read
 
 FOLDER = Path(__file__).parent
 SIZE = "512 288"

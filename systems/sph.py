@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,14 +21,13 @@ from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.body_loads import LoadSystem
 from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
-from ecs_fluid.systems.shared.body_tables import BODIES, body_entities, gathered
+from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
+from ecs_fluid.systems.shared.liquid_places import bodies_at, misplaced_liquid, near_solids
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
-from ecs_fluid.systems.shared.walls import containers, outside_all
+from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.bodies.polytope import Hulls
-    from ecs_fluid.kernels.collision.swept_bodies import Obstacles
     from ecs_fluid.kernels.sph.pairs import Lists
     from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
 
@@ -40,12 +38,6 @@ MOST_SOUND = 3.0
 
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
-
-NEAREST_PAIR = 0.4
-"""Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
-
-CLOSEST = 2.0
-"""Reaches between two containers at least: each mirrors its liquid into one of them."""
 
 HEAVY_AROUND = 0.1
 """Density of the surroundings over the liquid's from which on their weight counts."""
@@ -150,21 +142,9 @@ class SphSystem(System):
         """Remove liquid in solid bodies, and so near to them that it would burst away."""
         for entity, (position, liquid) in world.entities_with(Position, Liquid):
             if len(entity):
-                lost = self._near_solids(
-                    world, position.x, NEAREST_START * float(liquid.volume.mean()) ** (1 / 3)
-                )
+                lost = near_solids(world, position.x, NEAREST_START * float(liquid.volume.mean()) ** (1 / 3))
                 if lost.any():
                     entity.kill(lost)
-
-    def _near_solids(self, world: World, x: Array, distance: float) -> Array:
-        """Which points (n, 3) lie in solid bodies or nearer to them than `distance`, m."""
-        from ecs_fluid.kernels.collision.collide import misplaced
-
-        obstacles, hulls = self._obstacles(world, 0.0, distance)
-        depth = np.full(len(x), -np.inf)
-        if obstacles is not None and hulls is not None:
-            misplaced(obstacles._replace(containers=obstacles.containers[:0]), hulls, x, depth)
-        return np.asarray(depth > -distance)
 
     def lint(self, world: World) -> list[str]:
         """Constants of the Fluid that look like the liquid's, and liquid where none should be."""
@@ -183,45 +163,7 @@ class SphSystem(System):
                     f"{entity.name!r} has no viscosity, and nothing feels that of the fluid around it, "
                     f"{around.viscosity:g} m^2/s; give the liquid its own"
                 )
-        return said + self._misplaced(world)
-
-    def _misplaced(self, world: World) -> list[str]:
-        """Sentences on liquid outside containers or in two that are too close, and on particles that lie on
-        one another."""
-        from scipy.spatial import cKDTree
-
-        entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
-        if not entities:
-            return []
-        x = joined([entity[Position].x for entity in entities], (3,), np.float64)
-        volume = np.concatenate([entity[Liquid].volume for entity in entities])
-        walls, said = containers(world), list[str]()
-        near, nearest = (np.asarray(a)[:, -1] for a in cKDTree(x).query(x, 2))
-        crowded = near < NEAREST_PAIR * np.cbrt(volume)
-        for entity, rows in rows_of_each(entities):
-            outside = outside_all(walls, x[rows])
-            if outside:
-                said.append(
-                    f"{outside} of {len(entity)} particles of {entity.name!r} lie outside every container, "
-                    "and walls hold only what is inside; move the liquid, or the container"
-                )
-            close = np.flatnonzero(crowded[rows])
-            if len(close):
-                partner = nearest[rows][close[0]]
-                other = next(a.name for a, there in rows_of_each(entities) if partner < there.stop)
-                said.append(
-                    f"{len(close)} particles of {entity.name!r} lie nearer than {NEAREST_PAIR} spacings to "
-                    f"others, the first to one of {other!r}, and will burst apart; fill each place once"
-                )
-        reach = self.support * float(np.cbrt(volume.mean()))
-        filled = [wall for wall in walls if wall.inside(x).any()]
-        gap = min((one.gap(other) for one, other in combinations(filled, 2)), default=math.inf)
-        if 0.0 <= gap < CLOSEST * reach:
-            said.append(
-                f"two containers with liquid are {gap:.3g} m apart, and the liquid of one feels the other's "
-                f"through the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
-            )
-        return said
+        return said + misplaced_liquid(world, self.support)
 
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
@@ -335,7 +277,7 @@ class SphSystem(System):
         from ecs_fluid.kernels.sph.step import evaluate
 
         law = self._law()
-        return evaluate(law, *self._joined(), *self._obstacles(self.world, 0.0, law.reach))
+        return evaluate(law, *self._joined(), *bodies_at(self.world, 0.0, law.reach))
 
     def _lacking(self, x: Array, nu: Array) -> Array:
         """What the sum lacks at the upper surface of a liquid, as far as a lattice that ends there lacks it,
@@ -352,9 +294,7 @@ class SphSystem(System):
         height = x.astype(np.float64) @ (-self.world.gravity / pull)
         spacing = float(model.volume[0]) ** (1 / 3)
         depth = (height.max() - height) / spacing + 0.5
-        lacks = np.where(
-            self._near_solids(self.world, x, wall_law(self.support).reach * spacing), 1 - nu, 0.0
-        )
+        lacks = np.where(near_solids(self.world, x, wall_law(self.support).reach * spacing), 1 - nu, 0.0)
         top = (lacks == 0.0) & (depth < self.support)
         lacks[top] = np.minimum(np.maximum(1 - nu[top], 0.0), beyond(depth[top], self.support)[0])
         return lacks
@@ -462,7 +402,7 @@ class SphSystem(System):
 
         law, kind, step = self._law(), self.world.dtype, dt / steps
         entities = body_entities(self.world)
-        obstacles, hulls = self._obstacles(self.world, dt, law.reach)
+        obstacles, hulls = bodies_at(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
         pull = weight[:, None] * self.world.gravity.astype(kind)
         books = self.field(LiquidBudget)
@@ -513,30 +453,6 @@ class SphSystem(System):
                 FluidWarning,
                 stacklevel=4,
             )
-
-    @staticmethod
-    def _obstacles(world: World, dt: float, reach: float) -> tuple[Obstacles | None, Hulls | None]:
-        """Bodies as they stand and move when the tick begins."""
-        from ecs_fluid.kernels.bodies.rotation import product, quaternion_of
-        from ecs_fluid.kernels.collision.swept_bodies import obstacles
-
-        entities = body_entities(world)
-        if not entities:
-            return None, None
-        bodies, hulls = gathered(entities)
-        mover = world.system(BodySystem)
-        moved = {entity.name: motion for entity, _, _, *motion in mover.scripted(dt)} if mover and dt else {}
-        for entity, rows in rows_of_each(entities):
-            if entity.name in moved:
-                bodies.v[rows], bodies.angular_velocity[rows] = moved[entity.name]
-        ends = bodies.x + dt * bodies.v
-        spinning = zip(bodies.angular_velocity, bodies.q, strict=True)
-        turned = np.array([product(quaternion_of(dt * spin), q) for spin, q in spinning])
-        shapes = (bodies.shape, bodies.radius, bodies.hull)
-        swept = obstacles(
-            (bodies.x, bodies.q), (ends, turned), (bodies.v, bodies.angular_velocity), *shapes, reach
-        )
-        return swept._replace(x1=swept.x0, turn1=swept.turn0), hulls
 
     # ------------------------------------------------------------------ measuring
 

@@ -11,7 +11,9 @@ from typing import Any, get_args
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.world_recipe import PRESETS, promises, schema, shipped
+from ecs_fluid.shipped_worlds import promises, shipped
+from ecs_fluid.worlds.schema import schema
+from ecs_fluid.worlds.world_recipe import PRESETS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "articles"

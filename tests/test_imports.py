@@ -89,7 +89,6 @@ KERNELS_MAY_ALSO = {
     "parallel.py": {"llvmlite"},
     "lane_rows.py": {"llvmlite"},
     "lanes.py": {"llvmlite"},
-    "pairs.py": {"llvmlite"},
     "vectors.py": {"llvmlite"},
     "convolution.py": {"scipy"},
     "freespace.py": {"scipy"},

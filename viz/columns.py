@@ -29,6 +29,13 @@ DERIVED = {
 FIELDS = {"temperature": "K", "density": "kg/m^3"} | dict.fromkeys(Species.columns, "1")
 """Fields of the fluid that a slice may show, with their units."""
 
+UNITS = {
+    **{name: unit_of for name, (unit_of, _) in DERIVED.items()},
+    **FIELDS,
+    **dict.fromkeys(("u.x", "u.y", "u.z"), "m/s"),
+}
+"""Units of what is no stored column."""
+
 
 def choose(kind: str, name: str, known: Iterable[str]) -> FluidError:
     """The error for an unknown `name`: one sentence with the nearest known name and all of them."""
@@ -113,8 +120,5 @@ def title(name: str) -> str:
     """What the scalar bar says: the name and, in brackets, the unit."""
     if name == "vorticity_normal":
         return "vorticity through the plane [1/s]"
-    known = {**FIELDS, **{key: unit_of for key, (unit_of, _) in DERIVED.items()}}
-    declared = known[name] if name in known else unit(".".join(name.split(".")[:2]))
-    if name in ("u.x", "u.y", "u.z"):
-        declared = "m/s"
+    declared = UNITS.get(name) or unit(".".join(name.split(".")[:2]))
     return f"{name} [{declared}]" if declared not in ("", "1") else name

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +16,9 @@ from ecs_fluid.arguments import path_of
 from ecs_fluid.components import InertialVelocity, Liquid
 from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
-from ecs_fluid.plugins import group_of, kind_of, searching, ships, users_code, without_kind
+from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
+from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
 from ecs_fluid.system import LARGEST, Settings, System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
@@ -68,7 +67,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Values that a preset puts under those of the file."""
 
 SECTIONS = ("preset", "world", "fluid", "entity", "system", "output")
-SHIPPED = Path(__file__).parent
 LEAST_FPS = 1e-9
 
 
@@ -354,7 +352,7 @@ def _load_code(tables: dict[str, Any], place: str) -> None:
             kind.load_code(fluid[key], f"{place}: [fluid] {key}")
 
 
-def _named_systems() -> dict[str, type[System]]:
+def named_systems() -> dict[str, type[System]]:
     """Systems that a [[system]] table can name, by kind: not those of [fluid] and of emitters."""
     found: dict[str, type[System]] = {}
     for kind in System.registry.values():
@@ -372,34 +370,12 @@ def _system_of(item: Any, place: str, allow_code: bool) -> type[System]:
         raise RecipeError(
             f"{place}: kind = {name!r} is of the [fluid] table; write {name} = {{ ... }} under [fluid]"
         )
-    kind = kind_of(item, place, System, _named_systems(), allow_code)
+    kind = kind_of(item, place, System, named_systems(), allow_code)
     place, parameters = f"{place} {shown(item['kind'])}", without_kind(item)
     if allow_code:
         kind.load_code(parameters, place)
     validated(kind.parameters_for(parameters, place), parameters, place)
     return kind
-
-
-def shipped() -> dict[str, Path]:
-    """Files of the worlds that come with the package, by name."""
-    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml")) if path.name != "promises.toml"}
-
-
-def promises() -> dict[str, dict[str, Any]]:
-    """What every shipped world promises: `what`, `value`, `within`, `unit`, `why`, by name."""
-    return tomllib.loads((SHIPPED / "promises.toml").read_text(encoding="utf-8"))
-
-
-def sentence(promise: dict[str, Any]) -> str:
-    """The promise as the header of its world gives it."""
-    unit = "" if promise["unit"] == "1" else f" {promise['unit']}"
-    return f"Promise: {promise['what']}: {promise['value']:.6g}{unit}, within {promise['within']:g}{unit}."
-
-
-def describe(path: Path) -> str:
-    """First comment line of a world file."""
-    first = path.read_text(encoding="utf-8").splitlines()[0]
-    return first.lstrip("# ").strip()
 
 
 def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = False) -> WorldRecipe:
@@ -475,56 +451,3 @@ def load(
         RecipeError: the file is missing or wrong; the message names place, value and what is allowed.
     """
     return recipe_of(source, settings, allow_code).build()
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema of world files, so that editors complete and check them.
-
-    A kind of the user's own stands there by its name alone: its parameters are in the user's code.
-    """
-    fluid = FluidTable.model_json_schema()
-    for key, kind in FLUID.items():
-        fluid["properties"][key] = kind.Parameters.model_json_schema()
-    definitions: dict[str, Any] = {}
-    tables = {
-        "world": WorldTable.model_json_schema(),
-        "fluid": fluid,
-        "output": OutputTable.model_json_schema(),
-        "entity": _listed(Recipe, Recipe.registry),
-        "system": _listed(System, _named_systems()),
-        "preset": {"enum": list(PRESETS)},
-    }
-    _lift_definitions(tables, definitions)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ecs_fluid world",
-        "type": "object",
-        "properties": tables,
-        "additionalProperties": False,
-        "$defs": definitions,
-    }
-
-
-def _listed(base: type, kinds: Mapping[str, type[Recipe] | type[System]]) -> dict[str, Any]:
-    """Schema of [[entity]] or [[system]]: a class of the package by its kind, or one of the user's."""
-    shipped = {name: kind for name, kind in kinds.items() if ships(kind)}
-    offered = [point.name for point in entry_points(group=group_of(base)) if point.name not in shipped]
-    named = [{"type": "string", "pattern": "^[^:]+:[^:]+$"}, *({"const": name} for name in offered)]
-    items = [{"type": "object", "properties": {"kind": kind}, "required": ["kind"]} for kind in named]
-    for name, kind in shipped.items():
-        item = (kind.Parameters if issubclass(kind, System) else kind).model_json_schema()
-        item["properties"] = {"kind": {"const": name}, **item.get("properties", {})}
-        item["required"] = ["kind", *item.get("required", [])]
-        items.append(item)
-    return {"type": "array", "items": {"oneOf": items}}
-
-
-def _lift_definitions(node: Any, definitions: dict[str, Any]) -> None:
-    """Move nested $defs to the top, where their references point."""
-    if isinstance(node, dict):
-        definitions.update(node.pop("$defs", {}))
-        for value in node.values():
-            _lift_definitions(value, definitions)
-    elif isinstance(node, list):
-        for value in node:
-            _lift_definitions(value, definitions)

@@ -12,7 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
-FOUNDATION = ("allowed", "arguments", "errors", "npz", "own_code", "validation_errors", "component")
+FOUNDATION = (
+    *("allowed", "arguments", "errors", "npz", "own_code", "validation_errors", "component"),
+    "shipped_worlds",
+)
 """Modules beside the engine that know none of the others."""
 FOLDERS = {
     **{

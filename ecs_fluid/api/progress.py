@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from itertools import count
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TimeRemainingColumn
 
 from ecs_fluid.components import Position, Strength
+from ecs_fluid.runs.compiling import before_compiling
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.world import World
 
@@ -85,25 +86,6 @@ def counts(world: World) -> str:
 @contextmanager
 def compiling(say: Callable[[str], object]) -> Iterator[None]:
     """Tell which kernel is being compiled while that goes on (first run on a machine)."""
-    from numba.core import event
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        depth = 0
-        done = 0
-
-        def on_start(self, happened: Any) -> None:
-            if self.depth == 0:
-                name = getattr(happened.data.get("dispatcher"), "__name__", "kernel").strip("_")
-                say(f"compiling kernels, once per machine: {self.done + 1}, {name}")
-            self.depth += 1
-
-        def on_end(self, happened: Any) -> None:
-            self.depth -= 1
-            self.done += self.depth == 0
-
-    listener = Listener()
-    event.register("numba:compile", listener)
-    try:
+    numbers = count(1)
+    with before_compiling(lambda name: say(f"compiling kernels, once per machine: {next(numbers)}, {name}")):
         yield
-    finally:
-        event.unregister("numba:compile", listener)

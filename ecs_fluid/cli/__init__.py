@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import cyclopts
@@ -21,6 +20,7 @@ from rich.text import Text
 from ecs_fluid import __version__
 from ecs_fluid.arguments import MOST_THREADS
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
+from ecs_fluid.shipped_worlds import shipped
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
@@ -86,12 +86,10 @@ Threads = Annotated[
     ),
 ]
 
-_FILES = (Path(__file__).parents[1] / "worlds").glob("*.toml")
-_SHIPPED = tuple(sorted(path.stem for path in _FILES if path.stem != "promises"))
 if TYPE_CHECKING:
     WorldName = str
 else:  # for the completion of shells; a file is as good
-    WorldName = Annotated[Literal[_SHIPPED] | str, cyclopts.Parameter(show_choices=False)]
+    WorldName = Annotated[Literal[tuple(shipped())] | str, cyclopts.Parameter(show_choices=False)]
 """A shipped name or a world file."""
 
 out = _Console(markup=False, highlight=False, soft_wrap=True, emoji=False)

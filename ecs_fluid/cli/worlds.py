@@ -44,7 +44,8 @@ def worlds(
         copy: write its file into this folder, to change it there
     """
     from ecs_fluid.io.disk import replace_text
-    from ecs_fluid.worlds.world_recipe import describe, read, shipped
+    from ecs_fluid.shipped_worlds import describe, shipped
+    from ecs_fluid.worlds.world_recipe import read
 
     found = shipped()
     if world is None and (schedule or copy):
@@ -113,7 +114,7 @@ def validate(world: WorldName, /, *, set_: Settings = (), allow_code: AllowCode 
 @app.command
 def schema(path: Path | None = None, /) -> None:
     """Print the JSON Schema of world files, or write it to a file."""
-    from ecs_fluid.worlds.world_recipe import schema as make
+    from ecs_fluid.worlds.schema import schema as make
 
     text = json.dumps(make(), indent=2)
     if path is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
@@ -17,6 +15,7 @@ from ecs_fluid.components import Position
 from ecs_fluid.errors import FluidError
 from ecs_fluid.integrator import Tables
 from ecs_fluid.ranks.work import SharedWork
+from ecs_fluid.runs.estimate import peak_memory
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -286,7 +285,7 @@ def memory() -> dict[str, int]:
 
     Where the system does not tell the present ones, they are those of the most.
     """
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    most = peak_memory()
     try:
         told = Path("/proc/self/smaps_rollup").read_text().splitlines()
         now = next(1024 * int(line.split()[1]) for line in told if line.startswith("Pss:"))

@@ -13,14 +13,14 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.checkpoint import save_checkpoint
 from ecs_fluid.io.trajectory import TrajectoryWriter
+from ecs_fluid.runs.compiling import before_compiling
 from ecs_fluid.runs.runner import stored_columns
 from ecs_fluid.runs.surface_frames import store_surface
 from ecs_fluid.state import packed
@@ -86,13 +86,13 @@ class _Compiles(BaseException):
 def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
     """Step a new world for about `allowed` seconds; None, at once, if kernels would have to be compiled."""
 
-    def refuse() -> None:
+    def refuse(name: str) -> None:
         raise _Compiles
 
     spent: list[float] = []
     with warnings.catch_warnings(action="ignore", category=FluidWarning):
         try:
-            with _before_compiling(refuse):
+            with before_compiling(refuse):
                 while not spent or (len(spent) < MOST_FIRST and sum(spent) < allowed):
                     started = time.perf_counter()
                     world.step()
@@ -100,26 +100,11 @@ def first_ticks(world: World, allowed: float = 1.0) -> FirstTicks | None:
         except _Compiles:
             return None
     # The first one loads kernels from the disk.
-    return FirstTicks(statistics.median(spent[1:] or spent), _peak())
+    return FirstTicks(statistics.median(spent[1:] or spent), peak_memory())
 
 
-@contextmanager
-def _before_compiling(act: Callable[[], object]) -> Iterator[None]:
-    """Call `act` before every kernel that has to be compiled."""
-    from numba.core import event
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        def on_start(self, happened: object) -> None:
-            act()
-
-        def on_end(self, happened: object) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
-
-
-def _peak() -> int:
+def peak_memory() -> int:
+    """The most memory [bytes] that this process has had, 0 where the machine does not tell (Windows)."""
     try:
         import resource
     except ImportError:
@@ -148,8 +133,8 @@ def estimate(
     estimate itself may take, beside that.
     """
     with warnings.catch_warnings(action="ignore", category=FluidWarning):
-        compiled: list[None] = []
-        with _before_compiling(lambda: compiled.append(None)):
+        compiled: list[str] = []
+        with before_compiling(compiled.append):
             sample, whole = _rough(build, dt, ticks)
         count = min(ticks, max(sample.sampled, min(MOST, int(allowed / sample.median))))
         # A rough one may have been slowed by compiling, which its median tick was not.

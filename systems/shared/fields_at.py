@@ -18,9 +18,6 @@ MIXTURE: tuple[tuple[type[Component], dict[str, str]], ...] = (
 )
 """Fields at the points of the TransferGrid: their columns, and what they are called outside of it."""
 
-UNITS = {name: kind.columns[column].unit for kind, names in MIXTURE for column, name in names.items()}
-"""Unit of each by its name."""
-
 
 def fields_at(world: World, x: Array) -> Iterator[tuple[str, Array]]:
     """Name and values (m,) at points (m, 3) m of every field that the evaluated world has.

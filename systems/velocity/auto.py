@@ -9,7 +9,7 @@ from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.pppm import PppmSolver
+from ecs_fluid.systems.velocity.pppm import PppmSolver, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import fastest_first, keep_times, stored
 from ecs_fluid.systems.velocity.tree import TreeSolver
@@ -220,10 +220,3 @@ class AutoSolver(Solver):
 def _results(targets: Targets) -> list[Array]:
     """u (m, 3), and du (m, 9) where it is asked for."""
     return [targets.u] if targets.du is None else [targets.u, targets.du.reshape(-1, 9)]
-
-
-def relative_error(value: Array, exact: Array) -> float:
-    """RMS of the difference over the RMS of `exact`; 0 where both are zero."""
-    scale = float(np.sqrt(np.mean(exact.astype(np.float64) ** 2)))
-    error = float(np.sqrt(np.mean((value.astype(np.float64) - exact) ** 2)))
-    return error / scale if scale > 0.0 else error

@@ -83,9 +83,9 @@ class PppmSolver(Solver):
             if made is None:
                 break
             velocity(made, targets.x, targets.u, targets.du)
-            error = off(targets.u[rows], exact.u)
+            error = relative_error(targets.u[rows], exact.u)
             if targets.du is not None and exact.du is not None:
-                error = max(error, off(targets.du[rows], exact.du))
+                error = max(error, relative_error(targets.du[rows], exact.du))
             if error <= self.tolerance:
                 return
             self._plan, self._goal = None, 0.7 * self._goal * self.tolerance / error
@@ -162,7 +162,7 @@ def size(values: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(values.reshape(len(values), -1).astype(np.float64) ** 2, axis=1))))
 
 
-def off(found: Array, exact: Array) -> float:
+def relative_error(found: Array, exact: Array) -> float:
     """RMS of the difference over the RMS of `exact`; not a number unless both are finite."""
     scale = size(exact)
     error = size(found.astype(np.float64) - exact)

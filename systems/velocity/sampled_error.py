@@ -9,7 +9,7 @@ from ecs_fluid.components import Grid, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.plugins import ships
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.pppm import off
+from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver import Solver
 
 SAMPLE = 64
@@ -35,7 +35,7 @@ def sampled_error(solver: Solver, sources: Sources, grid: Grid, *groups: Tables)
         if len(x):
             exact = Targets.at(x, gradient=False)
             direct.fill(exact)
-            found.append(off(u, exact.u))
+            found.append(relative_error(u, exact.u))
     return max(found, default=None)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SolverTimes, Strength, Velocity, VelocityGradient
 from ecs_fluid.systems.partition import PartitionSystem
-from ecs_fluid.systems.velocity.auto import relative_error
+from ecs_fluid.systems.velocity.pppm import relative_error, size
 from ecs_fluid.systems.velocity.solver import solver_class, solver_names
 from ecs_fluid.systems.velocity.solver_times import NEVER, SHAPE, SIZES, SOLVERS, TOLERANCES
 from ecs_fluid.systems.velocity.system import VelocitySystem
@@ -147,9 +147,8 @@ def measure_with(
     rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
     u, du = _exact(cloud, rows, parameters.get("kernel", "winckelmans"))
     found = world["ring"][Velocity].u[rows]
-    scale = float(np.sqrt(np.mean(np.sum(u**2, axis=1))))
     slope = relative_error(world["ring"][VelocityGradient].du[rows], du) if gradient else 0.0
-    worst = float(np.linalg.norm(found - u, axis=1).max()) / scale
+    worst = float(np.linalg.norm(found - u, axis=1).max()) / size(u)
     return Measured(parameters["solver"], n, setting, best, relative_error(found, u), worst, slope)
 
 

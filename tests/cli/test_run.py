@@ -284,7 +284,8 @@ def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
     import tomllib
 
     jsonschema = pytest.importorskip("jsonschema")
-    from ecs_fluid.worlds.world_recipe import schema, shipped
+    from ecs_fluid.shipped_worlds import shipped
+    from ecs_fluid.worlds.schema import schema
 
     validator = jsonschema.Draft202012Validator(schema())
     for path in shipped().values():

@@ -240,7 +240,8 @@ print(told, turned[-1], live.world.tick, live.over)
 def test_window_keys_and_slider() -> None:
     """Tick 1 is made by `begin`, three more until space, the fifth by the arrow. The slider's middle is 2."""
     code = WINDOW.format(root=str(Path(__file__).parents[2]))
-    command = ["xvfb-run", "-a", "-s", "-screen 0 640x480x24", sys.executable, "-c", code]
+    # Without -noreset the server starts anew when a first, short connection ends, and may miss the next.
+    command = ["xvfb-run", "-a", "-s", "-noreset -screen 0 640x480x24", sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[4, 4, 'nu = 2', True, 5] 2.0 5 True", done.stderr

@@ -13,7 +13,8 @@ import ecs_fluid as ef
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import entity_recipe, override, read_tables
 from ecs_fluid.validation_errors import nearest
-from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read, schema
+from ecs_fluid.worlds.schema import schema
+from ecs_fluid.worlds.world_recipe import PRESETS, SHIPPED, WorldRecipe, read
 
 RING = {"kind": "vortex_ring", "name": "ring", "spacing": 0.5, "core": 0.75}
 

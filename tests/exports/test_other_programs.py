@@ -163,7 +163,8 @@ def test_paraview_reads_times_counts_and_values(run: Path, tmp_path: Path) -> No
     vtp = ef.export(run, "vtp", out=tmp_path / "vtp")
     vti = ef.export(run, "vti", out=tmp_path / "vti", voxel=0.2)
     xdmf = ef.export(run, "xdmf", out=tmp_path / "xdmf")
-    display = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []
+    screen = ["xvfb-run", "-a", "-s", "-noreset -screen 0 1280x1024x24"]
+    display = screen if shutil.which("xvfb-run") else []
     files = [vtp / "smoke.pvd", vtp / "box.pvd", vti / "volume.pvd", xdmf / "smoke.xdmf"]
     found = told_by([*display, program], PARAVIEW, tmp_path, json.dumps(CHOSEN), *map(str, files))
     for name in ("smoke.pvd", "box.pvd", "volume.pvd", "smoke.xdmf"):

@@ -10,7 +10,8 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.component import Array
-from ecs_fluid.worlds.world_recipe import WorldRecipe, promises, read, sentence, shipped
+from ecs_fluid.shipped_worlds import promises, sentence, shipped
+from ecs_fluid.worlds.world_recipe import WorldRecipe, read
 
 pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 

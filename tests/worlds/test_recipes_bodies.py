@@ -177,7 +177,7 @@ def test_script_of_a_free_body_is_refused() -> None:
 
 def test_schema_knows_bodies() -> None:
     """The exported JSON Schema holds the three kinds and every shape, so that editors complete them."""
-    from ecs_fluid.worlds.world_recipe import schema
+    from ecs_fluid.worlds.schema import schema
 
     text = str(schema())
     for word in ("'spheres'", "'container'", "'dodecahedron'", "'airfoil'", "'mesh'"):

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.worlds.world_recipe import WorldRecipe, schema
+from ecs_fluid.worlds.schema import schema
+from ecs_fluid.worlds.world_recipe import WorldRecipe
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 CODE, WORLD = (re.search(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "toml"))

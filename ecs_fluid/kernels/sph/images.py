@@ -22,7 +22,17 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, Array
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.triples import Vector, cross_of, dot, matrix_at, minus, plus, row_of, turned
+from ecs_fluid.kernels.compiled.triples import (
+    MELTED,
+    Vector,
+    cross_of,
+    dot,
+    matrix_at,
+    minus,
+    plus,
+    row_of,
+    turned,
+)
 
 SQUARE = 1e-4
 """Largest cosine between planes that count as at right angles."""
@@ -177,19 +187,26 @@ def _mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, floa
     return plus(p, 2 * gap, normal), dot(minus(u, wall), normal)
 
 
+@njit(**MELTED)
+def image_of(planes: Array, along: Array, g: int, p: Vector, u: Vector) -> tuple[Vector, Vector]:
+    """Place and velocity of the g-th image, of the particle at p with velocity u; ``planes`` and ``along`` as
+    ``container_planes`` and ``images`` give them."""
+    for s in range(3):
+        k = along[g, s]
+        if k < 0:
+            break
+        p, speed = _mirrored(planes, k, p, u)
+        u = plus(u, -2 * speed, row_of(planes, k))
+    return p, u
+
+
 @parallel()
 def reflect(chunk: int, planes: Array, owner: Array, along: Array, x: Array, v: Array) -> None:
     """Fill the last rows of ``x`` and ``v`` (n + m, 3) with the m images of the first n."""
     m = len(owner)
     n = len(x) - m
     for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-        p, u = row_of(x, owner[g]), row_of(v, owner[g])
-        for s in range(3):
-            k = along[g, s]
-            if k < 0:
-                break
-            p, speed = _mirrored(planes, k, p, u)
-            u = plus(u, -2 * speed, row_of(planes, k))
+        p, u = image_of(planes, along, g, row_of(x, owner[g]), row_of(v, owner[g]))
         for axis in range(3):
             x[n + g, axis], v[n + g, axis] = p[axis], u[axis]
 

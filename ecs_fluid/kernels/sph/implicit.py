@@ -30,9 +30,9 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, dot, minus, plus, row_of
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.sph.forces import DIFFUSION, lattice_weight
-from ecs_fluid.kernels.sph.images import _mirrored
+from ecs_fluid.kernels.sph.images import image_of
 from ecs_fluid.kernels.sph.pairs import Lists, closing, pushed, uneven
-from ecs_fluid.kernels.sph.step import Around, Evaluation, LiquidLaw, around, creep, reactions, touched
+from ecs_fluid.kernels.sph.step import Around, Evaluation, LiquidLaw, around, creep, reactions, sound, touched
 
 MOST_ROUNDS = 30
 
@@ -134,15 +134,8 @@ def _reflected(
     m = len(owner)
     for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
         i = owner[g]
-        t, p = place[i], row_of(x, i)
-        u = (float(v[0, t]), float(v[1, t]), float(v[2, t]))
-        for s in range(3):
-            k = along[g, s]
-            if k < 0:
-                break
-            p, speed = _mirrored(planes, k, p, u)
-            u = plus(u, -2 * speed, row_of(planes, k))
-        at = place[len(x) + g]
+        t, at = place[i], place[len(x) + g]
+        _, u = image_of(planes, along, g, row_of(x, i), (float(v[0, t]), float(v[1, t]), float(v[2, t])))
         v[0, at], v[1, at], v[2, at] = u[0], u[1], u[2]
 
 
@@ -286,8 +279,8 @@ def _finished(
         order, n, lists.rows, lists.slope, lists.first, lists.last, push, near.data[7],
         law.reach * np.array(law.gravity, x.dtype), kind(law.around * law.volume), flow,
     )  # fmt: skip
-    c = np.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
-    rate = creep(law, flow, mass, size, excess, compressed, min(DIFFUSION, DIFFUSED * law.reach / (c * step)))
+    part = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
+    rate = creep(law, flow, mass, size, excess, compressed, part)
     force = np.ascontiguousarray(pairs[:, rows].T)
     loads = reactions(near, obstacles, x, solved, body, steep, force)
     # What pressure does where the excess changes is lost, or won.

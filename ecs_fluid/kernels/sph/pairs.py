@@ -11,16 +11,12 @@ an order that depends on places alone.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
-from ecs_fluid.kernels.compiled.lanes import BYTES, vector_at
+from ecs_fluid.kernels.compiled.lanes import append_below, count_below, lanes_of, load, spread
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import LANES, double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import (
@@ -78,69 +74,21 @@ class Lists:
             self.room = self.room * 3 // 2
 
 
-@intrinsic
-def _keep(
-    typingctx: Any, near: Any, at: Any, x: Any, y: Any, z: Any, rows: Any, end: Any, away: Any, count: Any
-) -> Any:
-    """Append those of a vector of candidates, the ``at``-th of the list ``near`` on, that are within reach:
-    their rows to ``rows`` from ``end + count`` on, what they are away to ``away`` from ``count`` on; returns
-    the new count."""
-    real = near.dtype
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, at, x, y, z, _, end, _, count = args
-        lanes, whole = BYTES * 8 // real.bitwidth, ir.IntType(32)
-        name = "f32" if real == types.float32 else "f64"
-        width = ir.Constant(at.type, WIDTH)
-
-        def column(number: int) -> Any:
-            place = builder.add(at, builder.mul(width, ir.Constant(at.type, number)))
-            pointer = vector_at(context, builder, signature.args[0], args[0], place, lanes)
-            return builder.load(pointer, align=real.bitwidth // 8)
-
-        def everywhere(number: Any) -> Any:
-            nothing = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
-            first = builder.insert_element(nothing, number, ir.Constant(whole, 0))
-            mask = ir.Constant(ir.VectorType(whole, lanes), [0] * lanes)
-            return builder.shuffle_vector(first, nothing, mask)
-
-        apart = [builder.fsub(everywhere(p), column(k)) for k, p in enumerate((x, y, z))]
-        squares = [builder.fmul(d, d) for d in apart]
-        square = builder.fadd(builder.fadd(squares[0], squares[1]), squares[2])
-        inside = builder.fcmp_ordered("<", square, ir.Constant(square.type, [1.0] * lanes))
-
-        def append(value: Any, kind: Any, array: Any, place: Any, element: str) -> None:
-            data = context.make_array(kind)(context, builder, array).data
-            pointer = cgutils.gep_inbounds(builder, data, place)
-            function = ir.FunctionType(ir.VoidType(), [value.type, pointer.type, inside.type])
-            store = cgutils.get_or_insert_function(
-                builder.module, function, f"llvm.masked.compressstore.v{lanes}{element}"
-            )
-            builder.call(store, [value, pointer, inside])
-
-        numbers = builder.fptosi(column(3), ir.VectorType(whole, lanes))
-        append(numbers, signature.args[5], args[5], builder.add(end, count), "i32")
-        for k, d in enumerate(apart):
-            place = builder.add(count, builder.mul(width, ir.Constant(at.type, k)))
-            append(d, signature.args[7], args[7], place, name)
-        bits = ir.IntType(lanes)
-        ones = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(bits, [bits]), f"llvm.ctpop.i{lanes}"
-        )
-        found = builder.call(ones, [builder.bitcast(inside, bits)])
-        return builder.add(count, builder.zext(found, count.type))
-
-    size = types.intp
-    return size(near, size, x, y, z, rows, size, away, size), codegen
-
-
 @njit(fastmath=FAST, error_model="numpy")
 def _kept(near: Array, count: int, x: float, y: float, z: float, rows: Array, end: int, away: Array) -> int:
-    """Append those of a list that are within reach; returns their number."""
+    """Append those of the list ``near`` that are within reach: their rows to ``rows`` from ``end`` on, what
+    they are away to ``away``; returns their number."""
     wide_vectors()
+    px, py, pz, reach = spread(x), spread(y), spread(z), spread(near.dtype.type(1))
     found = 0
-    for at in range(0, count, BYTES // near.itemsize):
-        found = _keep(near, at, x, y, z, rows, end, away, found)
+    for at in range(0, count, lanes_of(near)):
+        dx, dy, dz = px - load(near, at), py - load(near, WIDTH + at), pz - load(near, 2 * WIDTH + at)
+        square = dx * dx + dy * dy + dz * dz
+        append_below(square, reach, load(near, 3 * WIDTH + at), rows, end + found)
+        append_below(square, reach, dx, away, found)
+        append_below(square, reach, dy, away, WIDTH + found)
+        append_below(square, reach, dz, away, 2 * WIDTH + found)
+        found += count_below(square, reach)
     return found
 
 

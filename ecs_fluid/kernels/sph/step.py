@@ -6,6 +6,7 @@ method, of second order, and nothing is carried from step to step: a run can sto
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -202,12 +203,20 @@ def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tupl
     return wall, body, slope
 
 
+def sound(law: LiquidLaw, mass: Array, size: Array) -> float:
+    """Its speed in the densest liquid at rest, sqrt(7 B / rho), m/s.
+
+    ``mass`` (n,) kg and ``size`` (n,) V / V_0 of all particles.
+    """
+    return math.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
+
+
 def creep(
     law: LiquidLaw, sums: Array, mass: Array, size: Array, excess: Array, nu: Array, part: float
 ) -> Array:
     """Rate [1/s] of the excess (n,) from the sums (n,) of ``forces``, C being `part`."""
     kind, weight = nu.dtype.type, lattice_weight(law.support)
-    c = np.sqrt(7 * law.stiffness / float((mass / size).max()) * law.volume)
+    c = sound(law, mass, size)
     rate = kind(part * c * 20 * weight / (7 * law.stiffness * law.volume * law.reach)) * sums
     aloft = nu - excess < AIRBORNE[0]
     rate[aloft] -= kind(c / (AIRBORNE[1] * law.reach)) * excess[aloft]

@@ -17,7 +17,7 @@ from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.particle_mesh import convolution, sums
 from ecs_fluid.systems.velocity import auto, pppm
 from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.pppm import off
+from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring
 
 N = 3000
@@ -71,9 +71,9 @@ def errors(world: ef.World, kernel: str) -> tuple[float, float, float]:
         x = world[name][ef.Position].x[ROWS].astype(np.float64)
         u, du = np.empty((len(x), 3)), np.empty((len(x), 3, 3))
         direct.velocity_gradient(CODES[kernel], x, *sources, u, du)
-        found.append(off(world[name][ef.Velocity].u[ROWS], u))
+        found.append(relative_error(world[name][ef.Velocity].u[ROWS], u))
         if name == "vortons":
-            found.append(off(world[name][ef.VelocityGradient].du[ROWS], du))
+            found.append(relative_error(world[name][ef.VelocityGradient].du[ROWS], du))
     return found[0], found[1], found[2]
 
 
@@ -141,7 +141,7 @@ def test_vortons_without_strength_move_nothing(strong: int) -> None:
         assert not u.any()
         return
     exact = world.velocity(world["tracers"][ef.Position].x, "direct")
-    assert off(u[ROWS], exact[ROWS]) < 1.2e-3
+    assert relative_error(u[ROWS], exact[ROWS]) < 1.2e-3
 
 
 def test_not_in_a_plane() -> None:
@@ -188,7 +188,7 @@ def test_points_far_away_and_few_points() -> None:
     draw = np.random.default_rng(4)
     points = np.concatenate([draw.uniform(-1, 1, (1500, 3)), draw.uniform(-50, 50, (1500, 3))])
     exact = world.velocity(points, "direct")
-    assert off(world.velocity(points), exact) < 1e-3
+    assert relative_error(world.velocity(points), exact) < 1e-3
     assert np.array_equal(world.velocity(points[:5]), exact[:5])
 
 

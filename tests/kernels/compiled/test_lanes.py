@@ -1,0 +1,68 @@
+"""Lanes that are picked out by a limit, against numpy, as compiled for this processor and for a plain one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+from ecs_fluid.kernels.compiled.lanes import append_below, count_below, lanes_of, load, spread
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
+
+
+@njit
+def below(a: np.ndarray, limit: float, value: np.ndarray, out: np.ndarray, rows: np.ndarray) -> int:
+    """Those of ``value`` where a < limit, and as whole numbers; how many."""
+    wide_vectors()
+    found = 0
+    for at in range(0, len(a), lanes_of(a)):
+        here, most = load(a, at), spread(limit)
+        append_below(here, most, load(value, at), out, found)
+        append_below(here, most, load(value, at), rows, found)
+        found += count_below(here, most)
+    return found
+
+
+def compare(dtype: type, number: int) -> None:
+    """Vectors of none, some and all below the limit, in an order drawn for ``number``, to the bit.
+
+    What lies on the limit and NaN are left out. Zeros fill the vector of the last; behind it nothing changes.
+    """
+    draw = np.random.default_rng(number)
+    count = lanes_of(np.empty(0, dtype))
+    a = draw.standard_normal((7, count)).astype(dtype)
+    a[0], a[1] = -1.0, 1.0
+    a[2, ::2], a[2, 1::2] = 0.5, np.nextafter(dtype(0.5), dtype(0))
+    a[3, :3] = np.nan, -np.inf, np.inf
+    a = a[draw.permutation(7)].ravel()
+    value = np.arange(len(a)).astype(dtype) * 1001 - 20_000
+    out, rows = np.full(2 * len(a), -7.5, dtype), np.full(2 * len(a), -7, np.int32)
+    chosen = a < dtype(0.5)
+    found = below(a, dtype(0.5), value, out, rows)
+    assert count < found == chosen.sum() < len(a) - count
+    np.testing.assert_array_equal(out[:found], value[chosen])
+    np.testing.assert_array_equal(rows[:found], value[chosen])
+    assert (out[found + count :] == -7.5).all() and (rows[found + count :] == -7).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_below_the_limit_is_appended_and_counted(dtype: type) -> None:
+    for number in range(20):
+        compare(dtype, number)
+
+
+def test_processors_without_such_an_instruction_do_the_same() -> None:
+    """Compiled for one that has the least of its kind; the comparison is with numpy there too."""
+    code = (
+        "import numpy as np\nfrom tests.kernels.compiled.test_lanes import compare\n"
+        "for dtype in (np.float32, np.float64):\n    compare(dtype, 1)"
+    )
+    plain = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=plain, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
