@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ecs_fluid.api.pictures import Picture, PictureKeywords
 
 S = TypeVar("S", bound=System)
+Mesh = TypeVar("Mesh", bound="pv.DataSet")
 
 _POINTS: Column = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
@@ -272,14 +273,14 @@ class World(Entities):
             return self._ask("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
     @sentences()
-    def sample(self, grid: pv.DataSet) -> pv.DataSet:
+    def sample(self, grid: Mesh) -> Mesh:
         """A copy of a PyVista mesh with the world's fields at its points.
 
         Point arrays are `velocity` m/s and `vorticity` 1/s with vortons; `temperature` K, `density` kg/m^3
         and `fuel`, `flame`, `smoke` with a TransferSystem, outside of its grid those of the fluid at rest;
         and `signed_distance` m with a SurfaceSystem.
         """
-        return _api("sampling").sample(self, grid)
+        return _api("sampling").sample(self, grid)  # type: ignore[no-any-return]
 
     @sentences()
     def to_pyvista(self) -> pv.MultiBlock:
