@@ -310,7 +310,8 @@ def test_docstring_becomes_markdown() -> None:
 
 
 def test_cell_of_a_table() -> None:
-    assert markdown.cell("|a| < `b|c`\nd") == "&#124;a&#124; &lt; `b\\|c` d"
+    assert markdown.cell("|a| < `b|c`\nd") == "&#124;a&#124; &lt; <code>b&#124;c</code> d"
+    assert markdown.cell("`a<b`") == "`a<b`"
 
 
 def navigation() -> list[str]:
