@@ -30,7 +30,7 @@ from ecs_fluid.one_process import OneProcess, Targets, before_sharing, collectiv
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
 
 if TYPE_CHECKING:
@@ -84,6 +84,16 @@ class World(Entities):
         self._adding = False
         self.processes = OneProcess()
         self.fluid = self._create("fluid", {Fluid: changed(None, {}, "World")})
+
+    if not TYPE_CHECKING:  # checkers find such names themselves
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Refuse names that a world does not have, which would be lost in silence."""
+            known = name.startswith("_") or "fluid" not in vars(self) or name in vars(self)
+            if not known and not hasattr(type(self), name):
+                public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
+                raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
+            super().__setattr__(name, value)
 
     @property
     def dt(self) -> float:

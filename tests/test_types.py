@@ -51,6 +51,8 @@ run.show(0, what="slice", size=(100, 100))
 run.show(colour="speed")  # line 33
 ef.run("vortex_ring", frame=3)  # line 34
 ef.World().show(what="slices")  # line 35
+ef.World().gravty = 3.0  # line 36
+position.y = position.x  # line 37
 """
 FOR_OTHERS = ("smoke_in_blender.py", "ring_in_paraview.py")
 """Programs of the tutorials that run in the Python of another program."""
@@ -58,7 +60,7 @@ FOR_OTHERS = ("smoke_in_blender.py", "ring_in_paraview.py")
 PYVISTAS = "velocity_and_distance_cells.py"
 """The program that pyright cannot check: to it filters of PyVista return anything that holds data."""
 
-MISTAKES = {6, 8, 9, 11, 12, 15, 27, 30, 33, 34, 35}
+MISTAKES = {6, 8, 9, 11, 12, 15, 27, 30, 33, 34, 35, 36, 37}
 
 
 @pytest.fixture(scope="module")

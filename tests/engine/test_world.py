@@ -138,6 +138,16 @@ def test_the_clock_is_fixed() -> None:
     assert (world.tick, world.time) == (10, 2.5)
 
 
+def test_what_a_world_or_a_table_does_not_have_cannot_be_set() -> None:
+    """A misspelt name was a new attribute that nothing reads, and of a table one more column."""
+    world = ef.load("vortex_ring")
+    with pytest.raises(FluidError, match="a world has no 'fluidd' to set; did you mean 'fluid'"):
+        world.fluidd = 1  # type: ignore[attr-defined]
+    with pytest.raises(ComponentError, match="Position has no column 'y'; it has x"):
+        world["ring"][ef.Position].y = np.zeros(3)  # type: ignore[attr-defined]
+    world.step()
+
+
 @pytest.mark.parametrize("ticks", [-1, 1.0, "2", None, True])
 def test_step_counts_whole_ticks(ticks: object) -> None:
     world = ef.World()
