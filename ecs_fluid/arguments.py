@@ -48,13 +48,13 @@ def whole_or_none(given: Any, place: str, least: int, most: int = 2**63 - 1) -> 
     return None if given is None else whole(given, place, least, most)
 
 
-def names_of(given: Any, place: str) -> Sequence[str]:
-    """Names, of which one may stand alone."""
+def names_of(given: Any, place: str, allowed: str = "a name or a list of names") -> Sequence[str]:
+    """Names, or what else is `allowed` as texts, of which one may stand alone."""
     if isinstance(given, str):
         return [given]
     if isinstance(given, Sequence) and all(isinstance(name, str) for name in given):
         return given
-    raise FluidError(f"{place} = {shown(given)}; a name or a list of names is needed")
+    raise FluidError(f"{place} = {shown(given)}; {allowed} is needed")
 
 
 def check_progress(given: Any) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,6 +284,15 @@ class Component:
             shape = (len(given[0]), *field.shape) if type(self).per_row else _closed(field.shape)
             kind = _FIXED.get(field.kind, floating)
             setattr(self, name, np.full(shape, field.default, dtype=kind))
+
+    if not TYPE_CHECKING:  # checkers find such names themselves
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Set a column; other names would be lost in silence."""
+            if name not in type(self).columns:
+                names = ", ".join(type(self).columns) or "none"
+                raise ComponentError(f"{type(self).__name__} has no column {name!r}; it has {names}")
+            super().__setattr__(name, value)
 
     @classmethod
     def unchecked(cls, **arrays: Array) -> Component:

@@ -195,11 +195,12 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     too (the first of it), components of vectors by x, y, z. The value is read as TOML, else as text.
     ``world.dt`` takes the place of ``world.fps``, and the other way round.
     """
-    path, sign, text = str(assignment).partition("=")
+    path, sign, text = assignment.partition("=") if isinstance(assignment, str) else ("", "", "")
     parts = path.strip().split(".")
     if not sign or not all(parts):
         raise RecipeError(
-            f"setting {shown(assignment)}: path=value is needed, for example fluid.viscosity=1e-4"
+            f"setting {shown(assignment)}: path=value is needed, for example 'fluid.viscosity=1e-4', "
+            "a text for each value"
         )
     check("nesting", len(parts), f"setting {shown(assignment)}: the path has {len(parts):,} parts")
     target: Any = tables

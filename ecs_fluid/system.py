@@ -147,6 +147,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
     written_in: ClassVar[type | None] = None
     """Class that declares the parameters, where it is not the model itself."""
+    untyped: ClassVar[tuple[str, ...]] = ()
+    """Its values that are no parameters, since they have no annotation."""
 
     if not TYPE_CHECKING:  # checkers know the fields as keywords
 
@@ -483,4 +485,9 @@ def parameter_model(cls: Any, root: type) -> type[Settings]:
             fields[name] = (number, FieldInfo(default=cls.__dict__[name], description=inherited.description))
     model = create_model(f"{cls.__name__}Parameters", __base__=base, __doc__=cls.__doc__, **fields)
     model.written_in = cls
+    model.untyped = tuple(
+        name
+        for name, value in vars(cls).items()
+        if isinstance(value, bool | int | float | str) and name not in fields and not hasattr(root, name)
+    )
     return model

@@ -121,6 +121,10 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
     value, context = first.get("input"), first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
+            if key in getattr(model, "untyped", ()):
+                return (
+                    f"{place}: {key!r} is no parameter without its type; write for example {key}: float = 1.0"
+                )
             known = [name for m in here for name in m.model_fields]
             return f"{place}: unknown key {shown(key)}; {nearest(str(unknown[0]), known)}"
         case "missing":

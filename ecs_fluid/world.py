@@ -30,7 +30,7 @@ from ecs_fluid.one_process import OneProcess, Targets, before_sharing, collectiv
 from ecs_fluid.schedule import Schedule, build
 from ecs_fluid.system import System, Timing
 from ecs_fluid.ticker import Ticker
-from ecs_fluid.validation_errors import validated
+from ecs_fluid.validation_errors import nearest, validated
 from ecs_fluid.world_options import WorldKeywords, WorldOptions
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ecs_fluid.api.pictures import Picture, PictureKeywords
 
 S = TypeVar("S", bound=System)
+Mesh = TypeVar("Mesh", bound="pv.DataSet")
 
 _POINTS: Column = column("m", shape=(3,), kind="double")
 _POINTS.name = "points"
@@ -83,6 +84,16 @@ class World(Entities):
         self._adding = False
         self.processes = OneProcess()
         self.fluid = self._create("fluid", {Fluid: changed(None, {}, "World")})
+
+    if not TYPE_CHECKING:  # checkers find such names themselves
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Refuse names that a world does not have, which would be lost in silence."""
+            known = name.startswith("_") or "fluid" not in vars(self) or name in vars(self)
+            if not known and not hasattr(type(self), name):
+                public = [key for key in (*vars(self), *dir(type(self))) if not key.startswith("_")]
+                raise FluidError(f"a world has no {name!r} to set; {nearest(name, public)}")
+            super().__setattr__(name, value)
 
     @property
     def dt(self) -> float:
@@ -272,14 +283,14 @@ class World(Entities):
             return self._ask("flow_at", "VelocitySystem", array, solver)  # type: ignore[no-any-return]
 
     @sentences()
-    def sample(self, grid: pv.DataSet) -> pv.DataSet:
+    def sample(self, grid: Mesh) -> Mesh:
         """A copy of a PyVista mesh with the world's fields at its points.
 
         Point arrays are `velocity` m/s and `vorticity` 1/s with vortons; `temperature` K, `density` kg/m^3
         and `fuel`, `flame`, `smoke` with a TransferSystem, outside of its grid those of the fluid at rest;
         and `signed_distance` m with a SurfaceSystem.
         """
-        return _api("sampling").sample(self, grid)
+        return _api("sampling").sample(self, grid)  # type: ignore[no-any-return]
 
     @sentences()
     def to_pyvista(self) -> pv.MultiBlock:

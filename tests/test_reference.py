@@ -310,7 +310,8 @@ def test_docstring_becomes_markdown() -> None:
 
 
 def test_cell_of_a_table() -> None:
-    assert markdown.cell("|a| < `b|c`\nd") == "&#124;a&#124; &lt; `b\\|c` d"
+    assert markdown.cell("|a| < `b|c`\nd") == "&#124;a&#124; &lt; <code>b&#124;c</code> d"
+    assert markdown.cell("`a<b`") == "`a<b`"
 
 
 def navigation() -> list[str]:
@@ -320,10 +321,14 @@ def navigation() -> list[str]:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} | {
-        f"reference/{name}.md" for name in PAGES
-    }
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert sorted(navigation()) == sorted(pages)
+
+
+def test_every_page_of_the_reference_has_one_in_the_tree_that_says_where_it_is() -> None:
+    assert {path.stem for path in (DOCS / "reference").iterdir()} == set(PAGES)
+    for name in PAGES:
+        assert f"`build/site/reference/{name}.html`" in (DOCS / "reference" / f"{name}.md").read_text("utf-8")
 
 
 def test_docs_extra_has_what_the_site_needs() -> None:
@@ -348,4 +353,5 @@ def test_site_builds_without_a_warning_and_needs_no_network(tmp_path: Path) -> N
         )
     assert loaded == []
     assert "alpha_p" in (tmp_path / "site" / "velocity.html").read_text(encoding="utf-8")
+    assert "hill_vortex" in (tmp_path / "site" / "reference" / "entities.html").read_text(encoding="utf-8")
     assert "leapfrogging rings" in (tmp_path / "site" / "validation.html").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ CALL_OTHERS = [name for name in tutorials.NAMES if tutorials.left_out(name, othe
 
 
 def check_pictures(name: str, folder: Path) -> None:
-    """Those that were made are of the size of those of the page, and show something."""
+    """Those that were made show what those of the page do: places of 20 pixels are as bright there."""
     from PIL import Image
 
     made = [
@@ -29,10 +29,15 @@ def check_pictures(name: str, folder: Path) -> None:
     ]
     assert made
     for picture in made:
-        image = Image.open(folder / picture)
-        assert image.size == Image.open(tutorials.FOLDER / name / picture).size, picture
-        # One plain colour has no deviation at all; a ring before a plain background has more than 20 of 255.
-        assert np.asarray(image.convert("L"), dtype=float).std() > 5, picture
+        image, shown = Image.open(folder / picture), Image.open(tutorials.FOLDER / name / picture)
+        assert image.size == shown.size, picture
+        coarse = (image.width // 20, image.height // 20)
+        ours, told = (
+            np.asarray(whole.convert("L").resize(coarse, Image.Resampling.BOX), dtype=float).ravel()
+            for whole in (image, shown)
+        )
+        # Repeated ones keep 0.995; the floor of blender/rendered.png without the smoke above it has 0.93.
+        assert np.corrcoef(ours, told)[0, 1] > 0.97, picture
 
 
 @pytest.mark.parametrize("name", tutorials.NAMES)

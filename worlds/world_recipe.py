@@ -389,8 +389,9 @@ def read(source: str | Path, settings: tuple[str, ...] = (), allow_code: bool = 
     worlds = shipped()
     path = worlds.get(str(source)) or path_of(source, "world")
     if not path.exists():
+        beside = [str(file) for file in path.parent.glob("*.toml")]
         raise RecipeError(
-            f"there is no world {str(source)!r}, and no such file; {nearest(str(source), worlds)}"
+            f"there is no world {str(source)!r}, and no such file; {nearest(str(source), [*worlds, *beside])}"
         )
     if path.is_dir():
         raise RecipeError(f"{path} is a folder; a world file (.toml or .json) or a shipped name is needed")

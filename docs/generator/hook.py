@@ -6,21 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from properdocs.structure.files import File, Files
-
 # ProperDocs loads this file by its path, so that the folder above `docs` has to be named.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from docs.generator import PAGES, fill
 
 
-def on_files(files: Files, config: Any) -> Files:
-    """Add the pages of the reference."""
-    for name, write in PAGES.items():
-        files.append(File.generated(config, f"reference/{name}.md", content=write()))
-    return files
-
-
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put tables into pages that ask for them."""
-    return fill(markdown)
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The pages of the reference in place of those in the tree, and tables that other pages ask for."""
+    folder, _, name = page.file.src_uri.rpartition("/")
+    return PAGES[name.removesuffix(".md")]() if folder == "reference" else fill(markdown)

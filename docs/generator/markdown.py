@@ -15,7 +15,9 @@ def cell(text: str) -> str:
     one = " ".join(text.split())
     parts = re.split(r"(`[^`]*`)", one)
     return "".join(
-        part.replace("|", "\\|") if part.startswith("`") else part.replace("<", "&lt;").replace("|", "&#124;")
+        part
+        if part.startswith("`") and "|" not in part
+        else re.sub(r"^`(.*)`$", r"<code>\1</code>", part.replace("<", "&lt;").replace("|", "&#124;"))
         for part in parts
     )
 

@@ -11,9 +11,9 @@ from ecs_fluid.cli import app
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     """Print the completion of a shell: commands, options, names of worlds, files.
 
-    bash: ecs-fluid completion bash > ~/.local/share/bash-completion/completions/ecs-fluid
-    zsh:  ecs-fluid completion zsh > ~/.zfunc/_ecs-fluid   (a folder of fpath)
-    fish: ecs-fluid completion fish > ~/.config/fish/completions/ecs-fluid.fish
+    * bash: `ecs-fluid completion bash > ~/.local/share/bash-completion/completions/ecs-fluid`
+    * zsh, where `~/.zfunc` is in fpath: `ecs-fluid completion zsh > ~/.zfunc/_ecs-fluid`
+    * fish: `ecs-fluid completion fish > ~/.config/fish/completions/ecs-fluid.fish`
     """
     script = app.generate_completion(shell=shell)
     # Where no name of ours fits, bash is to complete files: a world may be one.

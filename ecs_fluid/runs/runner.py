@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -57,7 +58,7 @@ def stored_columns(world: World) -> dict[str, dict[str, Array]]:
 def about(world: World) -> dict[str, Any]:
     """Command, seed and options of a run; the run folder adds what computes it by itself."""
     return {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "seed": world.seed,
         "options": world.options.model_dump(mode="json"),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from ecs_fluid.arguments import whole_or_none
+from ecs_fluid.arguments import names_of, whole_or_none
 from ecs_fluid.errors import RecipeError, StorageError
 from ecs_fluid.io.disk import replace_text, storage_error
 from ecs_fluid.io.provenance import Provenance, differences, digest_of, provenance, refuse_elsewhere
@@ -86,24 +86,25 @@ class Plan:
     @classmethod
     def of(
         cls,
-        world: str | Path | WorldRecipe,
-        settings: Sequence[str] = (),
+        world: str | Path | Mapping[str, Any] | WorldRecipe,
+        settings: str | Sequence[str] = (),
         ticks: int | None = None,
         allow_code: bool = False,
     ) -> Plan:
-        """A plan without members for a shipped name, a world file or a recipe; raises RecipeError."""
-        from ecs_fluid.worlds.world_recipe import WorldRecipe, read, shipped
+        """A plan without members for a world as of `ecs_fluid.load`; raises RecipeError."""
+        from ecs_fluid.worlds.world_recipe import WorldRecipe, recipe_of, shipped
 
         ticks = whole_or_none(ticks, "ticks", 1)
-        if isinstance(world, WorldRecipe):
-            name, source, home, tables = "world", "", str(world._folder or ""), world.tables()
+        settings = tuple(names_of(settings, "settings", "a text 'ring.core=0.2' or a list of such texts"))
+        recipe = recipe_of(world, settings, allow_code)  # says at once what is wrong with the world itself
+        if isinstance(world, WorldRecipe | Mapping):
+            name, source, home, tables = "world", "", str(recipe._folder or ""), recipe.tables()
         else:
-            read(world, tuple(settings), allow_code)  # says at once what is wrong with the world itself
             path = (shipped().get(str(world)) or Path(world)).resolve()
             name, source, home, tables = path.stem, str(path), str(path.parent), read_tables(path)
         for text in settings:
             override(tables, text)
-        return cls(name, source, home, tuple(settings), tables, None, ticks, allow_code)
+        return cls(name, source, home, settings, tables, None, ticks, allow_code)
 
     def add(self, points: Iterable[Point]) -> list[str]:
         """Check these members and take them in; returns their names, or raises RecipeError for a bad one."""

@@ -19,6 +19,7 @@ from ecs_fluid.sweeps.member import Job, Member, found_finished, run_member
 from ecs_fluid.sweeps.plan import STOP, Plan
 from ecs_fluid.sweeps.pool import DaskPool, check_address, cores, require_dask
 from ecs_fluid.sweeps.results import write_tables
+from ecs_fluid.validation_errors import shown
 
 if TYPE_CHECKING:
     from ecs_fluid.worlds import WorldRecipe
@@ -74,7 +75,7 @@ class Study:
     same bits as `ecs-fluid run WORLD --set path=value` gives.
 
     Args:
-        world: a shipped name, a world file, or a WorldRecipe.
+        world: a shipped name, a world file, its tables as a dict, or a WorldRecipe.
         out: folder of the study; default ``sweeps/NAME``.
         vary, seeds: for a sweep of all combinations in place of points that come one by one, see `sweep`.
         settings: ``path=value`` overrides for all members.
@@ -98,12 +99,12 @@ class Study:
     @sentences()
     def __init__(
         self,
-        world: str | Path | WorldRecipe,
+        world: str | Path | Mapping[str, Any] | WorldRecipe,
         out: str | Path | None = None,
         *,
         vary: Mapping[str, Any] | None = None,
         seeds: int | None = None,
-        settings: Sequence[str] = (),
+        settings: str | Sequence[str] = (),
         ticks: int | None = None,
         workers: int | None = None,
         threads: int | None = None,
@@ -277,12 +278,12 @@ class Study:
 
 
 def sweep(
-    world: str | Path | WorldRecipe,
+    world: str | Path | Mapping[str, Any] | WorldRecipe,
     vary: Mapping[str, Any],
     *,
     seeds: int | None = None,
     out: str | Path | None = None,
-    settings: Sequence[str] = (),
+    settings: str | Sequence[str] = (),
     ticks: int | None = None,
     diagnostics: Sequence[str] | None = None,
     workers: int | None = None,
@@ -297,7 +298,7 @@ def sweep(
     The same call again continues a sweep that was stopped or killed, and does over only what was lost.
 
     Args:
-        world: a shipped name, a world file, or a WorldRecipe.
+        world: a shipped name, a world file, its tables as a dict, or a WorldRecipe.
         vary: values by path: a sequence, an array, or text as on the command line (``"0.1:0.3:5"``).
         seeds: number of seeds for every combination, from the world's own seed upwards.
         out: folder of the sweep; default ``sweeps/NAME``.
@@ -329,15 +330,17 @@ def run_sweep(study: Study) -> Sweep:
 
 
 def planned(
-    world: str | Path | WorldRecipe,
+    world: str | Path | Mapping[str, Any] | WorldRecipe,
     vary: Mapping[str, Any] | None,
     seeds: int | None = None,
-    settings: Sequence[str] = (),
+    settings: str | Sequence[str] = (),
     ticks: int | None = None,
     allow_code: bool = False,
 ) -> tuple[Plan, list[Point]]:
     """A plan, and the points of its sweep; they are not yet checked."""
     plan = Plan.of(world, settings, ticks, allow_code)
+    if not isinstance(vary, Mapping | None):
+        raise RecipeError(f"vary = {shown(vary)}; a dict is needed, for example {{'ring.core': [0.1, 0.2]}}")
     if vary is None and seeds is None:
         return plan, []
     axes = {path: axis(path, values) for path, values in (vary or {}).items()}

@@ -271,7 +271,19 @@ def test_mistakes_are_told_before_anything_is_stored(arguments: Any, named: Any,
             lambda run: ef.sweep("vortex_ring", {}, workers="2"),
             "workers = '2'; a whole number from 0",
         ),
+        (lambda run: ef.sweep("vortex_ring", "ring.core=1"), "vary = 'ring.core=1'; a dict is needed"),
+        (lambda run: ef.sweep("vortex_ring", ["ring.core"]), "vary = ['ring.core']; a dict is needed"),
+        (
+            lambda run: ef.sweep("vortex_ring", {}, settings={"a.b": 1}),
+            "settings = {'a.b': 1}; a text 'ring.core",
+        ),
+        (
+            lambda run: ef.sweep(3, {}),
+            "world = 3; a path is needed, as text or a Path, the name of a shipped",
+        ),
         (lambda run: ef.load(RING, "ring"), "setting 'ring': path=value is needed"),
+        (lambda run: ef.load(RING, {"ring.core": 1}), "setting {'ring.core': 1}: path=value is needed, for"),
+        (lambda run: ef.load(RING, ["ring.core=1"]), "setting ['ring.core=1']: path=value is needed, for"),
     ],
 )
 def test_wrong_types_are_one_sentence(run: ef.Run, call: Any, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -93,6 +94,14 @@ def test_run_stores_frames_records_and_recipe(world: Path, capsys: pytest.Captur
     assert final_hash(Path("again")) == final_hash(Path("runs/puffs"))
     assert main(["info", "runs/puffs"]) == 0
     assert "VelocitySystem" in capsys.readouterr().out
+
+
+def test_the_command_is_kept_as_one_would_type_it(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a blank in a path it makes the run again."""
+    words = ["run", str(world.rename("two puffs.toml")), "--ticks", "1", "--out", "my run"]
+    monkeypatch.setattr(sys, "argv", ["/bin/ecs-fluid", *words])
+    assert main(words) == 0
+    assert shlex.split(RunFolder.open(Path("my run")).read_info()["command"]) == ["ecs-fluid", *words]
 
 
 def test_a_second_run_does_not_touch_the_first(world: Path) -> None:

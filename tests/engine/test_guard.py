@@ -326,13 +326,6 @@ def test_debug_changes_no_bit_of_the_result() -> None:
     assert worlds[0].state_hash() == worlds[1].state_hash()
 
 
-def test_what_is_no_column_is_not_looked_at() -> None:
-    """A note, or a slip of the pen, beside the columns of a table."""
-    world = world_of()
-    world["a"][ef.Position].note = "mine"  # type: ignore[attr-defined]
-    world.step()
-
-
 def test_components_are_checked_in_systems_too() -> None:
     def action(system: System) -> None:
         for (position,) in system.query(ef.Position):

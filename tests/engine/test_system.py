@@ -57,6 +57,19 @@ def test_parameters_are_checked_by_name_and_range() -> None:
     assert set(Push.Parameters.model_fields) == {"speed", "way"}
 
 
+def test_a_value_without_its_type_is_named_as_no_parameter() -> None:
+    class Untyped(Push):
+        """A typing mistake that is easily made; constants of a class look the same, and are allowed."""
+
+        strength = 3.0
+
+    with pytest.raises(
+        RecipeError, match="'strength' is no parameter without its type; write for example str"
+    ):
+        Untyped(strength=1.0)
+    assert Untyped(speed=1.0).strength == 3.0
+
+
 def test_parameters_are_described_by_the_docstring_under_them() -> None:
     """Those of the bases too; a description that pydantic was given stays where there is no docstring."""
     for kind in (Push, SlowPush):

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -235,12 +236,18 @@ def test_a_second_attempt_tells_nothing_of_the_first(world: Path, monkeypatch: p
     assert [record.get("error", "") for record in read_records(Path("s/history.jsonl"))][1:] == [""]
 
 
-def test_a_recipe_from_python_is_swept_like_its_file(world: Path) -> None:
+def test_a_recipe_and_tables_from_python_are_swept_like_their_file(world: Path) -> None:
     from ecs_fluid.worlds.world_recipe import read
 
     by_file = ef.sweep(world, {"ring.core": (0.25, 0.35)}, out="a", ticks=2, **ALONE)
     by_recipe = ef.sweep(read(world), {"ring.core": "0.25,0.35"}, out="b", ticks=2, **ALONE)
+    tables = tomllib.loads(world.read_text(encoding="utf-8"))
+    tables["entity"][0]["radius"] = 2.0
+    asked = {"settings": "ring.radius=1.0", **ALONE}
+    by_tables = ef.sweep(tables, {"ring.core": np.array([0.25, 0.35])}, out="c", ticks=2, **asked)
     assert [m.state_hash for m in by_recipe.members] == [m.state_hash for m in by_file.members]
+    assert [m.state_hash for m in by_tables.members] == [m.state_hash for m in by_file.members]
+    assert tables["entity"][0]["radius"] == 2.0
 
 
 def test_what_was_asked_is_kept(world: Path) -> None:
