@@ -156,3 +156,15 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: type) -> None:
     finally:
         numba.set_num_threads(before)
     assert bits[0] == bits[1]
+
+
+def test_a_place_that_is_not_finite_gives_nan_to_its_own_row_alone() -> None:
+    """Rows are worked on in blocks of 128, the last one filled up."""
+    field = np.random.default_rng(8).random((*points().shape[:3], 3))
+    x = inside(300)
+    good = cubic.interpolate(x, ORIGIN, SPACING, field)
+    x[5, 1], x[140, 2], x[299, 0] = np.nan, np.nan, np.nan
+    found = cubic.interpolate(x, ORIGIN, SPACING, field)
+    bad = np.isin(np.arange(300), (5, 140, 299))
+    assert np.isnan(found[bad]).all()
+    np.testing.assert_array_equal(found[~bad], good[~bad])
