@@ -158,7 +158,7 @@ def test_the_command_tells_time_disk_and_rows_and_leaves_nothing(
 ) -> None:
     assert main(["run", str(world), "--estimate", "--ticks", "20"]) == 0
     text = capsys.readouterr().out
-    assert re.search(r"time +[\d.]+ s\n", text) and re.search(r"disk +[\d.]+ [kM]B\n", text)
+    assert re.search(r"time +[\d.]+ m?s\n", text) and re.search(r"disk +[\d.]+ [kM]B\n", text)
     # 20 ticks, of which each makes 50 tracers, all alive.
     assert "smoke 1,000 at the end" in text
     assert "from 20 ticks that stand for 20" in text
