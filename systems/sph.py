@@ -172,6 +172,8 @@ class SphSystem(System):
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):
             return
+        if (self.pressure == "implicit") != (LiquidPressure in self.writes):
+            raise FluidError("SphSystem: pressure cannot be changed once the system is made")
         self._prepare()
         x, v, mass, size, excess = self._joined()
         steps = self._count(dt, max_norm(v), mass, size)

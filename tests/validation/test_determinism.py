@@ -64,13 +64,28 @@ def test_threads_do_not_matter_for_any_choice() -> None:
 
 @pytest.mark.nightly
 def test_fresh_and_cached_kernels_agree(tmp_path: Path) -> None:
-    """P1 across installations: the run that compiles the kernels has the bits of those that load them.
-
-    They differ when a kernel calls a compiled function that is not inlined: the compiling process then
-    has two copies of it, optimised apart, and the linker may take the other one.
-    """
+    """P1 across installations: the run that compiles the kernels has the bits of those that load them."""
     first = hashes("2", "some", NUMBA_CACHE_DIR=str(tmp_path))
     assert hashes("2", "some", NUMBA_CACHE_DIR=str(tmp_path)) == first
+
+
+def printed_twice(worker: str, folder: Path) -> tuple[list[str], list[str]]:
+    """What a worker prints that compiles all it calls, and what it prints when that is cached in a folder."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    command = [sys.executable, str(WORKER.with_name(worker))]
+    first, second = (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=1200)
+        for _ in range(2)
+    )
+    return first.stdout.splitlines(), second.stdout.splitlines()
+
+
+@pytest.mark.nightly
+def test_fresh_and_cached_worlds_agree(tmp_path: Path) -> None:
+    """The same for every shipped world, and for liquids whose pressure is solved for."""
+    first, second = printed_twice("worlds_worker.py", tmp_path)
+    assert len({line.split()[-1] for line in first}) == len(first) > len(shipped())
+    assert second == first
 
 
 def test_hash_sees_the_last_bit_and_the_seed() -> None:
@@ -97,18 +112,10 @@ def test_hash_sees_the_last_bit_and_the_seed() -> None:
 @pytest.mark.nightly
 def test_fresh_and_cached_pair_loops_agree(tmp_path: Path) -> None:
     """The same for every solver's pairs, with every regularisation in both precisions."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    worker = [sys.executable, str(WORKER.with_name("pairs_worker.py"))]
-    first, second = (
-        subprocess.run(
-            worker, env=environment, capture_output=True, text=True, check=True, timeout=600
-        ).stdout
-        for _ in range(2)
-    )
-    lines = first.splitlines()
+    first, second = printed_twice("pairs_worker.py", tmp_path)
     # Two precisions, four regularisations, six sums; the result of each is its own.
-    assert len({line.split()[-1] for line in lines}) == len(lines) == 48
-    assert second.splitlines() == lines
+    assert len({line.split()[-1] for line in first}) == len(first) == 48
+    assert second == first
 
 
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")

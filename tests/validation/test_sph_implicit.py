@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.errors import FluidError
 from ecs_fluid.worlds import BodyRecipe, ContainerRecipe, LiquidRecipe
 
 Array = np.ndarray
@@ -89,6 +90,16 @@ def test_a_pool_at_rest_has_its_pressure() -> None:
         expected = 1000 * G * (depth - x[layer, 2].mean())
         assert pressure[layer].mean() == pytest.approx(expected, abs=0.05 * 1000 * G * depth)
     assert x.min() > 0 and x[:, :2].max() < 0.3
+
+
+@pytest.mark.parametrize(("made", "later"), [("explicit", "implicit"), ("implicit", "explicit")])
+def test_pressure_cannot_be_solved_for_otherwise_later(made: str, later: str) -> None:
+    world = tank((0.2, 0.2, 0.2), {"sphere": {"radius": 0.1}, "spacing": 0.05}, 0.01, pressure=made)
+    system = world.system(ef.SphSystem)
+    assert system is not None
+    system.pressure = later  # type: ignore[assignment]
+    with pytest.raises(FluidError, match="pressure cannot be changed"):
+        world.step()
 
 
 def test_falling_freely_is_exact() -> None:

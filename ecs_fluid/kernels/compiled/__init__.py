@@ -17,6 +17,8 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled.copies import own_copies
+
 Array = NDArray[Any]
 
 CHUNKS = 64
@@ -64,3 +66,5 @@ if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.envi
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder())
+
+own_copies()
