@@ -44,7 +44,12 @@ REFERENCE = "direct at vortons"
 PLAIN_GRID: dict[str, Any] = {"at": "grid", "interpolation": "linear"}
 """Read between the points of the grid as in the articles."""
 
-NESTED: dict[str, Any] = {"solver": "tree", "opening": "box", "leaf": "supervortons"}
+NESTED: dict[str, Any] = {
+    "solver": "tree",
+    "opening": "box",
+    "leaf": "supervortons",
+    "expansion": "monopole",
+}
 """The articles' tree: a cluster acts whole unless the target lies in its box."""
 
 ARTICLES: dict[str, dict[str, Any]] = {

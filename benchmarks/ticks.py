@@ -26,6 +26,7 @@ ARTICLE = {
     "at": "grid",
     "interpolation": "linear",
     "leaf": "supervortons",
+    "expansion": "monopole",
     "opening": "box",
     "mollify": 2.0,
     "kernel": "rankine",

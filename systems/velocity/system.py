@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -35,6 +35,7 @@ from ecs_fluid.systems.partition import VORTONS, PartitionSystem
 from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
+from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
@@ -134,12 +135,14 @@ class VelocitySystem(System):
     """regularisation of the vortons' cores"""
     opening: Literal["angle", "box"] = "angle"
     """when the tree takes a cluster whole"""
-    angle: float = Field(default=0.5, gt=0, le=1.0)
+    angle: float = Field(default=0.6, gt=0, le=1.0)
     """largest radius over distance of a cluster, 1"""
     margin: float = Field(default=1e-4, ge=0, le=1e6)
     """widening of a cluster's box, cells"""
     leaf: Literal["vortons", "supervortons"] = "vortons"
     """what stands at the leaves"""
+    expansion: Literal["monopole", "dipole"] = "dipole"
+    """what the tree keeps of a cluster: its strength, or the first moment of its strengths as well"""
     gradient: bool = True
     """fill the vortons' velocity gradient; without stretching it can be left out"""
     mollify: float = Field(default=0.0, ge=0, le=100)
@@ -238,8 +241,14 @@ class VelocitySystem(System):
         from_grid = self.at == "grid" or solver.on_grid
         if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
             self._fill_grid(solver, sources, grid)
+        field = self.field(VelocityField).u
+        # What shares out strengths by convolution reads by it: only so the total strength stays.
+        smooth: Reading = "convolution" if solver.on_grid else "spline"
+        reading = GridReading(grid, field, smooth if self.interpolation == "cubic" else "linear")
         if from_grid:
-            self._vortons_from_grid(sources, vortons, solver.on_grid)
+            self._vortons_from_grid(
+                GridReading(grid, field, "convolution") if solver.on_grid else reading, sources, vortons
+            )
         else:
             populations = [(entity, u, du) for entity, _, u, du in vortons]
             targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
@@ -247,7 +256,7 @@ class VelocitySystem(System):
             processes.to_rows(sources.order, populations, targets)
         for entity, x, u in others:
             if self.tracers == "grid":
-                self._from_grid(x, u, self.interpolation == "cubic")
+                reading.velocity(x, u)
             else:
                 processes.at_rows(entity, Targets(x, u), solver.fill)
         if self.world.stage.c == 0.0:
@@ -303,44 +312,18 @@ class VelocitySystem(System):
         solver.fill(targets)
         solver.prepare(sources, grid)
 
-    def _from_grid(self, x: Array, u: Array, cubic: bool) -> None:
-        read = reader(cubic)
-        grid = self.field(Grid)
-        read(x, grid.origin, grid.spacing, self.field(VelocityField).u, u)
-
-    def _vortons_from_grid(self, sources: Sources, tables: list[Table], solved: bool) -> None:
-        """Velocity and gradient at the vortons; `solved`: of a solver on the grid, with third order."""
-        from ecs_fluid.kernels.grids.differences import jacobian
-
-        cubic = solved or self.interpolation == "cubic"
-        if not self.gradient:
-            for _, x, u, _ in tables:
-                self._from_grid(x, u, cubic)
-            return
-        grid, field = self.field(Grid), self.field(VelocityField)
-        # A derivative across a flat world would only see the far side of its one layer of cells.
-        steps = np.where(grid.flat == 1, 0.0, grid.spacing)
-        if cubic:
-            self._both_from_grid(sources, tables, jacobian(field.u, steps, order=4, with_field=True))
-            return
-        gradient = jacobian(field.u, steps)
-        for _, x, u, du in tables:
-            assert du is not None
-            self._from_grid(x, u, cubic)
-            reader(cubic)(x, grid.origin, grid.spacing, gradient, du)
-
-    def _both_from_grid(self, sources: Sources, tables: list[Table], both: Array) -> None:
+    def _vortons_from_grid(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
         """Velocity and gradient at the vortons, which are read in the order of their cells."""
-        from ecs_fluid.kernels.grids import cubic_gradient
-
-        grid, first = self.field(Grid), 0
+        first = 0
         for entity, x, u, du in tables:
-            assert du is not None
             start, stop, total = self.world.processes.placed(entity, len(x))
-            rows = sources.order
-            if len(x) < len(rows):
-                rows = rows[(rows >= first + start) & (rows < first + stop)] - (first + start)
-            cubic_gradient.interpolate(x, rows, grid.origin, grid.spacing, both, u, du)
+            if du is None:
+                reading.velocity(x, u)
+            else:
+                rows = sources.order
+                if len(x) < len(rows):
+                    rows = rows[(rows >= first + start) & (rows < first + stop)] - (first + start)
+                reading.velocity_gradient(x, rows, u, du)
             first += total
 
     # ------------------------------------------------------------------ sums
@@ -479,10 +462,3 @@ class VelocitySystem(System):
                     f"the fluid has a {name} of {value:g} {Fluid.columns[name].unit}, but no {system} "
                     f"spreads {carrier.__name__} by it; add one, or set the {name} to 0"
                 )
-
-
-def reader(cubic: bool) -> Callable[..., Array]:
-    """The interpolation between grid points, of third or of second order."""
-    from ecs_fluid.kernels.grids import cubic as third, interpolation as second
-
-    return third.interpolate if cubic else second.interpolate

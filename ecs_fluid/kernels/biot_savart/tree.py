@@ -11,6 +11,13 @@ enough" is
 * ``ANGLE`` (Barnes and Hut 1986): radius < opening x distance, with the distance from the centre of the node
   to the nearest point of the block and the radius to the farthest corner of its cell; 0 < opening <= 1.
 
+A supervorton has the strength of its cluster (monopole). With ``dipoles`` four vortons stand for a cluster,
+at the corners t_k of a tetrahedron around its centre c, stretched along the axes to a part s_a of the
+cluster's spread: x_k = c + s t_k, alpha_kb = alpha_b/4 + 3/4 sum_a t_ka dipole_ab / s_a. Since sum t_k = 0
+and sum t_ka t_kb = 4/3 delta_ab they have the strength of the cluster and its dipole, whatever the kernel;
+what s adds to higher moments is of the order s^2. A cluster whose dipole is small beside strength times
+spread, as where all strengths are alike, stays one supervorton.
+
 Supervortons act with the regularised kernel at every distance. The singular far field is not used anywhere,
 so a node inside a few core radii needs no guard of its own.
 """
@@ -47,6 +54,11 @@ BOX, ANGLE = 0, 1
 
 _OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
 _PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
+_SPREAD = 0.3
+"""Part of a cluster's spread at which its four vortons stand: less would cost digits, more accuracy."""
+_SMALL = 0.1
+"""A dipole of less than this part of strength times spread is left out: the next moment changes more."""
+_CORNER = 1.0 / np.sqrt(3.0)
 _STACK = 512
 """A walk holds at most 7 nodes per layer and 8 for the last; 64 layers are more than int64 can count."""
 
@@ -90,10 +102,52 @@ def _append(code: Code, pack: Any, at: int, x: Any, alpha: Any, sigma: Any, row:
     pack[7, at] = core_constant(code, s2)
 
 
+@njit(**INLINE)
+def _has_dipole(moments: Any, alpha: Any, node: Any) -> bool:
+    """Is the dipole of a node more than a part `_SMALL` of its strength times its spread?"""
+    kind = type(alpha[0, node])
+    dipole = strength = spread = kind(0)
+    for a in range(3):
+        strength += alpha[a, node] * alpha[a, node]
+        spread += moments[a, node] * moments[a, node]
+        for b in range(3):
+            dipole += moments[3 + 3 * a + b, node] * moments[3 + 3 * a + b, node]
+    return bool(dipole > kind(_SMALL * _SMALL) * strength * spread)
+
+
+@njit(**INLINE)
+def _append_dipole(pack: Any, at: int, moments: Any, node: Any) -> None:
+    """Make four vortons of the one at place ``at`` of the pack.
+
+    They stand at the corners (1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1), over the root of 3.
+    """
+    kind = type(pack[0, at])
+    for b in range(3):
+        quarter, x = kind(0.25) * pack[3 + b, at], pack[b, at]
+        offset = kind(_SPREAD * _CORNER) * moments[b, node]
+        e0 = e1 = e2 = kind(0)
+        if moments[0, node] > kind(0):
+            e0 = kind(0.75 * _CORNER / _SPREAD) * moments[3 + b, node] / moments[0, node]
+        if moments[1, node] > kind(0):
+            e1 = kind(0.75 * _CORNER / _SPREAD) * moments[6 + b, node] / moments[1, node]
+        if moments[2, node] > kind(0):
+            e2 = kind(0.75 * _CORNER / _SPREAD) * moments[9 + b, node] / moments[2, node]
+        pack[3 + b, at] = quarter + e0 + e1 + e2
+        pack[3 + b, at + 1] = quarter + e0 - e1 - e2
+        pack[3 + b, at + 2] = quarter - e0 + e1 - e2
+        pack[3 + b, at + 3] = quarter - e0 - e1 + e2
+        pack[b, at] = x + offset
+        for k in range(3):
+            pack[b, at + 1 + k] = x + offset if k == b else x - offset
+    for row in range(6, 8):
+        for k in range(1, 4):
+            pack[row, at + k] = pack[row, at]
+
+
 @njit(**_PART)
 def _begin(
-    code: Code, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any, stack: Any,
-    pack: Any,
+    code: Code, tree: Any, criterion: int, opening: float, originals: bool, dipoles: bool, low: Any,
+    high: Any, stack: Any, pack: Any,
 ) -> Any:  # fmt: skip
     """The root, on the stack or in the pack: the depth of the one and the filled length of the other."""
     layer = tree.cells.shape[0] - 1
@@ -105,6 +159,9 @@ def _begin(
     alone = layer == 0 and not originals
     if alone or (criterion == ANGLE and is_far(tree.vortons[root], x, y, z, radius, *box, opening)):
         _append(code, pack, 0, tree.x, tree.alpha, tree.sigma, root)
+        if dipoles and tree.vortons[root] > 1 and _has_dipole(tree.moments, tree.alpha, root):
+            _append_dipole(pack, 0, tree.moments, root)
+            return 0, 4
         return 0, 1
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = layer, 0, 0, 0
     return 1, 0
@@ -112,8 +169,8 @@ def _begin(
 
 @njit(**_PART)
 def _walk(
-    code: Code, tree: Any, criterion: int, opening: float, originals: bool, low: Any, high: Any,
-    stack: Any, depth: int, resume: int, pack: Any, filled: int,
+    code: Code, tree: Any, criterion: int, opening: float, originals: bool, dipoles: bool, low: Any,
+    high: Any, stack: Any, depth: int, resume: int, pack: Any, filled: int,
 ) -> Any:  # fmt: skip
     """Go on with a walk until the pack is full or the stack, of nodes to be opened, is empty.
 
@@ -122,11 +179,12 @@ def _walk(
     """
     width = pack.shape[1]
     cells, first, vortons, radius, start = tree.cells, tree.first, tree.vortons, tree.radius, tree.start
-    x, alpha, sigma, sx, sa, ssigma = tree.x, tree.alpha, tree.sigma, tree.sx, tree.sa, tree.ssigma
+    x, alpha, moments, sigma = tree.x, tree.alpha, tree.moments, tree.sigma
+    sx, sa, ssigma = tree.sx, tree.sa, tree.ssigma
     box = (low[0], low[1], low[2]), (high[0], high[1], high[2])
     origin = tree.origin[0], tree.origin[1], tree.origin[2]
     spacing = tree.spacing[0], tree.spacing[1], tree.spacing[2]
-    while depth > 0 and filled + 8 <= width:
+    while depth > 0 and filled + 8 * 4 <= width:
         depth -= 1
         layer, i, j, k = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
         if layer == 0:
@@ -160,6 +218,9 @@ def _walk(
                         whole = is_far(count, *place, radius[node], *box, opening)
                     if whole:
                         _append(code, pack, filled, x, alpha, sigma, node)
+                        if dipoles and count > 1 and _has_dipole(moments, alpha, node):
+                            _append_dipole(pack, filled, moments, node)
+                            filled += 3
                         filled += 1
                     else:
                         stack[depth, 0], stack[depth, 1] = below, ci
@@ -183,7 +244,7 @@ def _chunk(name: str, add: Any, rows: int) -> Any:
 
     def chunk_of_blocks(
         chunk: int, code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int,
-        opening: float, originals: bool, u: Any, du: Any, pairs: Any,
+        opening: float, originals: bool, dipoles: bool, u: Any, du: Any, pairs: Any,
     ) -> None:  # fmt: skip
         blocks, chunks = starts.size - 1, len(pairs)
         pack, points, sums = block_arrays(tree.ssigma, rows)
@@ -193,12 +254,11 @@ def _chunk(name: str, add: Any, rows: int) -> Any:
             load_block(targets, order, first, count, points)
             _bounds(points, count, low, high)
             sums[:] = 0.0
-            depth, filled = _begin(code, tree, criterion, opening, originals, low, high, stack, pack)
+            how = criterion, opening, originals, dipoles, low, high, stack
+            depth, filled = _begin(code, tree, *how, pack)
             resume = 0
             while depth + filled > 0:
-                filled, depth, resume = _walk(
-                    code, tree, criterion, opening, originals, low, high, stack, depth, resume, pack, filled
-                )
+                filled, depth, resume = _walk(code, tree, *how, depth, resume, pack, filled)
                 add(code, pack, pad_pack(pack, filled), points, count, sums)
                 pairs[chunk] += filled * count
                 filled = 0
@@ -222,10 +282,10 @@ def _counters(starts: Any) -> Any:
 @njit(**_OPTIONS)
 def _velocity(
     code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
-    originals: bool, u: Any,
+    originals: bool, dipoles: bool, u: Any,
 ) -> Any:  # fmt: skip
     pairs = _counters(starts)
-    how = tree, criterion, opening, originals, u, u[:, :0], pairs
+    how = tree, criterion, opening, originals, dipoles, u, u[:, :0], pairs
     for_each(_velocity_chunk, len(pairs), (code, targets, order, starts, *how))
     return pairs.sum()
 
@@ -233,10 +293,10 @@ def _velocity(
 @njit(**_OPTIONS)
 def _velocity_gradient(
     code: Code, targets: Any, order: Any, starts: Any, tree: Any, criterion: int, opening: float,
-    originals: bool, u: Any, du: Any,
+    originals: bool, dipoles: bool, u: Any, du: Any,
 ) -> Any:  # fmt: skip
     pairs = _counters(starts)
-    how = tree, criterion, opening, originals, u, du, pairs
+    how = tree, criterion, opening, originals, dipoles, u, du, pairs
     for_each(_gradient_chunk, len(pairs), (code, targets, order, starts, *how))
     return pairs.sum()
 
@@ -250,16 +310,18 @@ def at_leaves(tree: Tree, originals: bool) -> bool:
 def velocity(
     code: Code, targets: NDArray[Any], tree: Tree, u: NDArray[Any], du: NDArray[Any] | None = None, *,
     blocks: Blocks | None = None, criterion: int = BOX, opening: float, originals: bool = False,
+    dipoles: bool = False,
 ) -> int:  # fmt: skip
     """Velocity ``u (m, 3)`` [m/s] at ``targets (m, 3)`` [m] with regularisation ``code``; overwrites ``u``.
 
     With ``du (m, 3, 3)`` also its gradient, du[:, i, j] = du_i/dx_j [1/s]. ``blocks`` groups the targets
     (``grid_blocks`` for grid points); without it they are sorted here. All arrays have the dtype of the tree.
-    ``opening``: see the top of this file. Returns the number of pairs of a target and a (super)vorton.
+    ``opening``, ``originals`` and ``dipoles``: see the top of this file. Returns the
+    number of pairs of a target and a (super)vorton.
     """
     record(code)
     order, starts = point_blocks(targets) if blocks is None else blocks
-    how = order, starts, tree, criterion, float(opening), at_leaves(tree, originals)
+    how = order, starts, tree, criterion, float(opening), at_leaves(tree, originals), bool(dipoles)
     if du is None:
         return int(_velocity(code, targets, *how, u))
     return int(_velocity_gradient(code, targets, *how, u, du.reshape(len(targets), 9)))

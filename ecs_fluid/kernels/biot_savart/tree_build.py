@@ -7,6 +7,11 @@ up, so any count works. The supervorton of a node carries
     strength  sum alpha_i          centre  sum |alpha_i| x_i / sum |alpha_i|
     sigma^2   sum |alpha_i| sigma_i^2 / sum |alpha_i|   (core radius weighted like the centre)
 
+and beside it the moments that four vortons in its place need to have the dipole as well: with d_i = x_i -
+centre,
+
+    spread_a  sqrt(sum |alpha_i| d_ia^2 / sum |alpha_i|)      dipole_ab  sum d_ia alpha_ib
+
 A node of one vorton is that vorton, to the bit. ``tree`` sums over the nodes.
 """
 
@@ -39,6 +44,9 @@ class Tree(NamedTuple):
     """(3, nodes) centre, m"""
     alpha: NDArray[Any]
     """(3, nodes) strength, m^3/s"""
+    moments: NDArray[Any]
+    """(12, nodes) spread along the axes, m, and dipole, row 3 + 3 a + b, m^4/s; both 0 for a single vorton;
+    the numbers of a node lie side by side"""
     sigma: NDArray[Any]
     """(nodes,) core radius, m"""
     radius: NDArray[Any]
@@ -55,7 +63,10 @@ class Tree(NamedTuple):
     """(n,) m"""
 
 
-NODES = 9
+MOMENTS = 12
+"""Rows of Tree.moments."""
+
+NODES = 10
 """Fields of Tree that describe its nodes; the last four are the sources themselves."""
 
 
@@ -65,14 +76,32 @@ def _magnitude(alpha: Any, i: Any) -> float:
     return float(np.sqrt(x * x + y * y + z * z))
 
 
+@njit(fastmath=FAST, error_model="numpy")
+def _add_moments(weight: float, x: Any, alpha: Any, i: Any, centre: Any, node: Any, about: Any) -> None:
+    """Squared spread, times the weights, and dipole about a node's centre of strength i: more of them."""
+    for a in range(3):
+        d = np.float64(x[a, i]) - np.float64(centre[a, node])
+        about[a] += weight * d * d
+        for b in range(3):
+            about[3 + 3 * a + b] += d * alpha[b, i]
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _store_moments(about: Any, weight: float, moments: Any, node: Any) -> None:
+    for a in range(3):
+        moments[a, node] = np.sqrt(about[a] / weight) if weight > 0.0 else 0.0
+    for e in range(3, MOMENTS):
+        moments[e, node] = about[e]
+
+
 @parallel(**_OPTIONS)
 def fill_leaves(
     chunk: int,
-    begin: int, end: int, start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, sigma: Any,
-    count: Any, weight: Any,
+    begin: int, end: int, start: Any, sx: Any, sa: Any, ssigma: Any, x: Any, alpha: Any, moments: Any,
+    sigma: Any, count: Any, weight: Any,
 ) -> None:  # fmt: skip
     """Nodes of the cells begin to end, from their vortons; ``weight`` (nodes,) is the sum of |alpha|."""
-    leaves = end - begin
+    leaves, about = end - begin, np.empty(MOMENTS)
     for c in range(begin + chunk * leaves // CHUNKS, begin + (chunk + 1) * leaves // CHUNKS):
         first, last = start[c], start[c + 1]
         count[c] = last - first
@@ -107,19 +136,24 @@ def fill_leaves(
             for a in range(3):
                 x[a, c] = 0.0
                 alpha[a, c] = 0.0
+        about[:] = 0.0
+        if last - first > 1:
+            for i in range(first, last):
+                _add_moments(_magnitude(sa, i), sx, sa, i, x, c, about)
+        _store_moments(about, total_weight, moments, c)
 
 
 @parallel("min(CHUNKS, end - begin)", **_OPTIONS)
 def _fill_layer(
-    chunk: int, below: int, begin: int, end: int, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any,
-    count: Any, weight: Any,
+    chunk: int, below: int, begin: int, end: int, cells: Any, first: Any, x: Any, alpha: Any, moments: Any,
+    sigma: Any, count: Any, weight: Any,
 ) -> None:  # fmt: skip
     """Nodes ``begin`` to ``end`` of the layer over ``below`` from their children."""
     nx, ny, nz = cells[below]
     _, my, mz = cells[below + 1]
     parents = end - begin
     chunks = min(CHUNKS, parents)
-    mean, strength = np.empty((2, 4)), np.empty(3)
+    mean, strength, about = np.empty((2, 4)), np.empty(3), np.empty(MOMENTS)
     for p in range(begin + chunk * parents // chunks, begin + (chunk + 1) * parents // chunks):
         node = first[below + 1] + p
         i0, j0, k0 = 2 * (p // (my * mz)), 2 * ((p // mz) % my), 2 * (p % mz)
@@ -155,6 +189,8 @@ def _fill_layer(
             for a in range(3):
                 x[a, node] = x[a, only]
                 alpha[a, node] = alpha[a, only]
+            for e in range(MOMENTS):
+                moments[e, node] = moments[e, only]
         else:
             by = 0 if weights > 0.0 else 1
             norm = max(weights if weights > 0.0 else plain, 1e-300)
@@ -162,17 +198,29 @@ def _fill_layer(
             for a in range(3):
                 x[a, node] = mean[by, a] / norm
                 alpha[a, node] = strength[a]
+            about[:] = 0.0
+            for i in range(i0, min(i0 + 2, nx)):
+                for j in range(j0, min(j0 + 2, ny)):
+                    for k in range(k0, min(k0 + 2, nz)):
+                        child = first[below] + (i * ny + j) * nz + k
+                        if count[child] > 0:
+                            _add_moments(weight[child], x, alpha, child, x, node, about)
+                            for a in range(3):
+                                about[a] += weight[child] * np.float64(moments[a, child]) ** 2
+                            for e in range(3, MOMENTS):
+                                about[e] += moments[e, child]
+            _store_moments(about, weights, moments, node)
 
 
 @njit(cache=True)
 def fill_parents(
-    lowest: int, spans: Any, cells: Any, first: Any, x: Any, alpha: Any, sigma: Any, count: Any,
-    weight: Any,
+    lowest: int, spans: Any, cells: Any, first: Any, x: Any, alpha: Any, moments: Any, sigma: Any,
+    count: Any, weight: Any,
 ) -> None:  # fmt: skip
     """Nodes from their children: of the layers over ``lowest`` and upwards those of each row of ``spans``."""
     for step in range(spans.shape[0]):
         begin, end = spans[step, 0], spans[step, 1]
-        _fill_layer(lowest + step, begin, end, cells, first, x, alpha, sigma, count, weight)
+        _fill_layer(lowest + step, begin, end, cells, first, x, alpha, moments, sigma, count, weight)
 
 
 @parallel("min(CHUNKS, end - begin)", **_OPTIONS)
@@ -234,15 +282,20 @@ def build(
     """
     counts, first = layers_of(cells)
     nodes, real = int(first[-1]), sx.dtype
-    x, alpha = np.empty((3, nodes), real), np.empty((3, nodes), real)
+    x, alpha, moments = (
+        np.empty((3, nodes), real),
+        np.empty((3, nodes), real),
+        np.empty((nodes, MOMENTS), real).T,
+    )
     sigma, radius = np.empty(nodes, real), np.empty(nodes, real)
     count, weight = np.empty(nodes, np.int64), np.empty(nodes)
     spans = np.zeros((len(counts), 2), np.int64)
     spans[:, 1] = np.diff(first)
-    fill_leaves(0, int(spans[0, 1]), start, sx, sa, ssigma, x, alpha, sigma, count, weight)
-    fill_parents(0, spans[1:], counts, first, x, alpha, sigma, count, weight)
+    columns = x, alpha, moments, sigma, count, weight
+    fill_leaves(0, int(spans[0, 1]), start, sx, sa, ssigma, *columns)
+    fill_parents(0, spans[1:], counts, first, *columns)
     corner, size = np.asarray(origin, np.float64), np.asarray(spacing, np.float64)
     fill_radii(0, spans, counts, first, corner, size, x, count, radius)
     return Tree(
-        corner, size, counts, first, x, alpha, sigma, radius, count, start, sx, sa, ssigma,
+        corner, size, counts, first, x, alpha, moments, sigma, radius, count, start, sx, sa, ssigma,
     )  # fmt: skip

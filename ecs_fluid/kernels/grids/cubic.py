@@ -1,10 +1,16 @@
-"""Between particles and grid points by cubic convolution: third order, where the trilinear one is second.
+"""Between particles and grid points by four points along each axis, whose weights multiply over the axes.
 
-Along an axis the points at -1, 0, 1, 2 from the lower end of a cell have, at the fraction f, the weights of
-Keys' kernel with a = -1/2, which vortex methods call M4'; over the axes they multiply. Quadratic fields come
-out exactly, and a scatter keeps the moments 0, 1 and 2. In the outermost cells the missing point is
-extrapolated, f_-1 = 3 f_0 - 3 f_1 + f_2, which keeps both. Source: Keys, IEEE Trans. Acoust. Speech Signal
-Process. 29 (1981); Monaghan, J. Comput. Phys. 60 (1985).
+Along an axis the points at -1, 0, 1, 2 from the lower end of a cell have weights that are cubics of the
+fraction f:
+
+* ``CONVOLUTION``, Keys' kernel with a = -1/2, which vortex methods call M4', of third order. A scatter keeps
+  the moments 0, 1 and 2.
+* ``SPLINE``, the cubic B-spline, of coefficients that ``coefficients`` finds so that the values at the points
+  come out: of fourth order.
+
+Quadratic fields come out exactly by both. In the outermost cells the missing point is extrapolated, f_-1 =
+3 f_0 - 3 f_1 + f_2, which keeps that. Source: Keys, IEEE Trans. Acoust. Speech Signal Process. 29 (1981);
+Monaghan, J. Comput. Phys. 60 (1985); Unser, IEEE Signal Process. Mag. 16 (1999).
 """
 
 from __future__ import annotations
@@ -26,17 +32,26 @@ from ecs_fluid.kernels.grids.partition import axis_cell, view_as
 TAPS = 4
 """Points that a position reads along an axis."""
 
+CONVOLUTION = np.array(
+    [[0.0, -0.5, 1.0, -0.5], [1.0, 0.0, -2.5, 1.5], [0.0, 0.5, 2.0, -1.5], [0.0, 0.0, -0.5, 0.5]]
+)
+SPLINE = (
+    np.array([[1.0, -3.0, 3.0, -1.0], [4.0, 0.0, -6.0, 3.0], [1.0, 3.0, 3.0, -3.0], [0.0, 0.0, 0.0, 1.0]])
+    / 6.0
+)
+"""Weights of the four points, a row each: the factors of 1, f, f^2 and f^3 of the fraction f."""
+
 
 @njit(fastmath=FAST, forceinline=True)
-def axis_weights(f: float, cell: int, cells: int, weights: np.ndarray) -> int:
+def axis_weights(f: float, cell: int, cells: int, cubics: np.ndarray, weights: np.ndarray) -> int:
     """First of four points, and their weights; the point off the grid has its share given to three others."""
-    g = 1.0 - f
-    a, d = -0.5 * f * g * g, -0.5 * f * f * g
-    b = 1.0 + f * f * (1.5 * f - 2.5)
-    c = 1.0 + g * g * (1.5 * g - 2.5)
+    a = cubics[0, 0] + f * (cubics[0, 1] + f * (cubics[0, 2] + f * cubics[0, 3]))
+    b = cubics[1, 0] + f * (cubics[1, 1] + f * (cubics[1, 2] + f * cubics[1, 3]))
+    c = cubics[2, 0] + f * (cubics[2, 1] + f * (cubics[2, 2] + f * cubics[2, 3]))
+    d = cubics[3, 0] + f * (cubics[3, 1] + f * (cubics[3, 2] + f * cubics[3, 3]))
     first = cell - 1
     if cells < 3:  # too few points for a cubic
-        first, a, b, c, d = cell, g, f, 0.0, 0.0
+        first, a, b, c, d = cell, 1.0 - f, f, 0.0, 0.0
     elif cell == 0:
         first, a, b, c, d = 0, b + 3.0 * a, c - 3.0 * a, d + a, 0.0
     elif cell == cells - 1:
@@ -46,10 +61,12 @@ def axis_weights(f: float, cell: int, cells: int, weights: np.ndarray) -> int:
 
 
 @njit(fastmath=FAST, forceinline=True)
-def weights_at(x: float, origin: float, inverse: float, cells: int, weights: np.ndarray) -> int:
+def weights_at(
+    x: float, origin: float, inverse: float, cells: int, cubics: np.ndarray, weights: np.ndarray
+) -> int:
     """``axis_weights`` of a coordinate ``x`` [m] on an axis of that many ``cells``."""
     cell = axis_cell(x, origin, inverse, cells)
-    return int(axis_weights(axis_weight(x, origin, inverse, cell), cell, cells, weights))
+    return int(axis_weights(axis_weight(x, origin, inverse, cell), cell, cells, cubics, weights))
 
 
 @njit(**INLINE)
@@ -81,17 +98,19 @@ def _places(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> None:
 
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _weights(fraction: Any, beside: Any, w0: Any, w1: Any, w2: Any, w3: Any) -> None:
+def _weights(fraction: Any, beside: Any, cubics: Any, w0: Any, w1: Any, w2: Any, w3: Any) -> None:
     """Those of four points along an axis of three cells or more."""
     wide_vectors()
     kind = fraction.dtype.type
-    half, one, three = kind(0.5), kind(1), kind(3)
+    three = kind(3)
+    a0, a1, a2, a3 = cubics[0, 0], cubics[0, 1], cubics[0, 2], cubics[0, 3]
+    b0, b1, b2, b3 = cubics[1, 0], cubics[1, 1], cubics[1, 2], cubics[1, 3]
+    c0, c1, c2, c3 = cubics[2, 0], cubics[2, 1], cubics[2, 2], cubics[2, 3]
+    d0, d1, d2, d3 = cubics[3, 0], cubics[3, 1], cubics[3, 2], cubics[3, 3]
     for q in range(BLOCK):
         f = fraction[q]
-        g = one - f
-        a, d = -half * f * g * g, -half * f * f * g
-        b = one + f * f * (kind(1.5) * f - kind(2.5))
-        c = one + g * g * (kind(1.5) * g - kind(2.5))
+        a, b = a0 + f * (a1 + f * (a2 + f * a3)), b0 + f * (b1 + f * (b2 + f * b3))
+        c, d = c0 + f * (c1 + f * (c2 + f * c3)), d0 + f * (d1 + f * (d2 + f * d3))
         # In an outermost cell the others have the share of the point off the grid.
         upper = beside[q] if beside[q] > kind(0) else kind(0)
         lower = upper - beside[q]
@@ -127,8 +146,9 @@ def _blend_singly(flat: Any, at: int, steps: Any, weight: Any, number: int, line
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _interpolate(
-    chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray
-) -> None:
+    chunk: int, x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, cubics: np.ndarray,
+    out: np.ndarray,
+) -> None:  # fmt: skip
     """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into ``out`` (n, m)."""
     n, m = out.shape
     mesh, steps = np.empty((4, 3)), np.zeros((2, TAPS), np.int64)
@@ -161,7 +181,7 @@ def _interpolate(
             if field.shape[a] < TAPS:  # too few points for a cubic
                 w[0], w[1], w[2], w[3] = 1.0 - fraction[a], fraction[a], 0.0, 0.0
             else:
-                _weights(fraction[a], beside[a], w[0], w[1], w[2], w[3])
+                _weights(fraction[a], beside[a], cubics, w[0], w[1], w[2], w[3])
         for k in range(count):
             q: Any = np.uintp(k)  # not negative: no index is tested for it
             if corner[q] > safe:  # vectors would end beyond the field, or rows have too few points
@@ -176,19 +196,75 @@ def _interpolate(
 
 
 def interpolate(
-    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray | None = None
-) -> np.ndarray:
-    """Like ``interpolation.interpolate``, of third order; a position outside takes the nearest point's value.
+    x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray, out: np.ndarray | None = None,
+    cubics: np.ndarray = CONVOLUTION,
+) -> np.ndarray:  # fmt: skip
+    """Like ``interpolation.interpolate``, by ``cubics``; a position outside takes the nearest point's value.
 
-    An axis of one or two cells is interpolated linearly. Overshoots by up to an eighth of a jump.
+    ``SPLINE`` takes a field of ``coefficients``. An axis of one or two cells is interpolated linearly.
+    Overshoots by up to an eighth of a jump.
     """
     if out is None:
         out = np.empty((len(x), *field.shape[3:]), field.dtype)
     m = int(np.prod(field.shape[3:]))
     if out.size:
         points = view_as(field, *field.shape[:3], m)
-        _interpolate(x.reshape(-1), origin, spacing, points, view_as(out, len(x), m))
+        _interpolate(
+            x.reshape(-1), origin, spacing, points, cubics.astype(field.dtype), view_as(out, len(x), m)
+        )
     return out
+
+
+@lru_cache(maxsize=32)
+def _factors(points: int) -> np.ndarray:
+    """What the elimination of a tridiagonal matrix (5, 4, 4, ..., 4, 5; 1 beside) multiplies rows by."""
+    factors, before = np.zeros(points), 0.0
+    for i in range(1, points - 1):
+        before = factors[i] = 1.0 / (4.0 + (i == 1) + (i == points - 2) - before)
+    return factors
+
+
+@parallel("given.shape[0] * ((given.shape[2] + BLOCK - 1) // BLOCK)", fastmath=FAST)
+def _filter_axis(task: int, given: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
+    """Coefficients of splines through (a, points, b) along the middle axis; ``out`` may be ``given``."""
+    blocks = (given.shape[2] + BLOCK - 1) // BLOCK
+    begin = task % blocks * BLOCK
+    end, last = min(begin + BLOCK, given.shape[2]), given.shape[1] - 1
+    f, c, kind = given[task // blocks], out[task // blocks], out.dtype.type
+    six, seven = kind(6), kind(7)
+    for e in range(begin, end):
+        low, high = f[0, e], f[last, e]
+        low_step, high_step = low - f[1, e], high - f[last - 1, e]
+        before = kind(0)
+        for i in range(1, last):
+            right = six * f[i, e]
+            if i == 1:
+                right = seven * f[i, e] - low
+            if i == last - 1:
+                right = right + f[i, e] - high
+            before = (right - before) * factors[i]
+            c[i, e] = before
+        for i in range(last - 2, 0, -1):
+            c[i, e] -= factors[i] * c[i + 1, e]
+        c[0, e], c[last, e] = c[1, e] + low_step, c[last - 1, e] + high_step
+
+
+def coefficients(field: np.ndarray) -> np.ndarray:
+    """Coefficients of the cubic spline through the values (px, py, pz, ...) of a grid, for ``SPLINE``.
+
+    Along each axis of three cells or more (c_i-1 + 4 c_i + c_i+1)/6 = f_i at every point, with c_-1 = 3 c_0
+    - 3 c_1 + c_2 beyond the first and likewise beyond the last. The difference of the first two rows is c_0 -
+    c_1 = f_0 - f_1, which leaves a tridiagonal system for the points inside.
+    """
+    out, found = np.empty_like(field), field
+    for axis in range(3):
+        points = field.shape[axis]
+        if points >= TAPS:
+            ends = math.prod(field.shape[:axis]), math.prod(field.shape[axis + 1 :])
+            seen = view_as(found, ends[0], points, ends[1]), view_as(out, ends[0], points, ends[1])
+            _filter_axis(seen[0], _factors(points).astype(field.dtype), seen[1])
+            found = out
+    return found
 
 
 @parallel(
@@ -197,7 +273,7 @@ def interpolate(
 )
 def _scatter_class(
     task: int, i_first: int, j_first: int, sx: np.ndarray, values: np.ndarray, start: np.ndarray,
-    origin: np.ndarray, spacing: np.ndarray, out: np.ndarray,
+    origin: np.ndarray, spacing: np.ndarray, cubics: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
     """Rows of cells i_first, i_first + TAPS, ... and j_first, j_first + TAPS, ..."""
     m = values.shape[0]
@@ -220,9 +296,9 @@ def _scatter_class(
     line = np.empty(width, out.dtype)
     for k in range(nz):
         for p in range(start[cell + k], start[cell + k + 1]):
-            i0 = axis_weights(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, wx)
-            j0 = axis_weights(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, wy)
-            k0 = axis_weights(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, wz)
+            i0 = axis_weights(axis_weight(sx[0, p], origin[0], inv0, i), i, nx, cubics, wx)
+            j0 = axis_weights(axis_weight(sx[1, p], origin[1], inv1, j), j, ny, cubics, wy)
+            k0 = axis_weights(axis_weight(sx[2, p], origin[2], inv2, k), k, nz, cubics, wz)
             for e in range(taps_z):
                 for c in range(m):
                     line[e * m + c] = kind(wz[e]) * values[c, p]
@@ -253,11 +329,11 @@ def _scatter(
     four share no point, so the 16 classes are done in turn, each of them in parallel (see ``interpolation``).
     """
     for colour in range(TAPS * TAPS):
-        _scatter_class(colour // TAPS, colour % TAPS, sx, values, start, origin, spacing, out)
+        _scatter_class(colour // TAPS, colour % TAPS, sx, values, start, origin, spacing, CONVOLUTION, out)
 
 
 scatter = scattering(_scatter)
-"""Among the 64 points around, by the weights of ``interpolate``, which may be negative."""
+"""Among the 64 points around, by the weights of ``CONVOLUTION``, which may be negative."""
 
 
 @lru_cache(maxsize=32)
@@ -266,7 +342,7 @@ def _coarsening(fine: int, coarse: int, dtype: str) -> np.ndarray:
     shares, weights = np.zeros((coarse + 1, fine + 1)), np.empty(TAPS)
     for point in range(fine + 1):
         cell = min(point * coarse // fine, coarse - 1)
-        first = axis_weights.py_func(point * coarse / fine - cell, cell, coarse, weights)
+        first = axis_weights.py_func(point * coarse / fine - cell, cell, coarse, CONVOLUTION, weights)
         for tap in range(min(TAPS, coarse + 1 - first)):
             shares[first + tap, point] += weights[tap]
     return shares.astype(dtype)

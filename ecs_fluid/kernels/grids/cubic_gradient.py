@@ -1,4 +1,4 @@
-"""A velocity field and its gradient at particles, by the cubic convolution of ``cubic``, in one pass.
+"""A velocity field and its gradient at particles, by the weights of ``cubic``, in one pass.
 
 Both stand side by side at the grid points, twelve numbers each, so that a particle fetches one run of memory
 per row of points; and particles come in the order of a cell sort, so that neighbours find it in the cache.
@@ -15,7 +15,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.grids.cubic import TAPS, weights_at
+from ecs_fluid.kernels.grids.cubic import CONVOLUTION, TAPS, weights_at
 from ecs_fluid.kernels.grids.partition import view_as
 
 _EACH = 12
@@ -27,7 +27,7 @@ _OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 @njit(**_OPTIONS, cache=True)
 def _read(
     x: np.ndarray, order: np.ndarray, begin: int, end: int, origin: np.ndarray, inverse: tuple, cells: tuple,
-    flat: np.ndarray, u: np.ndarray, du: np.ndarray,
+    flat: np.ndarray, cubics: np.ndarray, u: np.ndarray, du: np.ndarray,
 ) -> None:  # fmt: skip
     """Rows ``order[begin:end]`` of x, u and du."""
     wide_vectors()
@@ -40,9 +40,9 @@ def _read(
     line, mean = np.zeros(TAPS * _EACH, flat.dtype), np.empty(_EACH, flat.dtype)
     for q in range(begin, end):
         p = order[q]
-        i = weights_at(x[p, 0], origin[0], inverse[0], nx, wx)
-        j = weights_at(x[p, 1], origin[1], inverse[1], ny, wy)
-        k = weights_at(x[p, 2], origin[2], inverse[2], nz, wz)
+        i = weights_at(x[p, 0], origin[0], inverse[0], nx, cubics, wx)
+        j = weights_at(x[p, 1], origin[1], inverse[1], ny, cubics, wy)
+        k = weights_at(x[p, 2], origin[2], inverse[2], nz, cubics, wz)
         corner = i * plane_length + j * row_length + k * _EACH
         for e in range(TAPS * _EACH):
             line[e] = 0.0
@@ -69,24 +69,24 @@ def _read(
 def _interpolate(
     chunk: int,
     x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,
-    u: np.ndarray, du: np.ndarray,
+    cubics: np.ndarray, u: np.ndarray, du: np.ndarray,
 ) -> None:  # fmt: skip
     n = len(order)
     cells = field.shape[0] - 1, field.shape[1] - 1, field.shape[2] - 1
     inverse = 1.0 / spacing[0], 1.0 / spacing[1], 1.0 / spacing[2]
     flat = field.reshape(field.size)
     first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-    _read(x, order, first, last, origin, inverse, cells, flat, u, du)
+    _read(x, order, first, last, origin, inverse, cells, flat, cubics, u, du)
 
 
 def interpolate(
     x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,
-    u: np.ndarray, du: np.ndarray,
+    u: np.ndarray, du: np.ndarray, cubics: np.ndarray = CONVOLUTION,
 ) -> None:  # fmt: skip
     """Fill rows ``order`` of u (n, 3) and du (n, 3, 3) at x (n, 3) m from a ``field`` (px, py, pz, 3, 4).
 
     That is ``differences.jacobian`` of the velocity at the grid points, with the field, and the values are
-    those of ``cubic.interpolate`` but for rounding. ``order`` (k,) int64 names every row that is wanted,
-    best sorted by cell.
+    those of ``cubic.interpolate`` but for rounding; for ``SPLINE`` both are of the coefficients. ``order``
+    (k,) int64 names every row that is wanted, best sorted by cell.
     """
-    _interpolate(x, order, origin, spacing, field, u, view_as(du, len(du), 9))
+    _interpolate(x, order, origin, spacing, field, cubics, u, view_as(du, len(du), 9))

@@ -121,6 +121,81 @@ def test_cells_without_strength_do_no_harm() -> None:
     assert np.all(u == 0.0)
 
 
+# dipoles
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_moments_of_nodes_are_those_of_their_vortons(real: type) -> None:
+    """Spread and dipole about the node's centre, straight from the vortons below it."""
+    x, alpha = cloud(500)
+    x *= np.array([1.0, 0.4, 2.3])
+    t = sorted_tree(x.astype(real), alpha.astype(real), np.full(500, 0.1, real))
+    cell = np.repeat(np.arange(t.start.size - 1), np.diff(t.start))
+    ijk = np.stack(np.unravel_index(cell, t.cells[0]), axis=1)
+    for layer, counts in enumerate(t.cells):
+        node = t.first[layer] + np.ravel_multi_index((ijk >> layer).T, counts)
+        for here in np.unique(node):
+            below = node == here
+            d = t.sx.T[below].astype(float) - t.x[:, here]
+            strength = t.sa.T[below].astype(float)
+            weight = np.linalg.norm(strength, axis=1)
+            spread = np.sqrt((weight[:, None] * d**2).sum(axis=0) / weight.sum())
+            slack = 30 * float(np.finfo(real).eps)
+            np.testing.assert_allclose(t.moments[:3, here], spread, atol=slack * 2.3)
+            np.testing.assert_allclose(
+                t.moments[3:, here], (d.T @ strength).ravel(), atol=slack * 2.3 * weight.sum()
+            )
+
+
+def test_velocity_of_a_cluster_with_its_dipole_is_of_one_order_more() -> None:
+    """Far away the velocity of moment k falls like distance^-(2 + k). Twice as far the largest moment that is
+    left out, the dipole or the quadrupole, has an eighth or a sixteenth of it.
+    """
+    x, alpha = cloud(30)
+    t = sorted_tree(x, alpha, np.full(30, 0.05))
+    away = np.random.default_rng(3).standard_normal((400, 3))
+    away /= np.linalg.norm(away, axis=1)[:, None]
+    for dipoles, ratio in ((False, 8.0), (True, 16.0)):
+        left = []
+        for distance in (10.0, 20.0):
+            targets = t.x[:, -1] + distance * away
+            u, exact = np.empty_like(targets), np.empty_like(targets)
+            # Every target alone, with an angle at which it takes the root.
+            blocks = np.arange(400), np.arange(401)
+            pairs = tree.velocity(
+                CODE, targets, t, u, blocks=blocks, criterion=tree.ANGLE, opening=0.2, dipoles=dipoles
+            )
+            direct.velocity(CODE, targets, t.sx, t.sa, t.ssigma, exact)
+            assert pairs == (4 if dipoles else 1) * 400
+            left.append(np.sqrt(((u - exact) ** 2).mean()))
+        assert left[0] / left[1] == pytest.approx(ratio, rel=0.1)
+
+
+def test_dipoles_where_strengths_cancel_and_nothing_more_where_they_are_alike() -> None:
+    """Random strengths: a quarter of the error at the same angle. A ring: the same lists, but for 3 %."""
+    x, alpha = cloud(5000)
+    ring, along = thick_ring(5000)
+    for place, strength, part, lists in ((x, alpha, 0.3, 2.5), (ring, along, 1.1, 1.03)):
+        t = sorted_tree(place, strength, np.full(5000, 0.03))
+        targets, u = rows(t.sx), np.empty((5000, 3))
+        how = {"criterion": tree.ANGLE, "opening": 0.6, "originals": True}
+        before, after = (errors(t, targets, **how, dipoles=dipoles)[0] for dipoles in (False, True))
+        assert after < part * before
+        plain, paired = (tree.velocity(CODE, targets, t, u, **how, dipoles=given) for given in (False, True))
+        assert plain < paired < lists * plain
+
+
+def test_dipoles_of_a_flat_cloud_stay_in_its_plane() -> None:
+    """All vortons in a plane with vorticity across it: velocities in the plane have no part across it."""
+    x, alpha = cloud(3000)
+    x[:, 2], alpha[:, :2] = 0.7, 0.0
+    t = sorted_tree(x, alpha, np.full(3000, 0.02))
+    u = np.empty((3000, 3))
+    tree.velocity(CODE, rows(t.sx), t, u, criterion=tree.ANGLE, opening=0.6, originals=True, dipoles=True)
+    assert (t.moments[2] < 1e-14).all()  # the mean of equal numbers is that number but for rounding
+    assert (u[:, 2] == 0.0).all() and np.abs(u[:, 0]).max() > 0.0
+
+
 # V3: the margin of the articles
 
 

@@ -1,4 +1,4 @@
-"""Cubic convolution: order, exactness up to the faces, moments of the scatter, adjointness, threads."""
+"""Cubic convolution and splines: order, exactness, moments of the scatter, adjointness, threads."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ def inside(n: int, seed: int = 0, cells: Any = CELLS) -> np.ndarray:
     return ORIGIN + np.random.default_rng(seed).random((n, 3)) * SPACING * cells
 
 
+def spline(x: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray) -> np.ndarray:
+    return cubic.interpolate(x, origin, spacing, cubic.coefficients(field), None, cubic.SPLINE)
+
+
+READERS = (cubic.interpolate, spline)
+
+
 def quadratics(x: np.ndarray) -> np.ndarray:
     """Products of quadratics in x, y and z: nine of the 27."""
     a, b, c = x[..., 0], x[..., 1], x[..., 2]
@@ -39,35 +46,53 @@ def quadratics(x: np.ndarray) -> np.ndarray:
     return np.stack(nine, axis=-1)
 
 
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("m", [1, 3, 9])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 5e-6)])
-def test_quadratic_functions_come_back_exactly(m: int, dtype: type, tolerance: float) -> None:
+def test_quadratic_functions_come_back_exactly(read: Any, m: int, dtype: type, tolerance: float) -> None:
     """Also in the outermost cells. Values reach 300, weights add up to 1.95 in magnitude."""
     x = inside(800)
     field = np.ascontiguousarray(quadratics(points())[..., :m]).astype(dtype)
-    computed = cubic.interpolate(x.astype(dtype), ORIGIN, SPACING, field)
+    computed = read(x.astype(dtype), ORIGIN, SPACING, field)
     assert computed.dtype == dtype
     np.testing.assert_allclose(computed, quadratics(x)[..., :m], rtol=tolerance, atol=300 * tolerance)
 
 
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("cells", [(1, 1, 1), (2, 1, 5), (3, 4, 2)])
-def test_short_axes_are_linear(cells: tuple[int, int, int]) -> None:
+def test_short_axes_are_linear(read: Any, cells: tuple[int, int, int]) -> None:
     """Fewer than three cells: linear functions exactly, and nothing is read beyond the field."""
     matrix = np.array([[1.0, 2.0, 0.0], [-1.0, 0.5, 3.0], [0.2, 0.1, 1.0]])
     x = inside(300, 1, cells)
-    read = cubic.interpolate(x, ORIGIN, SPACING, np.ascontiguousarray(points(cells) @ matrix))
-    np.testing.assert_allclose(read, x @ matrix, atol=1e-13)
+    found = read(x, ORIGIN, SPACING, np.ascontiguousarray(points(cells) @ matrix))
+    np.testing.assert_allclose(found, x @ matrix, atol=1e-13)
 
 
-def test_error_falls_with_the_third_power_of_the_spacing() -> None:
-    """Keys 1981: the error is of third order, so halving h divides it by 8."""
-    x = np.random.default_rng(2).uniform(0.2, 0.8, (2000, 3))
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 1e-6)])
+@pytest.mark.parametrize("cells", [(3, 4, 40), (2, 9, 1)])
+def test_a_spline_goes_through_the_values(cells: tuple[int, int, int], dtype: type, tolerance: float) -> None:
+    """At every point of the grid, faces and corners included, whatever the values are."""
+    field = np.random.default_rng(4).standard_normal((*(np.array(cells) + 1), 2)).astype(dtype)
+    x = points(cells).reshape(-1, 3).astype(dtype)
+    found = spline(x, ORIGIN.astype(dtype), SPACING.astype(dtype), field)
+    # Places are rounded to half an ulp of the largest coordinate, and slopes are some values a spacing.
+    slack = 30 * np.finfo(dtype).eps * np.abs(x).max() / SPACING.min()
+    np.testing.assert_allclose(found, field.reshape(-1, 2), atol=tolerance + slack)
+
+
+@pytest.mark.parametrize(("read", "order"), [(cubic.interpolate, 3), (spline, 4)])
+def test_order_of_the_error(read: Any, order: int) -> None:
+    """Halving h divides it by 8 (Keys 1981), and of a cubic spline by 16 (de Boor 1978, chapter V).
+
+    Ten cells and more from the faces, whose third order a spline forgets by a factor of 2 + sqrt(3) a cell.
+    """
+    x = np.random.default_rng(2).uniform(0.3, 0.7, (2000, 3))
     errors = []
-    for n in (16, 32):
+    for n in (32, 64):
         h, origin = np.full(3, 1.0 / n), np.zeros(3)
         field = np.sin(5 * grid.grid_points((origin, h, np.full(3, n)))).copy()
-        errors.append(np.abs(cubic.interpolate(x, origin, h, field) - np.sin(5 * x)).max())
-    assert errors[0] / errors[1] == pytest.approx(8.0, rel=0.1)
+        errors.append(np.abs(read(x, origin, h, field) - np.sin(5 * x)).max())
+    assert errors[0] / errors[1] == pytest.approx(2.0**order, rel=0.1)
 
 
 def sorted_cloud(n: int, dtype: type = np.float64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,6 +147,13 @@ def test_velocity_and_gradient_in_one_pass(
     np.testing.assert_allclose(du[rows], slope[rows], atol=scale * tolerance)
     others = np.setdiff1d(np.arange(500), rows)
     assert (u[others] == 7.0).all() and (du[others] == 7.0).all()
+    # Of a spline both are read from its coefficients: differences of these are those of the differences.
+    bent = cubic.coefficients(field)
+    both = differences.jacobian(bent, SPACING, order=4, with_field=True)
+    cubic_gradient.interpolate(x, rows, ORIGIN, SPACING, both, u, du, cubic.SPLINE)
+    np.testing.assert_allclose(u[rows], spline(x, ORIGIN, SPACING, field)[rows], atol=8 * tolerance)
+    slope = cubic.interpolate(x, ORIGIN, SPACING, np.ascontiguousarray(both[..., :3]), None, cubic.SPLINE)
+    np.testing.assert_allclose(du[rows], slope[rows], atol=2 * scale * tolerance)
 
 
 def test_scatter_is_the_transpose_of_interpolate() -> None:
@@ -151,8 +183,8 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: type) -> None:
             )
             both = differences.jacobian(out, SPACING, with_field=True)
             cubic_gradient.interpolate(x, np.arange(3000), ORIGIN, SPACING, both, u, du)
-            coarse = cubic.coarsen(out, np.array([3, 4, 2]))
-            bits.append(b"".join(a.tobytes() for a in (out, read, u, du, coarse)))
+            coarse, spread = cubic.coarsen(out, np.array([3, 4, 2])), cubic.coefficients(out)
+            bits.append(b"".join(a.tobytes() for a in (out, read, u, du, coarse, spread)))
     finally:
         numba.set_num_threads(before)
     assert bits[0] == bits[1]

@@ -1,0 +1,78 @@
+"""How particles read the velocity field between the points of its grid."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Grid
+
+Reading = Literal["linear", "convolution", "spline"]
+
+
+class GridReading:
+    """The velocity field (px, py, pz, 3) m/s, read trilinearly, by cubic convolution or by a cubic spline.
+
+    Gradients come from differences at the points, of second order where the reading is linear and of fourth
+    elsewhere, which are read like the velocity.
+    """
+
+    def __init__(self, grid: Grid, u: Array, how: Reading) -> None:
+        self._grid, self._u, self._how = grid, u, how
+
+    def velocity(self, x: Array, u: Array) -> None:
+        """Fill u (n, 3) m/s at x (n, 3) m."""
+        self._read(x, self._values, u)
+
+    def velocity_gradient(self, x: Array, rows: Array, u: Array, du: Array) -> None:
+        """Fill u (n, 3) m/s and du (n, 3, 3) 1/s at x (n, 3) m.
+
+        ``rows`` (n,) are the numbers of all of them, best in the order of the grid's cells.
+        """
+        from ecs_fluid.kernels.grids import cubic_gradient
+
+        if self._how == "linear":
+            self._read(x, self._values, u)
+            self._read(x, self._slopes, du)
+        else:
+            mesh = self._grid.origin, self._grid.spacing
+            cubic_gradient.interpolate(x, rows, *mesh, self._slopes, u, du, self._cubics)
+
+    @cached_property
+    def _cubics(self) -> Array:
+        from ecs_fluid.kernels.grids.cubic import CONVOLUTION, SPLINE
+
+        return SPLINE if self._how == "spline" else CONVOLUTION
+
+    @cached_property
+    def _values(self) -> Array:
+        """What is read at the points: velocities, or the coefficients of their spline."""
+        from ecs_fluid.kernels.grids.cubic import coefficients
+
+        return coefficients(self._u) if self._how == "spline" else self._u
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """Gradient (px, py, pz, 3, 3) 1/s, or for cubics with the velocity, (px, py, pz, 3, 4).
+
+        Differences of a spline's coefficients are the coefficients of the differences.
+        """
+        from ecs_fluid.kernels.grids.differences import jacobian
+
+        # A derivative across a flat world would only see the far side of its one layer of cells.
+        steps = np.where(self._grid.flat == 1, 0.0, self._grid.spacing)
+        if self._how == "linear":
+            return jacobian(self._values, steps)
+        return jacobian(self._values, steps, order=4, with_field=True)
+
+    def _read(self, x: Array, values: Array, out: Array) -> None:
+        from ecs_fluid.kernels.grids import cubic, interpolation
+
+        mesh = self._grid.origin, self._grid.spacing
+        if self._how == "linear":
+            interpolation.interpolate(x, *mesh, values, out)
+        else:
+            cubic.interpolate(x, *mesh, values, out, self._cubics)

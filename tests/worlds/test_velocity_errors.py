@@ -1,0 +1,67 @@
+"""Shipped worlds move by what their vortons say: velocities against the direct sum, with default settings.
+
+Run as a program it prints the table of docs/notes/velocity.md: python -m tests.worlds.test_velocity_errors
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.shipped_worlds import shipped
+from ecs_fluid.worlds.world_recipe import read
+
+pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+
+MOST = 0.02
+"""RMS error of velocities, relative to their RMS."""
+
+SAMPLES = 6
+
+NO_SUM = {"dam_break", "falling_drop", "sloshing_dam"}
+"""Worlds without vortons, and worlds that repeat, where no sum in open space is the truth."""
+
+MOVED_BY_VORTONS = sorted(set(shipped()) - NO_SUM)
+
+
+def errors(name: str, ticks: int) -> list[float]:
+    """Errors at 64 vortons and 64 other particles, the larger of the two, at some ticks up to this one."""
+    world = ef.load(name)
+    velocity, record = world.require(ef.VelocitySystem), world.require(ef.DiagnosticsSystem)
+    found, record.every = [], max(1, ticks // SAMPLES)
+    while world.tick < ticks:
+        world.step()
+        if velocity.velocity_error is not None:
+            found.append(velocity.velocity_error)
+    return found
+
+
+def root_mean_square(found: list[float]) -> float:
+    return float(np.sqrt(np.mean(np.square(found))))
+
+
+@pytest.mark.parametrize("name", MOVED_BY_VORTONS)
+def test_velocities_are_the_sums_of_all_vortons(name: str) -> None:
+    found = errors(name, 24)
+    assert len(found) == SAMPLES
+    assert root_mean_square(found) <= MOST
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", MOVED_BY_VORTONS)
+def test_velocities_of_grown_flows_are_the_sums_of_all_vortons(name: str) -> None:
+    assert root_mean_square(errors(name, read(name).ticks // 2)) <= MOST
+
+
+def main() -> None:
+    """Print the table: RMS and largest error over the first half of each world."""
+    print("| world | ticks | error, RMS | largest |\n|---|---|---|---|")
+    for name in MOVED_BY_VORTONS:
+        ticks = read(name).ticks // 2
+        found = errors(name, ticks)
+        print(f"| {name} | {ticks} | {root_mean_square(found):.4f} | {max(found):.4f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
