@@ -92,7 +92,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in FOR_OTHERS:
         stub = folder / "typings" / f"{name}.pyi"  # the folder where pyright looks
         stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text("from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n", encoding="utf-8")
+        stub.write_text(
+            "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n", encoding="utf-8"
+        )
     (folder / "wrong.py").write_text(WRONG, encoding="utf-8")
     return folder
 

@@ -21,7 +21,7 @@ from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
-from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, of_bodies, paint
+from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, of_placed, paint
 from ecs_fluid.viz.columns import AXES, FIELDS, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
@@ -257,11 +257,7 @@ class Scene(Canvas):
             span = self._flow if self.options.color_by == "temperature" else None
         elif PAINTED.get(self.look.paint) == HEAT and HEAT in self._coloured:
             span = self.view.painted
-        plain = np.array([self.look.solid(body.population, self.view.colors) for body in bodies]).reshape(
-            -1, 3
-        )
-        heat = np.array([body.temperature for body in bodies])
-        return np.rint(255.0 * of_bodies(self.look, plain, heat, span)).astype(np.uint8)
+        return np.rint(255.0 * of_placed(self.look, bodies, self.view.colors, span)).astype(np.uint8)
 
     def _period(self) -> pv.PolyData:
         """Edges of the box of a world that repeats, as wide as the view along axes that do not."""
