@@ -16,6 +16,7 @@ from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPas
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
+from ecs_fluid.exports.colours import SOLID
 from ecs_fluid.viz.bodies import bodies_in, fluid_within, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
@@ -39,7 +40,7 @@ from ecs_fluid.viz.shared_limits import (
     limits,
     survey,
 )
-from ecs_fluid.viz.style import SMALL, SOLID, Options
+from ecs_fluid.viz.style import SMALL, Options
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.

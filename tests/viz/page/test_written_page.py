@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ecs_fluid as ef
+from ecs_fluid.exports.colours import SOLID
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz import layers
@@ -21,7 +22,7 @@ from ecs_fluid.viz.columns import scalar
 from ecs_fluid.viz.page import codec, default_colours, files, writer
 from ecs_fluid.viz.shared_limits import View
 from ecs_fluid.viz.smoke import Puff, illumination
-from ecs_fluid.viz.style import LOOKS, SOLID
+from ecs_fluid.viz.style import LOOKS
 from tests.exports.made_run import (
     FRAMES,
     SIZE,
