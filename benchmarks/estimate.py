@@ -32,7 +32,7 @@ def main(worlds: tuple[str, ...] = WORLDS) -> None:
     )
     for name in worlds:
         recipe = read(name)
-        options = (recipe.output.every, recipe.output.checkpoint_seconds)
+        options = (recipe.every, recipe.output.checkpoint_seconds)
         began = time.perf_counter()
         found = estimate(
             lambda dt, name=name: read(name, (f"world.dt={dt!r}",)).build(),  # type: ignore[misc]

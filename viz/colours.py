@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import colormaps
 from numpy.typing import NDArray
 
+from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.viz.columns import Array, Columns
 from ecs_fluid.viz.smoke import Puff, illumination
 from ecs_fluid.viz.style import LOOKS, Look, Tint
@@ -26,6 +27,14 @@ GLOW = np.array(
 
 DULL, WHITE = 750.0, 2200.0
 """Temperatures, K, at which a body begins to glow in the dark (Draper: 798) and at which it is white."""
+
+
+def of_placed(
+    look: Look, bodies: Sequence[Placed], colors: Mapping[str, str], span: tuple[float, float] | None
+) -> Colours:
+    """Colours (n, 3) of bodies: of recipes, or the look's, changed by heat as in `of_bodies`."""
+    plain = np.array([look.solid(body.population, colors) for body in bodies]).reshape(-1, 3)
+    return of_bodies(look, plain, np.array([body.temperature for body in bodies]), span)
 
 
 def of_bodies(look: Look, plain: Colours, temperature: Array, span: tuple[float, float] | None) -> Colours:

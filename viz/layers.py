@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from vtkmodules.vtkRenderingCore import vtkActor, vtkPointGaussianMapper, vtkPolyDataMapper
 from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLSphereMapper
 
+from ecs_fluid.exports.colours import Colour
 from ecs_fluid.viz.colours import Paint, shaded
 from ecs_fluid.viz.columns import Array
 from ecs_fluid.viz.smoke import Puff, back_to_front
-from ecs_fluid.viz.style import Colour, Look
+from ecs_fluid.viz.style import Look
 
 BRIGHTEST = 0.4
 VALUES = "values"

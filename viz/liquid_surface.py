@@ -6,10 +6,10 @@ import numpy as np
 import pyvista as pv
 from numpy.typing import NDArray
 
+from ecs_fluid.exports.colours import Colour
 from ecs_fluid.exports.volumes import shared_out
 from ecs_fluid.systems.surface.contour import contour
 from ecs_fluid.viz.columns import Array
-from ecs_fluid.viz.style import Colour
 
 MAX_CELLS = 3_000_000  # of the grid on which particles are counted: 24 MB
 BLUR = 0.75  # of the particles, in spacings

@@ -81,9 +81,12 @@ def _probe(command: Sequence[str]) -> None:
         if child.returncode == 0:
             return
         reason = _reason(child.returncode)
+    remedy = f"install the OpenGL libraries with `apt-get install {PACKAGES}`"
+    if sys.platform in ("darwin", "win32"):
+        remedy = "it needs a graphics driver with OpenGL 3.2, and a session that may use it"
     raise FluidError(
-        f"this machine cannot render pictures (a trial rendering {reason}): install the OpenGL libraries "
-        f"with `apt-get install {PACKAGES}`; simulating and storing runs work without them"
+        f"this machine cannot render pictures (a trial rendering {reason}): {remedy}; simulating and storing "
+        "runs work without them"
     )
 
 

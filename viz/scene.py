@@ -16,12 +16,13 @@ from vtkmodules.vtkRenderingOpenGL2 import vtkRenderStepsPass, vtkToneMappingPas
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Placed
+from ecs_fluid.exports.colours import SOLID
 from ecs_fluid.viz.bodies import bodies_in, fluid_within, surface, wires
 from ecs_fluid.viz.camera import FACING, VIEW_ANGLE, Camera, corners
 from ecs_fluid.viz.camera_motion import Aim
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.canvas import Canvas
-from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, of_bodies, paint
+from ecs_fluid.viz.colours import HEAT, PAINTED, Paint, of_placed, paint
 from ecs_fluid.viz.columns import AXES, FIELDS, Columns, Frame, choose, drawable, has_scalar, scalar, title
 from ecs_fluid.viz.fields import Velocity, field_slice, streamlines, velocity_slice
 from ecs_fluid.viz.film import write_png
@@ -39,7 +40,7 @@ from ecs_fluid.viz.shared_limits import (
     limits,
     survey,
 )
-from ecs_fluid.viz.style import SMALL, SOLID, Options
+from ecs_fluid.viz.style import SMALL, Options
 
 # Plotters that draw twice as wide and high as asked, for smooth edges: VTK's own ways of smoothing edges
 # (samples per pixel, SSAA, FXAA) do not work together with blending in floating point.
@@ -257,11 +258,7 @@ class Scene(Canvas):
             span = self._flow if self.options.color_by == "temperature" else None
         elif PAINTED.get(self.look.paint) == HEAT and HEAT in self._coloured:
             span = self.view.painted
-        plain = np.array([self.look.solid(body.population, self.view.colors) for body in bodies]).reshape(
-            -1, 3
-        )
-        heat = np.array([body.temperature for body in bodies])
-        return np.rint(255.0 * of_bodies(self.look, plain, heat, span)).astype(np.uint8)
+        return np.rint(255.0 * of_placed(self.look, bodies, self.view.colors, span)).astype(np.uint8)
 
     def _period(self) -> pv.PolyData:
         """Edges of the box of a world that repeats, as wide as the view along axes that do not."""

@@ -8,26 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.exports.bodies import Polytopes
+from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, TINTS, WATER, Colour, by_name
 from ecs_fluid.validation_errors import COLOR, COLORS
 from ecs_fluid.viz.camera import Camera, check_camera
 from ecs_fluid.viz.camera_path import CameraPath
 from ecs_fluid.viz.columns import AXES, choose
 
-Colour = tuple[float, float, float]
 Tint = tuple[Colour, Colour]  # lit, shade
 SHADE = 0.25  # brightness of a colour in shade
-NAMED = {
-    "orange": "#ff8c1a",
-    "purple": "#a05fd6",
-    "cyan": "#35c7d9",
-    "pink": "#f278b6",
-    "brown": "#8b5a2b",
-    "white": "#f5f5f5",
-    "grey": "#8c8c8c",
-    "black": "#1a1a1a",
-}
-TINTS = ("red", "blue", "yellow", "green")
-SOLID: Colour = (0.72, 0.7, 0.66)  # bodies
 EDGE: Colour = (0.75, 0.8, 0.88)  # edges of containers on a dark page
 SMALL = 0.6  # radius of the strongest vortons within smoke, in that of vortons alone
 KINDS = ("particles", "glyphs", "slice", "streamlines")
@@ -49,15 +37,10 @@ class Look:
     depth: float = 2.5  # optical depth of the smoke, on average over the picture of the first frame
     paint: str = ""  # what shows: "" clouds in their tints, else dye, temperature, fire, vorticity or liquid
     softness: float = 0.8  # radius of a puff in spacings between tracers
-    water: Colour = (0.24, 0.52, 0.82)  # surfaces of liquids
+    water: Colour = WATER  # surfaces of liquids
     light: Colour = (-0.55, -0.45, 0.9)  # direction towards the light
     # Several clouds of tracers are told apart by these, in the order red, blue, yellow, green.
-    tints: tuple[Tint, Tint, Tint, Tint] = (
-        ((1.0, 0.56, 0.42), (0.31, 0.09, 0.09)),
-        ((0.46, 0.73, 1.0), (0.07, 0.14, 0.34)),
-        ((1.0, 0.87, 0.46), (0.3, 0.2, 0.05)),
-        ((0.55, 0.92, 0.62), (0.07, 0.25, 0.14)),
-    )
+    tints: tuple[Tint, ...] = tuple(TINTS.values())
 
     def tint(self, name: str, clouds: Sequence[str], colors: Mapping[str, str]) -> Tint:
         """Colours in light and in shade of a cloud of tracers: that of its recipe, or one of its own.
@@ -76,9 +59,8 @@ class Look:
     def named(self, color: str) -> Tint:
         """A colour of a recipe in light and in shade: a tint of the look, another name, or #rrggbb."""
         if color in TINTS:
-            return self.tints[TINTS.index(color)]
-        digits = NAMED.get(color, color).removeprefix("#")
-        red, green, blue = (int(digits[k : k + 2], 16) / 255.0 for k in (0, 2, 4))
+            return self.tints[list(TINTS).index(color)]
+        red, green, blue = by_name(color)
         return (red, green, blue), (SHADE * red, SHADE * green, SHADE * blue)
 
     def solid(self, name: str, colors: Mapping[str, str]) -> Colour:
@@ -86,7 +68,7 @@ class Look:
         return self.named(colors[name])[0] if name in colors else SOLID
 
 
-SMOKE = Look("#07090d", "#1b2230", "#dfe5ee", (1.0, 0.97, 0.93), (0.17, 0.2, 0.27), (0.62, 0.68, 0.76))
+SMOKE = Look("#07090d", "#1b2230", "#dfe5ee", LIT, (0.17, 0.2, 0.27), PLAIN)
 PAPER = Look("#ffffff", "#ffffff", "#22262e", (0.38, 0.55, 0.74), (0.07, 0.13, 0.24), (0.35, 0.4, 0.47))
 DAYLIGHT = Look("#c9d6df", "#f4f7f9", "#22303a", (0.45, 0.58, 0.7), (0.15, 0.24, 0.33), (0.35, 0.4, 0.47))
 

@@ -114,7 +114,10 @@ def _estimate(world: str, settings: tuple[str, ...], allow_code: bool, ticks: in
     out.print(f"rows   {rows} at the end")
     out.print(f"from {found.sampled} ticks that stand for {ticks}; compiling kernels is not counted")
     if not found.whole:
-        warn("the world does not bear long steps; this holds if its later ticks cost what its first ones do")
+        warn(
+            "the world could not be run through with long steps in time; this holds if its later ticks cost "
+            "what its first ones do"
+        )
 
 
 @app.command

@@ -3,9 +3,10 @@
 Stage: metres, z up, one time code per stored frame, ``timeCodesPerSecond`` of simulated time, so motion blur
 from the velocities (m/s) is right. Rows keep their ids, so a renderer may follow them while their number
 changes. Other columns are primvars with their unit as custom data. With a `voxel` the stage holds the fields,
-too, as a Volume of OpenVDB assets.
+too, as a Volume of OpenVDB assets. Each population has a material, in the colour of its recipe.
 
-Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable, UsdVolVolume, UsdVolOpenVDBAsset.
+Source: OpenUSD, schemas UsdGeomPoints, UsdGeomMesh, UsdGeomXformable, UsdVolVolume, UsdVolOpenVDBAsset,
+UsdShadeMaterial with UsdPreviewSurface.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from ecs_fluid.errors import StorageError
 from ecs_fluid.exports.bodies import Placed
+from ecs_fluid.exports.colours import LIT, PLAIN, SOLID, WATER, Colour, colours_of_run, linear
 from ecs_fluid.exports.frames import Columns, Frame, Job
 from ecs_fluid.exports.names import plain_names, unit
 from ecs_fluid.exports.surfaces import Liquid, Surfaces
@@ -74,6 +76,7 @@ class _Stage:
         stage.SetMetadata("comment", f"ecs_fluid {__version__}; SI units; one time code per stored frame")
         self.root = UsdGeom.Xform.Define(stage, f"/{_prim(frames.name)}")
         stage.SetDefaultPrim(self.root.GetPrim())
+        self.colours = colours_of_run(frames.run)
         self.clouds = {name: _Cloud(self, name) for name in frames.particles}
         self.bodies: dict[tuple[str, int], _Body] = {}
         self.surface = _SurfaceMesh(self, frames.surface) if frames.surface else None
@@ -96,6 +99,24 @@ class _Stage:
                 pending = 0
         self.stage.GetRootLayer().Save()
         return self.volume.volumes.about() if self.volume else {}
+
+    def paint(self, prim: Any, population: str, colour: Colour, kind: str = "", **inputs: float) -> None:
+        """Give a prim the material of its population, of that colour unless the recipe says another.
+
+        ``kind`` tells several of a population apart; ``inputs`` are further ones of UsdPreviewSurface.
+        """
+        from pxr import Gf, Sdf, UsdGeom, UsdShade
+
+        scope = UsdGeom.Scope.Define(self.stage, self.root.GetPath().AppendChild("_materials"))
+        material = UsdShade.Material.Define(self.stage, scope.GetPath().AppendChild(_prim(kind + population)))
+        shader = UsdShade.Shader.Define(self.stage, material.GetPath().AppendChild("surface"))
+        shader.CreateIdAttr("UsdPreviewSurface")
+        shown = Gf.Vec3f(*linear(self.colours.get(population, colour)))
+        shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(shown)
+        for name, value in inputs.items():
+            shader.CreateInput(name, Sdf.ValueTypeNames.Float).Set(value)
+        material.CreateSurfaceOutput().ConnectToSource(shader.ConnectableAPI(), "surface")
+        UsdShade.MaterialBindingAPI.Apply(prim.GetPrim()).Bind(material)
 
     def _add_bodies(self, frame: Frame) -> int:
         one_by_one: dict[str, Columns] = {}
@@ -130,6 +151,8 @@ class _Cloud:
 
         self.points = UsdGeom.Points.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
         columns = stage.frames.columns(name)
+        colour = SOLID if "BallShape.radius" in columns else PLAIN if "Strength.alpha" in columns else LIT
+        stage.paint(self.points, name, WATER if "Liquid.mass" in columns else colour)
         self.names = plain_names(columns)
         self.ids: np.ndarray | None = None
         self.width: float | None = None
@@ -232,6 +255,7 @@ class _SurfaceMesh:
 
         self.mesh = UsdGeom.Mesh.Define(stage.stage, stage.root.GetPath().AppendChild(_prim(name)))
         self.mesh.CreateVelocitiesAttr().SetCustomDataByKey("unit", "m/s")
+        stage.paint(self.mesh, name, WATER, roughness=0.05, ior=1.333)
 
     def add(self, code: float, surface: Liquid | None) -> int:
         """Set the mesh at a time code, empty without a surface; returns how many bytes that keeps."""
@@ -262,6 +286,9 @@ class _Body:
             _set_mesh(self.gprim, body.mesh.vertices, body.mesh.sizes, body.mesh.corners)
         if body.container:  # what is inside must be seen
             self.gprim.CreateDisplayOpacityAttr(Vt.FloatArray([0.15]))
+            stage.paint(self.gprim, body.population, SOLID, "_container_", opacity=0.15)
+        else:
+            stage.paint(self.gprim, body.population, SOLID)
         self.gprim.GetPrim().SetCustomDataByKey("container", body.container)
         self.translate = self.gprim.AddTranslateOp(UsdGeom.XformOp.PrecisionDouble)
         self.orient = self.gprim.AddOrientOp(UsdGeom.XformOp.PrecisionDouble)

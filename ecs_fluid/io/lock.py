@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -84,9 +85,11 @@ class WriterLock:
 
 
 def alive(pid: int | None) -> bool:
-    """Whether another process of that number runs."""
+    """Whether another process of that number runs; on Windows any number counts as one that does."""
     if pid is None or pid == os.getpid():
         return False
+    if sys.platform == "win32":  # os.kill would send it Ctrl-C there
+        return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

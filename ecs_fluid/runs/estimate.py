@@ -1,21 +1,25 @@
 """What a run will take: time and disk, from a few ticks spread over all of it.
 
-A tick's cost depends on what the world holds, not on the time step. So the world is run with steps many times
-as long, through the whole duration, and each of its ticks stands for as many ticks of the run: emitters have
-then filled it and particles have spread about as they will. Frames and a checkpoint are written for real, to
-a folder that is removed.
+The cost of a tick depends on what the world holds, so the world is run with steps many times as long,
+through the whole duration, and each of its ticks stands for as many ticks of the run: emitters have then
+filled it and particles have spread about as they will. A few ticks with the world's own step follow, since
+some systems take longer for long steps: liquids cut them up, contacts need more rounds. Frames and a
+checkpoint are written for real, to a folder that is removed.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ecs_fluid.errors import FluidError, FluidWarning
 from ecs_fluid.io.checkpoint import save_checkpoint
@@ -32,6 +36,15 @@ Build = Callable[[float], World]
 FEWEST, MOST, LONGEST = 16, 64, 256
 """Ticks that a sample has: as many as fit into the time allowed, more where the world needs shorter steps."""
 
+PATIENCE, LATE, COARSEST = 1.8, 2.4, 4
+"""s that samples through the whole run are to take; where it would be more, steps become twice and COARSEST
+times as long. When they have taken the second, what was run until then has to stand for all."""
+
+FIRST = 0.6
+"""s; about what ticks with the world's own step may take"""
+
+ALIKE = 1.25
+"""Ratio of two times of ticks up to which they count as the same: others on the machine make as much."""
 
 MOST_FIRST = 9
 """Ticks after which those at the beginning are known well enough."""
@@ -41,8 +54,8 @@ MOST_FIRST = 9
 class Estimate:
     """Predicted wall time [s], disk [bytes], rows by population at the end; ``sampled`` ticks told it.
 
-    ``whole`` is False if the world could not be run through with long steps: later ticks are then taken to
-    cost as much as those of its beginning.
+    ``whole`` is False if the world could not be run through with long steps, or not in time: later ticks are
+    then taken to cost as much as earlier ones.
     """
 
     seconds: float
@@ -54,7 +67,10 @@ class Estimate:
 
 @dataclass
 class _Sample:
-    """Mean cost of what a run does over and over, and the sizes it leaves."""
+    """Mean cost of what a run does over and over, and the sizes it leaves.
+
+    ``median`` is that of ticks as they were sampled; ``whole`` whether they went through the whole run.
+    """
 
     tick: float
     median: float
@@ -66,6 +82,7 @@ class _Sample:
     record_bytes: float
     particles: dict[str, int]
     sampled: int
+    whole: bool
 
 
 @dataclass(frozen=True)
@@ -125,21 +142,22 @@ def duration(seconds: float) -> str:
 
 
 def estimate(
-    build: Build, dt: float, ticks: int, every: int, checkpoint_seconds: float, allowed: float = 2.0
+    build: Build, dt: float, ticks: int, every: int, checkpoint_seconds: float, allowed: float = 1.5
 ) -> Estimate:
     """Predict a run of ``ticks`` ticks of ``dt`` s that stores a frame every ``every`` ticks.
 
-    Compiling kernels is not counted: it happens once per machine. ``allowed`` [s] is about how long the
-    estimate itself may take, beside that.
+    Compiling kernels is not counted: it happens once per machine. ``allowed`` [s] is about how long a sample
+    with more ticks than FEWEST may take.
     """
     with warnings.catch_warnings(action="ignore", category=FluidWarning):
-        compiled: list[str] = []
-        with before_compiling(compiled.append):
-            sample, whole = _rough(build, dt, ticks)
-        count = min(ticks, max(sample.sampled, min(MOST, int(allowed / sample.median))))
-        # A rough one may have been slowed by compiling, which its median tick was not.
-        if compiled or count > sample.sampled:
-            sample = _sampled(build(dt * ticks / count if whole else dt), count)
+        sample, compiled = None, [""]
+        while compiled:  # which takes its time
+            compiled.clear()
+            with before_compiling(compiled.append):
+                sample = _through(build, dt, ticks, allowed)
+        if sample is None:
+            world = build(dt)
+            sample = _sampled(world, _own(world, min(ticks, MOST)), ticks, dt)
     frames = 1 + -(-ticks // every)
     seconds = ticks * sample.tick + frames * sample.frame
     checkpoints = 2 + (int(seconds / checkpoint_seconds) if checkpoint_seconds else ticks)
@@ -149,43 +167,102 @@ def estimate(
         disk=int(disk) + 2 * sample.checkpoint_bytes,
         particles=sample.particles,
         sampled=sample.sampled,
-        whole=whole,
+        whole=sample.whole,
     )
 
 
-def _rough(build: Build, dt: float, ticks: int) -> tuple[_Sample, bool]:
-    """A first sample, which compiles kernels and finds how long steps may be; and whether it saw it all.
+def _through(build: Build, dt: float, ticks: int, allowed: float) -> _Sample | None:
+    """A sample by the longest steps that the world bears, then by as many as are allowed.
 
-    Raises the world's own error if it fails with its own time step too.
+    None if it bears none that are longer than its own. Raises the world's own error if it fails with its own
+    time step too.
     """
-    count = min(FEWEST, ticks)
+    count, began = min(FEWEST, ticks), time.perf_counter()
     while count <= LONGEST:
+        world = build(dt * ticks / count)
         try:
-            return _sampled(build(dt * ticks / count), count), True
+            sample = _sampled(world, _long(world, count, began), count, dt)
         except FluidError:
             # Too coarse for this world: it diverged, or a system refused the long step.
             if count == ticks:
                 raise
             count = min(2 * count, ticks)
-    return _sampled(build(dt), min(MOST, ticks)), False
+            continue
+        more = min(ticks, MOST, int(allowed / sample.median))
+        if not sample.whole or more <= count or more < min(2 * count, ticks):
+            return sample
+        world = build(dt * ticks / more)
+        return _sampled(world, _long(world, more), more, dt)
+    return None
 
 
-def _sampled(world: World, count: int) -> _Sample:
+Ticks = Iterator[tuple[float, int]]
+"""Steps a world: wall time [s] of a tick, and how many of the run's ticks it stands for, beside the others"""
+
+
+def _long(world: World, count: int, began: float = math.inf) -> Ticks:
+    """`count` ticks, or fewer that are longer, where those since `began` [s] take too much time."""
+    share, most, left = 1, COARSEST, count
+    while left:
+        started = time.perf_counter()
+        try:
+            world.step()
+        except FluidError:
+            if share == 1:
+                raise
+            share = most = share // 2  # longer ones it does not bear
+            _change_step(world, world.dt / 2)
+            continue
+        ended = time.perf_counter()
+        yield ended - started, share
+        left -= share
+        if ended - began > LATE:
+            return
+        late = ended - began + (ended - started) * left / share > PATIENCE
+        if late and share < most and left % (2 * share) == 0:
+            share *= 2
+            _change_step(world, 2 * world.dt)
+
+
+def _own(world: World, most: int) -> Ticks:
+    """`most` ticks after the next one, which loads kernels: as many as fit into FIRST, but three at least."""
+    world.step()
+    spent = 0.0
+    for done in range(most):
+        if done >= 3 and spent > FIRST:
+            return
+        started = time.perf_counter()
+        world.step()
+        took = time.perf_counter() - started
+        spent += took
+        yield took, 1
+
+
+def _change_step(world: World, dt: float) -> None:
+    """Go on with another step, from the tick that is nearest."""
+    tick = round(world.time / dt)
+    world.options, world.tick = world.options.model_copy(update={"dt": dt}), tick
+
+
+def _sampled(world: World, steps: Ticks, count: int, dt: float) -> _Sample:
+    """What the ticks of `steps`, of which `count` are a run, tell of one with steps of `dt` s."""
+    spent: list[float] = []
+    shares: list[int] = []
+    written: list[float] = []
+    sizes: list[int] = []
     with tempfile.TemporaryDirectory(prefix="ecs_fluid-estimate-") as folder:
         trajectory = Path(folder) / "trajectory"
-        spent, written, sizes = [], [], []
         with TrajectoryWriter(trajectory) as frames:
             world.evaluate()
             frames.append(0, 0.0, stored_columns(world))
-            for _ in range(count):
-                started = time.perf_counter()
-                world.step()
-                spent.append(time.perf_counter() - started)
+            for took, share in steps:
                 columns = stored_columns(world)
                 started = time.perf_counter()
-                frames.append(world.tick, world.time, columns)
+                frames.append(len(spent) + 1, world.time, columns)
                 store_surface(world, trajectory / "fields")
                 written.append(time.perf_counter() - started)
+                spent.append(took)
+                shares.append(share)
                 sizes.append(sum(array.nbytes for table in columns.values() for array in table.values()))
         started = time.perf_counter()
         save_checkpoint(Path(folder) / "checkpoint.npz", *packed(world))
@@ -193,15 +270,29 @@ def _sampled(world: World, count: int) -> _Sample:
         stored = sum(path.stat().st_size for path in trajectory.glob("*.vtkhdf"))
         sidecars = sum(path.stat().st_size for path in trajectory.glob("*.xdmf"))
         fields = sum(path.stat().st_size for path in trajectory.glob("fields/*"))
-        return _Sample(
-            tick=sum(spent) / count,
-            median=sorted(spent)[count // 2],
-            frame=sum(written) / count,
-            frame_bytes=(sum(sizes) + sidecars + fields) / count,
+        found = _Sample(
+            tick=float(np.average(spent, weights=shares)),
+            median=statistics.median(spent),
+            frame=float(np.average(written, weights=shares)),
+            frame_bytes=float(np.average(sizes, weights=shares)) + (sidecars + fields) / len(spent),
             fixed_bytes=max(0, stored - sum(sizes)),
             checkpoint=checkpoint,
             checkpoint_bytes=(Path(folder) / "checkpoint.npz").stat().st_size,
-            record_bytes=sum(len(str(record)) for record in world.history) / count,
+            record_bytes=sum(len(str(record)) for record in world.history) / len(spent),
             particles={entity.name: len(entity) for entity in world.entities if len(entity)},
-            sampled=count,
+            sampled=len(spent),
+            whole=sum(shares) >= count,
         )
+    if world.dt != dt:
+        found.tick *= _own_over_long(world, dt, statistics.median(spent[-3:]))
+    return found
+
+
+def _own_over_long(world: World, dt: float, long: float) -> float:
+    """Time of a tick of `dt` s over that of the long ones that came last; 1 where they are alike."""
+    _change_step(world, dt)
+    try:
+        own = statistics.median(took for took, _ in _own(world, MOST_FIRST))
+    except FluidError:
+        return 1.0
+    return own / long if not 1 / ALIKE < own / long < ALIKE else 1.0

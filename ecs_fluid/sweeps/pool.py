@@ -173,7 +173,9 @@ class DaskPool:
                     stdout=log,
                     stderr=log,
                     env={**os.environ, **environment},
-                    start_new_session=True,  # Ctrl-C is for the sweep, which tells its members
+                    # Ctrl-C is for the sweep, which tells its members; the second line is for Windows.
+                    start_new_session=True,
+                    creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
                 )
         except OSError as error:
             raise storage_error(error, "start workers with the log", self._log) from error

@@ -156,3 +156,24 @@ def test_a_fork_after_a_step_is_one_sentence_and_before_it_all_is_well() -> None
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("True this process was forked") and "get_context('spawn')" in done.stdout
+
+
+LAYER = """
+import numba
+import ecs_fluid as ef
+world = ef.load("vortex_ring", "smoke.per_cell=1")
+world.step(3)
+print(numba.threading_layer(), world.state_hash())
+"""
+
+
+def test_numbas_own_threads_give_the_same_bits() -> None:
+    """Where there is no OpenMP, as on most Macs, numba takes its own layer."""
+    told = {}
+    for layer in ("omp", "workqueue"):
+        environment = os.environ | {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2"}
+        done = subprocess.run([sys.executable, "-c", LAYER], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        name, told[layer] = done.stdout.split()
+        assert name == layer
+    assert told["omp"] == told["workqueue"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from ecs_fluid.exports.colours import SOLID, TINTS
 from ecs_fluid.io.runfolder import RunFolder
 from tests.exports.made_run import box_place, box_vertices, frame_of, time_of
 
@@ -91,6 +92,37 @@ def test_a_ball_has_its_radius_and_goes_when_it_is_killed(stage: Any) -> None:
         assert [ball.ComputeVisibility(number) for number in (0, 3, 4, 10)] == [
             "inherited", "inherited", seen, seen,
         ]  # fmt: skip
+
+
+def test_every_population_has_a_material_in_its_colour(tmp_path: Path) -> None:
+    """That of its recipe, by the curve of sRGB; else of what it is. Containers let look through."""
+    usd = pytest.importorskip("pxr.Usd", reason="needs usd-core: pip install 'ecs-fluid[usd]'")
+    from pxr import UsdShade
+
+    box = {"shape": "box", "size": [2.0, 2.0, 2.0]}
+    made = [
+        {"kind": "body", "name": "ball", "density": 1e3, "shape": {"shape": "ball", "radius": 0.1}},
+        {"kind": "container", "name": "room", "shape": box, "color": "#ff8000"},
+        {"kind": "tracers", "name": "smoke", "points": [[0.0, 0.0, 0.5]], "color": "red"},
+    ]
+    run = ef.run({"world": {"dt": 0.1}, "entity": made}, ticks=1, out=tmp_path / "run", progress=False)
+    stage = usd.Stage.Open(str(run.export("usd") / "run.usdc"))
+
+    def bound(path: str) -> dict[str, Any]:
+        binding = UsdShade.MaterialBindingAPI(stage.GetPrimAtPath(path))
+        shader = binding.ComputeBoundMaterial()[0].ComputeSurfaceSource()[0]
+        assert shader.GetIdAttr().Get() == "UsdPreviewSurface"
+        return {part.GetBaseName(): part.Get() for part in shader.GetInputs()}
+
+    (ball,) = stage.GetPrimAtPath("/run/ball").GetChildren()
+    (room,) = stage.GetPrimAtPath("/run/room").GetChildren()
+    curve = [((c + 0.055) / 1.055) ** 2.4 for c in (*SOLID, 128 / 255)]
+    np.testing.assert_allclose(bound(ball.GetPath())["diffuseColor"], curve[:3], rtol=1e-6)
+    found = bound(room.GetPath())
+    np.testing.assert_allclose(found["diffuseColor"], [1.0, curve[3], 0.0], rtol=1e-6)
+    assert found["opacity"] == pytest.approx(0.15)
+    smoke = [((c + 0.055) / 1.055) ** 2.4 for c in TINTS["red"][0]]
+    np.testing.assert_allclose(bound("/run/smoke")["diffuseColor"], smoke, rtol=1e-6)
 
 
 def test_many_balls_are_points_with_widths_and_late_ones_appear(tmp_path: Path) -> None:

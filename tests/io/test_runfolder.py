@@ -216,6 +216,35 @@ def test_without_locks_on_the_disk_the_process_id_decides(
     WriterLock(path).release()
 
 
+def test_on_windows_no_process_is_signalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """os.kill(pid, 0) is Ctrl-C there; without it every other process counts as running."""
+
+    def kill(*_: object) -> None:
+        raise AssertionError("a process was signalled")
+
+    monkeypatch.setattr(lock.sys, "platform", "win32")
+    monkeypatch.setattr(lock.os, "kill", kill)
+    assert lock.alive(os.getppid()) and not lock.alive(os.getpid()) and not lock.alive(None)
+
+
+def test_without_locks_of_folders_reading_and_writing_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows: no fcntl, and folders cannot be opened."""
+    opened = os.open
+
+    def refuse(path: str | Path, *rest: object, **named: object) -> int:
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.delattr(lock, "fcntl")
+    monkeypatch.setattr(os, "open", refuse)
+    with make(tmp_path) as run:
+        run.update(status="finished")
+    assert RunFolder.open(tmp_path).read_info()["status"] == "finished"
+
+
 @pytest.mark.parametrize(
     ("number", "why"),
     [

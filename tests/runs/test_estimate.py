@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import numba
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import ecs_fluid as ef
 from ecs_fluid.cli import main
 from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.runs import estimate as estimating
 from ecs_fluid.runs.estimate import duration, estimate, first_ticks
 from ecs_fluid.runs.runner import Runner
 from ecs_fluid.worlds.world_recipe import read
@@ -108,6 +110,48 @@ def test_steps_become_shorter_until_the_world_bears_them(world: Path, longest: f
     if longest == 0.01:
         found = estimate(build, 0.01, 10_000, every=1, checkpoint_seconds=60.0, allowed=0.0)
         assert (found.whole, found.sampled) == (False, 64)
+
+
+class Costly(ef.System):
+    """Moves a clock on: by `tick` s each tick, and by `second` s for each simulated second."""
+
+    clock: ClassVar[list[float]] = [0.0]
+    tick: float = 0.0
+    second: float = 0.0
+    reads = (ef.Position,)
+    phase = "observe"
+
+    def process(self, dt: float) -> None:
+        self.clock[0] += self.tick + self.second * dt
+
+
+@pytest.mark.parametrize(
+    ("costs", "seconds", "sampled", "whole"),
+    [
+        # 100 ticks of 0.01 s. Of 16 long ones each takes what 6.25 own ones take; these are 0.01 s each.
+        ({"second": 1.0}, 1.0, 16, True),
+        # A tick takes the same however long it is. 16 would take 3 s; so after two, 1.8 s less 0.38 s being
+        # too short for 14 more, steps become twice as long: 7 more.
+        ({"tick": 0.19}, 19.0, 9, True),
+        # The first long tick takes 6 s, too long for any other: own ones take 0.96 s each.
+        ({"second": 96.0}, 96.0, 1, False),
+    ],
+)
+def test_what_a_tick_costs_is_that_of_the_own_step(
+    costs: dict[str, float], seconds: float, sampled: int, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that nothing but the system moves."""
+    monkeypatch.setattr(estimating.time, "perf_counter", lambda: Costly.clock[0])
+
+    def build(dt: float) -> ef.World:
+        made = ef.World(dt=dt)
+        made.spawn("points", ef.Position([[0.0, 0.0, 0.0]]))
+        made.add_system(Costly(**costs))
+        return made
+
+    found = estimate(build, 0.01, 100, every=1, checkpoint_seconds=60.0)
+    assert (found.sampled, found.whole) == (sampled, whole)
+    assert found.seconds == pytest.approx(seconds, rel=1e-9)
 
 
 def test_a_world_that_fails_with_its_own_step_says_so() -> None:

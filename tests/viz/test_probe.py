@@ -30,6 +30,14 @@ def test_child_that_exits_with_an_error_says_how(status: int, words: str) -> Non
         probe._probe((sys.executable, "-c", f"import sys; sys.exit({status})"))
 
 
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_where_there_is_no_apt_it_is_not_advised(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    with pytest.raises(FluidError, match=r"it needs a graphics driver with OpenGL 3\.2") as caught:
+        probe._probe(("/nonexistent/python",))
+    assert "apt-get" not in str(caught.value)
+
+
 def test_child_that_cannot_start() -> None:
     with pytest.raises(FluidError, match="could not be started"):
         probe._probe(("/nonexistent/python",))

@@ -12,18 +12,19 @@ import numpy as np
 from matplotlib import colormaps
 
 from ecs_fluid.errors import FluidError
+from ecs_fluid.exports.bodies import Placed
 from ecs_fluid.exports.frames import Frame, Frames
 from ecs_fluid.exports.surfaces import Surfaces
 from ecs_fluid.recipe import colors_in, tables_in
 from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz.camera import CAMERAS, ROOM, VIEW_ANGLE, facing
-from ecs_fluid.viz.colours import PAINTED
+from ecs_fluid.viz.colours import HEAT, PAINTED, of_placed
 from ecs_fluid.viz.columns import scalar, title
 from ecs_fluid.viz.page import codec, default_colours, files
 from ecs_fluid.viz.page.fields import Field, chosen_fields, samples
 from ecs_fluid.viz.page.solids import Solids
 from ecs_fluid.viz.shared_limits import Recording, View, evenly, is_vortons, survey
-from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, SMOKE, SOLID, Look, Options
+from ecs_fluid.viz.style import EDGE, LOOKS, SMALL, SMOKE, Look, Options
 
 GROUP_BYTES = 1_500_000
 """Places of a group of frames; a file of them is loaded and unpacked in well under 0.1 s."""
@@ -59,11 +60,11 @@ class _Writer:
         self.look_name, self.look = look, LOOKS[look]
         self.tables = samples(frames)
         self.surfaces = Surfaces(frames)
-        self.solids = Solids(self.surfaces, frames.bodies)
         self.view = _view(frames, self.surfaces, look)
         self.clouds = [name for name, table in self.tables.items() if default_colours.is_smoke(table)]
         puff = self.view.puff if self.clouds else None
         self.smoke = default_colours.Smoke(self.look, self.view, puff) if puff is not None else None
+        self.solids = Solids(self.surfaces, frames.bodies, self._body_colours)
         # What colours vortons when no field was chosen is always stored.
         if self.view.color_by is not None:
             natural_field = chosen_fields(frames, [self.view.color_by])[0]
@@ -106,6 +107,11 @@ class _Writer:
             blobs += [blob, painted.get(name, b"")]
         bodies, blob = self.solids.rows(frame)
         self.places.add({"populations": told, "bodies": bodies}, b"".join([*blobs, blob]))
+
+    def _body_colours(self, bodies: Sequence[Placed]) -> np.ndarray:
+        """Colours (n, 3) of bodies, as `show` has them."""
+        span = self.view.painted if self._painted() and PAINTED[self.look.paint] == HEAT else None
+        return of_placed(self.look, bodies, self.view.colors, span)
 
     def _add_values(self, frame: Frame, field: Field, stream: files.Stream) -> None:
         told, blobs = [], []
@@ -280,7 +286,6 @@ def _colours(look: Look) -> dict[str, Any]:
             "text": look.text,
             "dark": dark,
             "light": look.light,
-            "solid": SOLID,
             "edge": EDGE if dark else look.plain,
             "water": SMOKE.water,
         },

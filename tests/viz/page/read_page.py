@@ -39,7 +39,7 @@ class Page:
         return told[which][0], blob[start : start + told[which][1]]
 
     def particles(self, number: int) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
-        """Places (n, 3) and painted planes (planes, n) of every population, and bodies (n, 9)."""
+        """Places (n, 3) and painted planes (planes, n) of every population, and bodies (n, 12)."""
         told, blob = self.frame("x", number)
         x, painted, bodies = [], [], []
         for population, part in zip(self.header["populations"], told["populations"], strict=True):
@@ -49,8 +49,8 @@ class Page:
             x.append(places)
             blob = blob[size:]
         for count in told["bodies"]:
-            bodies.append(np.frombuffer(blob[: 36 * count], "<f4").reshape(count, 9))
-            blob = blob[36 * count :]
+            bodies.append(np.frombuffer(blob[: 48 * count], "<f4").reshape(count, 12))
+            blob = blob[48 * count :]
         assert not blob
         return x, painted, bodies
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ecs_fluid as ef
+from ecs_fluid.exports.colours import SOLID
 from ecs_fluid.io.runfolder import RunFolder
 from ecs_fluid.runs.surface_meshes import stored_mesh
 from ecs_fluid.viz import layers
 from ecs_fluid.viz.camera import ROOM, VIEW_ANGLE, place
-from ecs_fluid.viz.colours import paint
+from ecs_fluid.viz.colours import DULL, GLOW, WHITE, paint
 from ecs_fluid.viz.columns import scalar
 from ecs_fluid.viz.page import codec, default_colours, files, writer
 from ecs_fluid.viz.shared_limits import View
@@ -129,6 +130,33 @@ def test_bodies_are_where_they_were(page: Page) -> None:
     lengths = np.linalg.norm(corners[edges[:, 0]] - corners[edges[:, 1]], axis=1)
     np.testing.assert_allclose(np.sort(lengths), np.repeat(np.sort(SIZE), 4), rtol=1e-12)
     assert len(shape["triangles"]) == 3 * 12
+
+
+def test_hot_bodies_glow_and_others_have_their_own_colour(tmp_path: Path) -> None:
+    """As in pictures: by temperature above 750 K, else what the recipe says, else the look's."""
+    ball = {"kind": "body", "density": 1000.0, "shape": {"shape": "ball", "radius": 0.1}}
+    box = {"kind": "body", "density": 1000.0, "shape": {"shape": "box", "size": [0.1, 0.1, 0.1]}}
+    warm = {"heat_capacity": 900.0}
+    made = [
+        ball | {"name": "hot", "heat": warm | {"temperature": 1475.0}, "center": [0.0, 0.0, 0.0]},
+        box
+        | {
+            "name": "red",
+            "color": "#ff0000",
+            "heat": warm | {"temperature": 300.0},
+            "center": [1.0, 0.0, 0.0],
+        },
+        ball | {"name": "plain", "center": [2.0, 0.0, 0.0]},
+    ]
+    run = ef.run({"world": {"dt": 0.1}, "entity": made}, ticks=1, out=tmp_path / "run", progress=False)
+    page = Page(ef.page(run.path, out=tmp_path / "page"))
+    names = [part["name"] for part in page.header["bodies"]]
+    rows = dict(zip(names, page.particles(1)[2], strict=True))
+    half = 0.5 * (GLOW[2] + GLOW[3])  # 1475 K is half of the way from 750 to 2200 K, on five colours
+    assert DULL == 750.0 and WHITE == 2200.0
+    np.testing.assert_allclose(rows["hot"][0, 9:], half, atol=1e-6)
+    np.testing.assert_allclose(rows["red"][0, 9:], [1.0, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(rows["plain"][0, 9:], SOLID, atol=1e-6)
 
 
 @pytest.mark.parametrize("frames", [4, 5, 8])

@@ -5,7 +5,7 @@ import { bytesOf, Reader } from "./decode.js";
 import { Panel } from "./panel.js";
 import { Beads, Smoke } from "./particles.js";
 import { Player } from "./player.js";
-import { Bodies, Surface } from "./solids.js";
+import { Bodies, NUMBERS, Surface } from "./solids.js";
 import { Stage } from "./stage.js";
 import { Store } from "./store.js";
 
@@ -251,7 +251,7 @@ class Viewer {
     page.populations.forEach((part, k) => this.showParticles(part, k, told.populations[k], reader, frame, clouds));
     page.bodies.forEach((part, k) => {
       const n = told.bodies[k];
-      this.bodies.update(k, reader.floats(9 * n));
+      this.bodies.update(k, reader.floats(NUMBERS * n));
       this.bodies.show(k, this.shown[page.populations.length + k]);
       this.rows.push(n);
     });

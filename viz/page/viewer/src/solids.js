@@ -18,7 +18,7 @@ import { LineMaterial } from "three/examples/jsm/lines/LineMaterial.js";
 import { LineSegments2 } from "three/examples/jsm/lines/LineSegments2.js";
 import { LineSegmentsGeometry } from "three/examples/jsm/lines/LineSegmentsGeometry.js";
 
-const NUMBERS = 9; // of a body: place, turn (w, x, y, z), size, shape
+export const NUMBERS = 12; // of a body: place, turn (w, x, y, z), size, shape, colour
 
 function material(colour, more) {
   return new MeshPhongMaterial({ color: new Color(...colour), specular: 0x0b0b0b, shininess: 20, ...more });
@@ -30,8 +30,7 @@ export class Bodies {
     this.groups = names.map(() => new Group());
     this.object = new Group();
     for (const group of this.groups) this.object.add(group);
-    this.solid = material(look.solid, { flatShading: true });
-    this.smooth = material(look.solid, {});
+    this.smooth = material([1, 1, 1], {}); // times the colour of each ball
     this.wire = new LineMaterial({ color: new Color(...look.edge).getHex(), linewidth: 2 });
     this.stage = stage;
     this.ball = new SphereGeometry(1, 48, 32);
@@ -56,6 +55,7 @@ export class Bodies {
   update(which, rows) {
     const n = rows.length / NUMBERS;
     const balls = [];
+    const colours = [];
     let used = 0;
     for (let k = 0; k < n; k++) {
       const row = rows.subarray(NUMBERS * k, NUMBERS * (k + 1));
@@ -64,20 +64,30 @@ export class Bodies {
         new Quaternion(row[4], row[5], row[6], row[3]).normalize(),
         new Vector3(row[7], row[7], row[7]),
       );
-      if (row[8] === 0) balls.push(place);
-      else this.mesh(which, used++, row[8]).matrix.copy(place);
+      const colour = new Color(row[9], row[10], row[11]);
+      if (row[8] === 0) {
+        balls.push(place);
+        colours.push(colour);
+        continue;
+      }
+      const mesh = this.mesh(which, used++, row[8]);
+      mesh.matrix.copy(place);
+      if (row[8] > 0) mesh.material.color = colour;
     }
     this.meshes[which].forEach((mesh, k) => (mesh.visible = k < used));
-    this.place(which, balls);
+    this.place(which, balls, colours);
   }
 
   /** The mesh in use number `k`, of shape |shape| - 1; negative ones are containers. */
   mesh(which, k, shape) {
     const meshes = this.meshes[which];
     if (!meshes[k] || meshes[k].userData.shape !== shape) {
-      if (meshes[k]) this.groups[which].remove(meshes[k]);
+      if (meshes[k]) {
+        this.groups[which].remove(meshes[k]);
+        if (meshes[k].material !== this.wire) meshes[k].material.dispose();
+      }
       const { solid, edges } = this.shapes[Math.abs(shape) - 1];
-      meshes[k] = shape > 0 ? new Mesh(solid, this.solid) : new LineSegments2(edges, this.wire);
+      meshes[k] = shape > 0 ? new Mesh(solid, material([1, 1, 1], { flatShading: true })) : new LineSegments2(edges, this.wire);
       meshes[k].matrixAutoUpdate = false;
       meshes[k].frustumCulled = false;
       meshes[k].userData.shape = shape;
@@ -86,7 +96,7 @@ export class Bodies {
     return meshes[k];
   }
 
-  place(which, balls) {
+  place(which, balls, colours) {
     let mesh = this.balls[which];
     if (balls.length > (mesh ? mesh.instanceMatrix.count : 0)) {
       if (mesh) {
@@ -99,8 +109,12 @@ export class Bodies {
     }
     if (!mesh) return;
     mesh.count = balls.length;
-    balls.forEach((matrix, k) => mesh.setMatrixAt(k, matrix));
+    balls.forEach((matrix, k) => {
+      mesh.setMatrixAt(k, matrix);
+      mesh.setColorAt(k, colours[k]);
+    });
     mesh.instanceMatrix.needsUpdate = true;
+    if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
   }
 
   prepare() {

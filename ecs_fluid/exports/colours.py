@@ -1,0 +1,65 @@
+"""Colours that recipes name, and those of what has none: red, green, blue in 0 to 1, as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ecs_fluid.errors import FluidError
+from ecs_fluid.io.runfolder import RunFolder
+from ecs_fluid.recipe import colors_in, tables_in
+
+Colour = tuple[float, float, float]
+
+NAMED = {
+    "orange": "#ff8c1a",
+    "purple": "#a05fd6",
+    "cyan": "#35c7d9",
+    "pink": "#f278b6",
+    "brown": "#8b5a2b",
+    "white": "#f5f5f5",
+    "grey": "#8c8c8c",
+    "black": "#1a1a1a",
+}
+TINTS: dict[str, tuple[Colour, Colour]] = {
+    "red": ((1.0, 0.56, 0.42), (0.31, 0.09, 0.09)),
+    "blue": ((0.46, 0.73, 1.0), (0.07, 0.14, 0.34)),
+    "yellow": ((1.0, 0.87, 0.46), (0.3, 0.2, 0.05)),
+    "green": ((0.55, 0.92, 0.62), (0.07, 0.25, 0.14)),
+}
+"""Colours of smoke in light and in shade; of looks that say no other"""
+
+SOLID: Colour = (0.72, 0.7, 0.66)
+"""Bodies"""
+LIT: Colour = (1.0, 0.97, 0.93)
+"""Smoke in full light"""
+PLAIN: Colour = (0.62, 0.68, 0.76)
+"""Vortons"""
+WATER: Colour = (0.24, 0.52, 0.82)
+"""Surfaces of liquids"""
+
+
+def by_name(color: str) -> Colour:
+    """The colour of a name that recipes know, or of #rrggbb."""
+    if color in TINTS:
+        return TINTS[color][0]
+    digits = NAMED.get(color, color).removeprefix("#")
+    red, green, blue = (int(digits[k : k + 2], 16) / 255.0 for k in (0, 2, 4))
+    return red, green, blue
+
+
+def colours_of_run(run: RunFolder) -> Mapping[str, Colour]:
+    """Colours that the entities of a run ask for, by population; none where its recipe is damaged."""
+    try:
+        named = colors_in(tables_in(run.recipe, str(run.path / "world.toml")))
+    except FluidError:
+        return {}
+    return {name: by_name(color) for name, color in named.items()}
+
+
+def linear(colour: Colour) -> Colour:
+    """The light of a colour as shown, by the curve of sRGB (IEC 61966-2-1): what renderers reckon with."""
+    c = np.array(colour)
+    red, green, blue = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4).tolist()
+    return red, green, blue
