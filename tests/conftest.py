@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 
@@ -12,10 +11,6 @@ from hypothesis import settings
 
 # The workers of pytest share the cores: their threads had better sleep while they wait for one another.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
-
-# Compiling makes much, of which little is left over in circles: looked for each 700 objects, as Python does,
-# that takes 4 to 14 % of the time of compiling.
-gc.set_threshold(20_000, 20, 10)
 
 # Derandomized: a red run can be repeated. No deadline: the first call of a kernel compiles it.
 settings.register_profile("ecs_fluid", deadline=None, derandomize=True, print_blob=True)
