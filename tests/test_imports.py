@@ -88,6 +88,7 @@ def test_processes_import_nothing_from_where_they_are_started() -> None:
 KERNELS_MAY_ALSO = {
     "copies.py": {"llvmlite"},
     "parallel.py": {"llvmlite"},
+    "shortcuts.py": {"llvmlite"},
     "lane_rows.py": {"llvmlite"},
     "lanes.py": {"llvmlite"},
     "vectors.py": {"llvmlite"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
@@ -16,6 +15,8 @@ def typical_distance(x: Array) -> float:
     """Median distance from a particle to its nearest neighbour, m; 0 for fewer than two particles."""
     if len(x) < 2:
         return 0.0
+    from scipy.spatial import cKDTree
+
     distance = np.asarray(cKDTree(x).query(x, k=2)[0])[:, 1]
     return float(np.median(distance))
 

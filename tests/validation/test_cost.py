@@ -18,6 +18,9 @@ from ecs_fluid.kernels.biot_savart.pairwise import VELOCITY_SUMS, block_arrays
 from ecs_fluid.kernels.biot_savart.tree_build import build
 from ecs_fluid.kernels.grids.grid import uniform_grid
 from ecs_fluid.kernels.grids.partition import partition
+from tests.kernels.from_python import from_python
+
+arrays, begin, walk = from_python(block_arrays), from_python(tree._begin), from_python(tree._walk)
 
 SIZES = (1000, 10_000, 100_000)
 
@@ -43,16 +46,16 @@ def pairs(x: np.ndarray, criterion: int, opening: float, blocks: int = 150) -> f
     sx, sa = np.ascontiguousarray(x[order].T), np.full((3, n), 1.0 / n)
     nodes = build(*grid, start, sx, sa, np.full(n, 0.02))
     rows, starts = point_blocks(sx.T.copy())
-    pack, _, _ = block_arrays(nodes.ssigma, VELOCITY_SUMS)
+    pack, _, _ = arrays(nodes.ssigma, VELOCITY_SUMS)
     found, targets = 0, 0
     for block in np.unique(np.linspace(0, len(starts) - 2, blocks).astype(int)):
         points = sx[:, rows[starts[block] : starts[block + 1]]]
         stack = np.zeros((512, 4), np.int64)
         how = 0, nodes, criterion, opening, True, points.min(axis=1), points.max(axis=1), stack
-        depth, length = tree._begin(*how, pack)
+        depth, length = begin(*how, pack)
         resume = 0
         while depth + length:
-            length, depth, resume = tree._walk(*how, depth, resume, pack, length)
+            length, depth, resume = walk(*how, depth, resume, pack, length)
             found += length * points.shape[1]
             length = 0
         targets += points.shape[1]

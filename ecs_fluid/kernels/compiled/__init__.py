@@ -18,6 +18,7 @@ import numba
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.compiled.copies import own_copies
+from ecs_fluid.kernels.compiled.shortcuts import leave_out
 
 Array = NDArray[Any]
 
@@ -68,3 +69,4 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder())
 
 own_copies()
+leave_out()

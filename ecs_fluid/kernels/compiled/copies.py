@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite.binding import Linkage
-from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import cpu_target
 
+from ecs_fluid.kernels.compiled.shortcuts import LeanLibrary
 
-class OwnCopies(JITCodeLibrary):  # type: ignore[misc]
+
+class OwnCopies(LeanLibrary):
     """Compiled code of one function, in which functions linked in from others are private."""
 
     _private: tuple[str, ...] = ()

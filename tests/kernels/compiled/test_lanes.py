@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ecs_fluid.kernels.compiled.lanes import append_below, count_below, lanes_of, load, spread
+from ecs_fluid.kernels.compiled.lanes import BYTES, append_below, count_below, lanes_of, load, spread
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 
@@ -33,7 +33,7 @@ def compare(dtype: type, number: int) -> None:
     What lies on the limit and NaN are left out. Zeros fill the vector of the last; behind it nothing changes.
     """
     draw = np.random.default_rng(number)
-    count = lanes_of(np.empty(0, dtype))
+    count = BYTES // np.dtype(dtype).itemsize
     a = draw.standard_normal((7, count)).astype(dtype)
     a[0], a[1] = -1.0, 1.0
     a[2, ::2], a[2, 1::2] = 0.5, np.nextafter(dtype(0.5), dtype(0))

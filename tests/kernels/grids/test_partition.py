@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.grids import grid, neighbours, partition
+from tests.kernels.from_python import from_python
 
 
 @settings(max_examples=150, deadline=None)
@@ -72,11 +73,12 @@ def test_results_are_never_written_to_a_hidden_copy() -> None:
 
 def test_gap_is_the_distance_to_the_cell_and_outer_cells_have_no_end() -> None:
     """Four cells of 0.5 m from 1 m: cell 1 is 1.5 to 2.0."""
-    assert neighbours._between(1.2, 1.2, 1.0, 0.5, 1, 4) == pytest.approx(0.3)
-    assert neighbours._between(1.7, 1.7, 1.0, 0.5, 1, 4) == 0
-    assert neighbours._between(2.6, 2.6, 1.0, 0.5, 1, 4) == pytest.approx(0.6)
-    assert neighbours._between(-50.0, -50.0, 1.0, 0.5, 0, 4) == 0
-    assert neighbours._between(50.0, 50.0, 1.0, 0.5, 3, 4) == 0
+    between = from_python(neighbours._between)
+    assert between(1.2, 1.2, 1.0, 0.5, 1, 4) == pytest.approx(0.3)
+    assert between(1.7, 1.7, 1.0, 0.5, 1, 4) == 0
+    assert between(2.6, 2.6, 1.0, 0.5, 1, 4) == pytest.approx(0.6)
+    assert between(-50.0, -50.0, 1.0, 0.5, 0, 4) == 0
+    assert between(50.0, 50.0, 1.0, 0.5, 3, 4) == 0
 
 
 def test_bits_do_not_depend_on_threads() -> None:

@@ -12,21 +12,16 @@ from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.bodies.rotation import matrix_of
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER, SOLID
 from ecs_fluid.kernels.collision.swept_bodies import obstacles
+from ecs_fluid.kernels.sph import walls as wall_kernels
 from ecs_fluid.kernels.sph.forces import compression_energy, lattice_weight
 from ecs_fluid.kernels.sph.step import evaluate, put_back
-from ecs_fluid.kernels.sph.walls import (
-    TOUCHED,
-    beyond,
-    joints_of,
-    meeting,
-    shared,
-    wall_law,
-    wall_part,
-    walls,
-)
+from ecs_fluid.kernels.sph.walls import TOUCHED, beyond, joints_of, meeting, wall_law, walls
 from ecs_fluid.worlds.hulls import hull_of_vertices
 from ecs_fluid.worlds.shapes import CylinderShape, PlatonicShape
+from tests.kernels.from_python import from_python
 from tests.kernels.sph.clouds import EDGE, LAW, SUPPORT, bodies, box_table, by_double_loop, cloud
+
+shared, wall_part = from_python(wall_kernels.shared), from_python(wall_kernels.wall_part)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 2e-5)])
