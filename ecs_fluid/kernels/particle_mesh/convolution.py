@@ -49,22 +49,24 @@ def half_sizes(points: Sizes) -> Sizes:
     return x, y, z
 
 
-@lru_cache(maxsize=8)
-def transformed(
-    half: Sizes, spacing: float, code: Code, sigma: float, reach: float, terms: int, dtype: str
-) -> Array:
-    """(3, half + 1): i times the transforms of K_x, K_y and K_z, times D, on the padded mesh; 1/m^2."""
+@lru_cache(maxsize=16)
+def transformed(half: Sizes, spacing: float, code: Code, sigma: float, reach: float, dtype: str) -> Array:
+    """(3, half + 1): i times the transforms of K_x, K_y and K_z, times D, on the padded mesh; 1/m^2.
+
+    ``sigma`` and ``reach`` in cells of ``spacing`` m.
+    """
     offsets = np.meshgrid(*(spacing * np.arange(n + 1.0) for n in half), indexing="ij", sparse=True)
     r2 = offsets[0] ** 2 + offsets[1] ** 2 + offsets[2] ** 2
     along, u = np.zeros((r2.size, 3)), np.empty((r2.size, 3))
     along[:, 0] = np.sqrt(r2.ravel())
     unit = np.array([[0.0], [0.0], [1.0]])
-    velocity(code, along, np.zeros((3, 1)), unit, np.array([sigma]), u)
+    velocity(code, along, np.zeros((3, 1)), unit, np.array([sigma * spacing]), u)
     # Of a strength along z, at distance r along x: u_y = g r / (4 pi).
     g = u[:, 1].reshape(r2.shape) / np.sqrt(np.maximum(r2, spacing**2))
-    inside = r2 < reach**2
-    v = 1.0 - r2[inside] / reach**2
-    g[inside] = np.polyval(smooth_part(code, sigma, reach, terms)[::-1], v) / (4.0 * np.pi)
+    inside = r2 < (reach * spacing) ** 2
+    v = 1.0 - r2[inside] / (reach * spacing) ** 2
+    factors = smooth_part(code, sigma, reach).factors / (4.0 * np.pi * spacing**3)
+    g[inside] = np.polyval(factors[::-1], v)
     sharpen = [_sharpening(n) for n in half]
     factor = sharpen[0][:, None, None] * sharpen[1][:, None] * sharpen[2]
     out = np.zeros((3, *g.shape), dtype)
@@ -117,43 +119,50 @@ def _cross(waves: Array, first: int, table: Array) -> None:
                 waves[2, x, y, z] = complex(p.imag * b - q.imag * a, q.real * a - p.real * b)
 
 
-def convolve(parts: list[tuple[Array, Array]], half: Sizes, out: Array) -> None:
-    """Fill ``out`` (px, py, pz, 3) m/s from strengths (px, py, pz, 3) m^3/s, each with its `transformed`.
+def spread(strengths: Array, half: Sizes) -> Array:
+    """Waves (3, px, my, kz) along y and z of strengths (px, py, pz, 3) m^3/s, on the padded mesh.
 
-    As ``poisson.freespace`` does, the padding is left out wherever it is known to be zero or not wanted.
-    Any number of threads gives the same result.
+    Here and in `convolve` the padding is left out wherever it is known to be zero or not wanted, as in
+    ``poisson.freespace``. Any number of threads gives the same result.
     """
+    px, py, pz = strengths.shape[:3]
+    my, mz, kz = 2 * half[1], 2 * half[2], half[2] + 1
+    waves = np.empty((3, px, my, kz), np.result_type(strengths.dtype, np.complex64))
+
+    def forward(planes: slice) -> None:
+        count = planes.stop - planes.start
+        rows = np.zeros((3, count, py, mz), strengths.dtype)
+        rows[:, :, :, :pz] = np.moveaxis(strengths[planes], 3, 0)
+        wide = np.zeros((3, count, my, kz), waves.dtype)
+        wide[:, :, :py] = fft.rfft(rows, axis=3)
+        waves[:, planes] = fft.fft(wide, axis=2, overwrite_x=True)
+
+    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+        list(pool.map(forward, _blocks(px, 3 * my * kz * waves.itemsize)))
+    return waves
+
+
+def convolve(parts: list[tuple[Array, Array]], half: Sizes, out: Array) -> None:
+    """Fill ``out`` (px, py, pz, 3) m/s by what `spread` made of strengths, each with its `transformed`."""
     px, py, pz = out.shape[:3]
     mx, my, mz = (2 * n for n in half)
     kz = half[2] + 1
-    complexes = np.result_type(out.dtype, np.complex64)
-    waves = [np.empty((3, px, my, kz), complexes) for _ in parts]
-
-    def forward(job: tuple[int, slice]) -> None:
-        part, planes = job
-        count = planes.stop - planes.start
-        rows = np.zeros((3, count, py, mz), out.dtype)
-        rows[:, :, :, :pz] = np.moveaxis(parts[part][0][planes], 3, 0)
-        wide = np.zeros((3, count, my, kz), complexes)
-        wide[:, :, :py] = fft.rfft(rows, axis=3)
-        waves[part][:, planes] = fft.fft(wide, axis=2, overwrite_x=True)
+    waves = np.empty_like(parts[0][0])
 
     def multiply(planes: slice) -> None:
         found: list[Array] = []
-        for (_, table), given in zip(parts, waves, strict=True):
-            wide = np.zeros((3, mx, planes.stop - planes.start, kz), complexes)
+        for given, table in parts:
+            wide = np.zeros((3, mx, planes.stop - planes.start, kz), waves.dtype)
             wide[:, :px] = given[:, :, planes]
             found.append(fft.fft(wide, axis=1, overwrite_x=True))
             _cross(found[-1], planes.start, table)
         total = reduce(np.add, found)
-        waves[0][:, :, planes] = fft.ifft(total, axis=1, overwrite_x=True)[:, :px]
+        waves[:, :, planes] = fft.ifft(total, axis=1, overwrite_x=True)[:, :px]
 
     def backward(planes: slice) -> None:
-        narrow = fft.ifft(waves[0][:, planes], axis=2)[:, :, :py]
+        narrow = fft.ifft(waves[:, planes], axis=2)[:, :, :py]
         out[planes] = np.moveaxis(fft.irfft(narrow, mz, axis=3)[..., :pz], 0, 3)
 
-    along_x = _blocks(px, 3 * my * kz * waves[0].itemsize)
     with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-        list(pool.map(forward, [(part, planes) for part in range(len(parts)) for planes in along_x]))
-        list(pool.map(multiply, _blocks(my, 3 * mx * kz * waves[0].itemsize)))
-        list(pool.map(backward, along_x))
+        list(pool.map(multiply, _blocks(my, 3 * mx * kz * waves.itemsize)))
+        list(pool.map(backward, _blocks(px, 3 * my * kz * waves.itemsize)))
