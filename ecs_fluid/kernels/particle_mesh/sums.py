@@ -11,6 +11,7 @@ docs/notes/velocity.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ from ecs_fluid.kernels.particle_mesh.splitting import ends, share_within, smooth
 
 Array = NDArray[Any]
 
-GOAL = 0.85
+GOAL = 0.75
 """Part of the tolerance that the mesh is chosen for."""
 
 RIM = 3
@@ -63,9 +64,12 @@ LEAST_CELLS = 8
 MOST_POINTS = 2**22
 """Of a mesh: its fields take some 150 bytes a point."""
 
-POINT_COST, FIELD_COST, PAIR_COST = 80.0, 70.0, 3.0
-"""What strengths and a smooth velocity at a point of the mesh cost, and a pair within the reach, about, in ns
-of one thread: fixed, so that the mesh is the same everywhere."""
+POINT_COST, FIELD_COST = 12.0, 40.0
+"""What strengths and a smooth velocity at a point of the mesh cost, about, in ns of one thread: fixed, so
+that the mesh is the same everywhere."""
+
+BRICK_COST, PAIR_COST = 1000.0, 0.65
+"""What a list of near sources costs and a pair with gradient of it (without: half), in the same way."""
 
 SAMPLE, PART_OF_ALL = 2048, 64
 """Vortons whose pairs are counted, and how many in one there are at least among many."""
@@ -85,6 +89,10 @@ BRICK = (2, 2, 2)
 
 SHEAF = (2, 2, 1)
 """Cells along the edges of the cells that sources are sorted by: lists are runs of them along z."""
+
+LISTED = 3.0
+"""Cells along the edge of a cube of which a list has all that lie within the reach, about: a brick, and half
+a cell of the sources on each side."""
 
 
 class Goal(NamedTuple):
@@ -111,6 +119,7 @@ class Mesh(NamedTuple):
     points: tuple[int, int, int]
     half: tuple[int, int, int]
     """half the periods of the padded mesh"""
+    vortons: int
     density: float
     """other vortons around one, 1/m^3"""
     strength: float
@@ -136,8 +145,11 @@ class Mesh(NamedTuple):
 
     def pair_cost(self, count: int, goal: Goal, reach: float) -> float:
         """About what the pairs of so many targets take, ns."""
-        near = self.density * (4.0 * np.pi / 3.0) * reach**3
-        return count * near * (0.5 if goal.alone else 1.0) * PAIR_COST
+        h, c = self.spacing, reach / self.spacing
+        there = self.density * h**3
+        listed = there * (LISTED**3 + 6.0 * LISTED**2 * c + np.pi * (3.0 * LISTED * c**2 + 4.0 / 3.0 * c**3))
+        bricks = count / (1.0 + math.prod(BRICK) * there * count / self.vortons)
+        return float(bricks * BRICK_COST + count * listed * (0.5 if goal.alone else 1.0) * PAIR_COST)
 
     def cost(self, code: Code, wanted: Sequence[tuple[int, Goal]]) -> float:
         """About what sums at so many targets with these goals take, ns; infinite if no reach does."""
@@ -230,7 +242,9 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
         density, strength = _densities(place, square, CUBE * h, n / len(some))
         if strength == 0.0:  # nothing moves, as far as the sample tells
             return None
-        mesh = Mesh(wanted.low - RIM * h, h, points, half, density, strength, wanted.thinnest, wanted.widest)
+        mesh = Mesh(
+            wanted.low - RIM * h, h, points, half, n, density, strength, wanted.thinnest, wanted.widest
+        )
         cost = mesh.cost(code, wanted.sums)
         if cost < best:
             best, found = cost, mesh

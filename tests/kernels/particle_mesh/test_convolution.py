@@ -57,7 +57,7 @@ def test_strengths_in_the_middle_need_less_padding(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(convolution, "_sharpening", lambda half: np.ones(half + 1))
     strength = np.zeros((*POINTS, 3))
     strength[2:7] = np.random.default_rng(6).standard_normal((5, *POINTS[1:], 3))
-    half = (int(fft.next_fast_len(7)), *half_sizes(POINTS)[1:])
+    half = (int(fft.next_fast_len(7, real=True)), *half_sizes(POINTS)[1:])
     transformed.cache_clear()
     table = transformed(half, H, CODES["rankine"], 0.1 / H, REACH / H, "float64")
     transformed.cache_clear()

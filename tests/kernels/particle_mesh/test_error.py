@@ -27,7 +27,7 @@ def test_errors_are_as_foretold(name: str, sigma: float, reach: float) -> None:
     radii, places = np.full(n, sigma * h), np.ascontiguousarray(x.T)
     u, du, exact_u, exact_du = (np.empty((n, *shape)) for shape in ((3,), (3, 3), (3,), (3, 3)))
     points = (27, 27, 27)
-    mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), 0.0, 0.0, sigma * h, sigma * h)
+    mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), n, 0.0, 0.0, sigma * h, sigma * h)
     made = sums.plan(code, mesh, places, alpha, radii, [np.arange(n)], reach * h)
     sums.velocity(made, sums.smooth(made, reach * h, 1e-6), x, u, du)
     direct.velocity_gradient(code, x, places, alpha, radii, exact_u, exact_du)
