@@ -44,7 +44,7 @@ from ecs_fluid.kernels.particle_mesh.near import (
     fill_near,
     sort_sources,
 )
-from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter
+from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter, weigh
 from ecs_fluid.kernels.particle_mesh.splitting import ends, share_within, smooth_part
 
 Array = NDArray[Any]
@@ -384,7 +384,8 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
         pack, points, sums = block_arrays(rows, rows_of_sums)
         scale = rows.dtype.type(PAIR_SCALE)
         runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3))
-        scratch, lines, out = np.empty((6, ORDER)), np.empty(3 * ROW, rows.dtype), np.empty(12, rows.dtype)
+        lines, out = np.empty(3 * ROW, rows.dtype), np.empty(12, rows.dtype)
+        weights, corner = np.empty((6 * ORDER, BLOCK), rows.dtype), np.empty(BLOCK, np.int64)
         for brick in range(chunk, first.size - 1, CHUNKS):
             for low in range(first[brick], first[brick + 1], BLOCK):
                 count = min(BLOCK, first[brick + 1] - low)
@@ -402,10 +403,10 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
                         add(code, pack, groups, points, count, splits[part], sums)
                 if gradient:
                     join_gradient(count, sums)
+                weigh(points, count, origin, inverse, mesh_points, weights, corner)
                 for t in range(count):
                     row = order[low + t]
-                    at = (x[row, 0] - origin[0], x[row, 1] - origin[1], x[row, 2] - origin[2])
-                    read(*at, inverse, mesh_points, field, gradient, scratch, lines, out)
+                    read(corner[t], t, weights, mesh_points, field, gradient, lines, out)
                     for a in range(3):
                         u[row, a] = out[a] + scale * sums[a, t]
                     for a in range(du.shape[1]):
