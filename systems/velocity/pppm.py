@@ -14,7 +14,7 @@ from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.particle_mesh.sums import Mesh, Plan
+    from ecs_fluid.kernels.particle_mesh.sums import Goal, Mesh, Plan, Smooth
 
 FEW_PAIRS = 2**21
 """Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
@@ -52,6 +52,7 @@ class PppmSolver(Solver):
         for solver in (self._direct, self._fmm):
             solver.prepare(sources, grid)
         self._plan: Plan | None = None
+        self._smooth: list[Smooth] = []
         self._goal = self.tolerance
 
     def fill(self, targets: Targets) -> None:
@@ -78,11 +79,11 @@ class PppmSolver(Solver):
         rows, exact = self._sample(targets)
         for _ in range(TRIALS):
             if self._plan is None:
-                self._plan = self._planned(exact)
-            made = self._plan
-            if made is None:
+                self._plan, self._smooth = self._planned(targets, exact), []
+            smooth = self._smooth_for(len(targets.x), exact)
+            if self._plan is None or smooth is None:
                 break
-            velocity(made, targets.x, targets.u, targets.du)
+            velocity(self._plan, smooth, targets.x, targets.u, targets.du)
             error = relative_error(targets.u[rows], exact.u)
             if targets.du is not None and exact.du is not None:
                 error = max(error, relative_error(targets.du[rows], exact.du))
@@ -94,11 +95,11 @@ class PppmSolver(Solver):
     def worth(self, targets: Targets) -> float | None:
         """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
         _, exact = self._sample(targets)
-        mesh = self._mesh(exact)
+        mesh = self._mesh(targets, exact)
         if mesh is None:
             return None
-        m, alone = len(targets.x), targets.du is None
-        return mesh.cost(0, m) / PAIR_ALONE if alone else mesh.cost(m, 0) / PAIR_AND_GRADIENT
+        pair = PAIR_ALONE if targets.du is None else PAIR_AND_GRADIENT
+        return mesh.cost(self.code, [(len(targets.x), self._goal_of(exact))]) / pair
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""
@@ -111,39 +112,66 @@ class PppmSolver(Solver):
         self._direct.fill(exact)
         return rows, exact
 
-    def _mesh(self, exact: Targets) -> Mesh | None:
+    def _goal_of(self, exact: Targets) -> Goal:
+        from ecs_fluid.kernels.particle_mesh.sums import Goal
+
+        gradient = np.inf if exact.du is None else self._goal * size(exact.du)
+        return Goal(self._goal * size(exact.u), gradient)
+
+    def _mesh(self, targets: Targets, exact: Targets) -> Mesh | None:
         """The mesh for targets of such velocities, None if there is none."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s, x = self._sources, self._sources.x
+        s, x, goal = self._sources, self._sources.x, self._goal_of(exact)
+        asked = [(len(targets.x), goal)]
+        # What comes next is as fast as these targets, as far as one knows.
+        others = self._others() if targets.place != "points" else 0
+        asked += [(others, sums.Goal(goal.velocity))] if others else []
         wanted = sums.Wanted(
             low=self._box[0],
             high=self._box[1],
             first=x.min(axis=1).astype(np.float64),
             last=x.max(axis=1).astype(np.float64),
-            others=self._others(),
             thinnest=float(s.sigma.min()),
             widest=float(s.sigma.max()),
-            velocity=self._goal * size(exact.u),
-            gradient=np.inf if exact.du is None else self._goal * size(exact.du),
+            sums=asked,
         )
         return sums.choose(self.code, x, s.alpha, wanted)
 
-    def _planned(self, exact: Targets) -> Plan | None:
-        """That mesh with the smooth velocity on it."""
+    def _planned(self, targets: Targets, exact: Targets) -> Plan | None:
+        """That mesh with the vortons on it."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s, mesh = self._sources, self._mesh(exact)
-        parts = None if mesh is None else sums.parts_of(self.code, s.sigma, mesh.reach, self._goal)
-        if mesh is None or parts is None:
+        s, mesh = self._sources, self._mesh(targets, exact)
+        reach = None if mesh is None else mesh.reach(self.code, sums.Goal(self._goal_of(exact).velocity))
+        if mesh is None or reach is None:
             return None
-        return sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, self._goal)
+        parts = sums.parts_of(self.code, s.sigma, reach, self._goal)
+        return None if parts is None else sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, reach)
+
+    def _smooth_for(self, count: int, exact: Targets) -> Smooth | None:
+        """The smooth velocity for targets of such velocities, None if no reach keeps the tolerance there."""
+        from ecs_fluid.kernels.particle_mesh import sums
+
+        made, goal = self._plan, self._goal_of(exact)
+        needed = None if made is None else made.mesh.reach(self.code, goal)
+        if made is None or needed is None:
+            return None
+        there = {smooth.reach: smooth for smooth in self._smooth}
+        reach = made.mesh.best_reach(count, goal, max(needed, made.least), list(there))
+        if reach not in there:
+            self._smooth.append(sums.smooth(made, reach, self._goal))
+            return self._smooth[-1]
+        return there[reach]
 
     def _others(self) -> int:
         """Rows besides the vortons that will ask for velocities in this tick."""
         if self.system.tracers != "solver":
             return 0
-        every = sum(len(position.x) for _, (position, _) in self.system.entities(Position, Velocity))
+        total = self.world.processes.total
+        every = sum(
+            total([e], len(position.x)) for e, (position, _) in self.system.entities(Position, Velocity)
+        )
         return max(every - len(self._sources.sigma), 0)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The smooth velocity on a mesh in unbounded space: strengths convolved with it by FFT.
+"""The smooth velocity on a mesh in unbounded space: strengths convolved with it by Fourier transforms.
 
 u(x_i) = sum_j S_j x K(x_i - x_j) over the points of a mesh, K(r) = g_long(r) r / (4 pi) (``splitting``), on
 a mesh padded with zeros to twice the largest distance (Hockney and Eastwood, Computer Simulation Using
@@ -16,8 +16,7 @@ where M_2p(j) are the values of the B-spline of order 2p at the points.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import numba
@@ -29,6 +28,10 @@ from scipy import fft
 from ecs_fluid.kernels.biot_savart.direct import velocity
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled.lanes import BYTES, lanes_of, load, spread as in_all, store
+from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.compiled.vectors import INLINE
+from ecs_fluid.kernels.particle_mesh.fourier import recipe, transform
 from ecs_fluid.kernels.particle_mesh.splines import ORDER
 from ecs_fluid.kernels.particle_mesh.splitting import smooth_part
 
@@ -39,43 +42,53 @@ MARGIN = 6
 """Points between the farthest two of a mesh and where its images begin, at least: there K has a step, which
 D spreads by some points, to 0.36^6 = 2e-3 of it at the sixth."""
 
-_BLOCK_BYTES = 2**20
-"""Size of the piece that a thread transforms at a time: it stays in the second-level cache."""
+_TOGETHER = 4
+"""Waves along y that are transformed along x one after the other: what is fetched for them lies together."""
+
+LOOP: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
 def half_sizes(points: Sizes) -> Sizes:
     """Half the periods of the padded mesh where strengths act so many points away along the axes, at most."""
-    x, y, z = (int(fft.next_fast_len(n + MARGIN)) for n in points)
+    x, y, z = (int(fft.next_fast_len(n + MARGIN, real=True)) for n in points)
     return x, y, z
 
 
-@lru_cache(maxsize=8)
-def transformed(
-    half: Sizes, spacing: float, code: Code, sigma: float, reach: float, terms: int, dtype: str
-) -> Array:
-    """(3, half + 1): i times the transforms of K_x, K_y and K_z, times D, on the padded mesh; 1/m^2."""
+@lru_cache(maxsize=16)
+def transformed(half: Sizes, spacing: float, code: Code, sigma: float, reach: float, dtype: str) -> Array:
+    """i times the transforms of K_x, K_y and K_z, times D, on the padded mesh, over its size; 1/m^2.
+
+    ``sigma`` and ``reach`` in cells of ``spacing`` m. By waves along y (half + 1), vectors of waves along z,
+    waves along x (half + 1) and components, with a wave along z in each lane.
+    """
     offsets = np.meshgrid(*(spacing * np.arange(n + 1.0) for n in half), indexing="ij", sparse=True)
     r2 = offsets[0] ** 2 + offsets[1] ** 2 + offsets[2] ** 2
     along, u = np.zeros((r2.size, 3)), np.empty((r2.size, 3))
     along[:, 0] = np.sqrt(r2.ravel())
     unit = np.array([[0.0], [0.0], [1.0]])
-    velocity(code, along, np.zeros((3, 1)), unit, np.array([sigma]), u)
+    velocity(code, along, np.zeros((3, 1)), unit, np.array([sigma * spacing]), u)
     # Of a strength along z, at distance r along x: u_y = g r / (4 pi).
     g = u[:, 1].reshape(r2.shape) / np.sqrt(np.maximum(r2, spacing**2))
-    inside = r2 < reach**2
-    v = 1.0 - r2[inside] / reach**2
-    g[inside] = np.polyval(smooth_part(code, sigma, reach, terms)[::-1], v) / (4.0 * np.pi)
+    inside = r2 < (reach * spacing) ** 2
+    v = 1.0 - r2[inside] / (reach * spacing) ** 2
+    factors = smooth_part(code, sigma, reach).factors / (4.0 * np.pi * spacing**3)
+    g[inside] = np.polyval(factors[::-1], v)
     sharpen = [_sharpening(n) for n in half]
     factor = sharpen[0][:, None, None] * sharpen[1][:, None] * sharpen[2]
-    out = np.zeros((3, *g.shape), dtype)
+    width = BYTES // np.dtype(dtype).itemsize
+    out = np.zeros((3, *g.shape[:2], -(-g.shape[2] // width) * width), dtype)
+    factor /= 8.0 * np.prod(half, dtype=np.float64)
     for axis in range(3):
         k = g * offsets[axis]
         even = [other for other in range(3) if other != axis]
         k = fft.dctn(k, type=1, axes=even, workers=numba.get_num_threads())
-        inner = tuple(slice(1, -1) if other == axis else slice(None) for other in range(3))
+        inner = tuple(slice(1, half[axis]) if other == axis else slice(half[other] + 1) for other in range(3))
         waves = fft.dst(k[inner], type=1, axis=axis, workers=numba.get_num_threads())
-        out[axis][inner] = waves * factor[inner]
-    return out
+        out[(axis, *inner)] = waves * factor[inner]
+    lanes = out.reshape(*out.shape[:3], -1, width)
+    return np.ascontiguousarray(lanes.transpose(2, 3, 1, 0, 4)).reshape(
+        half[1] + 1, -1, half[0] + 1, 3 * width
+    )
 
 
 def _sharpening(half: int) -> Array:
@@ -90,70 +103,188 @@ def _sharpening(half: int) -> Array:
     return np.asarray(np.sinc(0.5 * angle / np.pi) ** (2 * ORDER) / b**2)
 
 
-def _blocks(count: int, bytes_each: int) -> list[slice]:
-    """``count`` planes in runs of about ``_BLOCK_BYTES``, whatever the number of threads."""
-    step = max(1, _BLOCK_BYTES // bytes_each)
-    return [slice(first, min(first + step, count)) for first in range(0, count, step)]
+@njit(**INLINE)
+def _room(size: int, like: Any) -> Any:
+    """So many numbers that begin with a line of the cache, which no vector then crosses."""
+    room = np.empty(size + BYTES, like.dtype)
+    first = (-room.ctypes.data % BYTES) // like.itemsize
+    return room[first : first + size]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _cross(waves: Array, first: int, table: Array) -> None:
-    """Strengths to velocities, S x K, in place: waves (3, mx, k, kz), of those along y k from ``first`` on.
+@njit(**INLINE)
+def _turn(x: Any, at: int, step: int, y: Any, to: int, stride: int, rows: int, columns: int) -> None:
+    """y[to + r + c stride] = x[at + r step + c] for rows r and columns c."""
+    for r in range(np.uintp(rows)):
+        for c in range(np.uintp(columns)):
+            y[np.uintp(to) + r + c * np.uintp(stride)] = x[np.uintp(at) + r * np.uintp(step) + c]
+
+
+@njit(**INLINE)
+def _copy(x: Any, at: int, y: Any, to: int, count: int) -> None:
+    for q in range(np.uintp(count)):
+        y[np.uintp(to) + q] = x[np.uintp(at) + q]
+
+
+@parallel("strengths.shape[0]", **LOOP)
+def _spread(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) -> None:
+    """Of the i-th plane: transforms along z, of two real lines in each complex one, then along y."""
+    py, pz, vectors, my = strengths.shape[1], strengths.shape[2], waves.shape[2], waves.shape[3]
+    width, mz, lines = lanes_of(waves), along_z[1].shape[1], 3 * py
+    two, kz = 2 * width, mz // 2 + 1
+    size = two * max(my, mz)
+    x, y = _room(size, waves), _room(size, waves)
+    columns = (lines + two - 1) // two * two
+    turned = np.empty(2 * kz * columns, waves.dtype)  # by waves, parts and lines
+    flat, out = strengths.reshape(strengths.size), waves.reshape(waves.size)
+    half = in_all(waves.dtype.type(0.5))
+    for first in range(0, columns, two):
+        x[: two * mz] = 0.0
+        for q in range(min(two, lines - first)):
+            c, j = (first + q) // py, (first + q) % py
+            at = np.uintp(((i * py + j) * pz) * 3 + c)
+            for k in range(np.uintp(pz)):
+                x[np.uintp(two) * k + np.uintp(q)] = flat[at + np.uintp(3) * k]
+        found = y if transform(x, y, *along_z) else x
+        for k in range(kz):
+            one, other, to = two * k, two * ((mz - k) % mz), 2 * k * columns + first
+            a, b = load(found, one), load(found, one + width)
+            c, d = load(found, other), load(found, other + width)
+            store(turned, to, half * (a + c))
+            store(turned, to + width, half * (b + d))
+            store(turned, to + columns, half * (b - d))
+            store(turned, to + columns + width, half * (c - a))
+    for c in range(3):
+        for v in range(vectors):
+            x[: two * my] = 0.0
+            waves_here = min(width, kz - v * width)
+            for part in range(2):
+                at = (2 * v * width + part) * columns + c * py
+                _turn(turned, at, 2 * columns, x, part * width, two, waves_here, py)
+            found = y if transform(x, y, *along_y) else x
+            _copy(found, 0, out, ((i * 3 + c) * vectors + v) * two * my, two * my)
+
+
+@parallel(f"(waves.shape[3] + {_TOGETHER} - 1) // {_TOGETHER}", **LOOP)
+def _multiply(block: int, waves: Array, along_x: Any, table: Array, more: bool, out: Array) -> None:
+    """Of some waves along y: transforms along x, strengths to velocities, S x K, and back.
 
     The transforms of K are -i times the ``table``, which has the others with their signs for waves beyond the
-    half of x and y.
+    half of x and y. With ``more`` they are added to ``out``, real and imaginary parts changed about.
     """
-    mx, count, kz = waves.shape[1:]
-    my = 2 * (table.shape[2] - 1)
-    for x in range(mx):
-        for y in range(count):
-            i, j = min(x, mx - x), min(first + y, my - first - y)
-            sign_x, sign_y = np.float32(1 if i == x else -1), np.float32(1 if j == first + y else -1)
-            for z in range(kz):
-                a, b, c = sign_x * table[0, i, j, z], sign_y * table[1, i, j, z], table[2, i, j, z]
-                p, q, r = waves[0, x, y, z], waves[1, x, y, z], waves[2, x, y, z]
-                waves[0, x, y, z] = complex(q.imag * c - r.imag * b, r.real * b - q.real * c)
-                waves[1, x, y, z] = complex(r.imag * a - p.imag * c, p.real * c - r.real * a)
-                waves[2, x, y, z] = complex(p.imag * b - q.imag * a, q.real * a - p.real * b)
+    px, vectors, my = waves.shape[0], waves.shape[2], waves.shape[3]
+    width, mx = lanes_of(waves), along_x[1].shape[1]
+    two, length, kind = 2 * width, 2 * width * mx, waves.dtype.type
+    up, down = in_all(kind(1.0)), in_all(kind(-1.0))
+    begin = block * _TOGETHER
+    several = min(_TOGETHER, my - begin)
+    lines, room = _room(_TOGETHER * 3 * length, waves), _room(3 * length, waves)
+    given, flat, k = waves.reshape(waves.size), out.reshape(out.size), table.reshape(table.size)
+    for v in range(vectors):
+        for i in range(px):
+            for c in range(3):
+                at = (((i * 3 + c) * vectors + v) * my + begin) * two
+                for s in range(several):
+                    _copy(given, at + s * two, lines, (3 * s + c) * length + two * i, two)
+        for s in range(several):
+            j, swapped = begin + s, False
+            row = min(j, my - j)
+            own = lines[3 * s * length : 3 * (s + 1) * length]
+            for c in range(3):
+                x, y = own[c * length : (c + 1) * length], room[c * length : (c + 1) * length]
+                x[two * px :] = 0.0
+                swapped = transform(x, y, *along_x)
+            x, y = (room, own) if swapped else (own, room)
+            sign, first = up if row == j else down, (row * vectors + v) * (mx // 2 + 1)
+            for i in range(mx):
+                half = min(i, mx - i)
+                at, p, q, r = (first + half) * 3 * width, two * i, two * i + length, two * i + 2 * length
+                ax, ay = load(k, at) * (up if i == half else down), load(k, at + width) * sign
+                az = load(k, at + two)
+                pr, pi, qr, qi = load(x, p), load(x, p + width), load(x, q), load(x, q + width)
+                rr, ri = load(x, r), load(x, r + width)
+                store(y, p + width, qi * az - ri * ay)
+                store(y, p, rr * ay - qr * az)
+                store(y, q + width, ri * ax - pi * az)
+                store(y, q, pr * az - rr * ax)
+                store(y, r + width, pi * ay - qi * ax)
+                store(y, r, qr * ax - pr * ay)
+            # Twice there or twice here: results are in ``room``.
+            for c in range(3):
+                transform(y[c * length : (c + 1) * length], x[c * length : (c + 1) * length], *along_x)
+                _copy(room, c * length, own, c * length, two * px)
+        for i in range(px):
+            for c in range(3):
+                to = (((i * 3 + c) * vectors + v) * my + begin) * two
+                for s in range(several):
+                    at = (3 * s + c) * length + two * i
+                    if more:
+                        for q in range(two):
+                            flat[to + s * two + q] += lines[at + q]
+                    else:
+                        _copy(lines, at, flat, to + s * two, two)
+
+
+@parallel("out.shape[0]", **LOOP)
+def _gather(i: int, waves: Array, along_y: Any, along_z: Any, out: Array) -> None:
+    """Of the i-th plane: transforms back along y, then along z, to two real lines from each complex one.
+
+    In ``waves`` real and imaginary parts are changed about.
+    """
+    py, pz, vectors, my = out.shape[1], out.shape[2], waves.shape[2], waves.shape[3]
+    width, mz, lines = lanes_of(waves), along_z[1].shape[1], 3 * py
+    two, kz = 2 * width, mz // 2 + 1
+    size = two * max(my, mz)
+    x, y = _room(size, waves), _room(size, waves)
+    columns = (lines + two - 1) // two * two
+    turned = np.zeros(2 * kz * columns, waves.dtype)  # by waves, parts and lines
+    given, flat = waves.reshape(waves.size), out.reshape(out.size)
+    for c in range(3):
+        for v in range(vectors):
+            _copy(given, ((i * 3 + c) * vectors + v) * two * my, x, 0, two * my)
+            found = y if transform(x, y, *along_y) else x
+            waves_here = min(width, kz - v * width)
+            for part in range(2):
+                to = (2 * v * width + part) * columns + c * py
+                _turn(found, part * width, two, turned, to, 2 * columns, py, waves_here)
+    for first in range(0, columns, two):
+        for k in range(kz):
+            one, other, at = two * k, two * ((mz - k) % mz), 2 * k * columns + first
+            # a + i b and c + i d, changed about, of two lines are one of (a + i b) + i (c + i d).
+            b, d = load(turned, at), load(turned, at + width)
+            a, c = load(turned, at + columns), load(turned, at + columns + width)
+            store(x, other, c - b)
+            store(x, other + width, a + d)
+            store(x, one, b + c)
+            store(x, one + width, a - d)
+        found = y if transform(x, y, *along_z) else x
+        for q in range(min(two, lines - first)):
+            c, j = (first + q) // py, (first + q) % py
+            to, at = np.uintp(((i * py + j) * pz) * 3 + c), np.uintp((q + width) % two)
+            for k in range(np.uintp(pz)):
+                flat[to + np.uintp(3) * k] = found[np.uintp(two) * k + at]
+
+
+def spread(strengths: Array, half: Sizes) -> Array:
+    """Waves along y and z of strengths (px, py, pz, 3) m^3/s on the padded mesh.
+
+    By planes, components, vectors of waves along z, waves along y, parts and lanes (px, 3, vectors, my,
+    2 lanes). Here and in `convolve` the padding is left out along axes that are not transformed yet, or no
+    more.
+    """
+    name, width = strengths.dtype.name, BYTES // strengths.itemsize
+    vectors = -(-(half[2] + 1) // width)
+    waves = np.empty((len(strengths), 3, vectors, 2 * half[1], 2 * width), strengths.dtype)
+    _spread(strengths, recipe(2 * half[1], name), recipe(2 * half[2], name), waves)
+    return waves
 
 
 def convolve(parts: list[tuple[Array, Array]], half: Sizes, out: Array) -> None:
-    """Fill ``out`` (px, py, pz, 3) m/s from strengths (px, py, pz, 3) m^3/s, each with its `transformed`.
+    """Fill ``out`` (px, py, pz, 3) m/s by what `spread` made of strengths, each with its `transformed`.
 
-    As ``poisson.freespace`` does, the padding is left out wherever it is known to be zero or not wanted.
     Any number of threads gives the same result.
     """
-    px, py, pz = out.shape[:3]
-    mx, my, mz = (2 * n for n in half)
-    kz = half[2] + 1
-    complexes = np.result_type(out.dtype, np.complex64)
-    waves = [np.empty((3, px, my, kz), complexes) for _ in parts]
-
-    def forward(job: tuple[int, slice]) -> None:
-        part, planes = job
-        count = planes.stop - planes.start
-        rows = np.zeros((3, count, py, mz), out.dtype)
-        rows[:, :, :, :pz] = np.moveaxis(parts[part][0][planes], 3, 0)
-        wide = np.zeros((3, count, my, kz), complexes)
-        wide[:, :, :py] = fft.rfft(rows, axis=3)
-        waves[part][:, planes] = fft.fft(wide, axis=2, overwrite_x=True)
-
-    def multiply(planes: slice) -> None:
-        found: list[Array] = []
-        for (_, table), given in zip(parts, waves, strict=True):
-            wide = np.zeros((3, mx, planes.stop - planes.start, kz), complexes)
-            wide[:, :px] = given[:, :, planes]
-            found.append(fft.fft(wide, axis=1, overwrite_x=True))
-            _cross(found[-1], planes.start, table)
-        total = reduce(np.add, found)
-        waves[0][:, :, planes] = fft.ifft(total, axis=1, overwrite_x=True)[:, :px]
-
-    def backward(planes: slice) -> None:
-        narrow = fft.ifft(waves[0][:, planes], axis=2)[:, :, :py]
-        out[planes] = np.moveaxis(fft.irfft(narrow, mz, axis=3)[..., :pz], 0, 3)
-
-    along_x = _blocks(px, 3 * my * kz * waves[0].itemsize)
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-        list(pool.map(forward, [(part, planes) for part in range(len(parts)) for planes in along_x]))
-        list(pool.map(multiply, _blocks(my, 3 * mx * kz * waves[0].itemsize)))
-        list(pool.map(backward, along_x))
+    along_x, along_y, along_z = (recipe(2 * n, out.dtype.name) for n in half)
+    waves = np.empty_like(parts[0][0])
+    for number, (given, table) in enumerate(parts):
+        _multiply(given, along_x, table, number > 0, waves)
+    _gather(waves, along_y, along_z, out)

@@ -23,9 +23,6 @@ from ecs_fluid.kernels.compiled.lanes import lanes_of, load, store
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
 
-TERMS = 4
-"""Last power of the smooth part's series."""
-
 PART: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
@@ -45,7 +42,7 @@ def _smooth(v: Any, a: Any) -> Any:
 
 @njit(**PART)
 def add_velocity(code: Code, pack: Any, groups: int, points: Any, count: int, split: Any, sums: Any) -> None:
-    """sums[:3] += 32 pi u of the pairs; ``split`` is 1/R^2 1/m^2 and 8 a_0 ... 8 a_TERMS 1/m^3."""
+    """sums[:3] += 32 pi u of the pairs; ``split`` is 1/R^2 1/m^2 and 8 a_0 ... 8 a_4 1/m^3."""
     wide_vectors()
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     inverse, a = split[0], (split[1], split[2], split[3], split[4], split[5])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE
+from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
 
 Array = NDArray[Any]
 
@@ -33,23 +33,33 @@ _SLAB = 4
 
 
 @njit(**INLINE)
-def axis_weights(place: float, weights: Any, slopes: Any) -> int:
-    """First of the points at a place, in cells from the point 0; fills weights and their slopes per cell."""
+def shares(f: Any) -> Any:
+    """The shares of five points, and how they change in a cell, f = 0 ... 1 after the first has begun to
+    lose: de Boor's recursion from order to order, unrolled."""
+    kind = type(f)
+    one, two, three, four = kind(1.0), kind(2.0), kind(3.0), kind(4.0)
+    left, by = one - f, kind(0.5)
+    a, b, c = by * left * left, by * ((f + one) * left + (two - f) * f), by * f * f
+    by = kind(1.0 / 3.0)
+    d = by * f * c
+    c = by * ((f + one) * b + (three - f) * c)
+    b = by * ((f + two) * a + (two - f) * b)
+    a = by * left * a
+    slopes = -a, a - b, b - c, c - d, d
+    by = kind(0.25)
+    e = by * f * d
+    d = by * ((f + one) * c + (four - f) * d)
+    c = by * ((f + two) * b + (three - f) * c)
+    b = by * ((f + three) * a + (two - f) * b)
+    return (by * left * a, b, c, d, e), slopes
+
+
+@njit(**INLINE)
+def axis_weights(place: float, weights: Any) -> int:
+    """First of the points at a place, in cells from the point 0; fills their weights."""
     y = place + 0.5 * ORDER
     last = int(np.floor(y))
-    f = y - last
-    weights[0], weights[1] = 1.0 - f, f
-    for k in range(3, ORDER + 1):
-        if k == ORDER:
-            slopes[0], slopes[ORDER - 1] = -weights[0], weights[ORDER - 2]
-            for j in range(1, ORDER - 1):
-                slopes[j] = weights[j - 1] - weights[j]
-        by = 1.0 / (k - 1)
-        weights[k - 1] = by * f * weights[k - 2]
-        for j in range(1, k - 1):
-            at = k - 1 - j
-            weights[at] = by * ((f + j) * weights[at - 1] + (k - j - f) * weights[at])
-        weights[0] *= by * (1.0 - f)
+    weights[0], weights[1], weights[2], weights[3], weights[4] = shares(y - last)[0]
     return last - (ORDER - 1)
 
 
@@ -66,16 +76,16 @@ def scatter(
     first, end = slab * _SLAB, min((slab + 1) * _SLAB, out.shape[0])
     out[first:end] = 0.0
     kind, plane = out.dtype.type, cells[1] * cells[2]
-    wx, wy, wz, slopes = np.empty(ORDER), np.empty(ORDER), np.empty(ORDER), np.empty(ORDER)
+    wx, wy, wz = np.empty(ORDER), np.empty(ORDER), np.empty(ORDER)
     line, flat = np.empty(3 * ORDER, out.dtype), out.reshape(out.size)
     low = max(first - ORDER // 2 - 1, 0) // edge
     high = min((end + ORDER // 2) // edge + 1, cells[0])
     for p in range(start[low * plane], start[high * plane]):
-        i = axis_weights((rows[0, p] - origin[0]) * inverse, wx, slopes)
+        i = axis_weights((rows[0, p] - origin[0]) * inverse, wx)
         if i >= end or i + ORDER <= first:
             continue
-        j = axis_weights((rows[1, p] - origin[1]) * inverse, wy, slopes)
-        k = axis_weights((rows[2, p] - origin[2]) * inverse, wz, slopes)
+        j = axis_weights((rows[1, p] - origin[1]) * inverse, wy)
+        k = axis_weights((rows[2, p] - origin[2]) * inverse, wz)
         for e in range(ORDER):
             for c in range(3):
                 line[3 * e + c] = kind(wz[e]) * rows[3 + c, p]
@@ -87,38 +97,59 @@ def scatter(
                     flat[at + e] += share * line[e]
 
 
+@njit(fastmath=FAST, error_model="numpy")
+def weigh(
+    points: Any, count: int, origin: Any, inverse: float, mesh_points: Any, weights: Any, corner: Any
+) -> None:
+    """Weights and slopes of ``count`` places at once, ``points`` (3, ...) m, from ``origin`` on.
+
+    Fills ``weights`` (6 ORDER, ...), three axes of weights, then of slopes per m, and ``corner``, the numbers
+    of their first points in a field (px, py, pz).
+    """
+    wide_vectors()
+    kind = weights.dtype.type
+    corner[:count] = 0
+    for axis in range(3):
+        w, size = weights[ORDER * axis : ORDER * (axis + 1)], mesh_points[axis]
+        slopes = weights[ORDER * (3 + axis) : ORDER * (4 + axis)]
+        per = kind(inverse)
+        for t in range(count):
+            y = (points[axis, t] - origin[axis]) * inverse + 0.5 * ORDER
+            last = int(y)
+            found, steep = shares(kind(y - last))
+            w[0, t], w[1, t], w[2, t], w[3, t], w[4, t] = found
+            slopes[0, t], slopes[1, t], slopes[2, t] = per * steep[0], per * steep[1], per * steep[2]
+            slopes[3, t], slopes[4, t] = per * steep[3], per * steep[4]
+            corner[t] = corner[t] * size + (last - (ORDER - 1))
+
+
 @njit(**INLINE)
 def read(
-    x: float, y: float, z: float, inverse: float, points: Any, flat: Any, gradient: bool, scratch: Any,
-    lines: Any, out: Any,
-) -> None:  # fmt: skip
+    corner: int, t: int, weights: Any, points: Any, flat: Any, gradient: bool, lines: Any, out: Any
+) -> None:
     """Fill out[:3] with the field, and with ``gradient`` out[3 + 3 i + j] with du_i/dx_j, at one place.
 
-    The place is in metres from the point 0 of the mesh, ``points`` the numbers (px, py, pz), ``flat`` the
-    field (px, py, pz, 3) as one row, with a number more at its end; ``scratch`` (6, ORDER) and ``lines``
-    (3 ROW,) are room.
+    ``corner`` and the t-th ``weights`` are those of `weigh`, ``points`` the numbers (px, py, pz), ``flat``
+    the field (px, py, pz, 3) as one row, with a number more at its end, and ``lines`` (3 ROW,) is room.
     """
-    i = axis_weights(x * inverse, scratch[0], scratch[3])
-    j = axis_weights(y * inverse, scratch[1], scratch[4])
-    k = axis_weights(z * inverse, scratch[2], scratch[5])
     kind = flat.dtype.type
     for part in range(0, ROW, lanes_of(flat)):
         a = b = c = spread(kind(0.0))
         for s in range(ORDER):
-            for t in range(ORDER):
-                row = load(flat, (((i + s) * points[1] + j + t) * points[2] + k) * 3 + part)
-                a += row * spread(kind(scratch[0, s] * scratch[1, t]))
+            for r in range(ORDER):
+                row = load(flat, (corner + (s * points[1] + r) * points[2]) * 3 + part)
+                x, y = weights[s, t], weights[ORDER + r, t]
+                a += row * spread(x * y)
                 if gradient:
-                    b += row * spread(kind(scratch[3, s] * scratch[1, t]))
-                    c += row * spread(kind(scratch[0, s] * scratch[4, t]))
+                    b += row * spread(weights[3 * ORDER + s, t] * y)
+                    c += row * spread(x * weights[4 * ORDER + r, t])
         store(lines, part, a)
         store(lines, ROW + part, b)
         store(lines, 2 * ROW + part, c)
-    by = kind(inverse)
     for e in range(3):
         u = ux = uy = uz = kind(0.0)
         for q in range(ORDER):
-            w, slope = kind(scratch[2, q]), kind(scratch[5, q])
+            w, slope = weights[2 * ORDER + q, t], weights[5 * ORDER + q, t]
             u += w * lines[3 * q + e]
             if gradient:
                 uz += slope * lines[3 * q + e]
@@ -126,4 +157,4 @@ def read(
                 uy += w * lines[2 * ROW + 3 * q + e]
         out[e] = u
         if gradient:
-            out[3 + 3 * e], out[4 + 3 * e], out[5 + 3 * e] = by * ux, by * uy, by * uz
+            out[3 + 3 * e], out[4 + 3 * e], out[5 + 3 * e] = ux, uy, uz

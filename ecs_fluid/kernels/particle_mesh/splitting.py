@@ -1,40 +1,123 @@
 """The velocity of a blob in two parts: a smooth one for a mesh, and one that ends at a reach R.
 
 A vorton gives u = g(r) alpha x r / (4 pi) with g = q/r^3 (`regularisation`). The smooth part has the same g
-from R on, and inside the first terms of its Taylor series about r = R in v = 1 - r^2/R^2,
+from R on, and inside a polynomial in v = 1 - r^2/R^2,
 
-    g_long(r) = sum_{j <= M} a_j v^j,   a_j = (-1)^j/j! d^j g/d(r^2/R^2)^j at r = R,
+    g_long(r) = sum_{j <= M} a_j v^j.
 
-so M derivatives of it have no step at R; what is left to the pairs, g - g_long, is zero from R on. For a
-point vortex, and so for a blob that ends inside R, g_long is the velocity of a blob whose vorticity is
-proportional to (1 - r^2/R^2)^M: (r^3 g_long)' is then a polynomial of degree M in v times r^2, and zero at R
-with M - 1 derivatives. With D = 1/r d/dr = 2 d/d(r^2) and G the potential, 4 pi G = 1/r for a point,
+a_0 and a_1 are those of the Taylor series of g about r = R, so that neither velocity nor gradient has a step
+there; the others make the error of the mesh least. A mesh of cells h takes a wave k for its aliases
+k_m = k + 2 pi m/h. Splines of order p have of each s_m = prod_axes sinc(k_m h/2)^p; with S = sum_m s_m^2 and
+what they do to the wave itself divided out by s_0^2/S^2 (``convolution``), the mean square error of places at
+random is zeta_long(k)^2/k^2 times
 
-    g = -D (4 pi G),   a_j = -(-R^2/2)^j/j! D^(j+1) (4 pi G).
+    W_u = 1 - s_0^4/S^2,   W_du = k^2 (1 - 2 s_0^4/S^2) + s_0^4/S^3 sum_m k_m^2 s_m^2
 
-Source: Hardy et al., J. Chem. Theory Comput. 12 (2016), multilevel summation with splittings of this kind.
+for velocity and gradient (all of it, 1 and k^2, for waves that are an alias), zeta the transform of the
+vorticity, 1 at k = 0. With W averaged over directions, what is made least is
+
+    int zeta_long^2 W_du dk.
+
+By parts, with q = 4 pi int zeta r^2 dr, q_long = r^3 g_long and sinc(x) = sin(x)/x,
+
+    zeta_long(k) = zeta(k) - int_0^R (q_long - q) d/dr sinc(k r) dr,
+
+which is linear in the a_j. With D = 1/r d/dr = 2 d/d(r^2) and G the potential, 4 pi G = 1/r for a point,
+
+    g = -D (4 pi G),   a_0 = g(R),   a_1 = -R^2/2 D g(R).
+
+Source: Hockney and Eastwood, Computer Simulation Using Particles, section 8-3 (errors of a mesh); Hardy et
+al., J. Chem. Theory Comput. 12 (2016) (splittings by polynomials, all terms those of Taylor). What is
+gained: docs/notes/velocity.md.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
+from ecs_fluid.kernels.particle_mesh.splines import ORDER
 
 Array = NDArray[Any]
 
+TERMS = 4
+"""Last power of the polynomial."""
 
-def smooth_part(code: Code, sigma: float, reach: float, terms: int) -> Array:
-    """a_0 ... a_terms, 1/m^3, for a core radius ``sigma`` m, with R = ``reach`` m.
+GIVEN = 2
+"""Terms of the polynomial that are those of the Taylor series."""
+
+_POINT = 1e-4
+"""Core radius, in reaches, of what stands for a point."""
+
+_NODES, _SHARES = np.polynomial.legendre.leggauss(160)
+WAVES, WIDTHS = 2.5 * np.pi * (_NODES + 1.0), 2.5 * np.pi * _SHARES
+"""Waves of a mesh of cells of 1 m, 1/m, and the weights of a quadrature."""
+
+
+@lru_cache(maxsize=1)
+def let_in() -> tuple[Array, Array]:
+    """W_u and W_du at the `WAVES`, by a quadrature over directions, for aliases up to the fourth."""
+    nodes, shares = np.polynomial.legendre.leggauss(24)
+    up, turn = 0.5 * (nodes[:, None] + 1.0), 0.25 * np.pi * (nodes + 1.0)
+    across = np.sqrt(1.0 - up**2)
+    towards = np.stack([across * np.cos(turn), across * np.sin(turn), up * np.ones_like(turn)])
+    k, k2 = WAVES[:, None, None, None] * towards, WAVES[:, None, None] ** 2
+    aliases = k[..., None] + 2.0 * np.pi * np.arange(-4, 5)
+    squares = np.sinc(0.5 * aliases / np.pi) ** (2 * ORDER)
+    every = squares.sum(axis=-1)
+    kept = np.prod(squares[..., 4] / every, axis=1) ** 2  # s_0^4/S^2
+    steep = np.sum((squares * aliases**2).sum(axis=-1) / every, axis=1)
+    other = (np.abs(k) > np.pi).any(axis=1)
+    of_u = np.where(other, 1.0, 1.0 - kept)
+    of_du = np.where(other, k2, k2 * (1.0 - 2.0 * kept) + kept * steep)
+    share = 0.25 * shares[:, None] * shares
+    return (of_u * share).sum(axis=(1, 2)), (of_du * share).sum(axis=(1, 2))
+
+
+class SmoothPart(NamedTuple):
+    """The smooth part for a mesh of cells of 1 m."""
+
+    factors: Array
+    """a_0 ... a_TERMS, 1/m^3"""
+    spectrum: Array
+    """zeta_long at the `WAVES`"""
+
+
+@lru_cache(maxsize=1024)
+def smooth_part(code: Code, sigma: float, reach: float) -> SmoothPart:
+    """Of a core radius ``sigma`` and with R = ``reach``, both in cells.
 
     A blob of bounded support has to end inside the reach.
     """
-    slopes = _radial_derivatives(code, terms + 1, (sigma / reach) ** 2)
-    return np.array([-slopes[j + 1] * (-0.5) ** j / math.factorial(j) for j in range(terms + 1)]) / reach**3
+    # Beyond its edge it is a point, as far as the mesh is concerned.
+    sigma = _POINT * reach if ends(code) else max(sigma, _POINT * reach)
+    slopes = _radial_derivatives(code, GIVEN, (sigma / reach) ** 2)
+    given = np.array([-slopes[1], 0.5 * slopes[2]]) / reach**3
+    zeta, terms = _terms(code, sigma, reach)
+    zeta = zeta + np.einsum("kj,j->k", terms[:, :GIVEN], given)
+    weights = WIDTHS * let_in()[1]
+    free = terms[:, GIVEN:]
+    matrix, right = np.einsum("k,ki,kj->ij", weights, free, free), np.einsum("k,ki,k->i", weights, free, zeta)
+    rest = -np.linalg.solve(matrix, right)
+    return SmoothPart(np.append(given, rest), zeta + np.einsum("kj,j->k", free, rest))
+
+
+@lru_cache(maxsize=256)
+def _terms(code: Code, sigma: float, reach: float) -> tuple[Array, Array]:
+    """zeta_long at the `WAVES` without a polynomial (k,), and what each of its terms adds (k, 1 + TERMS)."""
+    r = 0.5 * reach * (_NODES + 1.0)
+    within = np.array([share_within(code, np.array([sigma]), float(one))[0] for one in r])
+    kr = np.outer(WAVES, r)
+    slope = (np.cos(kr) - np.sin(kr) / kr) / kr * WAVES[:, None] * (0.5 * reach * _SHARES)
+    own = record(code).transform
+    assert own is not None  # every blob in space has one
+    powers = r[:, None] ** 3 * (1.0 - (r[:, None] / reach) ** 2) ** np.arange(TERMS + 1)
+    return np.asarray(own(WAVES * sigma) + slope @ within), -slope @ powers
 
 
 def _radial_derivatives(code: Code, order: int, s2: float) -> Array:

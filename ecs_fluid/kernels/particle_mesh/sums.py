@@ -1,8 +1,9 @@
 """Velocity and gradient by particle-particle particle-mesh, in O(n + m + points of the mesh).
 
 The smooth part of all velocities (``splitting``) goes by way of a mesh (``splines``, ``convolution``), the
-rest in pairs nearer than the reach (``near``). How wide the mesh may be follows from the tolerance, and among
-those the one that should take the least time is taken: wider cells have more near pairs.
+rest in pairs nearer than a reach (``near``). Gradients ask for a longer reach than velocities alone, which
+get a smooth part of their own on the same mesh. How long reaches have to be follows from the tolerance, and
+of all meshes the one is taken that should take the least time: wider cells have more near pairs.
 
 Source: Hockney and Eastwood, Computer Simulation Using Particles, chapter 8; how it was measured:
 docs/notes/velocity.md.
@@ -10,6 +11,8 @@ docs/notes/velocity.md.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,17 +35,16 @@ from ecs_fluid.kernels.compiled.parallel import for_each
 from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.grids.neighbours import runs_around
 from ecs_fluid.kernels.grids.partition import partition
-from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, transformed
-from ecs_fluid.kernels.particle_mesh.error import needed_reach
+from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, spread, transformed
+from ecs_fluid.kernels.particle_mesh.error import REACHES, needed_reach
 from ecs_fluid.kernels.particle_mesh.near import (
     PART,
-    TERMS,
     add_gradient,
     add_velocity,
     fill_near,
     sort_sources,
 )
-from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter
+from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter, weigh
 from ecs_fluid.kernels.particle_mesh.splitting import ends, share_within, smooth_part
 
 Array = NDArray[Any]
@@ -62,9 +64,12 @@ LEAST_CELLS = 8
 MOST_POINTS = 2**22
 """Of a mesh: its fields take some 150 bytes a point."""
 
-POINT_COST, PAIR_COST = 250.0, 3.0
-"""What a point of the mesh and a pair within the reach cost, about, in ns of one thread: fixed, so that the
-mesh is the same everywhere."""
+POINT_COST, FIELD_COST = 12.0, 40.0
+"""What strengths and a smooth velocity at a point of the mesh cost, about, in ns of one thread: fixed, so
+that the mesh is the same everywhere."""
+
+BRICK_COST, PAIR_COST = 1000.0, 0.65
+"""What a list of near sources costs and a pair with gradient of it (without: half), in the same way."""
 
 SAMPLE, PART_OF_ALL = 2048, 64
 """Vortons whose pairs are counted, and how many in one there are at least among many."""
@@ -85,9 +90,27 @@ BRICK = (2, 2, 2)
 SHEAF = (2, 2, 1)
 """Cells along the edges of the cells that sources are sorted by: lists are runs of them along z."""
 
+LISTED = 3.0
+"""Cells along the edge of a cube of which a list has all that lie within the reach, about: a brick, and half
+a cell of the sources on each side."""
+
+
+class Goal(NamedTuple):
+    """What sums at some targets have to keep."""
+
+    velocity: float
+    """m/s, RMS error"""
+    gradient: float = np.inf
+    """1/s, RMS error; infinite where velocities alone are asked for"""
+
+    @property
+    def alone(self) -> bool:
+        """Whether no gradient is asked for."""
+        return self.gradient == np.inf
+
 
 class Mesh(NamedTuple):
-    """Points from the origin on, one spacing apart, and how far pairs reach."""
+    """Points from the origin on, one spacing apart, and what they are among."""
 
     origin: Array
     """(3,) m"""
@@ -96,15 +119,60 @@ class Mesh(NamedTuple):
     points: tuple[int, int, int]
     half: tuple[int, int, int]
     """half the periods of the padded mesh"""
-    reach: float
-    """m"""
-    near: float
-    """other vortons within the reach of one, on average"""
+    vortons: int
+    density: float
+    """other vortons around one, 1/m^3"""
+    strength: float
+    """|alpha|^2 around a vorton, m^3/s^2"""
+    thinnest: float
+    widest: float
+    """m, core radii"""
 
-    def cost(self, gradients: int, velocities: int) -> float:
-        """About what gradients with velocities, or velocities alone, take at so many targets, ns."""
-        points = float(np.prod(self.half, dtype=np.float64))
-        return POINT_COST * points + PAIR_COST * self.near * (gradients + 0.5 * velocities)
+    def reach(self, code: Code, goal: Goal) -> float | None:
+        """How far pairs have to reach, m; None if no reach does."""
+        h = self.spacing
+        velocity = GOAL * goal.velocity * np.sqrt(h / self.strength)
+        cells = needed_reach(
+            code, self.thinnest / h, velocity, GOAL * goal.gradient * np.sqrt(h**3 / self.strength)
+        )
+        if ends(code) and cells is not None:
+            cells = next((reach for reach in REACHES if reach >= cells and reach * h > self.widest), None)
+        return None if cells is None else cells * h
+
+    def field_cost(self) -> float:
+        """About what a smooth velocity on it takes, ns."""
+        return FIELD_COST * _volume(self.half)
+
+    def pair_cost(self, count: int, goal: Goal, reach: float) -> float:
+        """About what the pairs of so many targets take, ns."""
+        h, c = self.spacing, reach / self.spacing
+        there = self.density * h**3
+        listed = there * (LISTED**3 + 6.0 * LISTED**2 * c + np.pi * (3.0 * LISTED * c**2 + 4.0 / 3.0 * c**3))
+        bricks = count / (1.0 + math.prod(BRICK) * there * count / self.vortons)
+        return float(bricks * BRICK_COST + count * listed * (0.5 if goal.alone else 1.0) * PAIR_COST)
+
+    def cost(self, code: Code, wanted: Sequence[tuple[int, Goal]]) -> float:
+        """About what sums at so many targets with these goals take, ns; infinite if no reach does."""
+        cost, there = POINT_COST * _volume(self.half), list[float]()
+        for count, goal in wanted:
+            needed = self.reach(code, goal)
+            if needed is None:
+                return np.inf
+            reach = self.best_reach(count, goal, needed, there)
+            cost += self.pair_cost(count, goal, reach)
+            if reach not in there:
+                cost += self.field_cost()
+                there.append(reach)
+        return cost
+
+    def best_reach(self, count: int, goal: Goal, needed: float, there: Sequence[float]) -> float:
+        """Of those that are there and long enough, or a new one, that of which the sums cost least."""
+        able = [reach for reach in there if reach >= needed]
+        if not able or self.pair_cost(count, goal, min(able)) > self.field_cost() + self.pair_cost(
+            count, goal, needed
+        ):
+            return needed
+        return min(able)
 
 
 class Plan(NamedTuple):
@@ -112,12 +180,25 @@ class Plan(NamedTuple):
 
     code: Code
     mesh: Mesh
-    field: Array
-    """smooth velocity (px, py, pz, 3) m/s as one row, and numbers that nobody reads behind it"""
+    least: float
+    """m, the shortest reach for which the vortons of a part are alike"""
+    waves: list[Array]
+    """what `spread` makes of each part"""
+    radii: list[float]
+    """m, of each part"""
     start: Array
     """(parts, cells + 1): the rows of each part by cells of the mesh"""
     rows: Array
     """(8, n + LANES): the vortons part by part, as in a pack, and columns that nobody uses"""
+
+
+class Smooth(NamedTuple):
+    """What sums with one reach need besides."""
+
+    reach: float
+    """m"""
+    field: Array
+    """smooth velocity (px, py, pz, 3) m/s as one row, and numbers that nobody reads behind it"""
     splits: Array
     """(parts, 2 + TERMS): 1/R^2 and 8 a_j of each part"""
 
@@ -131,15 +212,11 @@ class Wanted(NamedTuple):
     first: Array
     last: Array
     """(3,) m, corners of the box of the vortons alone"""
-    others: int
-    """targets besides the vortons"""
     thinnest: float
     widest: float
     """m, core radii"""
-    velocity: float
-    """m/s, RMS error"""
-    gradient: float
-    """1/s, RMS error; infinite where none is asked for"""
+    sums: Sequence[tuple[int, Goal]]
+    """numbers of targets, and what is to be kept there"""
 
 
 def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
@@ -153,27 +230,29 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
     some = np.unique(np.linspace(0, n - 1, min(n, max(SAMPLE, n // PART_OF_ALL))).astype(np.int64))
     place = (x[:, some] - wanted.low[:, None]).astype(np.float64)
     square = np.sum(alpha[:, some].astype(np.float64) ** 2, axis=0)
-    best, found = float(n) * (n + wanted.others), None
+    best, found = float(n) * sum(count for count, _ in wanted.sums), None
     step = int(np.floor(STEPS_IN_TWO * np.log2(size.max() / LEAST_CELLS)))
     while True:
         h = 2.0 ** (step / STEPS_IN_TWO)
         points = _points(wanted, h)
         half = _half_sizes(wanted, points, h)
-        volume = float(np.prod(half, dtype=np.float64))
-        if volume > MOST_POINTS or POINT_COST * volume > best:
+        volume = _volume(half)
+        if volume > MOST_POINTS or (POINT_COST + FIELD_COST * len(wanted.sums)) * volume > best:
             return found
         density, strength = _densities(place, square, CUBE * h, n / len(some))
         if strength == 0.0:  # nothing moves, as far as the sample tells
             return None
-        goal = wanted.velocity * np.sqrt(h / strength), wanted.gradient * np.sqrt(h**3 / strength)
-        cells = needed_reach(code, wanted.thinnest / h, GOAL * goal[0], GOAL * goal[1])
-        if cells is not None and not (ends(code) and cells * h <= wanted.widest):
-            near = density * (4.0 * np.pi / 3.0) * (cells * h) ** 3
-            mesh = Mesh(wanted.low - RIM * h, h, points, half, cells * h, near)
-            cost = mesh.cost(n, wanted.others)
-            if cost < best:
-                best, found = cost, mesh
+        mesh = Mesh(
+            wanted.low - RIM * h, h, points, half, n, density, strength, wanted.thinnest, wanted.widest
+        )
+        cost = mesh.cost(code, wanted.sums)
+        if cost < best:
+            best, found = cost, mesh
         step -= 1
+
+
+def _volume(half: tuple[int, int, int]) -> float:
+    return float(np.prod(half, dtype=np.float64))
 
 
 def _points(wanted: Wanted, spacing: float) -> tuple[int, int, int]:
@@ -218,15 +297,14 @@ def parts_of(code: Code, sigma: Array, reach: float, tolerance: float) -> list[A
     return [rows for rows in (np.flatnonzero(part == p) for p in range(count)) if len(rows)]
 
 
-def _common_radius(code: Code, sigma: Array, reach: float, tolerance: float) -> float:
-    """Core radius m of the smooth part of blobs: about their root mean square.
+def _common_radius(code: Code, radius: float, reach: float, tolerance: float) -> float:
+    """Core radius m of the smooth part of blobs: about their root mean square ``radius``.
 
     It is one of a row of radii, as far apart as `ROUNDING` allows, so that a little more or less does not ask
     for other transforms at every step.
     """
-    radius = float(np.sqrt(np.mean(sigma.astype(np.float64) ** 2)))
     if ends(code):
-        return min(radius, reach)
+        return 0.0
     share = share_within(code, np.array([radius, 1.01 * radius]), reach)
     step = min(0.5, ROUNDING * tolerance * 0.01 / max(float(share[0] - share[1]), 1e-300))
     step = 2.0 ** np.floor(np.log2(step))
@@ -239,34 +317,44 @@ def _cells(mesh: Mesh, several: tuple[int, int, int]) -> tuple[Array, Array]:
 
 
 def plan(
-    code: Code, mesh: Mesh, x: Array, alpha: Array, sigma: Array, parts: list[Array], tolerance: float
+    code: Code, mesh: Mesh, x: Array, alpha: Array, sigma: Array, parts: list[Array], least: float
 ) -> Plan:
-    """Sort vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, by ``parts``; find the smooth velocity."""
-    dtype, points = x.dtype, mesh.points
+    """Sort vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, by ``parts``, and bring them to the mesh.
+
+    ``least`` m is the shortest reach for which the vortons of a part are alike.
+    """
+    dtype = x.dtype
     edges, cells = _cells(mesh, SHEAF)
-    half, inverse = mesh.half, 1.0 / mesh.spacing
     rows = np.empty((8, len(sigma) + LANES), dtype)
-    starts, splits, fields, first = [], [], [], 0
+    starts, waves, radii, first = [], [], [], 0
     for part in parts:
-        radius = _common_radius(code, sigma[part], mesh.reach, tolerance)
         start, order = partition(np.ascontiguousarray(x[:, part].T), mesh.origin, edges, cells)
         some = np.empty((8, len(part)), dtype)
         sort_sources(code, x, alpha, sigma, part[order], some)
-        strengths = np.empty((*points, 3), dtype)
-        scatter(some, start, cells, SHEAF[0], mesh.origin, inverse, strengths)
-        fields.append(
-            (strengths, transformed(half, mesh.spacing, code, radius, mesh.reach, TERMS, dtype.name))
-        )
+        strengths = np.empty((*mesh.points, 3), dtype)
+        scatter(some, start, cells, SHEAF[0], mesh.origin, 1.0 / mesh.spacing, strengths)
+        waves.append(spread(strengths, mesh.half))
+        radii.append(float(np.sqrt(np.mean(sigma[part].astype(np.float64) ** 2))))
         rows[:, first : first + len(part)] = some
         starts.append(start + first)
-        splits.append(np.append(mesh.reach**-2.0, 8.0 * smooth_part(code, radius, mesh.reach, TERMS)))
         first += len(part)
-    field = np.zeros(3 * int(np.prod(points)) + ROW, dtype)
-    convolve(fields, half, field[:-ROW].reshape(*points, 3))
-    return Plan(code, mesh, field, np.stack(starts), rows, np.stack(splits).astype(dtype))
+    return Plan(code, mesh, least, waves, radii, np.stack(starts), rows)
 
 
-def velocity(made: Plan, x: Array, u: Array, du: Array | None) -> None:
+def smooth(made: Plan, reach: float, tolerance: float) -> Smooth:
+    """The smooth velocity on the mesh that goes with a reach in m."""
+    mesh, dtype, h = made.mesh, made.rows.dtype, made.mesh.spacing
+    parts, splits = [], []
+    for waves, radius in zip(made.waves, made.radii, strict=True):
+        like = _common_radius(made.code, radius, reach, tolerance) / h, reach / h
+        parts.append((waves, transformed(mesh.half, h, made.code, *like, dtype.name)))
+        splits.append(np.append(reach**-2.0, 8.0 * smooth_part(made.code, *like).factors / h**3))
+    field = np.zeros(3 * int(np.prod(mesh.points)) + ROW, dtype)
+    convolve(parts, mesh.half, field[:-ROW].reshape(*mesh.points, 3))
+    return Smooth(reach, field, np.stack(splits).astype(dtype))
+
+
+def velocity(made: Plan, rest: Smooth, x: Array, u: Array, du: Array | None) -> None:
     """Fill u (m, 3) m/s and, unless None, du (m, 3, 3) 1/s, du[:, i, j] = du_i/dx_j, at x (m, 3) m.
 
     All of x has to lie in the box that the mesh was chosen for.
@@ -276,7 +364,7 @@ def velocity(made: Plan, x: Array, u: Array, du: Array | None) -> None:
     bricks = partition(x, mesh.origin, *_cells(mesh, BRICK))
     given = (
         made.code, x, *bricks, mesh.origin, 1.0 / mesh.spacing, np.array(mesh.points), edges, cells,
-        mesh.reach, made.field, made.start, made.rows, made.splits, u,
+        rest.reach, rest.field, made.start, made.rows, rest.splits, u,
     )  # fmt: skip
     if du is None:
         _velocity(*given, u[:, :0])
@@ -296,7 +384,8 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
         pack, points, sums = block_arrays(rows, rows_of_sums)
         scale = rows.dtype.type(PAIR_SCALE)
         runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3))
-        scratch, lines, out = np.empty((6, ORDER)), np.empty(3 * ROW, rows.dtype), np.empty(12, rows.dtype)
+        lines, out = np.empty(3 * ROW, rows.dtype), np.empty(12, rows.dtype)
+        weights, corner = np.empty((6 * ORDER, BLOCK), rows.dtype), np.empty(BLOCK, np.int64)
         for brick in range(chunk, first.size - 1, CHUNKS):
             for low in range(first[brick], first[brick + 1], BLOCK):
                 count = min(BLOCK, first[brick + 1] - low)
@@ -314,10 +403,10 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
                         add(code, pack, groups, points, count, splits[part], sums)
                 if gradient:
                     join_gradient(count, sums)
+                weigh(points, count, origin, inverse, mesh_points, weights, corner)
                 for t in range(count):
                     row = order[low + t]
-                    at = (x[row, 0] - origin[0], x[row, 1] - origin[1], x[row, 2] - origin[2])
-                    read(*at, inverse, mesh_points, field, gradient, scratch, lines, out)
+                    read(corner[t], t, weights, mesh_points, field, gradient, lines, out)
                     for a in range(3):
                         u[row, a] = out[a] + scale * sums[a, t]
                     for a in range(du.shape[1]):

@@ -12,7 +12,7 @@ from scipy import fft
 
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.particle_mesh import convolution
-from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, transformed
+from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, spread, transformed
 from ecs_fluid.kernels.particle_mesh.splitting import smooth_part
 
 Array = NDArray[Any]
@@ -24,7 +24,7 @@ def summed(strength: Array) -> Array:
     places = H * np.stack(np.meshgrid(*(np.arange(n) for n in POINTS), indexing="ij"), axis=-1).reshape(-1, 3)
     r = places[:, None] - places
     r2 = np.sum(r**2, axis=2)
-    a = smooth_part(CODES["rankine"], 0.1, REACH, 4)
+    a = smooth_part(CODES["rankine"], 0.1 / H, REACH / H).factors / H**3
     inside = np.polyval(a[::-1], 1.0 - np.minimum(r2 / REACH**2, 1.0))
     g = np.where(r2 < REACH**2, inside, np.maximum(r2, REACH**2) ** -1.5)
     u = np.einsum("ij,ijc->ic", g, np.cross(strength.reshape(-1, 3), r)) / (4.0 * np.pi)
@@ -37,17 +37,17 @@ def test_is_the_sum_over_all_points(monkeypatch: pytest.MonkeyPatch, real: Any, 
     monkeypatch.setattr(convolution, "_sharpening", lambda half: np.ones(half + 1))
     half = half_sizes(POINTS)
     transformed.cache_clear()
-    table = transformed(half, H, CODES["rankine"], 0.1, REACH, 4, np.dtype(real).name)
+    table = transformed(half, H, CODES["rankine"], 0.1 / H, REACH / H, np.dtype(real).name)
     transformed.cache_clear()
     draw = np.random.default_rng(5)
     first, second = (draw.standard_normal((*POINTS, 3)).astype(real) for _ in range(2))
     exact = summed(first.astype(np.float64) + second)
     found = np.empty_like(first)
-    convolve([(first, table), (second, table)], half, found)
+    convolve([(spread(first, half), table), (spread(second, half), table)], half, found)
     assert np.abs(found - exact).max() < 30 * error * np.abs(exact).max()
     before, again = numba.get_num_threads(), np.empty_like(first)
     numba.set_num_threads(1)
-    convolve([(first, table), (second, table)], half, again)
+    convolve([(spread(first, half), table), (spread(second, half), table)], half, again)
     numba.set_num_threads(before)
     assert np.array_equal(found, again)
 
@@ -57,11 +57,11 @@ def test_strengths_in_the_middle_need_less_padding(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(convolution, "_sharpening", lambda half: np.ones(half + 1))
     strength = np.zeros((*POINTS, 3))
     strength[2:7] = np.random.default_rng(6).standard_normal((5, *POINTS[1:], 3))
-    half = (int(fft.next_fast_len(7)), *half_sizes(POINTS)[1:])
+    half = (int(fft.next_fast_len(7, real=True)), *half_sizes(POINTS)[1:])
     transformed.cache_clear()
-    table = transformed(half, H, CODES["rankine"], 0.1, REACH, 4, "float64")
+    table = transformed(half, H, CODES["rankine"], 0.1 / H, REACH / H, "float64")
     transformed.cache_clear()
     found = np.empty_like(strength)
-    convolve([(strength, table)], half, found)
+    convolve([(spread(strength, half), table)], half, found)
     exact = summed(strength)
     assert np.abs(found - exact).max() < 1e-12 * np.abs(exact).max()

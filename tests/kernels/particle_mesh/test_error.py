@@ -12,38 +12,28 @@ from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
 from ecs_fluid.kernels.particle_mesh import error, sums
 from ecs_fluid.kernels.particle_mesh.convolution import half_sizes
-from ecs_fluid.kernels.particle_mesh.error import REACHES, needed_reach
+from ecs_fluid.kernels.particle_mesh.error import needed_reach
 
 Array = NDArray[Any]
 
 
-def test_the_spectrum_of_a_smoothed_point() -> None:
-    """That of (1 - r^2/R^2)^4: with x = k R, 10395 j_5(x) / x^5, since its transform is a Bessel function of
-    order 3/2 + 4 over x^(3/2 + 4) (Sonine), and 1 at x = 0."""
-    from scipy.special import spherical_jn
-
-    k = np.linspace(0.1, 4.0, 20)
-    found = error._spectrum(CODES["rankine"], 3e-4, 3.0, k)
-    exact = 10395.0 * spherical_jn(5, 3.0 * k) / (3.0 * k) ** 5
-    assert np.abs(found - exact).max() < 1e-6
-
-
 @pytest.mark.parametrize("name", ["winckelmans", "gaussian", "rosenhead_moore"])
-@pytest.mark.parametrize(("sigma", "reach"), [(0.3, 3.0), (1.2, 2.5), (1.2, 4.0), (2.5, 3.0)])
+@pytest.mark.parametrize(("sigma", "reach"), [(0.3, 3.0), (1.0, 1.5), (1.2, 2.5), (1.2, 4.0), (2.5, 3.0)])
 def test_errors_are_as_foretold(name: str, sigma: float, reach: float) -> None:
-    """Random strengths in a cube, cells of 0.05 m: RMS errors are 0.7 to 1.1 of those foretold, above which
-    there must be nothing that a tolerance would miss."""
+    """Random strengths in a cube, cells of 0.05 m: RMS errors are those foretold, but for cores that are
+    taken for up to a fifth thinner than they are, and up to a fifth more at the shortest reach."""
     draw, n, h, code = np.random.default_rng(8), 1500, 0.05, CODES[name]
     x, alpha = draw.random((n, 3)), draw.standard_normal((3, n))
     radii, places = np.full(n, sigma * h), np.ascontiguousarray(x.T)
     u, du, exact_u, exact_du = (np.empty((n, *shape)) for shape in ((3,), (3, 3), (3,), (3, 3)))
     points = (27, 27, 27)
-    mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), reach * h, 0.0)
-    sums.velocity(sums.plan(code, mesh, places, alpha, radii, [np.arange(n)], 1e-6), x, u, du)
+    mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), n, 0.0, 0.0, sigma * h, sigma * h)
+    made = sums.plan(code, mesh, places, alpha, radii, [np.arange(n)], reach * h)
+    sums.velocity(made, sums.smooth(made, reach * h, 1e-6), x, u, du)
     direct.velocity_gradient(code, x, places, alpha, radii, exact_u, exact_du)
     strength = float((alpha**2).sum())  # in a cubic metre
-    foretold = error._errors(code, 2.0 ** (np.floor(4.0 * np.log2(sigma)) / 4.0))[:, reach == REACHES]
-    foretold = foretold[:, 0] * np.sqrt(strength / np.array([h, h**3]))
+    foretold = np.array(error.errors(code, 2.0 ** (np.floor(4.0 * np.log2(sigma)) / 4.0), reach))
+    foretold *= np.sqrt(strength / np.array([h, h**3]))
     for found, exact, most in ((u, exact_u, foretold[0]), (du, exact_du, foretold[1])):
         off = float(np.sqrt(((found - exact) ** 2).sum() / n))
         assert 0.6 * most < off < 1.2 * most

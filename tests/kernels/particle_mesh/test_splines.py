@@ -11,33 +11,35 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from ecs_fluid.kernels.grids.partition import partition
-from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, axis_weights, read, scatter
+from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter, weigh
 
 Array = NDArray[Any]
 SPLINE = BSpline.basis_element(np.arange(ORDER + 1) - 0.5 * ORDER, extrapolate=False)
 """The spline of order five around 0."""
 
 
-@njit
-def shares(place: float, weights: Array, slopes: Array) -> int:
-    return int(axis_weights(place, weights, slopes))
-
-
 def test_weights_and_slopes() -> None:
     """Those of the spline at the distances from the points."""
-    weights, slopes = np.empty(ORDER), np.empty(ORDER)
-    for place in (7.0, 7.2, 7.5, 7.8, 7.9999):
-        apart = place - shares(place, weights, slopes) - np.arange(ORDER)
+    places = np.array([7.0, 7.2, 7.5, 7.8, 7.9999])
+    weights, corner = np.empty((6 * ORDER, 5)), np.empty(5, np.int64)
+    weigh(np.stack([places] * 3), 5, np.zeros(3), 1.0, np.array([20, 20, 20]), weights, corner)
+    first = corner % 20
+    assert (corner == (first * 20 + first) * 20 + first).all()
+    for axis in range(3):
+        apart = places - first - np.arange(ORDER)[:, None]
         assert np.abs(apart).max() <= 0.5 * ORDER
-        assert np.abs(weights - np.nan_to_num(SPLINE(apart))).max() < 1e-14
+        found, slopes = weights[ORDER * axis :][:ORDER], weights[ORDER * (3 + axis) :][:ORDER]
+        assert np.abs(found - np.nan_to_num(SPLINE(apart))).max() < 1e-14
         assert np.abs(slopes - np.nan_to_num(SPLINE.derivative()(apart))).max() < 1e-14
 
 
 @njit
 def read_all(x: Array, inverse: float, points: Any, flat: Array, out: Array) -> None:
-    scratch, lines = np.empty((6, ORDER)), np.empty(3 * ROW, flat.dtype)
+    weights, corner = np.empty((6 * ORDER, len(x)), flat.dtype), np.empty(len(x), np.int64)
+    lines = np.empty(3 * ROW, flat.dtype)
+    weigh(x.T.copy(), len(x), np.zeros(3), inverse, points, weights, corner)
     for p in range(len(x)):
-        read(x[p, 0], x[p, 1], x[p, 2], inverse, points, flat, True, scratch, lines, out[p])
+        read(corner[p], p, weights, points, flat, True, lines, out[p])
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])

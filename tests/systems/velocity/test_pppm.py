@@ -15,6 +15,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.particle_mesh import convolution, sums
+from ecs_fluid.kernels.particle_mesh.error import errors as errors_of
 from ecs_fluid.systems.velocity import auto, pppm
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import relative_error
@@ -150,6 +151,18 @@ def test_not_in_a_plane() -> None:
 
 
 @pytest.mark.usefixtures("no_fmm")
+def test_tracers_have_a_reach_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Velocities alone ask for a shorter one than gradients do."""
+    monkeypatch.setattr(sums, "FIELD_COST", 0.0)
+    world = made("cube", 1.5)
+    assert max(errors(world, "winckelmans")) < 1e-3
+    solver = world.system(ef.VelocitySystem)._solver
+    assert isinstance(solver, pppm.PppmSolver)
+    with_gradient, alone = (smooth.reach for smooth in solver._smooth)
+    assert alone < with_gradient
+
+
+@pytest.mark.usefixtures("no_fmm")
 def test_a_flow_that_moves_on_keeps_its_mesh() -> None:
     """The mesh goes along: the transforms of its kernel, most of a first tick, are not made again."""
     world = made("ring", 1.5)
@@ -194,20 +207,21 @@ def test_points_far_away_and_few_points() -> None:
 
 def test_a_mesh_that_misses_is_made_finer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the error ten times the estimate, the sample would tell and the second mesh be finer."""
-    tried: list[sums.Mesh] = []
+    tried: list[tuple[float, float]] = []
 
-    def choose(*given: Any) -> sums.Mesh | None:
-        found = sums_choose(*given)
-        assert found is not None
-        tried.append(found)
-        return found
+    def smooth(made: sums.Plan, reach: float, tolerance: float) -> sums.Smooth:
+        """Takes note of the error that is foretold."""
+        h = made.mesh.spacing
+        of_u, of_du = errors_of(CODES["winckelmans"], 1.0, reach / h)
+        tried.append((of_u * h**-0.5, of_du * h**-1.5))
+        return sums_smooth(made, reach, tolerance)
 
-    sums_choose = sums.choose
+    sums_smooth = sums.smooth
     monkeypatch.setattr(sums, "GOAL", 10.0 * sums.GOAL)
-    monkeypatch.setattr(sums, "choose", choose)
+    monkeypatch.setattr(sums, "smooth", smooth)
     assert max(errors(made("cube", 1.5), "winckelmans")) < 1e-3
     assert len(tried) >= 2
-    assert tried[-1].reach / tried[-1].spacing > tried[0].reach / tried[0].spacing
+    assert tried[1] < tried[0]
 
 
 @pytest.mark.usefixtures("no_fmm")
