@@ -75,17 +75,19 @@ class VelocitySystem(System):
 
     u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3), where q is the part of
     a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
-    gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then trilinear
-    interpolation of velocity and of its central-difference gradient, as in the articles). Everything else
-    that moves interpolates the grid or asks the solver (`tracers`).
+    gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then a cubic spline
+    of velocity and of its differences; with `interpolation` = "linear" trilinearly, as in the articles).
+    Everything else that moves interpolates the grid or asks the solver (`tracers`).
 
     Solvers (docs/velocity.md has their errors and times):
 
     * direct: all pairs.
     * tree: clusters of vortons that are far enough act as one. `opening` "angle" takes a cluster of radius b
       at distance d when b / d < `angle`; "box" takes it when the target lies outside the cluster's box
-      widened by `margin` cells, as in the articles. At the leaves stand the vortons themselves, or their
-      cluster (`leaf` = "supervortons", cheaper, with an error near a vorton).
+      widened by `margin` cells, as in the articles. With `expansion` = "dipole" four vortons stand for a
+      cluster and have the first moment of its strengths too; "monopole" keeps its strength alone. At the
+      leaves stand the vortons themselves, or their cluster (`leaf` = "supervortons", cheaper, with an error
+      near a vorton).
     * fmm: fast multipole method; the RMS error of velocity and gradient, each relative to its own RMS, stays
       below `tolerance`.
     * pppm: pairs nearer than a few cells of a mesh in full, and the smooth rest of all velocities on the mesh
