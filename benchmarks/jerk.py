@@ -48,7 +48,7 @@ NESTED: dict[str, Any] = {
     "solver": "tree",
     "opening": "box",
     "leaf": "supervortons",
-    "expansion": "monopole",
+    "multipole": "monopole",
 }
 """The articles' tree: a cluster acts whole unless the target lies in its box."""
 

@@ -26,7 +26,7 @@ ARTICLE = {
     "at": "grid",
     "interpolation": "linear",
     "leaf": "supervortons",
-    "expansion": "monopole",
+    "multipole": "monopole",
     "opening": "box",
     "mollify": 2.0,
     "kernel": "rankine",

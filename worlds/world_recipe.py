@@ -56,7 +56,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                 "interpolation": "linear",
                 "kernel": "rankine",
                 "leaf": "supervortons",
-                "expansion": "monopole",
+                "multipole": "monopole",
                 "opening": "box",
                 "mollify": 2.0,
             },

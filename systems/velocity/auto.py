@@ -65,7 +65,7 @@ class AutoSolver(Solver):
         """Keep the vortons, for those that it chooses from."""
         self._sources = sources
         self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
-        self._tree = TreeSolver(self.system, opening="angle", leaf="vortons", expansion="dipole")
+        self._tree = TreeSolver(self.system, opening="angle", leaf="vortons", multipole="dipole")
         self._pppm = PppmSolver(self.system)
         for solver in (self._direct, self._fmm, self._tree, self._pppm):
             solver.prepare(sources, grid)

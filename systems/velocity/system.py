@@ -84,7 +84,7 @@ class VelocitySystem(System):
     * direct: all pairs.
     * tree: clusters of vortons that are far enough act as one. `opening` "angle" takes a cluster of radius b
       at distance d when b / d < `angle`; "box" takes it when the target lies outside the cluster's box
-      widened by `margin` cells, as in the articles. With `expansion` = "dipole" four vortons stand for a
+      widened by `margin` cells, as in the articles. With `multipole` = "dipole" four vortons stand for a
       cluster and have the first moment of its strengths too; "monopole" keeps its strength alone. At the
       leaves stand the vortons themselves, or their cluster (`leaf` = "supervortons", cheaper, with an error
       near a vorton).
@@ -143,7 +143,7 @@ class VelocitySystem(System):
     """widening of a cluster's box, cells"""
     leaf: Literal["vortons", "supervortons"] = "vortons"
     """what stands at the leaves"""
-    expansion: Literal["monopole", "dipole"] = "dipole"
+    multipole: Literal["monopole", "dipole"] = "dipole"
     """what the tree keeps of a cluster: its strength, or the first moment of its strengths as well"""
     gradient: bool = True
     """fill the vortons' velocity gradient; without stretching it can be left out"""

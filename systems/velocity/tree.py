@@ -27,7 +27,7 @@ class TreeSolver(Solver):
     angle: float
     margin: float
     leaf: Literal["vortons", "supervortons"]
-    expansion: Literal["monopole", "dipole"]
+    multipole: Literal["monopole", "dipole"]
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons; the tree is grown when it is first walked."""
@@ -50,7 +50,7 @@ class TreeSolver(Solver):
             "originals": at_leaves(self._tree, self.leaf == "vortons"),
         }
         part = processes.part("tree", targets, vortons, self._tree, **walk)
-        walk["dipoles"] = self.expansion == "dipole"
+        walk["dipoles"] = self.multipole == "dipole"
         pairs = velocity(self.code, part.x, self._tree, part.u, part.du, blocks=part.blocks, **walk)
         processes.join(targets, part, pairs)
 
