@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -47,7 +47,7 @@ def _of_this_process() -> float:
 class Limits(BaseModel):
     """What may be asked for."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     memory: float = Field(default_factory=lambda: _of_this_process() / 2, gt=0, le=1e18)
     """bytes that the particles and grids of a world may take, or the content of a file; half of what this

@@ -144,7 +144,9 @@ class Settings(BaseModel):
     unit.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True
+    )
     written_in: ClassVar[type | None] = None
     """Class that declares the parameters, where it is not the model itself."""
     untyped: ClassVar[tuple[str, ...]] = ()

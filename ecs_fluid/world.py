@@ -83,7 +83,7 @@ class World(Entities):
         self._ticker = Ticker(self.options.integrator, self.options.debug)
         self._adding = False
         self.processes = OneProcess()
-        self.fluid = self._create("fluid", {Fluid: changed(None, {}, "World")})
+        self.fluid: Entity = self._create("fluid", {Fluid: changed(None, {}, "World")})
 
     if not TYPE_CHECKING:  # checkers find such names themselves
 

@@ -293,7 +293,8 @@ class Frame(Mapping[str, "Columns"]):
         self._folder, self._stored = folder, stored
         self.number = number
         """Number of the frame, from 0"""
-        self.tick, self.time = int(stored.ticks[number]), float(stored.times[number])
+        self.tick: int = int(stored.ticks[number])
+        self.time: float = float(stored.times[number])
 
     def __getitem__(self, name: str) -> Columns:
         if name not in self:

@@ -38,7 +38,7 @@ class WriterLock:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         # Not through a link, nor is a pipe waited for. Any thread of this process may release it.
         self._lock = FileLock(self.path, blocking=False, thread_local=False, fallback_to_soft=False)
         try:

@@ -103,9 +103,9 @@ class RunFolder:
     def __init__(self, path: Path, lock: WriterLock | None = None) -> None:
         self.path = path
         self._lock = lock
-        self.trajectory = path / "trajectory"
+        self.trajectory: Path = path / "trajectory"
         """Folder of the trajectory"""
-        self.checkpoints = path / "checkpoints"
+        self.checkpoints: Path = path / "checkpoints"
         """Folder of the checkpoints"""
         self.fields = self.trajectory / "fields"
         """Folder of the grid fields; see ``ecs_fluid.io.fields``"""

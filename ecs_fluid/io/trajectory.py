@@ -52,7 +52,7 @@ class TrajectoryWriter:
 
     @interrupts_delayed()
     def __init__(self, folder: str | Path, resume_at_tick: int | None = None) -> None:
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self._files: dict[str, _OpenFile] = {}
         self._columns: dict[str, dict[str, Column]] = {}
         self._ticks, self._times = array("q"), array("d")
@@ -272,7 +272,7 @@ class Trajectory:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self.refresh()
 
     def refresh(self) -> None:
