@@ -36,6 +36,10 @@ MOST_STEPS = 1000
 MOST_SOUND = 3.0
 """Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
 
+STIFFEST = 45.0
+"""R^2 / (nu t) at least: friction of the shortest waves of a lattice, of rate 71 nu / R^2, overshoots twofold
+in a step of R^2 / (35 nu) and grows from there on; some more for liquid that is denser than the lattice."""
+
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
 
@@ -73,13 +77,14 @@ class SphSystem(System):
     BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
 
     Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c nu^3 + u), R the
-    reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (16 nu), nu the viscosity;
+    reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (45 nu), nu the viscosity;
     with `steps` set, a tick that needs more is refused.
 
     Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
     the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
     damped, not followed, so a step is at most `stride` R / (u + g dt) and 3 R / c instead. Impacts take
-    energy that is in no book. Lists of pairs need 2.5 kB a particle. Equations: `kernels.sph.implicit`.
+    energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision. Equations:
+    `kernels.sph.implicit`.
 
     Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
     for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
@@ -365,7 +370,7 @@ class SphSystem(System):
         if pull > 0:
             longest = min(longest, math.sqrt(0.06 * law.reach / pull))
         if law.viscosity > 0:
-            longest = min(longest, law.reach**2 / (16 * law.viscosity))
+            longest = min(longest, law.reach**2 / (STIFFEST * law.viscosity))
         if not self._warned and speed > 0.5 * c:
             self._warned = True
             warnings.warn(

@@ -14,7 +14,7 @@ from ecs_fluid.components.liquid import Liquid
 from ecs_fluid.systems.bodies import BodySystem
 from ecs_fluid.systems.shared.body_tables import body_entities, gathered
 from ecs_fluid.systems.shared.populations import joined, rows_of_each
-from ecs_fluid.systems.shared.walls import containers, outside_all
+from ecs_fluid.systems.shared.walls import Walls, containers, outside_all
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 NEAREST_PAIR = 0.4
 """Spacings between two particles at the start, at least; a lattice with the largest jitter has 0.5."""
+
+ASKEW = 0.02
+"""Cosine between planes of a container up to which they are meant to be at right angles."""
 
 CLOSEST = 2.0
 """Reaches between two containers at least: each mirrors its liquid into one of them."""
@@ -65,8 +68,8 @@ def near_solids(world: World, x: Array, distance: float) -> Array:
 
 
 def misplaced_liquid(world: World, support: float) -> list[str]:
-    """Sentences on liquid outside containers or in two that are too close, and on particles that lie on one
-    another; `support` is the reach of the kernel over the spacing."""
+    """Sentences on liquid outside containers, in two that are too close or in one that is all but a box, and
+    on particles that lie on one another; `support` is the reach of the kernel over the spacing."""
     from scipy.spatial import cKDTree
 
     entities = [entity for entity, _ in world.entities_with(Position, Liquid) if len(entity)]
@@ -94,6 +97,8 @@ def misplaced_liquid(world: World, support: float) -> list[str]:
             )
     reach = support * float(np.cbrt(volume.mean()))
     filled = [wall for wall in walls if wall.inside(x).any()]
+    for wall in filled:
+        said += _not_quite_square(wall)
     gap = min((one.gap(other) for one, other in combinations(filled, 2)), default=math.inf)
     if 0.0 <= gap < CLOSEST * reach:
         said.append(
@@ -101,3 +106,19 @@ def misplaced_liquid(world: World, support: float) -> list[str]:
             f"through the walls; put them at least {CLOSEST * reach:.2g} m apart, or use smaller spacings"
         )
     return said
+
+
+def _not_quite_square(wall: Walls) -> list[str]:
+    """A sentence on planes that do not mirror liquid, though they all but do."""
+    from ecs_fluid.kernels.sph.images import SQUARE
+
+    cosine = np.abs(wall.normals @ wall.normals.T)
+    off = np.minimum(cosine, np.abs(1 - cosine)).max(axis=1)
+    askew = off[(off >= SQUARE) & (off < ASKEW)]
+    if not len(askew):
+        return []
+    return [
+        f"{len(askew)} planes of a container with liquid are up to {askew.max():.2g} off right angles to "
+        f"others, and mirror the liquid below {SQUARE:g} only, as a box does; give it exact corners, or the "
+        "pressure at its walls is less even"
+    ]

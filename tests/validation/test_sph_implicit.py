@@ -114,6 +114,25 @@ def test_falling_freely_is_exact() -> None:
     np.testing.assert_allclose(places(world) - before, fall, atol=1e-9)
 
 
+@pytest.mark.parametrize("pressure", ["explicit", "implicit"])
+def test_thick_liquid_comes_to_rest(pressure: str) -> None:
+    """Random velocities of a lattice whose viscosity alone limits the step: friction takes those of the
+    shortest waves at 71 nu / R^2, the largest eigenvalue of 200 w_0 sum (1 - q)^3 e e (1 - cos k.r) / R^2, so
+    that steps of 1/35 R^2 / nu and more make them grow; all but slow waves go in a few steps."""
+    world = ef.World(dt=0.01, precision="double", integrator="euler")
+    world.set_fluid(gravity=(0.0, 0.0, 0.0))
+    box = {"low": (0, 0, 0), "high": (0.4, 0.4, 0.4)}
+    LiquidRecipe(name="water", box=box, spacing=0.05, viscosity=0.1).build(world)
+    world.add_system(ef.SphSystem(pressure=pressure, sound_speed=5.0, artificial=0.0))
+    speed = world["water"][ef.InertialVelocity].v
+    speed[:] = 0.01 * np.random.default_rng(1).standard_normal(speed.shape)
+    before = books(world)["kinetic"]
+    world.step(2)
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 2 * math.ceil(0.01 * 45 * 0.1 / (2.98 * 0.05) ** 2)
+    world.step(8)
+    assert books(world)["kinetic"] < 0.02 * before
+
+
 def test_liquid_carries_a_ball() -> None:
     """A ball of 3 spacings' radius held under water is borne by 1.0 to 1.33 rho g V, as in the explicit
     liquid (1.12 there, for reasons told in test_sph.py); mean from 0.6 to 1.2 s."""

@@ -109,6 +109,19 @@ def test_liquid_where_none_should_be_is_told(liquids: list[dict[str, Any]], said
     )
 
 
+@pytest.mark.parametrize(("moved", "said"), [(1e-6, 0), (1e-3, 1), (0.3, 0)])
+def test_a_container_that_is_all_but_a_box_is_told(moved: float, said: int) -> None:
+    """One corner of a cube of 1 m lies outside by that, so planes there lean by it: 1e-6 is a box still, with
+    0.3 m nobody expects one."""
+    corners = [(x, y, z) for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0 + moved * x * y)]
+    world = ef.World()
+    ContainerRecipe(name="tank", shape={"shape": "points", "points": corners}).build(world)
+    LiquidRecipe(name="water", fills="tank", spacing=0.1).build(world)
+    world.add_system(ef.SphSystem())
+    found = world.lint()
+    assert len(found) == said and all("off right angles" in line for line in found), found
+
+
 @pytest.mark.parametrize(
     ("entities", "said"),
     [

@@ -140,6 +140,91 @@ def spreading(lanes: Callable[[Any], Lanes]) -> Any:
     return spread
 
 
+def _shuffled(builder: Any, a: Any, b: Any, chosen: list[int]) -> Any:
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(chosen)), chosen)
+    return builder.shuffle_vector(a, ir.Constant(a.type, ir.Undefined) if b is None else b, mask)
+
+
+def _halved(builder: Any, value: Any, least: int) -> Any:
+    """Upper halves added to lower ones until ``least`` lanes are left."""
+    width = value.type.count
+    while width > least:
+        width //= 2
+        low, high = (_shuffled(builder, value, None, list(range(k, k + width))) for k in (0, width))
+        value = builder.fadd(low, high, flags=FLAGS)
+    return value
+
+
+@intrinsic
+def load_as(typingctx: Any, array: Any, at: Any, number: Any) -> Any:
+    """The vector ``at`` that number, of the kind of ``number``, of an array of such or of whole numbers."""
+    kind = lanes_type(number)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = vector_at(context, builder, signature.args[0], args[0], args[1], kind.count)
+        found = builder.load(place, align=array.dtype.bitwidth // 8)
+        whole = isinstance(array.dtype, types.Integer)
+        return builder.sitofp(found, context.get_value_type(kind)) if whole else found
+
+    return kind(array, types.intp, number), codegen
+
+
+@intrinsic
+def gather_fours(typingctx: Any, fours: Any, rows: Any, at: Any) -> Any:
+    """Rows of ``fours`` (n, 4), side by side: those that ``rows`` names from its ``at``-th number on, as many
+    as fill a vector."""
+    kind = lanes_type(fours.dtype)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        named = context.make_array(signature.args[1])(context, builder, args[1]).data
+        parts = []
+        for k in range(kind.count // 4):
+            at = builder.add(args[2], ir.Constant(args[2].type, k))
+            row = builder.zext(builder.load(cgutils.gep_inbounds(builder, named, at)), at.type)
+            first = builder.shl(row, ir.Constant(row.type, 2))
+            place = vector_at(context, builder, signature.args[0], args[0], first, 4)
+            parts.append(builder.load(place, align=fours.dtype.bitwidth // 8))
+        while len(parts) > 1:
+            both = list(range(2 * parts[0].type.count))
+            parts = [_shuffled(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
+
+    return kind(fours, rows, types.intp), codegen
+
+
+@intrinsic
+def repeat_four(typingctx: Any, a: Any) -> Any:
+    """Four numbers again and again, until they fill a vector."""
+    kind = lanes_type(a.real)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _shuffled(builder, args[0], None, [k % 4 for k in range(kind.count)])
+
+    return kind(a), codegen
+
+
+@intrinsic
+def sum_fours(typingctx: Any, a: Any) -> Any:
+    """Sum of the fours in a vector, halves first: the order is fixed."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _halved(builder, args[0], 4)
+
+    return four(a.real)(a), codegen
+
+
+@intrinsic
+def where_last(typingctx: Any, a: Any, value: Any) -> Any:
+    """``value`` in each four of which the last number of ``a`` is above zero, else zero."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        last = _shuffled(builder, args[0], None, [k // 4 * 4 + 3 for k in range(a.count)])
+        zero = ir.Constant(args[0].type, [0.0] * a.count)
+        return builder.select(builder.fcmp_ordered(">", last, zero, flags=FLAGS), args[1], zero)
+
+    return a(a, value), codegen
+
+
 load, store = access(by_row=False)
 load_four, store_four = access(by_row=False, lanes=four)
 spread, spread_four = spreading(lanes_type), spreading(four)
@@ -234,14 +319,6 @@ def lane_sum(typingctx: Any, a: Any) -> Any:
     """Sum of all lanes, halves first: the order is fixed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value, width = args[0], a.count
-        while width > 1:
-            width //= 2
-            halves = []
-            for start in (0, width):
-                mask = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(start, start + width)))
-                halves.append(builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask))
-            value = builder.fadd(halves[0], halves[1], flags=FLAGS)
-        return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+        return builder.extract_element(_halved(builder, args[0], 1), ir.Constant(ir.IntType(32), 0))
 
     return a.real(a), codegen

@@ -22,16 +22,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
+from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_four
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, dot, minus, plus, row_of
-from ecs_fluid.kernels.compiled.vectors import LANES
 from ecs_fluid.kernels.sph.forces import DIFFUSION, lattice_weight
 from ecs_fluid.kernels.sph.images import image_of
-from ecs_fluid.kernels.sph.pairs import Lists, closing, pushed, uneven
+from ecs_fluid.kernels.sph.pairs import STEEPEST, Lists, summed, uneven
 from ecs_fluid.kernels.sph.step import Around, Evaluation, LiquidLaw, around, creep, reactions, sound, touched
 
 MOST_ROUNDS = 30
@@ -72,90 +73,113 @@ def steepest(support: float) -> float:
     return most / float((g**2).sum())
 
 
+class Numbers(NamedTuple):
+    """Rows by numbers: particles first, in sorted order, then images in sorted order.
+
+    who (n,): the particle of each number; at (n,): the numbers of particles. image (m,): the numbers of
+    images; begin (n + 1,): where the images of each particle begin.
+    """
+
+    who: Array
+    at: Array
+    image: Array
+    begin: Array
+
+
+@njit(cache=True)
+def _numbered(order: Array, owner: Array, numbers: Numbers, told: Array) -> None:
+    """Fill ``numbers``, and ``told`` (n + m,) in sorted order."""
+    who, at, image, begin = numbers.who, numbers.at, numbers.image, numbers.begin
+    n = len(who)
+    particles, images = 0, n
+    for t in range(len(order)):
+        i = order[t]
+        if i < n:
+            who[particles], at[i], told[t] = i, particles, particles
+            particles += 1
+        else:
+            image[i - n], told[t] = images, images
+            images += 1
+    begin[:] = 0
+    for g in range(len(owner)):
+        begin[owner[g] + 1] += 1
+    for i in range(n):
+        begin[i + 1] += begin[i]
+
+
+@njit(forceinline=True, error_model="numpy")
+def _told(numbers: Numbers, s: int, weighted: float, load: Array) -> None:
+    """The load s P of a particle, and of its images."""
+    i = numbers.who[s]
+    load[s, 0] = load[s, 1] = load[s, 2] = weighted
+    for g in range(numbers.begin[i], numbers.begin[i + 1]):
+        k = numbers.image[g]
+        load[k, 0] = load[k, 1] = load[k, 2] = weighted
+
+
 @parallel(fastmath=FAST, error_model="numpy")
 def _begin(
     chunk: int,
-    order: Array, real: int, sums: Array, inverse: Array, v: Array, pull: Array, size: Array, added: Array,
+    numbers: Numbers, sums: Array, v: Array, mass: Array, pull: Array, size: Array, added: Array,
     wall: Array, pressure: Array, weight: float, scale: float, drag: float, step: float, volume: float,
-    nu: Array, base: Array, rubbed: Array, diagonal: Array, own: Array,
+    inverse: Array, nu: Array, base: Array, rubbed: Array, diagonal: Array, steep: Array, own: Array,
+    load: Array,
 ) -> None:  # fmt: skip
-    """nu, u*, friction, diagonal and the first P of every particle, sorted."""
-    n = len(order)
+    """1 / m, nu, u*, friction, diagonal, slopes of walls, the first P and the loads, all by numbers."""
+    n = len(own)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = order[t]
-        if i >= real:
-            continue
+        i = numbers.who[t]
+        inverse[t] = 1 / mass[i]
         nu[t] = size[i] * weight * sums[0, t] + added[i]
         own[t] = pressure[i] * size[i] * volume
         s, own_part = scale * size[i], nu.dtype.type(0)
         for k in range(3):
+            steep[t, k] = wall[i, k]
             own_part += (s * sums[5 + k, t] - wall[i, k]) ** 2
+            rubbed[t, k] = -drag * sums[1 + k, t]
+            base[t, k] = v[i, k] + step * (rubbed[t, k] * inverse[t] + pull[i, k])
         diagonal[t] = step * step * (s * s * sums[8, t] + own_part * inverse[t])
-        for k in range(3):
-            rubbed[k, t] = -drag * sums[1 + k, t]
-            base[k, t] = v[k, t] + step * (rubbed[k, t] * inverse[t] + pull[i, k])
-
-
-@parallel()
-def _loads(
-    chunk: int, order: Array, real: int, place: Array, owner: Array, size: Array, own: Array, load: Array
-) -> None:
-    """Loads s P, sorted, of particles and of their images."""
-    n = len(order)
-    for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = order[t]
-        i = i if i < real else owner[i - real]
-        load[t] = size[i] * own[place[i]]
+        _told(numbers, t, size[i] * own[t], load)
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _thrust(
     chunk: int,
-    order: Array, real: int, rows: Array, slope: Array, first: Array, last: Array, load: Array, own: Array,
-    inverse: Array, wall: Array, base: Array, scale: float, step: float, force: Array, v: Array,
+    numbers: Numbers, planes: Array, along: Array, x: Array, rows: Array, slope: Array, first: Array,
+    last: Array, load: Array, own: Array, inverse: Array, wall: Array, base: Array, scale: float,
+    step: float, force: Array, v: Array,
 ) -> None:  # fmt: skip
-    """The ``force`` (3, n) of pressure of all pairs, and the velocities with it and walls."""
-    n = len(order)
+    """The ``force`` (n, 4) of pressure of all pairs, and the velocities with it and walls, of images too."""
+    n, one = len(own), own.dtype.type(1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = order[t]
-        if i >= real:
-            continue
-        fx, fy, fz = pushed(slope, rows, first[t], last[t], load, load[t])
-        force[0, t], force[1, t], force[2, t] = scale * fx, scale * fy, scale * fz
-        for k in range(3):
-            v[k, t] = base[k, t] + step * inverse[t] * (force[k, t] - own[t] * wall[i, k])
-
-
-@parallel()
-def _reflected(
-    chunk: int, planes: Array, owner: Array, along: Array, place: Array, x: Array, v: Array
-) -> None:
-    """Velocities ``v`` (3, n + m) of the m images, sorted, from those of the particles."""
-    m = len(owner)
-    for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-        i = owner[g]
-        t, at = place[i], place[len(x) + g]
-        _, u = image_of(planes, along, g, row_of(x, i), (float(v[0, t]), float(v[1, t]), float(v[2, t])))
-        v[0, at], v[1, at], v[2, at] = u[0], u[1], u[2]
+        summed(slope, rows, first[t], last[t], load, t, one, force)
+        push = spread_four(scale) * load_four(force, 4 * t)
+        store_four(force, 4 * t, push)
+        push = push - spread_four(own[t]) * load_four(wall, 4 * t)
+        store_four(v, 4 * t, load_four(base, 4 * t) + spread_four(step * inverse[t]) * push)
+        i = numbers.who[t]
+        for g in range(numbers.begin[i], numbers.begin[i + 1]):
+            _, u = image_of(planes, along, g, row_of(x, i), row_of(v, t))
+            at = numbers.image[g]
+            v[at, 0], v[at, 1], v[at, 2] = u[0], u[1], u[2]
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _relaxed(
     chunk: int,
-    order: Array, real: int, rows: Array, slope: Array, first: Array, last: Array, v: Array, size: Array,
+    numbers: Numbers, rows: Array, slope: Array, first: Array, last: Array, v: Array, size: Array,
     wall: Array, along: Array, nu: Array, diagonal: Array, soft: float, scale: float, step: float,
-    relax: float, ahead: float, own: Array, former: Array, errors: Array,
+    relax: float, ahead: float, own: Array, former: Array, load: Array, errors: Array, closing: Array,
 ) -> None:  # fmt: skip
-    """One round: P of every particle, sorted, and in ``errors`` (CHUNKS, 2) the sum of the errors of the
-    compression and the number of particles under pressure."""
-    n = len(order)
-    total, wet, zero = 0.0, 0.0, own.dtype.type(0)
+    """One round: P of every particle and the loads, and in ``errors`` (CHUNKS, 2) the sum of the errors of
+    the compression and the number of particles under pressure. ``closing`` (n, 4) is room to work in."""
+    n = len(own)
+    total, wet, zero, less = 0.0, 0.0, own.dtype.type(0), own.dtype.type(-1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = order[t]
-        if i >= real:
-            continue
-        rate = -scale * size[i] * closing(slope, rows, first[t], last[t], v, v[0, t], v[1, t], v[2, t])
-        rate += wall[i, 0] * v[0, t] + wall[i, 1] * v[1, t] + wall[i, 2] * v[2, t] - along[i]
+        i = numbers.who[t]
+        summed(slope, rows, first[t], last[t], v, t, less, closing)
+        rate = scale * size[i] * (closing[t, 0] + closing[t, 1] + closing[t, 2])
+        rate += wall[t, 0] * v[t, 0] + wall[t, 1] * v[t, 1] + wall[t, 2] * v[t, 2] - along[i]
         give = soft / size[i]
         error = nu[t] + step * rate - 1 - give * own[t]
         if own[t] > 0 or error > 0:
@@ -164,25 +188,26 @@ def _relaxed(
         found = own[t] + relax * error / (diagonal[t] + give)
         found = former[t] + ahead * (found - former[t])
         former[t], own[t] = own[t], found if found > zero else zero
+        _told(numbers, t, size[i] * own[t], load)
     errors[chunk, 0], errors[chunk, 1] = total, wet
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _flow(
     chunk: int,
-    order: Array, real: int, rows: Array, slope: Array, first: Array, last: Array, push: Array, mass: Array,
-    gravity: Array, lifted: float, flow: Array,
+    numbers: Numbers, rows: Array, slope: Array, first: Array, last: Array, push: Array, mass: Array,
+    fours: Array, gravity: Array, lifted: float, scale: float, flow: Array,
 ) -> None:  # fmt: skip
     """``flow`` (n,) of rows: what ``uneven`` sums for particles under pressure, else 0."""
-    n = len(order)
+    n, own = len(push), np.empty(4, push.dtype)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        if order[t] < real:
-            flow[order[t]] = 0
-            if push[t] > 0:
-                flow[order[t]] = uneven(
-                    slope, rows, first[t], last[t], push, push[t], mass, mass[t], gravity[0], gravity[1],
-                    gravity[2], lifted,
-                )  # fmt: skip
+        i = numbers.who[t]
+        flow[i] = 0
+        if push[i] > 0:
+            for k in range(3):
+                own[k] = (mass[i] / 2 - lifted) * gravity[k]
+            own[3] = -fours[t, 3]
+            flow[i] = scale * uneven(slope, rows, first[t], last[t], fours, own)
 
 
 @parallel()
@@ -216,73 +241,75 @@ def solve(
     """
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
     near = around(law, x, v, mass, obstacles, hulls)
-    order, data = near.order, near.data
-    many = len(order)
-    inverse = np.zeros(many + LANES, x.dtype)
-    inverse[:many] = 1 / data[7, :many]
-    sums = lists.fill(law.support, data, near.start, near.grid, order, n, inverse)
+    data, many = near.data, len(near.order)
+    numbers = Numbers(*(np.empty(rows, np.int64) for rows in (n, n, many - n, n + 1)))
+    _numbered(near.order, near.owner, numbers, data[6])
+    sums = lists.fill(law.support, data, near.start, near.grid, near.order, n)
+    listed = lists.rows, lists.slope, lists.first, lists.last
     part, body, steep = touched(law, near, hulls, x)
     wall, along = np.zeros((n, 3), x.dtype), np.zeros(n, x.dtype)
     if near.bare is not None:
         _sided(x, body, steep, near.bare, wall, along)
-    place = np.empty(many, np.int64)
-    place[order] = np.arange(many)
     scale, drag = kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach)
-    nu, diagonal, own, load = (np.zeros(many + LANES, x.dtype) for _ in range(4))
-    base, rubbed, force = (np.zeros((3, many), x.dtype) for _ in range(3))
-    listed = lists.rows, lists.slope, lists.first, lists.last
+    unit = kind(scale * lists.unit)
+    inverse, nu, diagonal, own = (np.empty(n, x.dtype) for _ in range(4))
+    base, rubbed, force, leaning, closing = (np.zeros((n, 4), x.dtype) for _ in range(5))
+    swift, load = (np.zeros((many + 1, 4), x.dtype) for _ in range(2))
     _begin(
-        order, n, sums, inverse, data[3:6], pull, size, part + excess, wall, pressure,
-        kind(weight), scale, drag * scale, kind(step), kind(law.volume), nu, base, rubbed, diagonal, own,
+        numbers, sums, v, mass, pull, size, part + excess, wall, pressure, kind(weight), scale, drag * scale,
+        kind(step), kind(law.volume), inverse, nu, base, rubbed, diagonal, leaning, own, load,
     )  # fmt: skip
     soft = 1 / (7 * law.stiffness * law.volume)
-    bare = float(diagonal[place[:n]].max())
+    bare = float(diagonal.max())
     most = (SAFE * steepest(law.support) * bare + soft) / (bare + soft)
     least = max(soft / (bare + soft), most / SMOOTH)
     relax, spread = 2 / (most + least), (most - least) / (most + least)
-    swift, former, errors = np.ascontiguousarray(data[3:6]), own.copy(), np.empty((CHUNKS, 2))
+    former, errors = own.copy(), np.empty((CHUNKS, 2))
     rounds, ahead, error = 0, 1.0, np.inf
     while True:
-        _loads(order, n, place, near.owner, size, own, load)
-        _thrust(order, n, *listed, load, own, inverse, wall, base, scale, kind(step), force, swift)
+        _thrust(
+            numbers, near.planes, near.along, x, *listed, load, own, inverse, leaning, base, unit,
+            kind(step), force, swift,
+        )  # fmt: skip
         if rounds == MOST_ROUNDS or (rounds >= FEWEST_ROUNDS and error <= tolerance):
             break
-        _reflected(near.planes, near.owner, near.along, place, x, swift)
         ahead = 1.0 if rounds == 0 else 1 / (1 - spread**2 * (0.5 if rounds == 1 else 0.25 * ahead))
         _relaxed(
-            order, n, *listed, swift, size, wall, along, nu, diagonal, kind(soft), scale, kind(step),
-            kind(relax), kind(ahead), own, former, errors,
+            numbers, *listed, swift, size, leaning, along, nu, diagonal, kind(soft), unit, kind(step),
+            kind(relax), kind(ahead), own, former, load, errors, closing,
         )  # fmt: skip
         rounds += 1
         total, wet = errors.sum(axis=0)
         error = total / max(wet, 1.0)
     lost = 0.5 * float(drag * scale) * float(sums[4].sum(dtype=np.float64))
     found = _finished(
-        law, near, obstacles, x, mass, size, excess, step, lists, place[:n], force + rubbed, nu, own, lost,
-        body, steep,
+        law, near, obstacles, x, mass, size, excess, step, lists, numbers, (force + rubbed)[numbers.at, :3],
+        nu[numbers.at], own[numbers.at], lost, body, steep,
     )  # fmt: skip
-    return Solved(found, own[place[:n]] / (size * kind(law.volume)), rounds, error)
+    return Solved(found, own[numbers.at] / (size * kind(law.volume)), rounds, error)
 
 
 def _finished(
     law: LiquidLaw, near: Around, obstacles: Obstacles | None, x: Array, mass: Array, size: Array,
-    excess: Array, step: float, lists: Lists, rows: Array, pairs: Array, nu: Array, own: Array, lost: float,
-    body: Array, steep: Array,
+    excess: Array, step: float, lists: Lists, numbers: Numbers, force: Array, nu: Array, own: Array,
+    lost: float, body: Array, steep: Array,
 ) -> Evaluation:  # fmt: skip
-    """Forces, loads and the rate of the excess, from the force of ``pairs`` (3, n + m), nu and P, sorted;
-    ``rows`` (n,) the sorted places of the particles."""
-    n, kind, order = len(x), x.dtype.type, near.order
-    compressed, solved = nu[rows], own[rows]
-    push, flow = np.zeros(len(nu), x.dtype), np.empty(n, x.dtype)
-    push[rows] = solved * compressed**2 / size
+    """Forces, loads and the rate of the excess, from the ``force`` (n, 3) of pairs, nu and P (n,)."""
+    kind = x.dtype.type
+    push, flow = own * nu**2 / size, np.empty_like(nu)
+    gravity = (law.reach * np.array(law.gravity)).astype(x.dtype)
+    fours = np.zeros((len(near.order) + 1, 4), x.dtype)
+    wet = push > 0
+    fours[numbers.at, :3] = np.where(wet, 0.5 * mass, 0)[:, None] * gravity
+    fours[numbers.at, 3] = push / kind(STEEPEST)
     _flow(
-        order, n, lists.rows, lists.slope, lists.first, lists.last, push, near.data[7],
-        law.reach * np.array(law.gravity, x.dtype), kind(law.around * law.volume), flow,
+        numbers, lists.rows, lists.slope, lists.first, lists.last, push, mass, fours, gravity,
+        kind(law.around * law.volume), kind(lists.unit), flow,
     )  # fmt: skip
     part = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
-    rate = creep(law, flow, mass, size, excess, compressed, part)
-    force = np.ascontiguousarray(pairs[:, rows].T)
-    loads = reactions(near, obstacles, x, solved, body, steep, force)
+    rate = creep(law, flow, mass, size, excess, nu, part)
+    force = np.ascontiguousarray(force)
+    loads = reactions(near, obstacles, x, own, body, steep, force)
     # What pressure does where the excess changes is lost, or won.
-    lost -= float((solved * rate).sum(dtype=np.float64))
-    return Evaluation(force, compressed, solved * size, rate, lost, loads)
+    lost -= float((own * rate).sum(dtype=np.float64))
+    return Evaluation(force, nu, own * size, rate, lost, loads)

@@ -1,7 +1,9 @@
 """Lists of the pairs of liquid particles, and sums over them.
 
-A pressure solve sums over the same pairs again and again, so each particle keeps a list: the sorted rows of
-those within reach, images too, and the slope (1 - q)^3 r / R of each, r towards itself. Lists end at full
+A pressure solve sums over the same pairs again and again, and what it reads of them is what it waits for. So
+each particle keeps a list of the rows of those within reach, images too, with the slopes (1 - q)^3 r / R, r
+towards itself, and (1 - q)^3 of each as a four; in single precision as whole numbers of 16 bits, cut to
+3.2e-6, the same for both partners. What is summed lies in fours too, one load a pair. Lists end at full
 vectors; what fills them up is the row behind the last, whose values are 0. A sum is one loop over a list, in
 an order that depends on places alone.
 """
@@ -16,7 +18,21 @@ import numpy as np
 from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
-from ecs_fluid.kernels.compiled.lanes import append_below, count_below, lanes_of, load, spread
+from ecs_fluid.kernels.compiled.lanes import (
+    append_below,
+    count_below,
+    gather_fours,
+    lane_sum,
+    lanes_of,
+    load,
+    load_as,
+    load_four,
+    repeat_four,
+    spread,
+    store_four,
+    sum_fours,
+    where_last,
+)
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import LANES, double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import (
@@ -33,40 +49,54 @@ from ecs_fluid.kernels.sph.forces import NEAREST, _without_images
 SPARE = 1.3
 """Room for pairs over what a lattice needs, at first."""
 
+STEEPEST = 27 / 256
+"""Largest (1 - q)^3 q."""
+
+WHOLE = 2**15 - 1
+"""What stands for the largest slope, and for the largest (1 - q)^3, in 16 bits."""
+
+FEW = 2**16
+"""Rows whose numbers need no more than 16 bits."""
+
 
 class Lists:
-    """Room for the lists of all pairs: some 2.5 kB a particle, kept from step to step, no part of the state.
+    """Room for the lists of all pairs, kept from step to step, no part of the state.
 
-    rows (chunks * room,): sorted rows of the partners. slope (4, chunks * room): (1 - q)^3 r / R, and
-    (1 - q)^3. first, last (n,): where the list of each sorted row begins and ends.
+    rows (chunks * room,): numbers of the partners. slope (4 * chunks * room,): (1 - q)^3 r / R and (1 - q)^3
+    in fours, the first three in `unit`, the last in `unit` / `STEEPEST`. first, last (n,): where the list of
+    each particle begins and ends.
     """
 
     def __init__(self) -> None:
-        self.room = 0
-        self.rows = self.first = self.last = np.empty(0, np.int32)
-        self.slope = np.empty((4, 0))
+        self.room, self.unit = 0, 1.0
+        self.rows = np.empty(0, np.int32)
+        self.first = self.last = np.empty(0, np.int64)
+        self.slope = np.empty(0)
 
     def fill(
         self, support: float, data: Array, start: Array, grid: tuple[Array, Array, Array], order: Array,
-        real: int, inverse: Array,
+        real: int,
     ) -> Array:  # fmt: skip
-        """Make the lists; returns sums (9, n) over each, sorted: of phi, of the friction (1 - q)^3 (m + m')
-        (u.r / r^2) r / R (3), of (1 - q)^3 (m + m') (u.r / r)^2 / R, of slopes (3), and of their squares over
-        m'. Arguments as ``forces`` has them, and ``inverse`` (n + LANES,) 1 / m, 0 behind."""
-        n = len(order)
-        place = np.empty((4, n + LANES), data.dtype)
-        place[:3], place[3] = data[:3], np.arange(n + LANES)
-        sums, need = np.zeros((9, n), data.dtype), np.empty(CHUNKS, np.int64)
-        self.first, self.last = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        """Make the lists; returns sums (9, real) over each: of phi, of the friction (1 - q)^3 (m + m') (u.r /
+        r^2) r / R (3), of (1 - q)^3 (m + m') (u.r / r)^2 / R, of slopes (3), and of their squares over m'.
+
+        Arguments as ``forces`` has them, but that the numbers of all rows are ``data[6]``: those of
+        particles below ``real``.
+        """
+        many, single = len(order), data.dtype == np.float32
+        sums, need = np.zeros((9, real), data.dtype), np.empty(CHUNKS, np.int64)
+        self.first, self.last = np.zeros(real, np.int64), np.zeros(real, np.int64)
+        self.unit = STEEPEST / WHOLE if single else STEEPEST
+        rows, slope = np.uint16 if many < FEW else np.uint32, np.int16 if single else data.dtype
         if not self.room:
             each = 4 / 3 * math.pi * support**3 + LANES
-            self.room = int(SPARE * each * -(-n // CHUNKS)) + 2 * MOST
+            self.room = int(SPARE * each * -(-many // CHUNKS)) + 2 * MOST
         while True:
-            if self.slope.shape[1] != self.room * CHUNKS or self.slope.dtype != data.dtype:
-                self.rows = np.empty(self.room * CHUNKS, np.int32)
-                self.slope = np.empty((4, self.room * CHUNKS), data.dtype)
+            if self.rows.size != self.room * CHUNKS or self.rows.dtype != rows or self.slope.dtype != slope:
+                self.rows = np.empty(self.room * CHUNKS, rows)
+                self.slope = np.empty(4 * self.room * CHUNKS, slope)
             _fill(
-                place, data[3:6], data[7], inverse, start, *grid, order, real, self.room, self.rows,
+                data[:8], start, *grid, order, real, self.room, data.dtype.type(1 / self.unit), self.rows,
                 self.slope, self.first, self.last, sums, need,
             )  # fmt: skip
             if not need.any():
@@ -75,34 +105,45 @@ class Lists:
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _kept(near: Array, count: int, x: float, y: float, z: float, rows: Array, end: int, away: Array) -> int:
-    """Append those of the list ``near`` that are within reach: their rows to ``rows`` from ``end`` on, what
-    they are away to ``away``; returns their number."""
+def _kept(
+    near: Array, count: int, x: float, y: float, z: float, u: float, v: float, w: float, rows: Array,
+    away: Array,
+) -> int:  # fmt: skip
+    """Those of the list ``near`` that are within reach: their numbers in ``rows``, what they are away, their
+    velocities as seen by them, and masses in ``away``; returns how many."""
     wide_vectors()
     px, py, pz, reach = spread(x), spread(y), spread(z), spread(near.dtype.type(1))
+    pu, pv, pw = spread(u), spread(v), spread(w)
     found = 0
     for at in range(0, count, lanes_of(near)):
         dx, dy, dz = px - load(near, at), py - load(near, WIDTH + at), pz - load(near, 2 * WIDTH + at)
         square = dx * dx + dy * dy + dz * dz
-        append_below(square, reach, load(near, 3 * WIDTH + at), rows, end + found)
+        append_below(square, reach, load(near, 6 * WIDTH + at), rows, found)
         append_below(square, reach, dx, away, found)
         append_below(square, reach, dy, away, WIDTH + found)
         append_below(square, reach, dz, away, 2 * WIDTH + found)
+        append_below(square, reach, pu - load(near, 3 * WIDTH + at), away, 3 * WIDTH + found)
+        append_below(square, reach, pv - load(near, 4 * WIDTH + at), away, 4 * WIDTH + found)
+        append_below(square, reach, pw - load(near, 5 * WIDTH + at), away, 5 * WIDTH + found)
+        append_below(square, reach, load(near, 7 * WIDTH + at), away, 6 * WIDTH + found)
         found += count_below(square, reach)
     return found
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _sloped(away: Array, count: int, slope: Array, end: int) -> float:
-    """Fill ``slope`` from ``end`` on, and the fourth column of ``away`` with 4 / q^2; returns sum phi."""
+def _listed(
+    away: Array, kept: Array, count: int, m: float, full: float, rows: Array, slope: Array, end: int
+) -> tuple[float, float, float, float, float, float, float, float, float]:
+    """Fill ``rows`` and ``slope`` from ``end`` on; returns the sums of ``fill``, four times those of
+    friction."""
     wide_vectors()
     kind = away.dtype.type
     zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(NEAREST)
-    total = zero
-    a, b, c, d = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3)
-    y, z, last, first = np.uintp(WIDTH), np.uintp(2 * WIDTH), np.uintp(3 * WIDTH), np.uintp(end)
+    top = full * kind(STEEPEST)
+    total, fx, fy, fz, lost, sx, sy, sz, squares = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    column, first = np.uintp(WIDTH), np.uintp(end)
     for k in range(np.uintp(count)):
-        dx, dy, dz = away[k], away[y + k], away[z + k]
+        dx, dy, dz = away[k], away[column + k], away[column * np.uintp(2) + k]
         r2 = dx * dx + dy * dy + dz * dz + tiny
         root = double_inverse_root(r2)
         q = half * r2 * root
@@ -110,70 +151,45 @@ def _sloped(away: Array, count: int, slope: Array, end: int) -> float:
         u = u if u > zero else zero
         w = u * u * u
         total += w * u * (four * q + one)
-        away[last + k] = root * root
-        slope[a, first + k], slope[b, first + k], slope[c, first + k] = w * dx, w * dy, w * dz
-        slope[d, first + k] = w
-    return total
-
-
-@njit(fastmath=FAST, error_model="numpy")
-def _rubbed(
-    away: Array, count: int, rows: Array, slope: Array, end: int, v: Array, mass: Array, pu: float, pv: float,
-    pw: float, m: float,
-) -> tuple[float, float, float, float]:  # fmt: skip
-    """Four times the sums of ``fill`` of friction and what it takes."""
-    wide_vectors()
-    kind = away.dtype.type
-    fx, fy, fz, lost = kind(0), kind(0), kind(0), kind(0)
-    a, b, c, d = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3)
-    y, z, last, first = np.uintp(WIDTH), np.uintp(2 * WIDTH), np.uintp(3 * WIDTH), np.uintp(end)
-    for k in range(np.uintp(count)):
-        j = np.uintp(rows[first + k])
-        dx, dy, dz = away[k], away[y + k], away[z + k]
-        meet = (pu - v[a, j]) * dx + (pv - v[b, j]) * dy + (pw - v[c, j]) * dz
-        friction = slope[d, first + k] * (m + mass[j]) * meet * away[last + k]
+        meet = (
+            away[column * np.uintp(3) + k] * dx
+            + away[column * np.uintp(4) + k] * dy
+            + away[column * np.uintp(5) + k] * dz
+        )
+        mass = away[column * np.uintp(6) + k]
+        friction = w * (m + mass) * meet * (root * root)
         fx += friction * dx
         fy += friction * dy
         fz += friction * dz
         lost += friction * meet
-    return fx, fy, fz, lost
-
-
-@njit(fastmath=FAST, error_model="numpy")
-def _squares(
-    slope: Array, rows: Array, first: int, count: int, inverse: Array
-) -> tuple[float, float, float, float]:
-    """Sums of the slopes, and of their squares times the inverse mass of each."""
-    wide_vectors()
-    kind = slope.dtype.type
-    fx, fy, fz, total = kind(0), kind(0), kind(0), kind(0)
-    a, b, c, start = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(first)
-    for s in range(np.uintp(count)):
-        k = start + s
-        dx, dy, dz = slope[a, k], slope[b, k], slope[c, k]
-        fx += dx
-        fy += dy
-        fz += dz
-        total += (dx * dx + dy * dy + dz * dz) * inverse[np.uintp(rows[k])]
-    return fx, fy, fz, total
+        gx, gy, gz = w * dx, w * dy, w * dz
+        sx += gx
+        sy += gy
+        sz += gz
+        squares += (gx * gx + gy * gy + gz * gz) / mass
+        at = np.uintp(4) * (first + k)
+        slope[at], slope[at + np.uintp(1)] = full * gx, full * gy
+        slope[at + np.uintp(2)], slope[at + np.uintp(3)] = full * gz, top * w
+        rows[first + k] = kept[k]
+    return total, fx, fy, fz, lost, sx, sy, sz, squares
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _fill(
     chunk: int,
-    place: Array, v: Array, mass: Array, inverse: Array, start: Array, origin: Array, spacing: Array,
-    cells: Array, order: Array, real: int, room: int, rows: Array, slope: Array, first: Array, last: Array,
-    sums: Array, need: Array,
+    data: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
+    room: int, full: float, rows: Array, slope: Array, first: Array, last: Array, sums: Array, need: Array,
 ) -> None:  # fmt: skip
-    """As ``Lists.fill`` tells; ``place`` (4, n + LANES) with the sorted rows behind the coordinates; ``need``
-    (CHUNKS,) is 1 where the ``room`` of a chunk ends too soon."""
+    """As ``Lists.fill`` tells; ``full`` units are 1; ``need`` (CHUNKS,) is 1 where the ``room`` of a chunk
+    ends too soon."""
     n = len(order)
     p, behind = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
     need[chunk] = 0
     if p == behind:
         return
-    near, away = np.zeros(4 * WIDTH, place.dtype), np.zeros(4 * WIDTH, place.dtype)
-    box, quarter = np.empty((2, 3), place.dtype), place.dtype.type(0.25)
+    kind = data.dtype.type
+    near, away = np.zeros(8 * WIDTH, data.dtype), np.zeros(7 * WIDTH, data.dtype)
+    kept, box, quarter = np.empty(WIDTH, np.int32), np.empty((2, 3), data.dtype), kind(0.25)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
     cell, end = first_cell(p, start), chunk * room
     while p < behind:
@@ -182,94 +198,70 @@ def _fill(
         if p == stop:
             p = after
             continue
-        box_of(place.T, p, stop, box)
+        box_of(data.T, p, stop, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
         saved = runs[:number].copy()
-        count, run = fill_list(place, runs, number, 0, near)
+        count, run = fill_list(data, runs, number, 0, near)
         several = run < number
         for t in range(p, stop):
             if order[t] >= real:
                 continue
-            first[t] = end
-            sums[:, t] = 0
+            row, m = int(data[6, t]), data[7, t]
+            first[row] = end
+            sums[:, row] = 0
             if several:
                 runs[:number] = saved
-                count, run = fill_list(place, runs, number, 0, near)
+                count, run = fill_list(data, runs, number, 0, near)
             while True:
                 if end + count + LANES > (chunk + 1) * room:
                     need[chunk] = 1
                     return
-                found = _kept(near, count, place[0, t], place[1, t], place[2, t], rows, end, away)
+                found = _kept(
+                    near, count, data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t],
+                    kept, away,
+                )  # fmt: skip
                 whole = (found + LANES - 1) // LANES * LANES
                 for k in range(found, whole):
-                    # Out of reach, of no mass and no speed.
-                    rows[end + k], away[k] = n, 2.0
-                sums[0, t] += _sloped(away, whole, slope, end)
-                fx, fy, fz, lost = _rubbed(
-                    away, whole, rows, slope, end, v, mass, v[0, t], v[1, t], v[2, t], mass[t]
-                )
-                sums[1, t] += quarter * fx
-                sums[2, t] += quarter * fy
-                sums[3, t] += quarter * fz
-                sums[4, t] += quarter * lost
-                fx, fy, fz, lost = _squares(slope, rows, end, whole, inverse)
-                sums[5, t] += fx
-                sums[6, t] += fy
-                sums[7, t] += fz
-                sums[8, t] += lost
+                    # Out of reach, and of a mass to divide by.
+                    kept[k], away[k], away[6 * WIDTH + k] = n, 2.0, 1.0
+                part = _listed(away, kept, whole, m, full, rows, slope, end)
+                sums[0, row] += part[0]
+                for k in range(1, 5):
+                    sums[k, row] += quarter * part[k]
+                for k in range(5, 9):
+                    sums[k, row] += part[k]
                 end += whole
                 if run == number:
                     break
-                count, run = fill_list(place, runs, number, run, near)
-            last[t] = end
+                count, run = fill_list(data, runs, number, run, near)
+            last[row] = end
         p = after
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def pushed(
-    slope: Array, rows: Array, first: int, last: int, load: Array, own: float
-) -> tuple[float, float, float]:
-    """Sum over a list of the loads of both times the slope."""
+def summed(
+    slope: Array, rows: Array, first: int, last: int, fours: Array, at: int, sign: float, out: Array
+) -> None:
+    """Fill the four ``at`` of ``out`` with the sum over a list of the ``fours`` of each and ``sign`` times
+    that ``at``, times the slopes."""
     wide_vectors()
-    kind = slope.dtype.type
-    fx, fy, fz = kind(0), kind(0), kind(0)
-    a, b, c = np.uintp(0), np.uintp(1), np.uintp(2)
-    for k in range(np.uintp(first), np.uintp(last)):
-        both = own + load[np.uintp(rows[k])]
-        fx += both * slope[a, k]
-        fy += both * slope[b, k]
-        fz += both * slope[c, k]
-    return fx, fy, fz
+    zero, width = fours.dtype.type(0), lanes_of(fours)
+    mine, one, two = spread(sign) * repeat_four(load_four(fours, 4 * at)), spread(zero), spread(zero)
+    for k in range(4 * first, 4 * last, 2 * width):
+        one += (mine + gather_fours(fours, rows, k // 4)) * load_as(slope, k, zero)
+        other = k + width
+        two += (mine + gather_fours(fours, rows, other // 4)) * load_as(slope, other, zero)
+    store_four(out, 4 * at, sum_fours(one + two))
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def closing(
-    slope: Array, rows: Array, first: int, last: int, v: Array, pu: float, pv: float, pw: float
-) -> float:
-    """Sum over a list of the slopes times the velocity away from each."""
+def uneven(slope: Array, rows: Array, first: int, last: int, fours: Array, own: Array) -> float:
+    """Sum over a list of ``own`` and each in ``fours`` together, times the slopes, where the last of the four
+    is above zero."""
     wide_vectors()
-    total = slope.dtype.type(0)
-    a, b, c = np.uintp(0), np.uintp(1), np.uintp(2)
-    for k in range(np.uintp(first), np.uintp(last)):
-        j = np.uintp(rows[k])
-        total += (pu - v[a, j]) * slope[a, k] + (pv - v[b, j]) * slope[b, k] + (pw - v[c, j]) * slope[c, k]
-    return total
-
-
-@njit(fastmath=FAST, error_model="numpy")
-def uneven(
-    slope: Array, rows: Array, first: int, last: int, push: Array, own: float, mass: Array, m: float,
-    gx: float, gy: float, gz: float, lifted: float,
-) -> float:  # fmt: skip
-    """Sum over a list of (1 - q)^3 times what V_0 p differs by from that at rest, as ``forces`` has it."""
-    wide_vectors()
-    kind = slope.dtype.type
-    half, zero, flow = kind(0.5), kind(0), kind(0)
-    a, b, c, d = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3)
-    for k in range(np.uintp(first), np.uintp(last)):
-        j = np.uintp(rows[k])
-        theirs = push[j]
-        fall = gx * slope[a, k] + gy * slope[b, k] + gz * slope[c, k]
-        part = slope[d, k] * (theirs - own) + (half * (m + mass[j]) - lifted) * fall
-        flow += part if theirs > zero else zero
-    return flow
+    zero = fours.dtype.type(0)
+    mine, total = repeat_four(load_four(own, 0)), spread(zero)
+    for k in range(4 * first, 4 * last, lanes_of(fours)):
+        theirs = gather_fours(fours, rows, k // 4)
+        total += where_last(theirs, mine + theirs) * load_as(slope, k, zero)
+    return lane_sum(total)

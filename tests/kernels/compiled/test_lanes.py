@@ -10,7 +10,21 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ecs_fluid.kernels.compiled.lanes import BYTES, append_below, count_below, lanes_of, load, spread
+from ecs_fluid.kernels.compiled.lanes import (
+    BYTES,
+    append_below,
+    count_below,
+    gather_fours,
+    lanes_of,
+    load,
+    load_as,
+    load_four,
+    repeat_four,
+    spread,
+    store_four,
+    sum_fours,
+    where_last,
+)
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 
@@ -47,6 +61,36 @@ def compare(dtype: type, number: int) -> None:
     np.testing.assert_array_equal(out[:found], value[chosen])
     np.testing.assert_array_equal(rows[:found], value[chosen])
     assert (out[found + count :] == -7.5).all() and (rows[found + count :] == -7).all()
+
+
+@njit
+def summed(fours: np.ndarray, rows: np.ndarray, times: np.ndarray, own: np.ndarray, out: np.ndarray) -> None:
+    """Sum of (own + the fours of ``rows``) times ``times`` where the last of a four is above zero."""
+    wide_vectors()
+    zero = own[0] - own[0]
+    total, mine = spread(zero), repeat_four(load_four(own, 0))
+    for k in range(0, 4 * len(rows), lanes_of(fours)):
+        theirs = gather_fours(fours, rows, k // 4)
+        total += where_last(theirs, mine + theirs) * load_as(times, k, zero)
+    store_four(out, 0, sum_fours(total))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [np.int16, None])
+@pytest.mark.parametrize("number", [np.uint16, np.uint32])
+def test_fours_are_gathered_and_summed(dtype: type, whole: type | None, number: type) -> None:
+    """Against numpy, exactly: all numbers are whole, and sums below 2^24. Rows above 2^15 are no negative
+    ones."""
+    draw = np.random.default_rng(5)
+    fours = draw.integers(-9, 10, (2**16, 4)).astype(dtype)
+    rows = draw.integers(0, 2**16, 48).astype(number)
+    times = draw.integers(-99, 100, (48, 4)).astype(whole or dtype)
+    own, out = np.array([1, -2, 3, 4], dtype), np.empty(4, dtype)
+    summed(fours, rows, times.ravel(), own, out)
+    theirs = fours[rows]
+    expected = np.where(theirs[:, 3:] > 0, theirs + own, 0) * times
+    assert (theirs[:, 3] > 0).any() and rows.max() >= 2**15
+    np.testing.assert_array_equal(out, expected.sum(axis=0))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
