@@ -59,8 +59,9 @@ WALKED = 384
 class AutoSolver(Solver):
     """Direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
 
-    What the solvers cost, and the opening angles of the tree that were found to keep the tolerance, stand in
-    `SolverTimes`: they are state, and a resumed run chooses as before.
+    It goes by what they were found to do (`solver_work`), by a table of times until they were asked. Both,
+    and the opening angles of the tree that were found to keep the tolerance, stand in `SolverTimes`: they are
+    state, and a resumed run chooses as before.
     """
 
     sums_pairs = True
