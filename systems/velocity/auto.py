@@ -11,7 +11,8 @@ from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
-from ecs_fluid.systems.velocity.solver_times import fastest_first, keep_times, stored
+from ecs_fluid.systems.velocity.solver_times import NEVER, expected, keep_times, stored
+from ecs_fluid.systems.velocity.solver_work import tree_work
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.world import World
 
@@ -32,11 +33,20 @@ ALIKE = 0.05
 PLACES = {"vortons": 0, "grid": 1}
 """Places whose angles are kept, and their rows in `SolverTimes`."""
 
-SURELY_DIRECT = 2**18
+SURELY_DIRECT = 2**20
 """Up to this many pairs of target and vorton the direct sum is taken without further thought."""
 
-PERHAPS_MESH = 2**28
+PERHAPS_MESH = 2**24
 """From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
+
+COUNTED = ("tree", "fmm", "pppm")
+"""Solvers whose work is counted, in the columns of `SolverTimes`."""
+
+WORKED = 0.25
+"""Largest relative change of the numbers of a flow for which what a solver did tells what it would do."""
+
+DOUBT = 4.0
+"""A solver is asked once if it would be the fastest were the table of times wrong by so much."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
 """Blocks of neighbouring targets in which the tree is measured, and targets in each that are compared with
@@ -49,8 +59,9 @@ WALKED = 384
 class AutoSolver(Solver):
     """Direct, tree, fmm or pppm, whichever is expected to be fastest, with `tolerance` kept on a sample.
 
-    What the solvers cost, and the opening angles of the tree that were found to keep the tolerance, stand in
-    `SolverTimes`: they are state, and a resumed run chooses as before.
+    It goes by what they were found to do (`solver_work`), by a table of times until they were asked. Both,
+    and the opening angles of the tree that were found to keep the tolerance, stand in `SolverTimes`: they are
+    state, and a resumed run chooses as before.
     """
 
     sums_pairs = True
@@ -63,38 +74,86 @@ class AutoSolver(Solver):
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons, for those that it chooses from."""
-        self._sources = sources
-        self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
-        self._tree = TreeSolver(self.system, opening="angle", leaf="vortons", multipole="dipole")
-        self._pppm = PppmSolver(self.system)
-        for solver in (self._direct, self._fmm, self._tree, self._pppm):
-            solver.prepare(sources, grid)
+        self._sources, self._grid = sources, grid
+        self._direct = DirectSolver(self.system)
+        self._direct.prepare(sources, grid)
+        self._others_ready = False
+
+    def _prepare_others(self) -> None:
+        """Those that few vortons do not need."""
+        if not self._others_ready:
+            self._fmm, self._pppm = FmmSolver(self.system), PppmSolver(self.system)
+            self._tree = TreeSolver(self.system, opening="angle", leaf="vortons", multipole="dipole")
+            for solver in (self._fmm, self._tree, self._pppm):
+                solver.prepare(self._sources, self._grid)
+            self._others_ready = True
 
     def fill(self, targets: Targets) -> None:
         """By the solver that is expected to be fastest, among those that keep the tolerance."""
         n, m = len(self._sources.sigma), len(targets.x)
         if n * m > SURELY_DIRECT:
-            for solver in self._fastest_first(n, m, targets):
+            self._prepare_others()
+            self._flow: Array | None = None
+            times = self._expected(n, m, targets)
+            for solver in sorted(times, key=times.__getitem__):
                 if solver == "direct":
                     break
                 if solver == "pppm":
                     self._pppm.fill(targets)
+                    self._keep(solver, self._pppm.work, targets)
                     return
-                if solver == "fmm" and not self._fmm.measured(targets) > self.tolerance:
+                if (work := self._by_fmm(targets) if solver == "fmm" else self._by_tree(targets)) < np.inf:
+                    self._keep(solver, work, targets)
                     return
-                if solver == "tree" and self._by_tree(targets):
-                    return
+                self._keep(solver, np.inf, targets)
         self._direct.fill(targets)
 
-    def _fastest_first(self, n: int, m: int, targets: Targets) -> list[str]:
-        """Names of solvers; at places whose angle is kept, measuring it is for many ticks."""
-        state = self._state()
-        times = stored(self.world.options.precision) if state is None else state.seconds
-        each = state is None or targets.place not in PLACES
-        measured = (2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)) if each else (0, 0)
+    def _expected(self, n: int, m: int, targets: Targets) -> dict[str, float]:
+        """Times of the solvers: by what they did when they were last asked; by the table until then.
+
+        At places whose angle is kept, measuring it is for many ticks.
+        """
+        state, given = self._state(), (self.tolerance, targets.du is not None)
         several = n * m >= PERHAPS_MESH and self.world.dimension == 3
-        mesh = self._pppm.worth(targets) if several else None
-        return fastest_first(times, n, m, self.tolerance, targets.du is not None, *measured, mesh)
+        if state is None or targets.place not in PLACES or self.world.dimension != 3:
+            seconds = stored(self.world.options.precision) if state is None else state.seconds
+            once = state is None or targets.place not in PLACES
+            each = 2 * min(m, SAMPLE_BLOCKS * SAMPLE_TARGETS), TRIALS * min(m, WALKED)
+            mesh = self._pppm.worth(targets) if several else None
+            return expected(seconds, n, m, *given, *(each if once else (0, 0)), mesh)
+        times = expected(state.seconds, n, m, *given)
+        if "direct" not in times:  # a table with one solver to choose from
+            return times
+        self._flow = flow = self._fingerprint(targets)
+        pair, place = times["direct"] / (n * m), PLACES[targets.place]
+        for column, solver in enumerate(COUNTED):
+            alike = (np.abs(flow - state.work_for[place, column]) <= WORKED * np.abs(flow)).all()
+            if solver == "pppm" and several and not alike:
+                worth = self._pppm.worth(targets)
+                self._keep(solver, np.inf if worth is None else worth, targets)
+                alike = True
+            work = float(state.work[place, column])
+            if alike and work < 0.5 * NEVER:
+                times[solver] = pair * work * np.sqrt(float(n) * m)
+            elif alike:
+                times.pop(solver, None)
+            elif solver in times:
+                times[solver] /= DOUBT
+        return times
+
+    def _keep(self, solver: str, work: float, targets: Targets) -> None:
+        """What the solver did at a place whose numbers are kept, in pairs of the direct sum."""
+        state = self._state()
+        if state is not None and targets.place in PLACES and self._flow is not None:
+            row = PLACES[targets.place], COUNTED.index(solver)
+            pairs = float(len(self._sources.sigma)) * len(targets.x)
+            state.work[row] = work / np.sqrt(pairs) if work < np.inf else NEVER
+            state.work_for[row] = self._flow
+
+    def _by_fmm(self, targets: Targets) -> float:
+        """Fill by multipoles; what they did, in pairs, infinite if they miss the tolerance."""
+        error, work = self._fmm.counted(targets)
+        return np.inf if error > self.tolerance else work
 
     def _state(self) -> SolverTimes | None:
         found = self.world.fluid.tables.get(SolverTimes)
@@ -103,8 +162,8 @@ class AutoSolver(Solver):
 
     # ------------------------------------------------------------------ the angle of the tree
 
-    def _by_tree(self, targets: Targets) -> bool:
-        """Fill by the tree with an angle that keeps the tolerance; False if none does.
+    def _by_tree(self, targets: Targets) -> float:
+        """Fill by the tree with an angle that keeps the tolerance; what it did, infinite if none does.
 
         The angle of the last measurement is taken where it may be used.
         """
@@ -120,7 +179,8 @@ class AutoSolver(Solver):
             due = self.world.tick % MEASURED_EVERY == 0
             fresh = bool(due or not alike or state.angle[place] == 0.0)
             if fresh:
-                state.angle[place] = self._sampled_angle(targets)
+                known = float(state.angle[place])
+                state.angle[place] = self._sampled_angle(targets, known if alike and known else FIRST)
                 state.found_for[place] = flow
             angle = float(state.angle[place])
         if angle and fresh and targets.place != "vortons":
@@ -129,11 +189,12 @@ class AutoSolver(Solver):
                 state.angle[PLACES[targets.place]] = angle
         elif angle:
             self._walk(targets, angle)
-        return angle > 0.0
+        return self._walked if angle > 0.0 else np.inf
 
     def _walk(self, targets: Targets, angle: float) -> None:
         self._tree.angle = angle
-        self._tree.fill(targets)
+        pairs, gradient = self._tree.counted(targets), targets.du is not None
+        self._walked = tree_work(pairs, len(self._sources.sigma), gradient)
 
     def _checked(self, targets: Targets, angle: float) -> float:
         """Fill u and du by the tree; returns the angle that kept the tolerance, this or less; 0 if none did.
@@ -178,8 +239,8 @@ class AutoSolver(Solver):
         )  # fmt: skip
         return np.array(numbers, np.float64)
 
-    def _sampled_angle(self, targets: Targets) -> float:
-        """Opening angle that keeps the tolerance on a sample of the targets, 0 if none does.
+    def _sampled_angle(self, targets: Targets, first: float = FIRST) -> float:
+        """Opening angle that keeps the tolerance on a sample of the targets, 0 if none does; tries ``first``.
 
         The sample is whole blocks of neighbours, since a block walks the tree as one.
         """
@@ -197,7 +258,7 @@ class AutoSolver(Solver):
             ]
         )
         exact = _results(self._exact(np.ascontiguousarray(near.x[compared]), targets.du is not None))
-        goal, angle, kept = self.tolerance / RESERVE, FIRST, 0.0
+        goal, angle, kept = self.tolerance / RESERVE, first, 0.0
         for _ in range(TRIALS):
             self._walk(near, angle)
             pairs = zip(_results(near), exact, strict=True)

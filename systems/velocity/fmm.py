@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.solver_work import fmm_work
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.fmm.fast_multipole import Plan
@@ -62,12 +65,22 @@ class FmmSolver(Solver):
 
     def measured(self, targets: Targets) -> float:
         """Fill by multipoles alone; the error on a sample may miss the tolerance (float32 has its limits)."""
+        return self.counted(targets)[0]
+
+    def counted(self, targets: Targets) -> tuple[float, float]:
+        """The same; the error, and what was done on all processes, in pairs of the direct sum."""
         from ecs_fluid.kernels.fmm import fast_multipole
 
         if self._plan is None:
             self._plan = fast_multipole.plan(self.code, *self._vortons, self.tolerance)
         shared = self.world.processes.split("fmm", targets, len(self._vortons[2]))
-        return fast_multipole.velocity(self._plan, targets.x, targets.u, targets.du, shared).error
+        report = fast_multipole.velocity(self._plan, targets.x, targets.u, targets.du, shared)
+        done = np.array([report.pairs, report.expansions], np.float64)
+        pairs, expansions = done if shared is None else self.world.processes.summed(done)
+        points = len(targets.x) + len(self._vortons[2])
+        return report.error, fmm_work(
+            float(pairs), float(expansions), report.settings.order, points, targets.du is not None
+        )
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""

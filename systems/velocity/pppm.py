@@ -12,6 +12,7 @@ from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
+from ecs_fluid.systems.velocity.solver_work import mesh_work
 
 if TYPE_CHECKING:
     from ecs_fluid.kernels.particle_mesh.sums import Goal, Mesh, Plan, Smooth
@@ -25,8 +26,9 @@ COMPARED = 64
 TRIALS = 3
 """Meshes that are tried, each finer by as much as the last one missed the tolerance."""
 
-PAIR_ALONE, PAIR_AND_GRADIENT = 0.43, 0.85
-"""What a pair of the direct sum costs where `sums.POINT_COST` and `sums.PAIR_COST` were measured, ns."""
+STRICT = 1e-3
+"""Below this tolerance errors of strengths that point the same way are larger than those of strengths of
+random directions, by which meshes are chosen: about like (STRICT/tolerance)^(1/6), 2.1 at 1e-5 on a ring."""
 
 WIDER = 8.0
 """Largest volume of the mesh, in boxes around the vortons: targets farther off get the multipole sum."""
@@ -53,7 +55,10 @@ class PppmSolver(Solver):
             solver.prepare(sources, grid)
         self._plan: Plan | None = None
         self._smooth: list[Smooth] = []
-        self._goal = self.tolerance
+        self._seen: tuple[Targets, tuple[Array, Targets], Mesh | None] | None = None
+        self._goal = self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
+        # Of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
+        self.work = np.inf
 
     def fill(self, targets: Targets) -> None:
         """By the mesh, and by the multipole method beyond it and where no mesh keeps the tolerance."""
@@ -76,13 +81,18 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
-        rows, exact = self._sample(targets)
+        seen = self._seen if self._seen is not None and self._seen[0] is targets else None
+        rows, exact = self._sample(targets) if seen is None else seen[1]
+        self.work = 0.0
         for _ in range(TRIALS):
             if self._plan is None:
-                self._plan, self._smooth = self._planned(targets, exact), []
+                mesh = self._mesh(targets, exact) if seen is None else seen[2]
+                self._plan, self._smooth, seen = self._planned(mesh, exact), [], None
             smooth = self._smooth_for(len(targets.x), exact)
             if self._plan is None or smooth is None:
                 break
+            cost = self._plan.mesh.cost(self.code, [(len(targets.x), self._goal_of(exact))])
+            self.work += mesh_work(cost, targets.du is not None)
             velocity(self._plan, smooth, targets.x, targets.u, targets.du)
             error = relative_error(targets.u[rows], exact.u)
             if targets.du is not None and exact.du is not None:
@@ -90,16 +100,19 @@ class PppmSolver(Solver):
             if error <= self.tolerance:
                 return
             self._plan, self._goal = None, 0.7 * self._goal * self.tolerance / error
+        self.work = np.inf
         self._fmm.fill(targets)
 
     def worth(self, targets: Targets) -> float | None:
         """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
-        _, exact = self._sample(targets)
+        rows, exact = self._sample(targets)
         mesh = self._mesh(targets, exact)
+        self._seen = targets, (rows, exact), mesh
         if mesh is None:
             return None
-        pair = PAIR_ALONE if targets.du is None else PAIR_AND_GRADIENT
-        return mesh.cost(self.code, [(len(targets.x), self._goal_of(exact))]) / pair
+        return mesh_work(
+            mesh.cost(self.code, [(len(targets.x), self._goal_of(exact))]), targets.du is not None
+        )
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""
@@ -138,11 +151,11 @@ class PppmSolver(Solver):
         )
         return sums.choose(self.code, x, s.alpha, wanted)
 
-    def _planned(self, targets: Targets, exact: Targets) -> Plan | None:
-        """That mesh with the vortons on it."""
+    def _planned(self, mesh: Mesh | None, exact: Targets) -> Plan | None:
+        """The mesh with the vortons on it, for targets of such velocities."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s, mesh = self._sources, self._mesh(targets, exact)
+        s = self._sources
         reach = None if mesh is None else mesh.reach(self.code, sums.Goal(self._goal_of(exact).velocity))
         if mesh is None or reach is None:
             return None

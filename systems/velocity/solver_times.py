@@ -62,7 +62,7 @@ def keep_times(world: World) -> None:
         world.attach(world.fluid.name, SolverTimes(seconds=stored(world.options.precision)))
 
 
-def fastest_first(
+def expected(
     seconds: Array,
     n: int,
     m: int,
@@ -71,8 +71,8 @@ def fastest_first(
     compared: int = 0,
     walked: int = 0,
     mesh: float | None = None,
-) -> list[str]:
-    """Solvers that may keep the tolerance for n vortons and m targets, the one expected fastest first.
+) -> dict[str, float]:
+    """Times s of the solvers that may keep the tolerance for n vortons and m targets, as the table has them.
 
     Times are interpolated between the measured numbers of vortons, and between tolerances, as powers. With
     m targets the direct sum takes m/n of its time for n, and the multipole method (n + m)/2n. The tree has
@@ -81,14 +81,14 @@ def fastest_first(
     ``walked`` ones. A ``mesh`` takes as long as the direct sum for so many pairs.
     """
     table = seconds[int(gradient)].astype(np.float64)
-    return _fastest_first(table.tobytes(), n, m, tolerance, compared, walked, mesh)
+    return dict(_expected(table.tobytes(), n, m, tolerance, compared, walked, mesh))
 
 
 @lru_cache
-def _fastest_first(
+def _expected(
     seconds: bytes, n: int, m: int, tolerance: float, compared: int, walked: int, mesh: float | None
-) -> list[str]:
-    times, tables = {}, np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
+) -> dict[str, float]:
+    times, tables = dict[str, float](), np.frombuffer(seconds).reshape(SHAPE[1:]).tolist()
     walks = max(m / n, (m / n) ** (2 / 3)) * (1.0 + walked / m)
     parts = {"direct": m / n, "tree": GROWTH + (1.0 - GROWTH) * walks, "fmm": (n + m) / (2 * n)}
     for s, solver in enumerate(SOLVERS):
@@ -99,7 +99,7 @@ def _fastest_first(
         times["tree"] += times["direct"] * compared / m
     if mesh is not None and {"direct", "fmm"} <= times.keys():
         times["pppm"] = times["direct"] * mesh / (n * m)
-    return sorted(times, key=times.__getitem__)
+    return times
 
 
 def _at(table: list[list[float]], n: int, tolerance: float) -> float:

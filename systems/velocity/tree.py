@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.solver import Solver
@@ -36,6 +38,10 @@ class TreeSolver(Solver):
 
     def fill(self, targets: Targets) -> None:
         """Walk the tree once for each block of targets, and sum over what it takes."""
+        self.counted(targets)
+
+    def counted(self, targets: Targets) -> float:
+        """The same; how many pairs of a target and a cluster or vorton that were, on all processes."""
         from ecs_fluid.kernels.biot_savart.tree import ANGLE, BOX, at_leaves, velocity
 
         processes, vortons = self.world.processes, len(self._sources.sigma)
@@ -53,6 +59,7 @@ class TreeSolver(Solver):
         walk["dipoles"] = self.multipole == "dipole"
         pairs = velocity(self.code, part.x, self._tree, part.u, part.du, blocks=part.blocks, **walk)
         processes.join(targets, part, pairs)
+        return float(pairs if part is targets else processes.summed(np.array([pairs], np.float64))[0])
 
     def lint(self) -> list[str]:
         """Openings and leaves with large errors."""
