@@ -109,7 +109,7 @@ class DividedVortons:
             np.asarray(self.grid[0], np.float64), np.asarray(self.grid[1], np.float64), cells, first,
             machine.sparse("part node x", (3, nodes), real),
             machine.sparse("part node alpha", (3, nodes), real),
-            machine.sparse("part node moments", (nodes, tree_build.MOMENTS), real).T,
+            machine.sparse("part node moments", (nodes, tree_build.MOMENTS), real),
             machine.sparse("part node sigma", (nodes,), real),
             machine.sparse("part node radius", (nodes,), real),
             machine.sparse("part node vortons", (nodes,), np.int64),
@@ -127,20 +127,22 @@ class DividedVortons:
     def _fill(self, tree: tree_build.Tree) -> None:
         """Nodes of this machine, layer after layer; children that are others' are fetched before."""
         here, cells, first = self._machine.here, tree.cells, tree.first
-        columns = tree.x, tree.alpha, tree.moments, tree.sigma, tree.vortons, np.empty(int(first[-1]))
+        weight = np.empty(int(first[-1]))
+        columns = tree.x, tree.alpha, tree.moments, tree.sigma, tree.vortons, weight
+        sent = tree.x, tree.alpha, tree.moments.T, tree.sigma, tree.vortons, weight
         a, b = (int(edge) for edge in self._ranges[0][here : here + 2])
         tree_build.fill_leaves(a, b, tree.start, tree.sx, tree.sa, tree.ssigma, *columns)
         for layer in range(len(cells)):
             a, behind = int(self._ranges[layer][here]), int(self._ranges[layer][here + 1])
             if layer + 1 < len(cells):
-                behind = max(behind, self._fetch_ahead(layer, cells, int(first[layer]), columns))
+                behind = max(behind, self._fetch_ahead(layer, cells, int(first[layer]), sent))
             grid = cells, first, tree.origin, tree.spacing
             tree_build.fill_radii(layer, np.array([[a, behind]]), *grid, tree.x, tree.vortons, tree.radius)
             if layer + 1 < len(cells):
                 span = self._ranges[layer + 1][None, here : here + 2]
                 tree_build.fill_parents(layer, span, cells, first, *columns)
         # The root, which is the first machine's, is read by every walk.
-        read = *columns[:5], tree.radius
+        read = *sent[:5], tree.radius
         root = self._machine.among_leaders.broadcast(_packed([column[..., -1:] for column in read]), "nodes")
         _unpack(root, read, np.array([-1]))
 
@@ -198,7 +200,7 @@ class DividedVortons:
         number = comm.exchange(vortons, [len(found) for found in came], "nodes")
         for places, found in zip(came, number, strict=True):
             tree.vortons[places] = found
-        columns = tree.x, tree.alpha, tree.moments, tree.sigma, tree.radius
+        columns = tree.x, tree.alpha, tree.moments.T, tree.sigma, tree.radius
         full = [found[count > 0] for found, count in zip(sent, vortons, strict=True)]
         filled = [found[count > 0] for found, count in zip(came, number, strict=True)]
         parts = [_packed([column[..., found] for column in columns]) for found in full]

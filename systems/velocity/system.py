@@ -315,18 +315,19 @@ class VelocitySystem(System):
         solver.prepare(sources, grid)
 
     def _vortons_from_grid(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
-        """Velocity and gradient at the vortons, which are read in the order of their cells."""
-        first = 0
-        for entity, x, u, du in tables:
-            start, stop, total = self.world.processes.placed(entity, len(x))
+        """Velocity and gradient at the vortons, which one process reads in the order of their cells."""
+        first, shared = 0, bool(self.world.processes.bounds)
+        for _, x, u, du in tables:
+            rows = sources.order
+            if shared:  # whose cells another machine may have sorted
+                rows = np.arange(len(x))
+            elif len(x) < len(rows):
+                rows = rows[(rows >= first) & (rows < first + len(x))] - first
             if du is None:
                 reading.velocity(x, u)
             else:
-                rows = sources.order
-                if len(x) < len(rows):
-                    rows = rows[(rows >= first + start) & (rows < first + stop)] - (first + start)
                 reading.velocity_gradient(x, rows, u, du)
-            first += total
+            first += len(x)
 
     # ------------------------------------------------------------------ sums
 

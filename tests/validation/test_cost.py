@@ -51,7 +51,7 @@ def pairs(x: np.ndarray, criterion: int, opening: float, blocks: int = 150) -> f
     for block in np.unique(np.linspace(0, len(starts) - 2, blocks).astype(int)):
         points = sx[:, rows[starts[block] : starts[block + 1]]]
         stack = np.zeros((512, 4), np.int64)
-        how = 0, nodes, criterion, opening, True, points.min(axis=1), points.max(axis=1), stack
+        how = 0, nodes, criterion, opening, True, False, points.min(axis=1), points.max(axis=1), stack
         depth, length = begin(*how, pack)
         resume = 0
         while depth + length:

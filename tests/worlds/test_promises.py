@@ -383,7 +383,7 @@ def plate_at_angle() -> float:
 
 @measure
 def plate_over_flame() -> float:
-    away = places(march(ef.load("plate_over_flame"), 1.5), "gas", "fire") - [0, 0, 0.8]
+    away = places(march(ef.load("plate_over_flame"), 2.0), "gas", "fire") - [0, 0, 0.8]
     return float(out_of_box(away, [0.5, 0.3, 0.03], 0.12).min())
 
 

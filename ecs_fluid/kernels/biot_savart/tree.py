@@ -109,9 +109,9 @@ def _has_dipole(moments: Any, alpha: Any, node: Any) -> bool:
     dipole = strength = spread = kind(0)
     for a in range(3):
         strength += alpha[a, node] * alpha[a, node]
-        spread += moments[a, node] * moments[a, node]
+        spread += moments[node, a] * moments[node, a]
         for b in range(3):
-            dipole += moments[3 + 3 * a + b, node] * moments[3 + 3 * a + b, node]
+            dipole += moments[node, 3 + 3 * a + b] * moments[node, 3 + 3 * a + b]
     return bool(dipole > kind(_SMALL * _SMALL) * strength * spread)
 
 
@@ -124,14 +124,14 @@ def _append_dipole(pack: Any, at: int, moments: Any, node: Any) -> None:
     kind = type(pack[0, at])
     for b in range(3):
         quarter, x = kind(0.25) * pack[3 + b, at], pack[b, at]
-        offset = kind(_SPREAD * _CORNER) * moments[b, node]
+        offset = kind(_SPREAD * _CORNER) * moments[node, b]
         e0 = e1 = e2 = kind(0)
-        if moments[0, node] > kind(0):
-            e0 = kind(0.75 * _CORNER / _SPREAD) * moments[3 + b, node] / moments[0, node]
-        if moments[1, node] > kind(0):
-            e1 = kind(0.75 * _CORNER / _SPREAD) * moments[6 + b, node] / moments[1, node]
-        if moments[2, node] > kind(0):
-            e2 = kind(0.75 * _CORNER / _SPREAD) * moments[9 + b, node] / moments[2, node]
+        if moments[node, 0] > kind(0):
+            e0 = kind(0.75 * _CORNER / _SPREAD) * moments[node, 3 + b] / moments[node, 0]
+        if moments[node, 1] > kind(0):
+            e1 = kind(0.75 * _CORNER / _SPREAD) * moments[node, 6 + b] / moments[node, 1]
+        if moments[node, 2] > kind(0):
+            e2 = kind(0.75 * _CORNER / _SPREAD) * moments[node, 9 + b] / moments[node, 2]
         pack[3 + b, at] = quarter + e0 + e1 + e2
         pack[3 + b, at + 1] = quarter + e0 - e1 - e2
         pack[3 + b, at + 2] = quarter - e0 + e1 - e2

@@ -45,8 +45,7 @@ class Tree(NamedTuple):
     alpha: NDArray[Any]
     """(3, nodes) strength, m^3/s"""
     moments: NDArray[Any]
-    """(12, nodes) spread along the axes, m, and dipole, row 3 + 3 a + b, m^4/s; both 0 for a single vorton;
-    the numbers of a node lie side by side"""
+    """(nodes, 12) spread along the axes, m, and dipole, column 3 + 3 a + b, m^4/s; 0 for a single vorton"""
     sigma: NDArray[Any]
     """(nodes,) core radius, m"""
     radius: NDArray[Any]
@@ -64,7 +63,7 @@ class Tree(NamedTuple):
 
 
 MOMENTS = 12
-"""Rows of Tree.moments."""
+"""Columns of Tree.moments."""
 
 NODES = 10
 """Fields of Tree that describe its nodes; the last four are the sources themselves."""
@@ -89,9 +88,9 @@ def _add_moments(weight: float, x: Any, alpha: Any, i: Any, centre: Any, node: A
 @njit(fastmath=FAST, error_model="numpy")
 def _store_moments(about: Any, weight: float, moments: Any, node: Any) -> None:
     for a in range(3):
-        moments[a, node] = np.sqrt(about[a] / weight) if weight > 0.0 else 0.0
+        moments[node, a] = np.sqrt(about[a] / weight) if weight > 0.0 else 0.0
     for e in range(3, MOMENTS):
-        moments[e, node] = about[e]
+        moments[node, e] = about[e]
 
 
 @parallel(**_OPTIONS)
@@ -190,7 +189,7 @@ def _fill_layer(
                 x[a, node] = x[a, only]
                 alpha[a, node] = alpha[a, only]
             for e in range(MOMENTS):
-                moments[e, node] = moments[e, only]
+                moments[node, e] = moments[only, e]
         else:
             by = 0 if weights > 0.0 else 1
             norm = max(weights if weights > 0.0 else plain, 1e-300)
@@ -206,9 +205,9 @@ def _fill_layer(
                         if count[child] > 0:
                             _add_moments(weight[child], x, alpha, child, x, node, about)
                             for a in range(3):
-                                about[a] += weight[child] * np.float64(moments[a, child]) ** 2
+                                about[a] += weight[child] * np.float64(moments[child, a]) ** 2
                             for e in range(3, MOMENTS):
-                                about[e] += moments[e, child]
+                                about[e] += moments[child, e]
             _store_moments(about, weights, moments, node)
 
 
@@ -282,11 +281,8 @@ def build(
     """
     counts, first = layers_of(cells)
     nodes, real = int(first[-1]), sx.dtype
-    x, alpha, moments = (
-        np.empty((3, nodes), real),
-        np.empty((3, nodes), real),
-        np.empty((nodes, MOMENTS), real).T,
-    )
+    x, alpha = np.empty((3, nodes), real), np.empty((3, nodes), real)
+    moments = np.empty((nodes, MOMENTS), real)
     sigma, radius = np.empty(nodes, real), np.empty(nodes, real)
     count, weight = np.empty(nodes, np.int64), np.empty(nodes)
     spans = np.zeros((len(counts), 2), np.int64)

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from ecs_fluid.kernels.compiled.lanes import BYTES
-from ecs_fluid.kernels.particle_mesh.fourier import recipe, transform
+from ecs_fluid.kernels.particle_mesh import fourier
+from ecs_fluid.kernels.particle_mesh.fourier import recipe
+from tests.kernels.from_python import from_python
+
+transform = from_python(fourier.transform)
 
 
 @pytest.mark.parametrize(("real", "rounding"), [(np.float32, 5e-7), (np.float64, 1e-15)])

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from ecs_fluid.kernels.grids.partition import partition
-from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter, weigh
+from ecs_fluid.kernels.particle_mesh import splines
+from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter
+from tests.kernels.from_python import from_python
+
+weigh = from_python(splines.weigh)
 
 Array = NDArray[Any]
 SPLINE = BSpline.basis_element(np.arange(ORDER + 1) - 0.5 * ORDER, extrapolate=False)
