@@ -2,7 +2,7 @@
 
 Each world of gallery.toml is run as far as its picture needs, by the commands that the page shows for it;
 worlds that are missing there come after them, at their last frame and with the first line of their file. A
-picture that fails leaves the former one; a world that never had one is left out.
+picture that fails leaves the former one; a world that never had one is told of in words.
 
 Run: python docs/gallery.py [NAME ...] (with names: these pictures alone; the page is written anyway)
 """
@@ -27,9 +27,9 @@ SIZE = "512 288"
 HEAD = """\
 # Gallery
 
-The worlds that come with the package (`ecs-fluid worlds`), each after one command. Add `--movie NAME.mp4` for
-the movie of the whole run in real time, and `--look paper`, `--color-by speed`, `--what streamlines` for
-other pictures.
+The worlds that come with the package (`ecs-fluid worlds`), each after its two commands. Add
+`--movie NAME.mp4` to the second for the movie of the whole run in real time, and `--look paper`,
+`--color-by speed`, `--what streamlines` for other pictures.
 This page and its pictures are made by `python docs/gallery.py` from `docs/gallery.toml`.
 """
 
@@ -59,10 +59,11 @@ class Entry:
         """Its part of the page."""
         frame = f"--frame {self.frame}" if self.frame >= 0 else ""
         options = " ".join(filter(None, (frame, self.show, f"--size {SIZE}")))
+        picture = f"![{self.name}](images/{self.name}.png)\n\n" if self.picture.is_file() else ""
         return (
-            f"\n## {self.name}\n\n![{self.name}](images/{self.name}.png)\n\n{self.text.strip()}\n\n"
+            f"\n## {self.name}\n\n{picture}{self.text.strip()}\n\n"
             f"{self.promise}\n\n```sh\n"
-            f"ecs-fluid run {self.name} --out runs/{self.name} && "
+            f"ecs-fluid run {self.name} --out runs/{self.name}\n"
             f"ecs-fluid show runs/{self.name} {options} --save {self.name}.png\n```\n"
         )
 
@@ -116,7 +117,7 @@ def main(names: list[str]) -> int:
             print(f"{entry.name}: {error}", file=sys.stderr)
         else:
             print(f"{entry.name}: {time.perf_counter() - started:.0f} s", flush=True)
-    page = HEAD + "".join(entry.section() for entry in chosen if entry.picture.is_file())
+    page = HEAD + "".join(entry.section() for entry in chosen)
     (FOLDER / "gallery.md").write_text(page, encoding="utf-8")
     return failed
 

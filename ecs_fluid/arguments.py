@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +19,9 @@ MOST_THREADS = 1024
 
 def path_of(given: Any, place: str) -> Path:
     """The path that an argument gives; FluidError where it is none, or an empty one."""
-    with suppress(TypeError):
+    with suppress(TypeError, UnicodeEncodeError):
         path = Path(given)
+        os.fsencode(path)
         if given != "" and "\0" not in str(path):
             return path
     raise FluidError(f"{place} = {shown(given)}; a path is needed, as text or a Path")

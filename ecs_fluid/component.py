@@ -106,8 +106,8 @@ class Column:
             raise ComponentError(f"{self.label} has masked values; fill them, or leave out their rows")
         try:
             array = np.asarray(value)
-        except (ValueError, TypeError) as error:
-            raise ComponentError(f"{self.label} needs an array of numbers: {error}") from None
+        except (ValueError, TypeError):
+            raise ComponentError(f"{self.label} needs an array of numbers, its rows of one length") from None
         what = "whole numbers" if self.kind == "int" else "float32, float64 or whole numbers"
         if array.dtype.kind in "iu" or (array.dtype.kind == "f" and self.kind == "double"):
             array = array.astype(np.int64 if self.kind == "int" else np.float64, copy=False)

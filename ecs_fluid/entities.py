@@ -171,7 +171,12 @@ class Entities:
         Raises:
             FluidError: it is the fluid, a system names it, or the world has no such entity.
         """
-        name = self[entity.name if isinstance(entity, Entity) else entity].name
+        found = self[entity.name if isinstance(entity, Entity) else entity]
+        name = found.name
+        if isinstance(entity, Entity):
+            entity.tables  # noqa: B018  (refused where another one has its name by now)
+            if entity.world is not found.world:
+                raise FluidError(f"entity {name!r} is one of another world; remove it there")
         with self._active():
             self._ticker.between_ticks(f"remove of entity {name!r}")
             if name == "fluid":

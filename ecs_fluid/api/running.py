@@ -74,7 +74,7 @@ def begin(
             stacklevel=3,
         )
     folder = RunFolder.create(
-        out or free_folder(Path("runs") / name),
+        free_folder(Path("runs") / name) if out is None else out,
         text,
         {"world": name, "source": place, **about(world)},
         existing="replace" if replace else "refuse",

@@ -235,7 +235,11 @@ class Run:
         return self if runner is None else _finished(runner, progress)
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}, {self.status}, {len(self)} frames)"
+        try:
+            state = f"{self.status}, {len(self)} frames"
+        except FluidError:  # a debugger and a traceback ask too
+            state = "cannot be read"
+        return f"Run({str(self.path)!r}, {state})"
 
     def _repr_html_(self) -> str:
         info, frames = self.info, self.frames

@@ -29,13 +29,14 @@ def sample(world: World, grid: pv.DataSet) -> pv.DataSet:
     if not len(x):
         raise FluidError("sample: the mesh has no points, so there is nothing to sample")
     world.evaluate()
+    fields = dict((*fields_at(world, x), *_distance(world, x)))
     if any(Strength in entity and Position in entity for entity in world.entities):
         flow = world._flow(x, None)
-        made.point_data["velocity"], made.point_data["vorticity"] = flow.u, flow.vorticity
-    for name, values in (*fields_at(world, x), *_distance(world, x)):
-        made.point_data[name] = values
-    if not len(made.point_data):
+        fields = {"velocity": flow.u, "vorticity": flow.vorticity} | fields
+    if not fields:
         raise FluidError("sample: the world has no vortons and no fields, so there is nothing to sample")
+    for name, values in fields.items():
+        made.point_data[name] = values
     return made
 
 

@@ -51,6 +51,8 @@ def worlds(
     if world is None and (schedule or copy):
         option = "--schedule" if schedule else "--copy"
         raise FluidError(f"{option}: the name of a world is needed: ecs-fluid worlds NAME {option}")
+    if schedule and copy:
+        raise FluidError("--schedule prints and --copy writes a file; choose one of them")
     if schedule and world is not None:
         made = read(world, set_, allow_code).build()
         stages = f", prepare and rates {made.stages} times" if made.stages > 1 else ""

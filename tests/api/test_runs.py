@@ -231,6 +231,8 @@ def test_a_window_needs_a_display(run: ef.Run, monkeypatch: pytest.MonkeyPatch) 
     [
         (("vortex_rng",), {}, "did you mean 'vortex_ring'"),
         ((RING,), {"ticks": 0}, "ticks = 0; a whole number of at least 1 is needed"),
+        ((RING,), {"out": ""}, "run folder = ''; a path is needed, as text or a Path"),
+        ((RING,), {"out": "\ud800"}, "; a path is needed, as text or a Path"),
         ((RING,), {"progress": "x"}, "True, False or a function of a tick and the last one is needed"),
         ((RING,), {"threads": 1.5}, "threads = 1.5; a whole number from 1 to 1,024 is needed"),
         (({"world": {}},), {}, "the world holds no entity"),
@@ -317,6 +319,7 @@ def test_a_run_that_is_gone_says_so(tmp_path: Path) -> None:
     Path("gone").rename("moved")
     with pytest.raises(StorageError, match="gone is not a run folder: there is no such folder"):
         made.diagnostics  # noqa: B018
+    assert repr(made) == f"Run({str(tmp_path / 'gone')!r}, cannot be read)"
     assert ef.open_run("moved").diagnostics.rows == 1
 
 

@@ -155,7 +155,7 @@ def test_sample_gives_a_mesh_the_fields() -> None:
     with pytest.raises(FluidError, match="a PyVista mesh is needed"):
         world.sample(x)  # type: ignore[arg-type]
     with pytest.raises(FluidError, match="nothing to sample"):
-        ef.World().sample(mesh)
+        ef.World().sample(pv.Sphere())  # it has normals of its own
 
 
 def test_a_stored_frame_has_the_fields_of_its_world(tmp_path: Path) -> None:
@@ -233,6 +233,11 @@ def test_a_removed_entity_leaves_the_others_as_if_it_had_never_been() -> None:
     both.spawn("b", ef.Position([[0, 1, 0], [0, 2, 0]]), ef.Age)
     both.step()
     assert list(both["b"][ef.RowId].id) == [2, 3] and ef.Strength not in both["b"]
+    with pytest.raises(FluidError, match="entity 'b' was removed from its world"):
+        both.remove(gone)
+    with pytest.raises(FluidError, match="entity 'a' is one of another world; remove it there"):
+        both.remove(alone["a"])
+    assert len(both["a"]) == 1 and len(both["b"]) == 2
 
 
 def test_what_is_needed_stays() -> None:

@@ -240,6 +240,8 @@ def test_a_shipped_world_is_copied_and_is_the_same(
     assert Path("vortex_ring.toml").read_text(encoding="utf-8") == "mine"
     assert main(["worlds", "--copy"]) == 2
     assert "ecs-fluid worlds NAME --copy" in capsys.readouterr().err
+    assert main(["worlds", "candle", "--copy", "--schedule"]) == 2
+    assert "choose one of them" in capsys.readouterr().err and not Path("candle.toml").exists()
 
 
 def test_help_tells_parameters_with_units(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_wrong_dtype(value: object) -> None:
 
 
 def test_ragged_lists() -> None:
-    with refused("Position.x needs an array of numbers"):
+    with refused("Position.x needs an array of numbers, its rows of one length"):
         ef.Position([[1.0, 2.0, 3.0], [1.0]])
 
 
