@@ -33,8 +33,10 @@ core = 0.2
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A finished run of two ticks."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished run of two ticks; no variable of this machine chooses how it is computed."""
+    for name in provenance.CHOOSING:
+        monkeypatch.delenv(name, raising=False)
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
     assert main(["run", str(tmp_path / "ring.toml"), "--ticks", "2", "--out", str(tmp_path / "run")]) == 0
     return tmp_path / "run"
