@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,15 @@ core = 0.2
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A finished run of two ticks; no variable of this machine chooses how it is computed."""
     for name in provenance.CHOOSING:
         monkeypatch.delenv(name, raising=False)
+    provenance.provenance.cache_clear()
     (tmp_path / "ring.toml").write_text(WORLD, encoding="utf-8")
     assert main(["run", str(tmp_path / "ring.toml"), "--ticks", "2", "--out", str(tmp_path / "run")]) == 0
-    return tmp_path / "run"
+    yield tmp_path / "run"
+    provenance.provenance.cache_clear()
 
 
 def told(run: Path) -> list[dict[str, Any]]:
