@@ -2,7 +2,7 @@
 
 Each world of gallery.toml is run as far as its picture needs, by the commands that the page shows for it;
 worlds that are missing there come after them, at their last frame and with the first line of their file. A
-picture that fails leaves the former one; a world that never had one is told of in words.
+picture that fails leaves the former one; a world that never had one is in the page in words.
 
 Run: python docs/gallery.py [NAME ...] (with names: these pictures alone; the page is written anyway)
 """

@@ -101,7 +101,8 @@ class Tracers(Recipe):
         if name not in world or Position not in world[name]:
             known = [entity.name for entity in world.entities if Position in entity]
             raise RecipeError(
-                f"fills = {name!r} is no particles made before this entity; {nearest(name, known)}"
+                f"fills = {name!r}: no entity of that name with particles stands before this one; "
+                f"{nearest(name, known)}"
             )
         entity = world[name]
         x = entity[Position].x.astype(np.float64)
