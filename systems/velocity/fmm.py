@@ -52,7 +52,7 @@ class FmmSolver(Solver):
         if len(targets.x) <= (COMPARED if targets.place == "vortons" else FEW_TARGETS):
             self._direct.fill(targets)
             return
-        error = self.measured(targets)
+        error, _ = self.counted(targets)
         if error > self.tolerance and len(targets.x) * len(self._vortons[2]) <= IN_PLACE_OF_FMM:
             self._direct.fill(targets)
         elif error > self.tolerance:
@@ -63,12 +63,11 @@ class FmmSolver(Solver):
             )
             warnings.warn(text, FluidWarning, stacklevel=2)
 
-    def measured(self, targets: Targets) -> float:
-        """Fill by multipoles alone; the error on a sample may miss the tolerance (float32 has its limits)."""
-        return self.counted(targets)[0]
-
     def counted(self, targets: Targets) -> tuple[float, float]:
-        """The same; the error, and what was done on all processes, in pairs of the direct sum."""
+        """Fill by multipoles alone; the error on a sample, and what was done on all processes.
+
+        The error may miss the tolerance (float32 has its limits). Work is told in pairs of the direct sum.
+        """
         from ecs_fluid.kernels.fmm import fast_multipole
 
         if self._plan is None:

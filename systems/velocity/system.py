@@ -318,15 +318,15 @@ class VelocitySystem(System):
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""
         first, shared = 0, bool(self.world.processes.bounds)
         for _, x, u, du in tables:
+            if du is None:
+                reading.velocity(x, u)
+                continue
             rows = sources.order
             if shared:  # whose cells another machine may have sorted
                 rows = np.arange(len(x))
             elif len(x) < len(rows):
                 rows = rows[(rows >= first) & (rows < first + len(x))] - first
-            if du is None:
-                reading.velocity(x, u)
-            else:
-                reading.velocity_gradient(x, rows, u, du)
+            reading.velocity_gradient(x, rows, u, du)
             first += len(x)
 
     # ------------------------------------------------------------------ sums
