@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import article
 import asked
 import bodies
 import eikonal
@@ -14,13 +15,12 @@ import poisson
 import recording
 import solvers
 import start
-import ticks
 
 asked.nothing("", __doc__)
 for benchmark in (
     overhead,
     pair_rate,
-    ticks,
+    article,
     memory,
     start,
     poisson,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ecs_fluid.shipped_worlds import shipped
+
 
 def parser(name: str, text: str | None) -> argparse.ArgumentParser:
     """Reader of the arguments of the benchmark with that file name and docstring."""
@@ -26,6 +28,21 @@ def numbers(name: str, text: str | None, what: str, most: int | None = None) -> 
     if most is not None and len(found) > most:
         reader.error(f"at most {most} of {what}")
     return [found] if found else []
+
+
+def worlds(name: str, text: str | None) -> list[list[str]]:
+    """Names of shipped worlds, as the one argument of `main`; none where none is given, for its default."""
+    reader = parser(name, text)
+    reader.add_argument("worlds", metavar="world", nargs="*", type=shipped_world)
+    found = reader.parse_args().worlds
+    return [found] if found else []
+
+
+def shipped_world(text: str) -> str:
+    """The name of a shipped world."""
+    if text not in shipped():
+        raise argparse.ArgumentTypeError(f"{text} is none of the shipped worlds {', '.join(shipped())}")
+    return text
 
 
 def positive(text: str) -> int:

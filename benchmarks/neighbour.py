@@ -1,10 +1,10 @@
 """Ticks on all cores beside one process that keeps a core busy, and what threads can gain at all.
 
-Two worlds of vortons and smoke (velocity by `hybrid`, stretching, diffusion), ms of the clock a tick: one
-thread alone; all threads alone; all threads beside a busy process that the benchmark starts (how many threads
-a tick takes is found while the world runs, which counts). The bound is the throughput of as many processes of
-one thread each as there are cores: cores that share their units gain less than their number. Run:
-python benchmarks/neighbour.py
+Two worlds of vortons and smoke (velocity with errors of 1e-2, stretching, diffusion), ms of the clock a tick:
+one thread alone; all threads alone; all threads beside a busy process that the benchmark starts (how many
+threads a tick takes is found while the world runs, which counts). The bound is the throughput of as many
+processes of one thread each as there are cores: cores that share their units gain less than their number.
+Run: python benchmarks/neighbour.py
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+from article import CASES, ring_world
 from asked import nothing
-from ticks import CASES, ring_world
 
 TICKS = 100
 
@@ -50,8 +50,7 @@ def finished(*processes: subprocess.Popen[str]) -> float:
 
 def run(case: int) -> None:
     """What a child does."""
-    vortons, tracers, _, cells = CASES[case]
-    world = ring_world(vortons, tracers, {"solver": "hybrid"}, cells)
+    world = ring_world(*CASES[case])
     world.step(20)
     print("ready", flush=True)
     sys.stdin.readline()

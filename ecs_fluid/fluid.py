@@ -164,8 +164,8 @@ def options_of(table: Fluid) -> FluidOptions:
         **numbers,
         gravity=gravity_of(table),
         law=law,
-        density_profile=table.density_profile.tolist() or None,
-        temperature_profile=table.temperature_profile.tolist() or None,
+        density_profile=[tuple(row) for row in table.density_profile.tolist()] or None,
+        temperature_profile=[tuple(row) for row in table.temperature_profile.tolist()] or None,
     )
 
 

@@ -463,3 +463,12 @@ def test_the_recipe_of_a_world_says_what_its_fluid_is() -> None:
     again = ef.WorldRecipe.from_tables(world.recipe).build()
     assert options_of(again.fluid[ef.Fluid]) == options_of(world.fluid[ef.Fluid])
     assert again.state_hash() == world.state_hash()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_profile_is_told_to_the_recipe_without_a_warning() -> None:
+    tables = {"entity": [{"kind": "vortex_ring", "name": "ring"}]}
+    world = ef.WorldRecipe.from_tables(tables).build()
+    world.set_fluid(density_profile=[(-1.0, 1.2), (1.0, 1.1)])
+    assert world.recipe is not None
+    assert world.recipe["fluid"] == {"density_profile": [[-1.0, 1.2], [1.0, 1.1]]}
