@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from ecs_fluid.system import System
 
 TRIALS = 5
-"""Ticks by each plan before one is chosen; the longest of them does not count."""
+"""Ticks by each plan before one is chosen, the longest of which does not count; fewer where they take longer
+than as many by a plan that was tried before."""
 FORGOTTEN, LONG = 128, 5e-3
-"""Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG s."""
+"""Ticks after which plans are tried anew, since worlds grow; four times as many where they take LONG s, or
+where all threads were much worse than the plan that was chosen."""
 WORSE = 1.5
-"""A plan whose first tick takes this many times as long as on all threads is not tried further; and plans are
-tried anew when recent ticks take as much longer than they did: another process may want the cores, and
-threads then wait for one another longer than they work."""
+"""Plans are tried anew when recent ticks take this many times as long as they did, one thread first: another
+process may want the cores, and threads then wait for one another longer than they work."""
 RECENT = 1 / 16
 """Weight of the newest tick in the mean of recent ones."""
 CLEAR = 1.1
@@ -82,9 +83,10 @@ class Threads:
         self._compiled = False
         self._begin()
 
-    def _begin(self) -> None:
-        self._plan, self._trying, self._age, self._recent, self._expected = ALL, True, 0, 0.0, 0.0
-        self._ticks: dict[str, list[dict[int, float]]] = {ALL: [], ONE: [], MIXED: []}
+    def _begin(self, first: str = ALL, slow: dict[int, float] | None = None) -> None:
+        """Try plans anew, and count a slow tick as one on all threads."""
+        self._plan, self._trying, self._age, self._recent, self._expected = first, True, 0, 0.0, 0.0
+        self._ticks: dict[str, list[dict[int, float]]] = {ALL: [slow] if slow else [], ONE: [], MIXED: []}
         self._alone: set[int] = set()
 
     @contextmanager
@@ -126,21 +128,17 @@ class Threads:
         elif self._trying:
             self._try(seconds)
         else:
-            self._watch(sum(seconds.values()))
+            self._watch(seconds)
 
     def _try(self, seconds: dict[int, float]) -> None:
         """Count a tick of the plan that is tried, and go on to the next plan, or choose."""
-        ticks = self._ticks[self._plan]
-        ticks.append(seconds)
-        if self._plan == ALL and len(ticks) < TRIALS:
-            return
-        on_all = self._length(ALL)
-        if len(ticks) < TRIALS and self._length(self._plan) < WORSE * on_all:
-            return
-        if self._plan == ALL:
-            self._plan = ONE
-            return
-        if self._plan == ONE:
+        self._ticks[self._plan].append(seconds)
+        for plan in (self._plan, ALL, ONE):
+            if not self._tried(plan):
+                self._plan = plan
+                return
+        on_all, on_one = self._length(ALL), self._length(ONE)
+        if not self._ticks[MIXED] and on_all < WORSE * on_one:
             both, one = self._seconds(ALL), self._seconds(ONE)
             self._alone = {key for key in one if one[key] < both.get(key, 0.0) + SWITCH}
             if 0 < len(self._alone) < len(one):
@@ -151,13 +149,23 @@ class Threads:
         self._trying, self._expected = False, self._length(self._plan)
         self._recent = self._expected
 
-    def _watch(self, seconds: float) -> None:
+    def _tried(self, plan: str) -> bool:
+        """Whether enough is known of a plan."""
+        ticks = self._ticks[plan]
+        if not ticks or len(ticks) >= TRIALS:
+            return bool(ticks)
+        others = [self._length(other) for other, found in self._ticks.items() if len(found) >= TRIALS]
+        return bool(others) and sum(sum(tick.values()) for tick in ticks) > TRIALS * min(others)
+
+    def _watch(self, seconds: dict[int, float]) -> None:
         """Begin anew when ticks have become slow, or after a while."""
         self._age += 1
-        self._recent += RECENT * (seconds - self._recent)
-        due = self._age >= (FORGOTTEN if self._expected < LONG else 4 * FORGOTTEN)
-        if due or self._recent > WORSE * self._expected:
-            self._begin()
+        self._recent += RECENT * (sum(seconds.values()) - self._recent)
+        seldom = self._expected >= LONG or self._length(ALL) > WORSE * self._expected
+        if self._recent > WORSE * self._expected:
+            self._begin(ONE, None if self._plan == ONE else seconds)
+        elif self._age >= (4 * FORGOTTEN if seldom else FORGOTTEN):
+            self._begin(ONE if self._plan == ONE else ALL)
 
     def _seconds(self, plan: str) -> dict[int, float]:
         """Mean time of each system by a plan."""

@@ -82,9 +82,11 @@ def test_what_is_best_for_each_may_not_be_best_for_the_tick(two: None) -> None:
     assert found[3 * TRIALS + 1 :] == [(2, 2)] * (60 - 3 * TRIALS - 1)
 
 
-def test_one_thread_that_is_much_slower_is_tried_once(two: None) -> None:
-    trial = [2] * (TRIALS + 1) + [1]
-    assert counts(lambda _, n: {1: 1.6e-2, 2: 1e-2}[n], 40) == trial + [2] * (40 - len(trial))
+def test_a_plan_is_tried_no_longer_than_all_trials_of_a_better_one_take(two: None) -> None:
+    for slower, ticks in ((6.0, 1), (1.6, 4)):
+        trial = [2] * (TRIALS + 1) + [1] * ticks
+        given = counts(lambda _, n, slower=slower: {1: 1e-2 * slower, 2: 1e-2}[n], 40)
+        assert given == trial + [2] * (40 - len(trial))
 
 
 def test_threads_that_another_process_holds_up_for_long_are_left(two: None) -> None:
@@ -95,8 +97,9 @@ def test_threads_that_another_process_holds_up_for_long_are_left(two: None) -> N
 
 def test_the_choice_is_made_anew(two: None) -> None:
     first = 2 * TRIALS + FORGOTTEN
-    later = counts(lambda _, n: {1: 1.0e-3, 2: 1.2e-3}[n], first + 20)[first + 1 :]
-    assert later[:TRIALS] == [2] * TRIALS and later[TRIALS] == 1
+    for one, two_, again in ((1.0e-3, 1.2e-3, 1), (1.2e-3, 1.0e-3, 2)):
+        later = counts(lambda _, n, t={1: one, 2: two_}: t[n], first + 20)[first + 1 :]
+        assert later[: 2 * TRIALS] == [again] * TRIALS + [3 - again] * TRIALS
     seldom = counts(lambda _, n: {1: 2 * LONG, 2: 2.5 * LONG}[n], 4 * FORGOTTEN)
     assert set(seldom[2 * TRIALS + 1 :]) == {1}
 
@@ -106,6 +109,19 @@ def test_threads_that_have_become_slow_are_given_up(two: None) -> None:
     given = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 1e-2}[n], 100)
     assert set(given[2 * TRIALS + 1 : 50]) == {2}
     assert set(given[70:]) == {1}
+
+
+def test_threads_that_have_become_much_slower_cost_one_tick(two: None) -> None:
+    """As beside a busy process: each of a hundred loops in a tick may wait for the scheduler."""
+    given = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 3e-2}[n], 50 + 4 * FORGOTTEN)
+    assert given[50] == 2 and given[51:].count(2) == 0
+    again = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run < 50 else 3e-2}[n], 50 + 8 * FORGOTTEN)
+    assert again[51:].count(2) == 1
+
+
+def test_one_slow_tick_of_a_run_does_not_count(two: None) -> None:
+    given = counts(lambda run, n: {1: 2e-3, 2: 1e-3 if run != 50 else 9e-3}[n], 100)
+    assert set(given[70:]) == {2}
 
 
 def test_one_slow_tick_does_not_count_but_two_do(two: None) -> None:
