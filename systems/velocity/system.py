@@ -32,7 +32,7 @@ from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path
 from ecs_fluid.system import Settings, System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
-from ecs_fluid.systems.velocity.auto import AutoSolver
+from ecs_fluid.systems.velocity.auto import SURELY_DIRECT, AutoSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
@@ -41,6 +41,7 @@ from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
+from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
@@ -62,6 +63,9 @@ less than it takes to sort the vortons and grow a tree for so few points."""
 
 RANGE = 1 / 32
 """Part of the root of the largest number that a coordinate may be, in m and in core radii of the thinnest."""
+
+SLOW = 2.0
+"""All pairs are told of where the multipole method would take less than their time by this factor."""
 
 DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
 """Constants of the fluid, what is spread by them, and the systems that do it."""
@@ -433,12 +437,24 @@ class VelocitySystem(System):
                 warnings.warn(f"{when}{text}", FluidWarning, stacklevel=2)
 
     def lint(self, world: World) -> list[str]:
-        """Poor parameters, too coarse a field grid, and constants of the fluid that nothing feels."""
+        """Poor parameters, too coarse a grid, slow sums, and constants of the fluid that nothing feels."""
         solver, found = self._solver, list[str]()
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint(), *self._unfelt(world), *self._flat_lint(world)]
+        return [*found, *solver.lint(), *self._slow(world), *self._unfelt(world), *self._flat_lint(world)]
+
+    def _slow(self, world: World) -> Iterator[str]:
+        """A sentence on all pairs of many vortons."""
+        n = len(self.joined(Position, Strength)[1][0])
+        if self.solver != "direct" or world.dimension == 2 or n * n <= SURELY_DIRECT:
+            return
+        times = expected(stored(world.options.precision), n, n, self.tolerance, self.gradient)
+        if "fmm" in times and SLOW * times["fmm"] < times["direct"]:
+            yield (
+                f"VelocitySystem: solver = 'direct' sums all pairs of {n:,} vortons; solver = 'auto' keeps "
+                f"the error below tolerance = {self.tolerance:g} in less than half of the time"
+            )
 
     def _flat_lint(self, world: World) -> Iterator[str]:
         """A sentence on plane vortices in three dimensions."""

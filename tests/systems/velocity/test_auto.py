@@ -56,3 +56,17 @@ def test_work_without_gradient_is_of_cheaper_pairs() -> None:
     assert tree_work(1e6, 1000, False) > tree_work(1e6, 1000, True)
     assert fmm_work(1e6, 1e3, 8, 1000, False) > fmm_work(1e6, 1e3, 8, 1000, True)
     assert mesh_work(1e6, False) > mesh_work(1e6, True)
+
+
+def slow_sums(world: ef.World) -> list[str]:
+    return [text for text in world.lint() if "all pairs" in text]
+
+
+def test_many_vortons_summed_in_pairs_are_told_of() -> None:
+    (told,) = slow_sums(at_rest(17_000, solver="direct"))
+    assert told.startswith("VelocitySystem: solver = 'direct' sums all pairs of 17,000 vortons; solver = 'au")
+    auto = at_rest(17_000, solver="auto")
+    assert not slow_sums(auto) and not slow_sums(at_rest(4000, solver="direct"))
+    auto.step()
+    work = auto.fluid[ef.SolverTimes].work[0]  # in pairs of the direct sum, over sqrt(vortons targets)
+    assert 0 < work[work > 0].min() < 0.5 * 17_000
