@@ -242,9 +242,12 @@ class Run:
         return f"Run({str(self.path)!r}, {state})"
 
     def _repr_html_(self) -> str:
-        info, frames = self.info, self.frames
+        try:
+            info, frames, status = self.info, self.frames, self.status
+        except FluidError as error:
+            return table(str(self.path), ("run", ""), [("cannot be read", str(error))])
         rows = [
-            ("status", self.status),
+            ("status", status),
             ("ticks", f"{info.get('ticks', 0)} of {info.get('plan', {}).get('last_tick', '?')}"),
             ("simulated time", f"{info.get('time', 0.0):.6g} s"),
             ("wall time", f"{info.get('wall_seconds', 0.0):.1f} s"),

@@ -320,6 +320,7 @@ def test_a_run_that_is_gone_says_so(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="gone is not a run folder: there is no such folder"):
         made.diagnostics  # noqa: B018
     assert repr(made) == f"Run({str(tmp_path / 'gone')!r}, cannot be read)"
+    assert "cannot be read" in made._repr_html_() and "no such folder" in made._repr_html_()
     assert ef.open_run("moved").diagnostics.rows == 1
 
 
