@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -27,6 +28,7 @@ LONG = (
     "tutorials",
     "types",
     "plane",
+    "velocity_errors",
 )
 """Files of tests that take longest come first, so that no worker is left with one of them at the end."""
 
@@ -45,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return len(names) + max(late, default=0)
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: no search for garbage need look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import get_type_hints
 
@@ -103,14 +104,24 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checked(folder: Path, checker: str, what: str) -> list[str]:
-    """Lines with errors that a type checker prints; of wrong.py, mypy reads no package that it does not use.
+    """Lines with errors that a type checker prints of the programs, or of wrong.py.
 
-    Which those are says the project's own setting. They take three of four seconds.
+    Pyright reads both at once. mypy reads for wrong.py no package that it does not use: which those are says
+    the project's own setting, and they take three of four seconds.
     """
+    together = ("programs", "wrong.py") if checker == "pyright" else (what,)
+    return [
+        line for line in printed(folder, checker, *together) if ("wrong.py" in line) == (what == "wrong.py")
+    ]
+
+
+@cache
+def printed(folder: Path, checker: str, *what: str) -> list[str]:
+    """Lines with errors that a type checker prints of files and folders."""
     python, settings = folder / "env/bin/python", folder / "mypy.ini"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (left_out,) = (part["module"] for part in project["tool"]["mypy"]["overrides"])
-    skip = f"[mypy-{','.join(left_out)}]\nfollow_imports = skip\n" if what == "wrong.py" else ""
+    skip = f"[mypy-{','.join(left_out)}]\nfollow_imports = skip\n" if what == ("wrong.py",) else ""
     settings.write_text(f"[mypy]\n{skip}", encoding="utf-8")
     how = {
         "mypy": [
@@ -120,7 +131,7 @@ def checked(folder: Path, checker: str, what: str) -> list[str]:
         "pyright": ["--pythonpath", python],
     }
     done = subprocess.run(
-        [sys.executable, "-m", checker, *how[checker], what],
+        [sys.executable, "-m", checker, *how[checker], *what],
         cwd=folder,
         env=os.environ | {"MYPYPATH": "typings"},
         capture_output=True,

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def parts() -> dict[str, list[Path]]:
     }
 
 
-def imports(path: Path, running_only: bool = True) -> Iterator[tuple[str, str]]:
+@cache
+def imports(path: Path, running_only: bool = True) -> list[tuple[str, str]]:
     """(module, name or "") of every import in a file, inside functions too.
 
     With `running_only` those under ``if TYPE_CHECKING`` are left out: they never run.
@@ -51,14 +53,16 @@ def imports(path: Path, running_only: bool = True) -> Iterator[tuple[str, str]]:
         and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
+    found: list[tuple[str, str]] = []
     for node in ast.walk(tree):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
+            found += [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield from ((node.module or "", alias.name) for alias in node.names)
+            found += [(node.module or "", alias.name) for alias in node.names]
+    return found
 
 
 def part_of(module: str, name: str) -> str | None:

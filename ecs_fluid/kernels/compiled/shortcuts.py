@@ -1,15 +1,20 @@
-"""What numba makes of every function and nobody here uses is left out, which takes a fifth of the time.
+"""What numba makes of every function and nobody here uses is left out, which takes a third of the time.
 
 * Optimising what a function calls and is only declared beside it: nine of ten functions of a module.
 * The function by which C calls a compiled one.
 * The function by which Python calls a compiled one, where its code is not kept in the cache: of ours, such
   are called by compiled ones alone.
+* Searching for garbage ten times as often as there is any.
+* The text that tells both shapes where an array is assigned to one of another shape, and not only that.
+* Comparing settings of the compiler option by option, some hundred thousand times in a minute.
 
 Machine code of what remains is the same. Functions of other packages are compiled as ever.
 """
 
 from __future__ import annotations
 
+import gc
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -17,6 +22,12 @@ from numba.core import cgutils, event
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext
+from numba.core.targetconfig import TargetConfig
+from numba.extending import overload
+from numba.np import arrayobj
+
+OBJECTS = 10_000
+"""So many new objects of Python there are before garbage is searched for while functions are compiled."""
 
 
 class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -35,12 +46,53 @@ class _Kept(event.Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.innermost_last = [True]
+        self._usual = gc.get_threshold()
+        self._texts = [arrayobj.raise_with_shape_context]
 
     def on_start(self, happened: Any) -> None:
-        self.innermost_last.append(not isinstance(happened.data["dispatcher"]._cache, NullCache))
+        if len(self.innermost_last) == 1:
+            self._usual = gc.get_threshold()
+            gc.set_threshold(OBJECTS, *self._usual[1:])
+        function = happened.data["dispatcher"]
+        self.innermost_last.append(not isinstance(function._cache, NullCache))
+        ours = function.py_func.__module__.startswith("ecs_fluid.")
+        self._texts.append(_unequal_shapes if ours else self._texts[0])
+        arrayobj.raise_with_shape_context = self._texts[-1]
 
     def on_end(self, happened: Any) -> None:
         self.innermost_last.pop()
+        self._texts.pop()
+        arrayobj.raise_with_shape_context = self._texts[-1]
+        if len(self.innermost_last) == 1:
+            gc.set_threshold(*self._usual)
+
+
+@cache
+def _defaults(kind: Any) -> tuple[dict[str, Any], int]:
+    """What options are where nobody sets them, and the hash, which numba takes of their names alone."""
+    return {name: option.default for name, option in kind.options.items()}, hash(tuple(sorted(kind.options)))
+
+
+def _values(settings: Any) -> dict[str, Any]:
+    return {**_defaults(settings.__class__)[0], **settings._values}
+
+
+def _are_equal(settings: Any, other: Any) -> Any:
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    return settings._values == other._values or _values(settings) == _values(other)
+
+
+def _unequal_shapes(source: Any, target: Any) -> None:
+    """What assigning a whole array calls where shapes differ."""
+
+
+@overload(_unequal_shapes)
+def _compiled_unequal_shapes(source: Any, target: Any) -> Any:
+    def raises(source: Any, target: Any) -> None:
+        raise ValueError("cannot assign slice from input of different shape")
+
+    return raises
 
 
 def leave_out() -> None:
@@ -70,6 +122,8 @@ def leave_out() -> None:
         builder.ret(python.get_null_object())
         library.add_ir_module(module)
 
+    TargetConfig.__eq__ = _are_equal
+    TargetConfig.__hash__ = lambda settings: _defaults(settings.__class__)[1]
     # Of the class: numba works with copies of its context, each with options of its own.
     CPUContext.create_cfunc_wrapper = for_c_of_others
     CPUContext.create_cpython_wrapper = for_python_where_kept

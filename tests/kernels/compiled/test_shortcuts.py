@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import types
 from typing import Any
 
 import numba
+import numba.extending
 import numpy as np
 import pytest
+from numba.core.compiler import Flags
 
 from ecs_fluid.kernels.compiled import columns, triples
 
@@ -41,3 +45,43 @@ def test_functions_of_others_are_compiled_as_ever() -> None:
         return 3.0 * x
 
     assert thrice.ctypes(1.5) == 4.5
+
+
+def test_settings_of_the_compiler_are_equal_where_all_options_are() -> None:
+    """Whether an option was set to what it is anyway, or never, does not matter."""
+    plain, same, other = Flags(), Flags(), Flags()
+    same.boundscheck = plain.boundscheck
+    other.boundscheck = not plain.boundscheck
+    assert plain == same and hash(plain) == hash(same)
+    assert plain != other and len({plain, same, other}) == 2
+    assert plain != object()
+
+
+def test_garbage_is_searched_for_as_often_as_before_once_a_function_is_compiled() -> None:
+    usual, during = gc.get_threshold(), []
+
+    def same(x: Any) -> Any:
+        return x
+
+    @numba.extending.overload(same)
+    def compiled_same(x: Any) -> Any:
+        """Asked for by the compiler, at its work."""
+        during.append(gc.get_threshold()[0])
+        return same
+
+    assert numba.njit(lambda x: same(x))(2.0) == 2.0
+    assert set(during) == {10_000} and gc.get_threshold() == usual
+
+
+def test_arrays_of_unequal_shapes_are_told_of_shortly_by_kernels_and_at_length_by_others() -> None:
+    def assign(x: Any, y: Any) -> None:
+        x[:] = y
+
+    ours = types.FunctionType(assign.__code__, {"__name__": "ecs_fluid.kernels.made_up"}, "assign")
+    for function, told in ((ours, "different shape$"), (assign, r"shape \(3,\) from input of shape \(2,\)$")):
+        inner, x = numba.njit(function), np.zeros(3)
+        compiled = numba.njit(lambda x, y, inner=inner: inner(x, y))
+        compiled(x, np.ones(3))
+        assert x.all()
+        with pytest.raises(ValueError, match=told):
+            compiled(x, np.ones(2))

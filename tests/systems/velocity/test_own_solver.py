@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ef.Solver.registry.update(registry)
 
 
-def defined(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """The page's file, imported once, so that its loop is compiled once for all tests that ask for it."""
+    path = tmp_path_factory.mktemp("page") / "floor.py"
+    path.write_text(FLOOR)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(path.parent))
+        patch.setattr(ef.Solver, "registry", dict(ef.Solver.registry))
+        importlib.import_module("floor")
+    return sys.modules.pop("floor")
+
+
+@pytest.fixture
+def defined(folder: Path, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `import floor` does in a program of the user's."""
-    monkeypatch.syspath_prepend(str(folder))
-    importlib.import_module("floor")
+    monkeypatch.setitem(sys.modules, "floor", module)
+    ef.Solver.registry["floor"] = ef.Solver.registry["floor:FloorSolver"] = module.FloorSolver
 
 
 def rings(heights: tuple[float, ...] = (0.2,), precision: Any = "double", **velocity: Any) -> ef.World:
@@ -69,13 +83,13 @@ def off(found: Array, exact: Array) -> float:
     return float(np.abs(found - exact).max() / np.abs(exact).max())
 
 
+@pytest.mark.usefixtures("defined")
 @pytest.mark.parametrize(("precision", "rounding"), [("double", 1e-12), ("single", 1e-4)])
 @pytest.mark.parametrize("asked", [{}, {"tracers": "solver"}, {"at": "grid"}])
 def test_it_is_the_direct_sum_over_vortons_and_images(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str, rounding: float, asked: dict[str, Any]
+    precision: str, rounding: float, asked: dict[str, Any]
 ) -> None:
     """Velocities and gradients, after a tick of four stages too: those of a world that holds the images."""
-    defined(folder, monkeypatch)
     world = rings(precision=precision, solver="floor", height=-0.4, **asked)
     both = rings((0.2, -1.0), precision, **asked)
     if asked.get("at") != "grid":  # the images make the grid of `both` another one
@@ -95,9 +109,9 @@ def test_it_is_the_direct_sum_over_vortons_and_images(
     assert off(world.velocity(points), both.velocity(points)) < rounding
 
 
-def test_nothing_flows_through_the_floor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("defined")
+def test_nothing_flows_through_the_floor() -> None:
     """Also where another world asks it, with its own parameters left as they are: 100 m below is no floor."""
-    defined(folder, monkeypatch)
     points = np.random.default_rng(2).normal(size=(50, 3)) * [1.0, 1.0, 0.0] - [0.0, 0.0, 0.4]
     u = rings(solver="floor", height=-0.4).velocity(points)
     assert np.abs(u[:, 2]).max() < 1e-14 * 60
@@ -173,9 +187,9 @@ def test_what_a_class_lacks_is_said(folder: Path) -> None:
         rings().velocity(np.zeros((1, 3)), "needy")
 
 
-def test_parameters_go_with_their_solver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("defined")
+def test_parameters_go_with_their_solver() -> None:
     """Checked when they are set; gone with the solver that has them."""
-    defined(folder, monkeypatch)
     system = ef.VelocitySystem(solver="floor", height=-0.4)
     with pytest.raises(FluidError, match="height = 'low'"):
         system.height = "low"
