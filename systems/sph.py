@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 1000
 
-MOST_SOUND = 3.0
+MOST_SOUND = 3.5
 """Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
 
 STIFFEST = 45.0
@@ -82,7 +82,7 @@ class SphSystem(System):
 
     Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
     the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
-    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3 R / c instead. Impacts take
+    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. Impacts take
     energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision. Equations:
     `kernels.sph.implicit`.
 

@@ -39,10 +39,10 @@ MOST_ROUNDS = 30
 
 FEWEST_ROUNDS = 2
 
-SAFE = 2.0
-"""Largest eigenvalue over that of a lattice: particles next to a wall move against their own images."""
+SAFE = 1.1
+"""Largest eigenvalue, at most, over that of a lattice times the largest compression."""
 
-SMOOTH = 25.0
+SMOOTH = 18.0
 """Largest eigenvalue over the least that is reduced in the first rounds: the P of the step before is right
 for what is smoother."""
 
@@ -261,7 +261,8 @@ def solve(
     )  # fmt: skip
     soft = 1 / (7 * law.stiffness * law.volume)
     bare = float(diagonal.max())
-    most = (SAFE * steepest(law.support) * bare + soft) / (bare + soft)
+    crowd = SAFE * max(float(nu.max()), 1.0)
+    most = (crowd * steepest(law.support) * bare + soft) / (bare + soft)
     least = max(soft / (bare + soft), most / SMOOTH)
     relax, spread = 2 / (most + least), (most - least) / (most + least)
     former, errors = own.copy(), np.empty((CHUNKS, 2))
