@@ -182,8 +182,8 @@ class SphSystem(System):
         self._prepare()
         x, v, mass, size, excess = self._joined()
         steps = self._count(dt, max_norm(v), mass, size)
-        last = self._advance(x, v, mass, size, excess, dt, steps)
         law = self._law()
+        last = self._advance(law, x, v, mass, size, excess, dt, steps)
         self.field(LiquidModel).peak[0] = last.nu.max()
         spread(x, [position.x for position, *_ in tables])
         spread(v, [inertial.v for _, inertial, *_ in tables])
@@ -400,14 +400,15 @@ class SphSystem(System):
         return self.steps or max(needed, 1)
 
     def _advance(
-        self, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float, steps: int
-    ) -> Evaluation:
+        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float,
+        steps: int,
+    ) -> Evaluation:  # fmt: skip
         """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
         from ecs_fluid.kernels.sph.implicit import solve
         from ecs_fluid.kernels.sph.pairs import Lists
         from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved, put_back
 
-        law, kind, step = self._law(), self.world.dtype, dt / steps
+        kind, step = self.world.dtype, dt / steps
         entities = body_entities(self.world)
         obstacles, hulls = bodies_at(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
