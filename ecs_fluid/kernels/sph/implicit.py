@@ -304,19 +304,17 @@ def solve(
         total, wet = errors.sum(axis=0)
         error = total / max(wet, 1.0)
     lost = 0.5 * float(drag * scale) * float(sums[4].sum(dtype=np.float64))
-    found = np.empty((n, 3), x.dtype), *(np.empty(n, x.dtype) for _ in range(3))
+    pairs = np.empty((n, 3), x.dtype)
+    crowding, solved, push = (np.empty(n, x.dtype) for _ in range(3))
     gravity = (law.reach * np.array(law.gravity)).astype(x.dtype)
     # Of images there is no weight and no pressure, so the excess does not diffuse to them.
     load[n:] = 0
-    _by_rows(numbers, force, rubbed, nu, own, mass, size, gravity, *found, load)
-    _flow(
-        numbers, *listed, found[3], mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow
-    )
-    part = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
-    force, nu, own, _ = found
-    rate = creep(law, flow, mass, size, excess, nu, part)
-    loads = reactions(near, obstacles, x, own, body, steep, force)
+    _by_rows(numbers, force, rubbed, nu, own, mass, size, gravity, pairs, crowding, solved, push, load)
+    _flow(numbers, *listed, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
+    diffusion = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
+    rate = creep(law, flow, mass, size, excess, crowding, diffusion)
+    loads = reactions(near, obstacles, x, solved, body, steep, pairs)
     # What pressure does where the excess changes is lost, or won.
-    lost -= float((own * rate).sum(dtype=np.float64))
-    done = Evaluation(force, nu, own * size, rate, lost, loads)
-    return Solved(done, own / (size * kind(law.volume)), rounds, error)
+    lost -= float((solved * rate).sum(dtype=np.float64))
+    done = Evaluation(pairs, crowding, solved * size, rate, lost, loads)
+    return Solved(done, solved / (size * kind(law.volume)), rounds, error)
