@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 1000
 
-MOST_SOUND = 3.0
+MOST_SOUND = 3.5
 """Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
 
 STIFFEST = 45.0
@@ -82,7 +82,7 @@ class SphSystem(System):
 
     Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
     the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
-    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3 R / c instead. Impacts take
+    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. Impacts take
     energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision. Equations:
     `kernels.sph.implicit`.
 
@@ -182,8 +182,8 @@ class SphSystem(System):
         self._prepare()
         x, v, mass, size, excess = self._joined()
         steps = self._count(dt, max_norm(v), mass, size)
-        last = self._advance(x, v, mass, size, excess, dt, steps)
         law = self._law()
+        last = self._advance(law, x, v, mass, size, excess, dt, steps)
         self.field(LiquidModel).peak[0] = last.nu.max()
         spread(x, [position.x for position, *_ in tables])
         spread(v, [inertial.v for _, inertial, *_ in tables])
@@ -400,14 +400,15 @@ class SphSystem(System):
         return self.steps or max(needed, 1)
 
     def _advance(
-        self, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float, steps: int
-    ) -> Evaluation:
+        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float,
+        steps: int,
+    ) -> Evaluation:  # fmt: skip
         """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
         from ecs_fluid.kernels.sph.implicit import solve
         from ecs_fluid.kernels.sph.pairs import Lists
         from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved, put_back
 
-        law, kind, step = self._law(), self.world.dtype, dt / steps
+        kind, step = self.world.dtype, dt / steps
         entities = body_entities(self.world)
         obstacles, hulls = bodies_at(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)

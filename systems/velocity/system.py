@@ -260,8 +260,11 @@ class VelocitySystem(System):
             targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
             solver.fill(targets)
             processes.to_rows(sources.order, populations, targets)
+        at_rest = not len(sources.sigma) and not field.any()
         for entity, x, u in others:
-            if self.tracers == "grid":
+            if at_rest:
+                u[:] = 0.0
+            elif self.tracers == "grid":
                 reading.velocity(x, u)
             else:
                 processes.at_rows(entity, Targets(x, u), solver.fill)

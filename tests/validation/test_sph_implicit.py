@@ -232,8 +232,8 @@ def test_resumed_run_is_the_straight_one(tmp_path: Path) -> None:
 
 
 def test_steps_are_as_long_as_the_liquid_allows() -> None:
-    """A free drop at 4 m/s: of 0.1 s, stride R / (u + g dt) = 0.5 0.1192 / 4.98 = 12.0 ms, and 3 R / c = 17.9
-    ms at a speed of sound of 20 m/s, so 9 steps; fewer are refused."""
+    """A free drop at 4 m/s: of 0.1 s, stride R / (u + g dt) = 0.5 0.1192 / 4.98 = 12.0 ms, and 3.5 R / c =
+    20.9 ms at a speed of sound of 20 m/s, so 9 steps; fewer are refused."""
     liquid = {"sphere": {"radius": 0.1}, "spacing": 0.04, "velocity": (4.0, 0.0, 0.0)}
     for steps in (0, 5):
         world = ef.World(dt=0.1, integrator="euler")

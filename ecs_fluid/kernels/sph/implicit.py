@@ -33,16 +33,16 @@ from ecs_fluid.kernels.compiled.triples import cross_of, dot, minus, plus, row_o
 from ecs_fluid.kernels.sph.forces import DIFFUSION, lattice_weight
 from ecs_fluid.kernels.sph.images import image_of
 from ecs_fluid.kernels.sph.pairs import STEEPEST, Lists, summed, uneven
-from ecs_fluid.kernels.sph.step import Around, Evaluation, LiquidLaw, around, creep, reactions, sound, touched
+from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw, around, creep, reactions, sound, touched
 
 MOST_ROUNDS = 30
 
 FEWEST_ROUNDS = 2
 
-SAFE = 2.0
-"""Largest eigenvalue over that of a lattice: particles next to a wall move against their own images."""
+SAFE = 1.1
+"""Largest eigenvalue, at most, over that of a lattice times the largest compression."""
 
-SMOOTH = 25.0
+SMOOTH = 18.0
 """Largest eigenvalue over the least that is reduced in the first rounds: the P of the step before is right
 for what is smoother."""
 
@@ -193,6 +193,26 @@ def _relaxed(
 
 
 @parallel(fastmath=FAST, error_model="numpy")
+def _by_rows(
+    chunk: int,
+    numbers: Numbers, pressed: Array, rubbed: Array, rate: Array, own: Array, mass: Array, size: Array,
+    gravity: Array, force: Array, nu: Array, load: Array, push: Array, fours: Array,
+) -> None:  # fmt: skip
+    """Of rows: ``force`` (n, 3) of pairs, ``nu``, ``load`` P and ``push`` V_0 p (n,); by numbers ``fours``
+    (n + m + 1, 4): half the weight of what is under pressure, and its push over `STEEPEST`."""
+    n, zero, half = len(own), own.dtype.type(0), own.dtype.type(0.5)
+    for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        i = numbers.who[t]
+        nu[i], load[i] = rate[t], own[t]
+        push[i] = own[t] * rate[t] * rate[t] / size[i]
+        weight = half * mass[i] if push[i] > 0 else zero
+        for k in range(3):
+            force[i, k] = pressed[t, k] + rubbed[t, k]
+            fours[t, k] = weight * gravity[k]
+        fours[t, 3] = push[i] / own.dtype.type(STEEPEST)
+
+
+@parallel(fastmath=FAST, error_model="numpy")
 def _flow(
     chunk: int,
     numbers: Numbers, rows: Array, slope: Array, first: Array, last: Array, push: Array, mass: Array,
@@ -252,8 +272,9 @@ def solve(
         _sided(x, body, steep, near.bare, wall, along)
     scale, drag = kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach)
     unit = kind(scale * lists.unit)
-    inverse, nu, diagonal, own = (np.empty(n, x.dtype) for _ in range(4))
-    base, rubbed, force, leaning, closing = (np.zeros((n, 4), x.dtype) for _ in range(5))
+    inverse, nu, diagonal, own, flow = (np.empty(n, x.dtype) for _ in range(5))
+    rubbed, force, closing = (np.empty((n, 4), x.dtype) for _ in range(3))
+    base, leaning = (np.zeros((n, 4), x.dtype) for _ in range(2))
     swift, load = (np.zeros((many + 1, 4), x.dtype) for _ in range(2))
     _begin(
         numbers, sums, v, mass, pull, size, part + excess, wall, pressure, kind(weight), scale, drag * scale,
@@ -261,7 +282,8 @@ def solve(
     )  # fmt: skip
     soft = 1 / (7 * law.stiffness * law.volume)
     bare = float(diagonal.max())
-    most = (SAFE * steepest(law.support) * bare + soft) / (bare + soft)
+    crowd = SAFE * max(float(nu.max()), 1.0)
+    most = (crowd * steepest(law.support) * bare + soft) / (bare + soft)
     least = max(soft / (bare + soft), most / SMOOTH)
     relax, spread = 2 / (most + least), (most - least) / (most + least)
     former, errors = own.copy(), np.empty((CHUNKS, 2))
@@ -282,34 +304,17 @@ def solve(
         total, wet = errors.sum(axis=0)
         error = total / max(wet, 1.0)
     lost = 0.5 * float(drag * scale) * float(sums[4].sum(dtype=np.float64))
-    found = _finished(
-        law, near, obstacles, x, mass, size, excess, step, lists, numbers, (force + rubbed)[numbers.at, :3],
-        nu[numbers.at], own[numbers.at], lost, body, steep,
-    )  # fmt: skip
-    return Solved(found, own[numbers.at] / (size * kind(law.volume)), rounds, error)
-
-
-def _finished(
-    law: LiquidLaw, near: Around, obstacles: Obstacles | None, x: Array, mass: Array, size: Array,
-    excess: Array, step: float, lists: Lists, numbers: Numbers, force: Array, nu: Array, own: Array,
-    lost: float, body: Array, steep: Array,
-) -> Evaluation:  # fmt: skip
-    """Forces, loads and the rate of the excess, from the ``force`` (n, 3) of pairs, nu and P (n,)."""
-    kind = x.dtype.type
-    push, flow = own * nu**2 / size, np.empty_like(nu)
+    pairs = np.empty((n, 3), x.dtype)
+    crowding, solved, push = (np.empty(n, x.dtype) for _ in range(3))
     gravity = (law.reach * np.array(law.gravity)).astype(x.dtype)
-    fours = np.zeros((len(near.order) + 1, 4), x.dtype)
-    wet = push > 0
-    fours[numbers.at, :3] = np.where(wet, 0.5 * mass, 0)[:, None] * gravity
-    fours[numbers.at, 3] = push / kind(STEEPEST)
-    _flow(
-        numbers, lists.rows, lists.slope, lists.first, lists.last, push, mass, fours, gravity,
-        kind(law.around * law.volume), kind(lists.unit), flow,
-    )  # fmt: skip
-    part = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
-    rate = creep(law, flow, mass, size, excess, nu, part)
-    force = np.ascontiguousarray(force)
-    loads = reactions(near, obstacles, x, own, body, steep, force)
+    # Of images there is no weight and no pressure, so the excess does not diffuse to them.
+    load[n:] = 0
+    _by_rows(numbers, force, rubbed, nu, own, mass, size, gravity, pairs, crowding, solved, push, load)
+    _flow(numbers, *listed, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
+    diffusion = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
+    rate = creep(law, flow, mass, size, excess, crowding, diffusion)
+    loads = reactions(near, obstacles, x, solved, body, steep, pairs)
     # What pressure does where the excess changes is lost, or won.
-    lost -= float((own * rate).sum(dtype=np.float64))
-    return Evaluation(force, nu, own * size, rate, lost, loads)
+    lost -= float((solved * rate).sum(dtype=np.float64))
+    done = Evaluation(pairs, crowding, solved * size, rate, lost, loads)
+    return Solved(done, solved / (size * kind(law.volume)), rounds, error)

@@ -84,8 +84,8 @@ class Lists:
         particles below ``real``.
         """
         many, single = len(order), data.dtype == np.float32
-        sums, need = np.zeros((9, real), data.dtype), np.empty(CHUNKS, np.int64)
-        self.first, self.last = np.zeros(real, np.int64), np.zeros(real, np.int64)
+        sums, need = np.empty((9, real), data.dtype), np.empty(CHUNKS, np.int64)
+        self.first, self.last = np.empty(real, np.int64), np.empty(real, np.int64)
         self.unit = STEEPEST / WHOLE if single else STEEPEST
         rows, slope = np.uint16 if many < FEW else np.uint32, np.int16 if single else data.dtype
         if not self.room:

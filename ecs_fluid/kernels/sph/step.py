@@ -166,7 +166,8 @@ def around(
     extent = (high - low) / law.reach
     grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * many + 64))
     start, order = partition(units, *grid)
-    data = np.zeros((9, many + LANES), x.dtype)
+    data = np.empty((9, many + LANES), x.dtype)
+    data[:, many:] = 0
     sorted_columns(units, all_v, np.concatenate([mass, mass[owner]]), order, data)
     return Around(
         all_x, all_v, owner, along, planes, held, mirroring, bare, joints, start, grid, order, data

@@ -9,7 +9,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.kernels.bodies.table import BALL, CONTAINER
 from ecs_fluid.kernels.grids.neighbours import MOST
 from ecs_fluid.kernels.sph.forces import lattice_weight
-from ecs_fluid.kernels.sph.implicit import MOST_ROUNDS, Solved, solve, steepest
+from ecs_fluid.kernels.sph.implicit import MOST_ROUNDS, SAFE, Solved, solve, steepest
 from ecs_fluid.kernels.sph.pairs import Lists
 from ecs_fluid.kernels.sph.step import LiquidLaw, around, evaluate
 from tests.kernels.sph.clouds import LAW, SUPPORT, bodies, box_table, by_double_loop, cloud
@@ -157,3 +157,20 @@ def test_steepest_wave_of_a_lattice() -> None:
     waves = np.fft.fftn(g, axes=(0, 1, 2))
     spectrum = (np.abs(waves) ** 2).sum(axis=-1)
     assert steepest(2.98) == pytest.approx(spectrum.max() / (g**2).sum(), rel=0.05)
+
+
+@pytest.mark.parametrize("crowd", [1, 2, 4])
+def test_no_wave_is_steeper_than_the_iteration_takes_it_for(crowd: int) -> None:
+    """Largest eigenvalue of J M^-1 J^T over its diagonal, of random places as dense as the lattice, two and
+    four times as dense, and of a lattice that is shaken a little: Chebyshev's iteration diverges beyond the
+    limit it is told, which is that of the lattice times the largest compression, and 1.1."""
+    draw = np.random.default_rng(crowd)
+    side = 8 * LAW.volume ** (1 / 3)
+    shaken, _, mass, size = cloud(8)
+    for x in (draw.uniform(0, side / crowd ** (1 / 3), shaken.shape), shaken):
+        jacobian = slopes(x, size) / np.repeat(np.sqrt(mass), 3)
+        coupled = jacobian @ jacobian.T
+        root = np.sqrt(coupled.diagonal())
+        largest = np.linalg.eigvalsh(coupled / root / root[:, None])[-1]
+        nu = evaluate(LAW, x, np.zeros_like(x), mass, size, 0 * mass, None, None).nu
+        assert largest < SAFE * steepest(SUPPORT) * nu.max()
