@@ -20,8 +20,9 @@ class GridReading:
     elsewhere, which are read like the velocity.
     """
 
-    def __init__(self, grid: Grid, u: Array, how: Reading) -> None:
-        self._grid, self._u, self._how = grid, u, how
+    def __init__(self, grid: Grid, u: Array, how: Reading, read: Array | None = None) -> None:
+        """``read`` (px, py, pz) tells at which points the velocity is known, which those there read."""
+        self._grid, self._u, self._how, self._read_points = grid, u, how, read
 
     def velocity(self, x: Array, u: Array) -> None:
         """Fill u (n, 3) m/s at x (n, 3) m."""
@@ -51,8 +52,14 @@ class GridReading:
     def _values(self) -> Array:
         """What is read at the points: velocities, or the coefficients of their spline."""
         from ecs_fluid.kernels.grids.cubic import coefficients
+        from ecs_fluid.kernels.grids.read_points import to_coefficients
 
-        return coefficients(self._u) if self._how == "spline" else self._u
+        if self._how != "spline":
+            return self._u
+        if self._read_points is None:
+            return coefficients(self._u)
+        to_coefficients(self._u, self._read_points)
+        return self._u
 
     @cached_property
     def _slopes(self) -> Array:

@@ -81,7 +81,8 @@ class VelocitySystem(System):
     a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
     gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then a cubic spline
     of velocity and of its differences; with `interpolation` = "linear" trilinearly, as in the articles).
-    Everything else that moves interpolates the grid or asks the solver (`tracers`).
+    Everything else that moves interpolates the grid, where `tracers` = "cells" has the sum taken at those
+    points alone that are read (`kernels.grids.read_points`), or asks the solver.
 
     Solvers (docs/velocity.md has their errors and times):
 
@@ -131,8 +132,9 @@ class VelocitySystem(System):
     """poisson: unbounded space, or walls at the faces of the field grid"""
     at: Literal["vortons", "grid"] = "vortons"
     """where vortons get their velocity"""
-    tracers: Literal["grid", "solver"] = "grid"
-    """where everything but vortons gets its velocity"""
+    tracers: Literal["grid", "cells", "solver"] = "grid"
+    """where everything but vortons gets its velocity: from the field grid, from those of its points alone
+    that are read, or from the sum at each place"""
     interpolation: Literal["linear", "cubic"] = "cubic"
     """how particles read the field grid; vortons of poisson and hybrid always cubic"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
@@ -261,13 +263,15 @@ class VelocitySystem(System):
             solver.fill(targets)
             processes.to_rows(sources.order, populations, targets)
         at_rest = not len(sources.sigma) and not field.any()
+        if others and self.tracers == "cells" and not (from_grid or at_rest):
+            reading = self._read_around(solver, grid, [x for _, x, _ in others])
         for entity, x, u in others:
             if at_rest:
                 u[:] = 0.0
-            elif self.tracers == "grid":
-                reading.velocity(x, u)
-            else:
+            elif self.tracers == "solver":
                 processes.at_rows(entity, Targets(x, u), solver.fill)
+            else:
+                reading.velocity(x, u)
         if self.world.stage.c == 0.0:
             groups = [(x, u) for _, x, u, _ in vortons], [(x, u) for _, x, u in others]
             told = self._is_recorded
@@ -320,6 +324,27 @@ class VelocitySystem(System):
         solver.prepare(widened, grid)
         solver.fill(targets)
         solver.prepare(sources, grid)
+
+    def _read_around(self, solver: Solver, grid: Grid, places: list[Array]) -> GridReading:
+        """Reading of the sums at those points of the field grid that rows at `places` (n, 3) m read."""
+        from ecs_fluid.kernels.grids import read_points
+
+        processes, number, cubic = self.world.processes, self.world.dtype, self.interpolation == "cubic"
+        marked = np.zeros(tuple(grid.cells), np.uint8)
+        for x in places:
+            read_points.mark_cells(x, grid.origin, grid.spacing, marked)
+        if processes.bounds:
+            marked[...] = np.reshape(np.array(processes.largest(marked.ravel().tolist())), marked.shape)
+        read = read_points.points_read(marked, cubic)
+        number_of = np.nonzero(read)
+        x = np.empty((len(number_of[0]), 3), number)
+        for a in range(3):
+            x[:, a] = grid.origin[a] + grid.spacing[a] * number_of[a]
+        targets = Targets.at(x, gradient=False)
+        solver.fill(targets)
+        field = np.zeros((*read.shape, 3), number)
+        field[number_of] = targets.u
+        return GridReading(grid, field, "spline" if cubic else "linear", read)
 
     def _vortons_from_grid(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""

@@ -42,11 +42,6 @@ from ecs_fluid.kernels.compiled.polynomials import exp_minus_half, polynomial
 from ecs_fluid.kernels.compiled.vectors import DIVIDES, INLINE, double_inverse_root
 from ecs_fluid.kernels.plane import blobs
 
-EXACT: dict[str, Any] = {"error_model": "numpy", "forceinline": True}
-"""Options of a record's ``density``. No fast-math of their own: its freedom was used otherwise by whoever
-compiles than by those that load, in the last bit. Gaussian and Rankine take that of ``potential_factors``."""
-
-
 Code = tuple[int, ...]
 """The number of a regularisation, its place in ``RECORDS``, as a type of its own to compiled code: one zero
 more than the number."""
@@ -72,9 +67,6 @@ class Regularisation(NamedTuple):
     g [alpha x]_ij + h (alpha x r)_i r_j, where [alpha x] is the matrix of the cross product"""
     potential_factors: Any
     """(d, s2, k): 4 pi G, 1/m, and 4 pi zeta/sigma^3, 1/m^3"""
-    density: Any
-    """(r2, s2): zeta/sigma^3, 1/m^3, with the bits of its formula in any loop (options ``EXACT``);
-    None in a plane"""
     centre: float
     """zeta(0)"""
     variance: float
@@ -209,14 +201,6 @@ def _winckelmans_potential(d: Any, s2: Any, k: Any) -> Any:
     return y * (real(1.0) + real(0.5) * w), real(7.5) * (w * w) * (y2 * y)
 
 
-@njit(**EXACT)
-def _winckelmans_density(r2: Any, s2: Any) -> Any:
-    real = type(s2)
-    inverse = real(1) / (r2 + s2)
-    value = real(7.5) * real(0.25 / math.pi) * s2 * inverse * inverse * np.sqrt(inverse)
-    return value * (s2 * inverse)
-
-
 @njit(**INLINE)
 def _winckelmans_far(
     distance: float, r2: float, least: float, mean: float, largest: float, spread: float, clearance: float,
@@ -234,7 +218,6 @@ WINCKELMANS = Regularisation(
     velocity_factor=_winckelmans_factor,
     gradient_factors=_winckelmans_gradient,
     potential_factors=_winckelmans_potential,
-    density=_winckelmans_density,
     centre=15 / (8 * math.pi),
     variance=0.5,
     reach=5.0,  # 3e-3 of the strength lies beyond
@@ -316,12 +299,6 @@ def _gaussian_potential(d: Any, s2: Any, k: Any) -> Any:
     return scale * (e + t * two), scale * k * e
 
 
-@njit(**EXACT)
-def _gaussian_density(r2: Any, s2: Any) -> Any:
-    _, zeta = _gaussian_potential(r2, s2, _inverse(s2))
-    return type(s2)(0.25 / math.pi) * zeta
-
-
 @njit(fastmath=INLINE["fastmath"], error_model="numpy")
 def _gaussian_derivatives(order: int, s2: float, f: Any, lane: int) -> None:
     """f[k, lane] = (1/r d/dr)^k erf(r/sqrt(2 s2))/r in units of r."""
@@ -360,7 +337,6 @@ GAUSSIAN = Regularisation(
     velocity_factor=_gaussian_factor,
     gradient_factors=_gaussian_gradient,
     potential_factors=_gaussian_potential,
-    density=_gaussian_density,
     centre=(2 * math.pi) ** -1.5,
     variance=1.0,
     reach=5.0,  # 1.5e-5
@@ -404,12 +380,6 @@ def _rankine_potential(d: Any, s2: Any, k: Any) -> Any:
     return y, real(0.0)
 
 
-@njit(**EXACT)
-def _rankine_density(r2: Any, s2: Any) -> Any:
-    _, zeta = _rankine_potential(r2, s2, s2)
-    return type(s2)(0.25 / math.pi) * zeta
-
-
 def _one(number: float) -> float:
     # The potential has a corner at one core radius.
     return 1.0
@@ -423,7 +393,6 @@ RANKINE = Regularisation(
     velocity_factor=_rankine_factor,
     gradient_factors=_rankine_gradient,
     potential_factors=_rankine_potential,
-    density=_rankine_density,
     centre=3 / (4 * math.pi),
     variance=0.2,
     reach=1.0,
@@ -464,13 +433,6 @@ def _rosenhead_moore_potential(d: Any, s2: Any, k: Any) -> Any:
     return y, real(3.0) * s2 * y2 * (y2 * y)
 
 
-@njit(**EXACT)
-def _rosenhead_moore_density(r2: Any, s2: Any) -> Any:
-    real = type(s2)
-    inverse = real(1) / (r2 + s2)
-    return real(3) * real(0.25 / math.pi) * s2 * inverse * inverse * np.sqrt(inverse)
-
-
 @njit(**INLINE)
 def _rosenhead_moore_far(
     distance: float, r2: float, least: float, mean: float, largest: float, spread: float, clearance: float,
@@ -487,7 +449,6 @@ ROSENHEAD_MOORE = Regularisation(
     velocity_factor=_rosenhead_moore_factor,
     gradient_factors=_rosenhead_moore_gradient,
     potential_factors=_rosenhead_moore_potential,
-    density=_rosenhead_moore_density,
     centre=3 / (4 * math.pi),
     variance=math.inf,
     reach=10.0,  # 1.5e-2
@@ -506,7 +467,7 @@ ROSENHEAD_MOORE = Regularisation(
 # ---------------------------------------------------------------- in a plane
 
 # Both criteria of expansions do for lines: their 1 - q have the tails (1 + rho^2)^-2 and (1 + rho^2)^-1.
-_PLANE: dict[str, Any] = {"dimension": 2, "ring_constant": math.nan, "series": (), "density": None}
+_PLANE: dict[str, Any] = {"dimension": 2, "ring_constant": math.nan, "series": ()}
 
 PLANE = (
     WINCKELMANS._replace(

@@ -18,17 +18,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.regularisation import EXACT, RECORDS, Code, Regularisation, record
+from ecs_fluid.kernels.biot_savart.regularisation import Code, record
 from ecs_fluid.kernels.biot_savart.selection import (
-    by_code,
     core_constant,
     core_shift,
     gradient_factors,
-    renamed,
+    potential_factors,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.grids.neighbours import box_of, runs_around
+from ecs_fluid.kernels.compiled.vectors import LANES, wide_vectors
+from ecs_fluid.kernels.grids.neighbours import GROUP, WIDTH, box_of, fill_list, runs_around
 
 Array = NDArray[Any]
 Grid = tuple[Array, Array, Array]
@@ -39,26 +39,66 @@ _OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 _RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
 
 
-def _densities_of(blob: Regularisation) -> Any:
-    density = blob.density
-
-    def fill(
-        px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, cut: float, w: Array
-    ) -> None:
-        zero = w.dtype.type(0)
-        for q in range(x.shape[0]):
-            dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
-            r2 = dx * dx + dy * dy + dz * dz
-            value = density(r2, square)
-            w[q] = zero if r2 > cut * square else value
-
-    return njit(**EXACT)(renamed(fill, f"densities_{blob.name}"))
+VALUES = 6
+"""Columns that `blob_sums` adds up at once."""
 
 
-_densities = by_code(
-    "densities", [_densities_of(blob) for blob in RECORDS], "px, py, pz, x, y, z, s2, cut, w"
-)
-"""w_q = zeta_q at p for one run of sources, 0 beyond the cut."""
+@njit(fastmath=FAST, error_model="numpy")
+def _add_blobs(
+    code: Code, px: float, py: float, pz: float, near: Array, count: int, cut: float, sums: Array
+) -> None:
+    """Add zeta_q values_q of the first ``count`` of a list, 0 beyond the cut, to ``sums`` (VALUES,).
+
+    ``near`` has the columns x, y, z, s2 and the values. A column of zeros gives nothing.
+    """
+    wide_vectors()
+    x, y, z, s2 = (
+        near[:WIDTH],
+        near[WIDTH : 2 * WIDTH],
+        near[2 * WIDTH : 3 * WIDTH],
+        near[3 * WIDTH : 4 * WIDTH],
+    )
+    v0, v1, v2 = near[4 * WIDTH : 5 * WIDTH], near[5 * WIDTH : 6 * WIDTH], near[6 * WIDTH : 7 * WIDTH]
+    v3, v4, v5 = near[7 * WIDTH : 8 * WIDTH], near[8 * WIDTH : 9 * WIDTH], near[9 * WIDTH : 10 * WIDTH]
+    zero = near.dtype.type(0)
+    a = b = c = d = e = f = zero
+    for q in range(count):
+        dx, dy, dz, square = px - x[q], py - y[q], pz - z[q], s2[q]
+        r2 = dx * dx + dy * dy + dz * dz
+        _, w = potential_factors(code, r2 + core_shift(code, square), square, core_constant(code, square))
+        w = zero if r2 >= cut * square else w
+        a += w * v0[q]
+        b += w * v1[q]
+        c += w * v2[q]
+        d += w * v3[q]
+        e += w * v4[q]
+        f += w * v5[q]
+    for row, value in enumerate((a, b, c, d, e, f)):
+        sums[row] += value
+
+
+@parallel(**_OPTIONS)
+def _blob_sums(
+    chunk: int, code: Code, data: Array, reach: float, cut: float, start: Array, origin: Array,
+    spacing: Array, cells: Array, out: Array,
+) -> None:  # fmt: skip
+    """Sums (m, n) over neighbours, of the columns x, y, z, s2 and values ``data`` (4 + VALUES, n + LANES)."""
+    n, scale = out.shape[1], data.dtype.type(1.0 / (4.0 * math.pi))
+    groups = (n + GROUP - 1) // GROUP
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), data.dtype)
+    near, sums = np.empty((4 + VALUES) * WIDTH, data.dtype), np.empty((GROUP, VALUES), data.dtype)
+    for group in range(chunk * groups // CHUNKS, (chunk + 1) * groups // CHUNKS):
+        first, last = group * GROUP, min((group + 1) * GROUP, n)
+        box_of(data[:3].T, first, last, box)
+        number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
+        sums[:] = 0
+        while run < number:
+            count, run = fill_list(data, runs, number, run, near)
+            for p in range(first, last):
+                _add_blobs(code, data[0, p], data[1, p], data[2, p], near, count, cut, sums[p - first])
+        for p in range(first, last):
+            for row in range(out.shape[0]):
+                out[row, p] = scale * sums[p - first, row]
 
 
 @njit(**_RUN)
@@ -107,65 +147,46 @@ def _add_gradients(
 
 
 @parallel(**_OPTIONS)
-def _near_sums(
-    chunk: int,
-    code: Code, sx: Array, s2: Array, t2: Array, alpha: Array, values: Array, reach: float, cut: float,
-    start: Array, origin: Array, spacing: Array, cells: Array, width: int, sums: Array, gradient: Array,
+def _gradient_changes(
+    chunk: int, code: Code, sx: Array, s2: Array, t2: Array, alpha: Array, reach: float, cut: float,
+    start: Array, origin: Array, spacing: Array, cells: Array, width: int, gradient: Array,
 ) -> None:  # fmt: skip
-    """Over neighbours q: sums (m, n) of zeta_q values_q, and, where ``gradient`` (9, n) has rows, J' - J."""
-    n, m = sx.shape[1], values.shape[0]
+    """J' - J (9, n) by neighbours."""
+    n = sx.shape[1]
     w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
     runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), sx.dtype)
     for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         px, py, pz = sx[0, p], sx[1, p], sx[2, p]
         box_of(sx.T, p, p + 1, box)
         total[:] = 0
-        for v in range(m):
-            sums[v, p] = 0
         for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
             first, last = runs[run, 0], runs[run, 1]
             x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
-            if m > 0:
-                _densities(code, px, py, pz, x, y, z, s2[first:last], cut, w)
-                for v in range(m):
-                    source, gain = values[v, first:last], sx.dtype.type(0)
-                    for q in range(source.shape[0]):
-                        gain += w[q] * source[q]
-                    sums[v, p] += gain
-            if gradient.shape[0] > 0:
-                a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
-                _factor_changes(code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h)
-                _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
-        for v in range(gradient.shape[0]):
+            a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
+            _factor_changes(code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h)
+            _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
+        for v in range(9):
             gradient[v, p] = total[v]
 
 
-def _sums(
-    code: Code, sx: Array, sigma: Array, small: Array, alpha: Array, values: Array, start: Array, grid: Grid,
-    rows: int,
-) -> tuple[Array, Array]:  # fmt: skip
-    n, blob_reach = sx.shape[1], record(code).reach
-    sums, gradient = np.empty((len(values), n), sx.dtype), np.empty((rows, n), sx.dtype)
-    if n:
-        # Test filters are smaller than the filter, so that the reach of the filter serves both.
-        reach = blob_reach * float(sigma.max()) * (1 + 1e-5)
-        cut = sx.dtype.type(blob_reach**2)
-        # Most vortons in one row of cells (fixed i, j).
-        width = int(np.diff(start[:: int(grid[2][2])]).max())
-        _near_sums(
-            code, sx, sigma * sigma, small * small, alpha, values, reach, cut, start, *grid, width,
-            sums, gradient,
-        )  # fmt: skip
-    return sums, gradient
+def _reach(code: Code, sigma: Array) -> tuple[float, Any]:
+    """Largest distance of neighbours, m, and the square of the reach in core radii."""
+    blob_reach = record(code).reach
+    return blob_reach * float(sigma.max()) * (1 + 1e-5), sigma.dtype.type(blob_reach**2)
 
 
 def blob_sums(code: Code, sx: Array, sigma: Array, values: Array, start: Array, grid: Grid) -> Array:
     """sum_q zeta(|x_p - x_q|/sigma_q)/sigma_q^3 values_q at every vorton: (m, n), unit of values per m^3.
 
-    ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), sorted by the cells of ``grid`` with ``start`` as
-    ``partition`` made it. With values alpha it is the blobs' vorticity, 1/s.
+    ``sx`` (3, n) m, ``sigma`` (n,) m and ``values`` (m, n), m <= VALUES, sorted by the cells of ``grid`` with
+    ``start`` as ``partition`` made it. With values alpha it is the blobs' vorticity, 1/s.
     """
-    return _sums(code, sx, sigma, sigma, values[:3], values, start, grid, 0)[0]
+    (m, n), out = values.shape, np.empty_like(values)
+    if n:
+        data = np.zeros((4 + VALUES, n + LANES), sx.dtype)
+        data[:3, :n], data[3, :n], data[4 : 4 + m, :n] = sx, sigma * sigma, values
+        _blob_sums(code, data, *_reach(code, sigma), start, *grid, out)
+    return out
 
 
 def gradient_change(
@@ -175,8 +196,17 @@ def gradient_change(
 
     Row 3 i + j is du_i/dx_j. ``alpha`` (3, n) m^3/s; the rest as for ``blob_sums``.
     """
-    small = sigma * sigma.dtype.type(ratio)
-    return _sums(code, sx, sigma, small, alpha, alpha[:0], start, grid, 9)[1]
+    gradient = np.empty((9, sx.shape[1]), sx.dtype)
+    if sx.shape[1]:
+        small = sigma * sigma.dtype.type(ratio)
+        # Most vortons in one row of cells (fixed i, j).
+        width = int(np.diff(start[:: int(grid[2][2])]).max())
+        # Test filters are smaller than the filter, so that the reach of the filter serves both.
+        reach = _reach(code, sigma)
+        _gradient_changes(
+            code, sx, sigma * sigma, small * small, alpha, *reach, start, *grid, width, gradient
+        )
+    return gradient
 
 
 @parallel(**_OPTIONS)

@@ -13,7 +13,6 @@ and 1 - q = 35/16 rho^-6 to leading order: the lower orders cancel.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from numba import njit
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.biot_savart import regularisation
-from ecs_fluid.kernels.biot_savart.regularisation import EXACT, WINCKELMANS
+from ecs_fluid.kernels.biot_savart.regularisation import WINCKELMANS
 from ecs_fluid.kernels.compiled.vectors import INLINE
 
 
@@ -50,11 +49,6 @@ def potential(d: Any, s2: Any, k: Any) -> Any:
     return (1 + t * (0.5 + 0.375 * t)) / np.sqrt(d), (3 * g + (d - s2) * h) / 8
 
 
-@njit(**EXACT)
-def density(r2: Any, s2: Any) -> Any:
-    return potential(r2 + s2, s2, s2)[1] / (4 * math.pi)
-
-
 @njit(**INLINE)
 def far_enough(
     distance: Any, r2: Any, least: Any, mean: Any, largest: Any, spread: Any, clearance: Any, mixed: Any
@@ -79,7 +73,7 @@ def main() -> None:
     """Print the largest error of u and du over their RMS: direct, tree, multipoles."""
     fifth = WINCKELMANS._replace(
         name="fourth_order", core_shift=same, core_constant=same, velocity_factor=velocity,
-        gradient_factors=gradient, potential_factors=potential, density=density, series=(-0.5, 0.125),
+        gradient_factors=gradient, potential_factors=potential, series=(-0.5, 0.125),
         far_enough=far_enough, centre=15 / (4 * np.pi), variance=0.0,
     )  # fmt: skip
     code = regularisation.code_numbered(len(regularisation.RECORDS))

@@ -1,0 +1,57 @@
+"""Tracers that read the field grid's points around them alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecs_fluid as ef
+from ecs_fluid.component import Array
+from tests.systems.velocity.test_sampled_error import made, off
+
+pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
+
+
+def velocities(tracers: Any, **velocity: Any) -> Array:
+    world = made(cells=30_000, tracers=tracers, **velocity)
+    world.evaluate()
+    u: Array = world["tracers"][ef.Velocity].u
+    return u
+
+
+@pytest.mark.parametrize("interpolation", ["cubic", "linear"])
+def test_the_points_around_tracers_say_what_the_whole_grid_says(interpolation: str) -> None:
+    """Linearly to rounding. A spline's coefficient feels values a points away by 0.27^a, and runs of points
+    end two points from a tracer at least: differences of less than a tenth of the error of the reading."""
+    exact = velocities("solver")
+    whole, around = (velocities(tracers, interpolation=interpolation) for tracers in ("grid", "cells"))
+    if interpolation == "linear":
+        assert off(around, whole) < 1e-13
+    assert off(around, exact) < 1.1 * off(whole, exact) < 0.05
+
+
+def test_solvers_on_the_grid_have_all_points_anyway() -> None:
+    assert np.array_equal(velocities("cells", solver="hybrid"), velocities("grid", solver="hybrid"))
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_plane_has_one_layer_of_cells(axis: int) -> None:
+    """Between points of a grid of three cells to a core radius: below 1 % of the exact sum."""
+    draw, u = np.random.default_rng(5), []
+    x = draw.random((400, 3))
+    x[:, axis] = 0.0
+    for tracers in ("cells", "solver"):
+        world = ef.World(dt=1e-3, precision="double", dimension=3)
+        world.spawn(
+            "sheet",
+            ef.Position(x[:200]),
+            ef.Strength(np.eye(3)[[axis] * 200]),
+            ef.CoreRadius(np.full(200, 0.1)),
+        )
+        world.spawn("tracers", ef.Position(x[200:].copy()))
+        world.add_systems([ef.PartitionSystem(cells=900), ef.VelocitySystem(tracers=tracers)])
+        world.evaluate()
+        u.append(world["tracers"][ef.Velocity].u)
+    assert off(*u) < 0.01
