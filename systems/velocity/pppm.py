@@ -122,7 +122,7 @@ class PppmSolver(Solver):
         """Rows of some targets, spread evenly over all, and the direct sum there."""
         rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
         exact = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
-        self._direct.fill(exact)
+        self._direct.fill_few(exact)
         return rows, exact
 
     def _goal_of(self, exact: Targets) -> Goal:
