@@ -52,8 +52,9 @@ that the mesh is the same everywhere."""
 VORTON_COST, READ_COST = 100.0, 130.0
 """What a vorton costs, the sample included, and reading velocity and gradient, in the same way."""
 
-BRICK_COST, LISTED_COST, PAIR_COST = 300.0, 0.4, 0.5
-"""What a list of near sources costs, each source that is looked at for it, and a pair with gradient."""
+BRICK_COST, RUN_COST, LISTED_COST, PAIR_COST = 100.0, 15.0, 0.4, 0.5
+"""What a list of near sources costs, a run of them, a source that is looked at for it, and a pair with
+gradient."""
 
 ALONE = 0.45
 """What part of that reading and a pair cost without gradient."""
@@ -141,8 +142,9 @@ class Mesh(NamedTuple):
 
         bricks = count / (1.0 + math.prod(BRICK) * there * count / self.vortons)
         each = READ_COST + PAIR_COST * around(LISTED_ALONE if goal.alone else LISTED)
-        lists = bricks * (BRICK_COST + LISTED_COST * around(LOOKED_AT))
-        return lists + count * each * (ALONE if goal.alone else 1.0)
+        runs = np.pi * (0.5 * c + 1.0) ** 2  # in cells of 2 x 2 x 1
+        lists = bricks * (BRICK_COST + RUN_COST * runs + LISTED_COST * around(LOOKED_AT))
+        return float(lists + count * each * (ALONE if goal.alone else 1.0))
 
     def cost(self, code: Code, wanted: Sequence[tuple[int, Goal]]) -> float:
         """About what sums at so many targets with these goals take, ns; infinite if no reach does."""
@@ -269,9 +271,9 @@ def _densities(place: Array, square: Array, edge: float, each: float) -> tuple[f
     cube = np.floor(place / edge).astype(np.int64)
     sides = cube.max(axis=1) + 1
     cube = (cube[0] * sides[1] + cube[1]) * sides[2] + cube[2]
-    counts, sums = np.bincount(cube), np.bincount(cube, square)
+    counts, sums = np.bincount(cube).astype(np.float64), np.bincount(cube, square)
     k, volume = place.shape[1], edge**3
-    others = each * float((counts.astype(np.float64) ** 2).sum() / k - 1.0)
+    others = each * (float((counts * counts).sum()) / k - 1.0)
     strength = each * float((counts * sums).sum() - square.sum()) / k + float(square.mean())
     return others / volume, strength / volume
 
