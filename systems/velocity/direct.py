@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.solver import Solver
@@ -21,6 +23,15 @@ class DirectSolver(Solver):
         """Sum over all vortons at every target."""
         from ecs_fluid.kernels.biot_savart.direct import velocity, velocity_gradient
 
+        self._sum(targets, velocity, velocity_gradient)
+
+    def fill_few(self, targets: Targets) -> None:
+        """The same at up to 128 targets and many vortons, which threads share; it rounds differently."""
+        from ecs_fluid.kernels.biot_savart.direct import few_gradients, few_velocities
+
+        self._sum(targets, few_velocities, few_gradients)
+
+    def _sum(self, targets: Targets, velocity: Any, velocity_gradient: Any) -> None:
         processes, vortons = self._system.world.processes, len(self._vortons[2])
         part = processes.part("direct", targets, vortons)
         if part.du is None:

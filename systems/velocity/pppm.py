@@ -62,13 +62,16 @@ class PppmSolver(Solver):
 
     def fill(self, targets: Targets) -> None:
         """By the mesh, and by the multipole method beyond it and where no mesh keeps the tolerance."""
+        from ecs_fluid.kernels.compiled.columns import bounds
+
         if len(targets.x) * len(self._sources.sigma) <= FEW_PAIRS:
             self._direct.fill(targets)
             return
-        beyond = np.flatnonzero(((targets.x < self._box[0]) | (targets.x > self._box[1])).any(axis=1))
-        if not len(beyond):
+        low, high = bounds(targets.x)
+        if (low >= self._box[0]).all() and (high <= self._box[1]).all():
             self._fill_inside(targets)
             return
+        beyond = np.flatnonzero(((targets.x < self._box[0]) | (targets.x > self._box[1])).any(axis=1))
         inside = np.ones(len(targets.x), np.bool_)
         inside[beyond] = False
         for rows, fill in ((np.flatnonzero(inside), self.fill), (beyond, self._fmm.fill)):
@@ -122,7 +125,7 @@ class PppmSolver(Solver):
         """Rows of some targets, spread evenly over all, and the direct sum there."""
         rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
         exact = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
-        self._direct.fill(exact)
+        self._direct.fill_few(exact)
         return rows, exact
 
     def _goal_of(self, exact: Targets) -> Goal:

@@ -34,7 +34,7 @@ from ecs_fluid.kernels.biot_savart.pairwise import (
 )
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import check, renamed
-from ecs_fluid.kernels.compiled import FAST
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.parallel import for_each
 
 _OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "error_model": "numpy"}
@@ -65,6 +65,26 @@ def _block(name: str, add: Any, rows: int, scale: float) -> Any:
 _velocity = _block("velocity_block", add_velocity, VELOCITY_SUMS, PAIR_SCALE)
 _gradient = _block("gradient_block", add_gradient, GRADIENT_SUMS, PAIR_SCALE)
 _potential = _block("potential_block", add_potential, POTENTIAL_SUMS, SCALE)
+
+
+def _few(name: str, add: Any, rows: int) -> Any:
+    """Sums of the pair loop ``add`` over a chunk of the sources, at targets that are one block."""
+
+    def some(c: int, code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, parts: Any) -> None:
+        first, last = c * ssigma.size // CHUNKS, (c + 1) * ssigma.size // CHUNKS
+        pack, points, sums = block_arrays(ssigma, rows)
+        load_block(targets, np.empty(0, np.int64), 0, targets.shape[0], points)
+        sums[:] = 0.0
+        for j in range(first, last, pack.shape[1]):
+            groups = fill_pack(code, pack, sx, sa, ssigma, j, min(j + pack.shape[1], last))
+            add(code, pack, groups, points, targets.shape[0], sums)
+        parts[c] = sums
+
+    return njit(renamed(some, name))
+
+
+_few_velocity = _few("few_velocity", add_velocity, VELOCITY_SUMS)
+_few_gradient = _few("few_gradient", add_gradient, GRADIENT_SUMS)
 
 
 @njit(inline="always")
@@ -98,3 +118,25 @@ def potential_vorticity(
     """
     check(code)
     for_each(_potential, _blocks(targets), (code, targets, sx, sa, ssigma, psi, omega))
+
+
+@njit(**_OPTIONS)
+def few_velocities(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any) -> None:
+    """`velocity` at up to BLOCK targets: here threads share out the sources, in CHUNKS with sums of their
+    own."""
+    check(code)
+    parts = np.empty((CHUNKS, VELOCITY_SUMS, BLOCK), u.dtype)
+    for_each(_few_velocity, CHUNKS, (code, targets, sx, sa, ssigma, parts))
+    store_block(parts.sum(axis=0), 0, PAIR_SCALE, np.empty(0, np.int64), 0, len(u), u)
+
+
+@njit(**_OPTIONS)
+def few_gradients(code: Code, targets: Any, sx: Any, sa: Any, ssigma: Any, u: Any, du: Any) -> None:
+    """`velocity_gradient` in that way, ``du`` (m, 3, 3)."""
+    check(code)
+    parts = np.empty((CHUNKS, GRADIENT_SUMS, BLOCK), u.dtype)
+    for_each(_few_gradient, CHUNKS, (code, targets, sx, sa, ssigma, parts))
+    sums, order = parts.sum(axis=0), np.empty(0, np.int64)
+    join_gradient(len(u), sums)
+    store_block(sums, 0, PAIR_SCALE, order, 0, len(u), u)
+    store_block(sums, 3, PAIR_SCALE, order, 0, len(u), du.reshape(len(u), 9))

@@ -269,19 +269,40 @@ def append_below(typingctx: Any, a: Any, limit: Any, value: Any, out: Any, at: A
     return types.void(a, limit, value, out, types.intp), codegen
 
 
+def _counted(context: Any, builder: Any, a: Any, values: Any, mask: Any = None) -> Any:
+    """How many lanes have a < limit, of those that the mask's bits name."""
+    bits = ir.IntType(a.count)
+    ones = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(bits, [bits]), f"llvm.ctpop.i{a.count}"
+    )
+    below = builder.bitcast(builder.fcmp_ordered("<", *values, flags=FLAGS), bits)
+    if mask is not None:
+        below = builder.and_(below, builder.trunc(mask, bits))
+    return builder.zext(builder.call(ones, [below]), context.get_value_type(types.intp))
+
+
 @intrinsic
 def count_below(typingctx: Any, a: Any, limit: Any) -> Any:
     """The number of lanes where a < limit."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = ir.IntType(a.count)
-        kind = ir.FunctionType(bits, [bits])
-        ones = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ctpop.i{a.count}")
-        below = builder.fcmp_ordered("<", args[0], args[1], flags=FLAGS)
-        found = builder.call(ones, [builder.bitcast(below, bits)])
-        return builder.zext(found, context.get_value_type(types.intp))
+        return _counted(context, builder, a, args)
 
     return types.intp(a, limit), codegen
+
+
+@intrinsic
+def count_below_in(typingctx: Any, a: Any, limit: Any, lanes: Any) -> Any:
+    """The number of lanes where a < limit, of the first so many ``lanes`` (1 or more)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = args[2].type
+        some = builder.icmp_signed("<", args[2], ir.Constant(kind, a.count))
+        first = builder.not_(builder.shl(ir.Constant(kind, -1), args[2]))
+        mask = builder.select(some, first, ir.Constant(kind, -1))
+        return _counted(context, builder, a, args[:2], mask)
+
+    return types.intp(a, limit, types.intp), codegen
 
 
 def _chosen(sign: str, name: str) -> Any:

@@ -1,16 +1,17 @@
 """Pairs that are nearer than the reach: what the smooth part (``splitting``) leaves of each.
 
-As in ``biot_savart.pairwise`` a list of sources, here all that lie within the reach of a block of targets,
-is packed side by side and acts on the targets one after the other.
+As in ``biot_savart.pairwise`` a list of sources, here all that lie within the reach of a box of targets, is
+packed side by side and acts on the targets one after the other.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.biot_savart.pairwise import pad_pack
+from ecs_fluid.kernels.biot_savart.pairwise import PACK_BYTES
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.biot_savart.selection import (
     core_constant,
@@ -19,7 +20,14 @@ from ecs_fluid.kernels.biot_savart.selection import (
     velocity_factor,
 )
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
-from ecs_fluid.kernels.compiled.lanes import lanes_of, load, store
+from ecs_fluid.kernels.compiled.lanes import (
+    append_below,
+    count_below_in,
+    lanes_of,
+    load,
+    most,
+    spread,
+)
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
 
@@ -41,13 +49,15 @@ def _smooth(v: Any, a: Any) -> Any:
 
 
 @njit(**PART)
-def add_velocity(code: Code, pack: Any, groups: int, points: Any, count: int, split: Any, sums: Any) -> None:
-    """sums[:3] += 32 pi u of the pairs; ``split`` is 1/R^2 1/m^2 and 8 a_0 ... 8 a_4 1/m^3."""
+def add_velocity(
+    code: Code, pack: Any, groups: int, points: Any, first: int, end: int, split: Any, sums: Any
+) -> None:
+    """sums[:3] += 32 pi u of the pairs at points first:end; ``split`` is 1/R^2 1/m^2 and 8 a_0 ... 1/m^3."""
     wide_vectors()
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
     inverse, a = split[0], (split[1], split[2], split[3], split[4], split[5])
     one, none = type(inverse)(1.0), type(inverse)(0.0)
-    for t in range(count):
+    for t in range(first, end):
         px, py, pz = points[0, t], points[1, t], points[2, t]
         u = v = w = none
         for j in range(LANES * groups):
@@ -68,7 +78,9 @@ def add_velocity(code: Code, pack: Any, groups: int, points: Any, count: int, sp
 
 
 @njit(**PART)
-def add_gradient(code: Code, pack: Any, groups: int, points: Any, count: int, split: Any, sums: Any) -> None:
+def add_gradient(
+    code: Code, pack: Any, groups: int, points: Any, first: int, end: int, split: Any, sums: Any
+) -> None:
     """The same, and what ``pairwise.join_gradient`` makes 32 pi du_i/dx_j of."""
     wide_vectors()
     x, y, z, ax, ay, az, s2, k = pack[0], pack[1], pack[2], pack[3], pack[4], pack[5], pack[6], pack[7]
@@ -76,7 +88,7 @@ def add_gradient(code: Code, pack: Any, groups: int, points: Any, count: int, sp
     one, none = type(inverse)(1.0), type(inverse)(0.0)
     # d/d(r^2) of v is -1/R^2, and 1/r d/dr is twice that.
     twice = inverse + inverse
-    for t in range(count):
+    for t in range(first, end):
         px, py, pz = points[0, t], points[1, t], points[2, t]
         u = v = w = a = b = c = none
         xx = xy = xz = yx = yy = yz = zx = zy = none
@@ -129,22 +141,50 @@ def sort_sources(c: int, code: Code, x: Any, alpha: Any, sigma: Any, order: Any,
 
 
 @njit(**PART)
-def fill_near(rows: Any, runs: Any, number: int, run: int, pack: Any) -> tuple[int, int]:
-    """Pack the sources of the runs, from ``run`` on, whole vectors at a time: ``rows`` (8, n + LANES).
+def near_pack(like: Any) -> Any:
+    """An empty pack (8, ...) of the dtype of ``like``.
 
-    Returns groups of LANES in the pack and the next run; moves the beginning of one that does not fit.
+    Its rows are an odd number of lines of the cache: those a power of two apart fall upon the same lines, and
+    reading one waits for what was written to another.
     """
-    room, count, width = pack.shape[1] - LANES, 0, lanes_of(pack)
+    width, line = PACK_BYTES // like.itemsize + LANES, 64 // like.itemsize
+    raw = np.empty(8 * width + line, like.dtype)
+    skip = (-(raw.ctypes.data // like.itemsize)) % line
+    return raw[skip : skip + 8 * width].reshape(8, width)
+
+
+@njit(**PART)
+def cull(rows: Any, runs: Any, number: int, run: int, box: Any, square: Any, pack: Any) -> tuple[int, int]:
+    """Pack those sources of the runs, from ``run`` on, that are nearer to the ``box`` (2, 3) m than a reach.
+
+    ``square`` m^2 is that of the reach; ``rows`` (8, ...), readable for a vector beyond each run, and
+    ``pack`` (8, ...) are one row each. Returns how many there are and the next run; moves the beginning of
+    one that does not fit.
+    """
+    wide_vectors()
+    width, stride, length = lanes_of(pack), pack.size // 8, rows.size // 8
+    none, limit = spread(square - square), spread(square)
+    x0, y0, z0 = spread(box[0, 0]), spread(box[0, 1]), spread(box[0, 2])
+    x1, y1, z1 = spread(box[1, 0]), spread(box[1, 1]), spread(box[1, 2])
+    count, last = 0, stride - 2 * LANES
     while run < number:
-        first = runs[run, 0]
-        take = min(runs[run, 1] - first, room - count)
-        for a in range(8):
-            for q in range(0, take, width):
-                # What is copied beyond the run is overwritten next, or blanked at the end.
-                store(pack[a], count + q, load(rows[a], first + q))
-        count += take
-        if first + take < runs[run, 1]:
-            runs[run, 0] = first + take
+        here, end = runs[run, 0], runs[run, 1]
+        while here < end and count <= last:
+            x, y, z = load(rows, here), load(rows, length + here), load(rows, 2 * length + here)
+            dx = most(most(x0 - x, x - x1), none)
+            dy = most(most(y0 - y, y - y1), none)
+            dz = most(most(z0 - z, z - z1), none)
+            far = dx * dx + (dy * dy + dz * dz)
+            # What is beyond the end comes behind the others, and is overwritten.
+            append_below(far, limit, x, pack, count)
+            append_below(far, limit, y, pack, stride + count)
+            append_below(far, limit, z, pack, 2 * stride + count)
+            for a in range(3, 8):
+                append_below(far, limit, load(rows, a * length + here), pack, a * stride + count)
+            count += count_below_in(far, limit, end - here)
+            here += width
+        if here < end:
+            runs[run, 0] = here
             break
         run += 1
-    return pad_pack(pack, count), run
+    return count, run

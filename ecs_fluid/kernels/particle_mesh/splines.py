@@ -14,10 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.biot_savart.pairwise import BLOCK
 from ecs_fluid.kernels.compiled import FAST
 from ecs_fluid.kernels.compiled.lanes import lanes_of, load, spread, store
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE, wide_vectors
+from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
 
 Array = NDArray[Any]
 
@@ -28,8 +29,10 @@ six points fill no vector of 16."""
 ROW = 16
 """Numbers that are read at once: three at each of the points of an axis, and one more."""
 
-_SLAB = 4
-"""Planes of points that one piece of a scatter fills."""
+_SIDE = 4
+"""Cells along x and y of the blocks of a scatter: with what they reach they are narrower than two blocks."""
+
+_PIECES = f"((cells[0] + {2 * _SIDE - 1}) // {2 * _SIDE}) * ((cells[1] + {2 * _SIDE - 1}) // {2 * _SIDE})"
 
 
 @njit(**INLINE)
@@ -54,49 +57,6 @@ def shares(f: Any) -> Any:
     return (by * left * a, b, c, d, e), slopes
 
 
-@njit(**INLINE)
-def axis_weights(place: float, weights: Any) -> int:
-    """First of the points at a place, in cells from the point 0; fills their weights."""
-    y = place + 0.5 * ORDER
-    last = int(np.floor(y))
-    weights[0], weights[1], weights[2], weights[3], weights[4] = shares(y - last)[0]
-    return last - (ORDER - 1)
-
-
-@parallel(f"(out.shape[0] + {_SLAB} - 1) // {_SLAB}", fastmath=FAST, error_model="numpy")
-def scatter(
-    slab: int, rows: Array, start: Array, cells: Array, edge: int, origin: Array, inverse: float, out: Array
-) -> None:
-    """Share strengths, rows 3, 4, 5 of ``rows`` (k, n), from the places in rows 0, 1, 2 among the points.
-
-    Fills ``out`` (px, py, pz, 3) m^3/s, points from ``origin`` m on with ``inverse`` in a metre. Rows are
-    sorted by ``cells`` (3,), of which each has ``edge`` points along x; ``start`` as `partition` gives it.
-    Every piece fills planes of its own, with all rows that reach them in their order.
-    """
-    first, end = slab * _SLAB, min((slab + 1) * _SLAB, out.shape[0])
-    out[first:end] = 0.0
-    kind, plane = out.dtype.type, cells[1] * cells[2]
-    wx, wy, wz = np.empty(ORDER), np.empty(ORDER), np.empty(ORDER)
-    line, flat = np.empty(3 * ORDER, out.dtype), out.reshape(out.size)
-    low = max(first - ORDER // 2 - 1, 0) // edge
-    high = min((end + ORDER // 2) // edge + 1, cells[0])
-    for p in range(start[low * plane], start[high * plane]):
-        i = axis_weights((rows[0, p] - origin[0]) * inverse, wx)
-        if i >= end or i + ORDER <= first:
-            continue
-        j = axis_weights((rows[1, p] - origin[1]) * inverse, wy)
-        k = axis_weights((rows[2, p] - origin[2]) * inverse, wz)
-        for e in range(ORDER):
-            for c in range(3):
-                line[3 * e + c] = kind(wz[e]) * rows[3 + c, p]
-        for s in range(max(first - i, 0), min(end - i, ORDER)):
-            for t in range(ORDER):
-                share = kind(wx[s] * wy[t])
-                at = (((i + s) * out.shape[1] + j + t) * out.shape[2] + k) * 3
-                for e in range(3 * ORDER):
-                    flat[at + e] += share * line[e]
-
-
 @njit(fastmath=FAST, error_model="numpy")
 def weigh(
     points: Any, count: int, origin: Any, inverse: float, mesh_points: Any, weights: Any, corner: Any
@@ -108,12 +68,13 @@ def weigh(
     """
     wide_vectors()
     kind = weights.dtype.type
-    corner[:count] = 0
+    whole = (count + LANES - 1) // LANES * LANES
+    corner[:whole] = 0
     for axis in range(3):
         w, size = weights[ORDER * axis : ORDER * (axis + 1)], mesh_points[axis]
         slopes = weights[ORDER * (3 + axis) : ORDER * (4 + axis)]
         per = kind(inverse)
-        for t in range(count):
+        for t in range(whole):
             y = (points[axis, t] - origin[axis]) * inverse + 0.5 * ORDER
             last = int(y)
             found, steep = shares(kind(y - last))
@@ -121,6 +82,61 @@ def weigh(
             slopes[0, t], slopes[1, t], slopes[2, t] = per * steep[0], per * steep[1], per * steep[2]
             slopes[3, t], slopes[4, t] = per * steep[3], per * steep[4]
             corner[t] = corner[t] * size + (last - (ORDER - 1))
+
+
+@parallel("out.shape[0]")
+def _clear(plane: int, out: Array) -> None:
+    out[plane] = 0.0
+
+
+@parallel(_PIECES, fastmath=FAST, error_model="numpy")
+def _share(
+    piece: int, rows: Array, start: Array, cells: Array, odd: tuple[int, int], origin: Array, inverse: float,
+    points: Any, flat: Array,
+) -> None:  # fmt: skip
+    """Of the blocks of _SIDE x _SIDE columns of cells every other one along both axes, ``odd`` or even."""
+    many = (cells[1] + 2 * _SIDE - 1) // (2 * _SIDE)
+    low_x, low_y = (2 * (piece // many) + odd[0]) * _SIDE, (2 * (piece % many) + odd[1]) * _SIDE
+    places, line = np.empty((3, BLOCK), rows.dtype), np.zeros(ROW, rows.dtype)
+    weights, corner = np.empty((6 * ORDER, BLOCK), rows.dtype), np.empty(BLOCK, np.int64)
+    for i in range(low_x, min(low_x + _SIDE, cells[0])):
+        for j in range(low_y, min(low_y + _SIDE, cells[1])):
+            column = (i * cells[1] + j) * cells[2]
+            for low in range(start[column], start[column + cells[2]], BLOCK):
+                count = min(BLOCK, start[column + cells[2]] - low)
+                for a in range(3):
+                    for t in range((count + LANES - 1) // LANES * LANES):
+                        places[a, t] = rows[a, low + min(t, count - 1)]
+                weigh(places, count, origin, inverse, points, weights, corner)
+                for t in range(count):
+                    for e in range(ORDER):
+                        for c in range(3):
+                            line[3 * e + c] = weights[2 * ORDER + e, t] * rows[3 + c, low + t]
+                    _add(corner[t], t, weights, points, line, flat)
+
+
+@njit(**INLINE)
+def _add(corner: int, t: int, weights: Any, points: Any, line: Any, flat: Any) -> None:
+    """Add a ``line`` of points along z, times weights, to 25 lines of the field."""
+    for part in range(0, ROW, lanes_of(flat)):
+        along = load(line, part)
+        for s in range(ORDER):
+            across = along * spread(weights[s, t])
+            for r in range(ORDER):
+                at = (corner + (s * points[1] + r) * points[2]) * 3 + part
+                store(flat, at, load(flat, at) + across * spread(weights[ORDER + r, t]))
+
+
+def scatter(rows: Array, start: Array, cells: Array, origin: Array, inverse: float, out: Array) -> None:
+    """Share strengths, rows 3, 4, 5 of ``rows`` (8, n), from the places in rows 0, 1, 2 among the points.
+
+    Fills ``out`` (px, py, pz, 3) m^3/s, points from ``origin`` m on with ``inverse`` in a metre. Rows are
+    sorted by ``cells`` (3,) of 2 x 2 points in x and y; ``start`` as `partition` gives it. Of blocks of such
+    cells every other one is done at once, so that no two threads meet at a point.
+    """
+    _clear(out)
+    for odd in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        _share(rows, start, cells, odd, origin, inverse, out.shape[:3], out.reshape(out.size))
 
 
 @njit(**INLINE)
@@ -133,19 +149,31 @@ def read(
     the field (px, py, pz, 3) as one row, with a number more at its end, and ``lines`` (3 ROW,) is room.
     """
     kind = flat.dtype.type
+    plane, line = 3 * points[1] * points[2], 3 * points[2]
+    none = spread(kind(0.0))
+    y0, y1, y2 = spread(weights[ORDER, t]), spread(weights[ORDER + 1, t]), spread(weights[ORDER + 2, t])
+    y3, y4 = spread(weights[ORDER + 3, t]), spread(weights[ORDER + 4, t])
+    if gradient:
+        g = 4 * ORDER
+        v0, v1, v2 = spread(weights[g, t]), spread(weights[g + 1, t]), spread(weights[g + 2, t])
+        v3, v4 = spread(weights[g + 3, t]), spread(weights[g + 4, t])
     for part in range(0, ROW, lanes_of(flat)):
-        a = b = c = spread(kind(0.0))
+        a = b = c = none
+        at = 3 * corner + part
         for s in range(ORDER):
-            for r in range(ORDER):
-                row = load(flat, (corner + (s * points[1] + r) * points[2]) * 3 + part)
-                x, y = weights[s, t], weights[ORDER + r, t]
-                a += row * spread(x * y)
-                if gradient:
-                    b += row * spread(weights[3 * ORDER + s, t] * y)
-                    c += row * spread(x * weights[4 * ORDER + r, t])
+            r0, r1, r2 = load(flat, at), load(flat, at + line), load(flat, at + 2 * line)
+            r3, r4 = load(flat, at + 3 * line), load(flat, at + 4 * line)
+            at += plane
+            x = spread(weights[s, t])
+            row = y0 * r0 + y1 * r1 + y2 * r2 + y3 * r3 + y4 * r4
+            a += x * row
+            if gradient:
+                b += spread(weights[3 * ORDER + s, t]) * row
+                c += x * (v0 * r0 + v1 * r1 + v2 * r2 + v3 * r3 + v4 * r4)
         store(lines, part, a)
-        store(lines, ROW + part, b)
-        store(lines, 2 * ROW + part, c)
+        if gradient:
+            store(lines, ROW + part, b)
+            store(lines, 2 * ROW + part, c)
     for e in range(3):
         u = ux = uy = uz = kind(0.0)
         for q in range(ORDER):

@@ -16,35 +16,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ecs_fluid.kernels.biot_savart.pairwise import (
-    BLOCK,
-    GRADIENT_SUMS,
-    PAIR_SCALE,
-    VELOCITY_SUMS,
-    block_arrays,
-    join_gradient,
-    load_block,
-)
 from ecs_fluid.kernels.biot_savart.regularisation import Code
-from ecs_fluid.kernels.biot_savart.selection import check, renamed
-from ecs_fluid.kernels.compiled import CHUNKS
-from ecs_fluid.kernels.compiled.parallel import for_each
 from ecs_fluid.kernels.compiled.vectors import LANES
-from ecs_fluid.kernels.grids.neighbours import runs_around
 from ecs_fluid.kernels.grids.partition import partition
+from ecs_fluid.kernels.particle_mesh.bricks import brick_gradient, brick_velocity
 from ecs_fluid.kernels.particle_mesh.convolution import convolve, half_sizes, spread, transformed
 from ecs_fluid.kernels.particle_mesh.error import REACHES, needed_reach
-from ecs_fluid.kernels.particle_mesh.near import (
-    PART,
-    add_gradient,
-    add_velocity,
-    fill_near,
-    sort_sources,
-)
-from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter, weigh
+from ecs_fluid.kernels.particle_mesh.near import sort_sources
+from ecs_fluid.kernels.particle_mesh.splines import ROW, scatter
 from ecs_fluid.kernels.particle_mesh.splitting import ends, share_within, smooth_part
 
 Array = NDArray[Any]
@@ -64,12 +45,19 @@ LEAST_CELLS = 8
 MOST_POINTS = 2**22
 """Of a mesh: its fields take some 150 bytes a point."""
 
-POINT_COST, FIELD_COST = 12.0, 40.0
+POINT_COST, FIELD_COST = 11.0, 28.0
 """What strengths and a smooth velocity at a point of the mesh cost, about, in ns of one thread: fixed, so
 that the mesh is the same everywhere."""
 
-BRICK_COST, PAIR_COST = 1000.0, 0.65
-"""What a list of near sources costs and a pair with gradient of it (without: half), in the same way."""
+VORTON_COST, READ_COST = 100.0, 130.0
+"""What a vorton costs, the sample included, and reading velocity and gradient, in the same way."""
+
+BRICK_COST, RUN_COST, LISTED_COST, PAIR_COST = 100.0, 15.0, 0.4, 0.5
+"""What a list of near sources costs, a run of them, a source that is looked at for it, and a pair with
+gradient."""
+
+ALONE = 0.45
+"""What part of that reading and a pair cost without gradient."""
 
 SAMPLE, PART_OF_ALL = 2048, 64
 """Vortons whose pairs are counted, and how many in one there are at least among many."""
@@ -90,9 +78,9 @@ BRICK = (2, 2, 2)
 SHEAF = (2, 2, 1)
 """Cells along the edges of the cells that sources are sorted by: lists are runs of them along z."""
 
-LISTED = 3.0
-"""Cells along the edge of a cube of which a list has all that lie within the reach, about: a brick, and half
-a cell of the sources on each side."""
+LOOKED_AT, LISTED, LISTED_ALONE = 4.0, 1.3, 1.8
+"""Cells along the edges of cubes, about: sources within the reach of the first are looked at for a list, of
+the others there are pairs, with gradient and without."""
 
 
 class Goal(NamedTuple):
@@ -147,13 +135,20 @@ class Mesh(NamedTuple):
         """About what the pairs of so many targets take, ns."""
         h, c = self.spacing, reach / self.spacing
         there = self.density * h**3
-        listed = there * (LISTED**3 + 6.0 * LISTED**2 * c + np.pi * (3.0 * LISTED * c**2 + 4.0 / 3.0 * c**3))
+
+        def around(edge: float) -> float:
+            near = edge**3 + 6.0 * edge**2 * c + np.pi * (3.0 * edge * c**2 + 4.0 / 3.0 * c**3)
+            return float(there * near)
+
         bricks = count / (1.0 + math.prod(BRICK) * there * count / self.vortons)
-        return float(bricks * BRICK_COST + count * listed * (0.5 if goal.alone else 1.0) * PAIR_COST)
+        each = READ_COST + PAIR_COST * around(LISTED_ALONE if goal.alone else LISTED)
+        runs = np.pi * (0.5 * c + 1.0) ** 2  # in cells of 2 x 2 x 1
+        lists = bricks * (BRICK_COST + RUN_COST * runs + LISTED_COST * around(LOOKED_AT))
+        return float(lists + count * each * (ALONE if goal.alone else 1.0))
 
     def cost(self, code: Code, wanted: Sequence[tuple[int, Goal]]) -> float:
         """About what sums at so many targets with these goals take, ns; infinite if no reach does."""
-        cost, there = POINT_COST * _volume(self.half), list[float]()
+        cost, there = POINT_COST * _volume(self.half) + VORTON_COST * self.vortons, list[float]()
         for count, goal in wanted:
             needed = self.reach(code, goal)
             if needed is None:
@@ -276,9 +271,9 @@ def _densities(place: Array, square: Array, edge: float, each: float) -> tuple[f
     cube = np.floor(place / edge).astype(np.int64)
     sides = cube.max(axis=1) + 1
     cube = (cube[0] * sides[1] + cube[1]) * sides[2] + cube[2]
-    counts, sums = np.bincount(cube), np.bincount(cube, square)
+    counts, sums = np.bincount(cube).astype(np.float64), np.bincount(cube, square)
     k, volume = place.shape[1], edge**3
-    others = each * float((counts.astype(np.float64) ** 2).sum() / k - 1.0)
+    others = each * (float((counts * counts).sum()) / k - 1.0)
     strength = each * float((counts * sums).sum() - square.sum()) / k + float(square.mean())
     return others / volume, strength / volume
 
@@ -332,7 +327,7 @@ def plan(
         some = np.empty((8, len(part)), dtype)
         sort_sources(code, x, alpha, sigma, part[order], some)
         strengths = np.empty((*mesh.points, 3), dtype)
-        scatter(some, start, cells, SHEAF[0], mesh.origin, 1.0 / mesh.spacing, strengths)
+        scatter(some, start, cells, mesh.origin, 1.0 / mesh.spacing, strengths)
         waves.append(spread(strengths, mesh.half))
         radii.append(float(np.sqrt(np.mean(sigma[part].astype(np.float64) ** 2))))
         rows[:, first : first + len(part)] = some
@@ -367,83 +362,6 @@ def velocity(made: Plan, rest: Smooth, x: Array, u: Array, du: Array | None) -> 
         rest.reach, rest.field, made.start, made.rows, rest.splits, u,
     )  # fmt: skip
     if du is None:
-        _velocity(*given, u[:, :0])
+        brick_velocity(*given, u[:, :0])
     else:
-        _velocity_gradient(*given, du.reshape(len(x), 9))
-
-
-def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
-    """The sums at the targets of every CHUNKS-th brick, with that loop over near pairs."""
-    gradient = rows_of_sums == GRADIENT_SUMS
-
-    def fill(
-        chunk: int, code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float,
-        mesh_points: Any, edges: Any, cells: Any, reach: float, field: Any, start: Any, rows: Any,
-        splits: Any, u: Any, du: Any,
-    ) -> None:  # fmt: skip
-        pack, points, sums = block_arrays(rows, rows_of_sums)
-        scale = rows.dtype.type(PAIR_SCALE)
-        runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3))
-        lines, out = np.empty(3 * ROW, rows.dtype), np.empty(12, rows.dtype)
-        weights, corner = np.empty((6 * ORDER, BLOCK), rows.dtype), np.empty(BLOCK, np.int64)
-        for brick in range(chunk, first.size - 1, CHUNKS):
-            for low in range(first[brick], first[brick + 1], BLOCK):
-                count = min(BLOCK, first[brick + 1] - low)
-                load_block(x, order, low, count, points)
-                sums[:] = 0.0
-                for a in range(3):
-                    box[0, a] = box[1, a] = points[a, 0]
-                    for t in range(1, count):
-                        box[0, a], box[1, a] = min(box[0, a], points[a, t]), max(box[1, a], points[a, t])
-                for part in range(start.shape[0]):
-                    number = runs_around(box, start[part], origin, edges, cells, reach, runs)
-                    run = 0
-                    while run < number:
-                        groups, run = fill_near(rows, runs, number, run, pack)
-                        add(code, pack, groups, points, count, splits[part], sums)
-                if gradient:
-                    join_gradient(count, sums)
-                weigh(points, count, origin, inverse, mesh_points, weights, corner)
-                for t in range(count):
-                    row = order[low + t]
-                    read(corner[t], t, weights, mesh_points, field, gradient, lines, out)
-                    for a in range(3):
-                        u[row, a] = out[a] + scale * sums[a, t]
-                    for a in range(du.shape[1]):
-                        du[row, a] = out[3 + a] + scale * sums[3 + a, t]
-
-    return njit(renamed(fill, name))
-
-
-_velocity_bricks = _bricks("particle_mesh_velocity", add_velocity, VELOCITY_SUMS)
-_gradient_bricks = _bricks("particle_mesh_gradient", add_gradient, GRADIENT_SUMS)
-
-
-@njit(cache=True, **PART)
-def _velocity(
-    code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
-    cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
-) -> None:  # fmt: skip
-    check(code)
-    for_each(
-        _velocity_bricks, CHUNKS,
-        (
-            code, x, first, order, origin, inverse, points, edges, cells, reach, field, start, rows, splits,
-            u, du,
-        ),
-    )  # fmt: skip
-
-
-@njit(cache=True, **PART)
-def _velocity_gradient(
-    code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float, points: Any, edges: Any,
-    cells: Any, reach: float, field: Any, start: Any, rows: Any, splits: Any, u: Any, du: Any,
-) -> None:  # fmt: skip
-    check(code)
-    for_each(
-        _gradient_bricks, CHUNKS,
-        (
-            code, x, first, order, origin, inverse, points, edges, cells, reach, field, start, rows, splits,
-            u, du,
-        ),
-    )  # fmt: skip
+        brick_gradient(*given, du.reshape(len(x), 9))

@@ -32,6 +32,25 @@ def ring_speed(name: str, sigma: float, n: int) -> float:
     return float(u[0, 2])
 
 
+@pytest.mark.parametrize("n", [1, 100, 10_000])
+def test_few_targets_have_the_same_sums(n: int) -> None:
+    """But for rounding, where threads share out the sources: the same on any number of them."""
+    draw, code = np.random.default_rng(3), CODES["winckelmans"]
+    x, sources = draw.random((7, 3)), (draw.random((3, n)), draw.standard_normal((3, n)), np.full(n, 0.1))
+    u, du, few_u, few_du, again = (np.empty((7, *shape)) for shape in ((3,), (3, 3), (3,), (3, 3), (3,)))
+    direct.velocity_gradient(code, x, *sources, u, du)
+    direct.few_gradients(code, x, *sources, few_u, few_du)
+    assert np.abs(few_u - u).max() < 1e-13 * np.abs(u).max()
+    assert np.abs(few_du - du).max() < 1e-13 * np.abs(du).max()
+    direct.few_velocities(code, x, *sources, few_u)
+    assert np.abs(few_u - u).max() < 1e-13 * np.abs(u).max()
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    direct.few_velocities(code, x, *sources, again)
+    numba.set_num_threads(threads)
+    assert np.array_equal(again, few_u)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n", [3, 7, 50])
 def test_axis_of_a_ring(name: str, n: int) -> None:

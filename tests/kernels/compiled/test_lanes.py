@@ -14,6 +14,7 @@ from ecs_fluid.kernels.compiled.lanes import (
     BYTES,
     append_below,
     count_below,
+    count_below_in,
     gather_fours,
     lanes_of,
     load,
@@ -41,6 +42,12 @@ def below(a: np.ndarray, limit: float, value: np.ndarray, out: np.ndarray, rows:
     return found
 
 
+@njit
+def below_in(a: np.ndarray, limit: float, lanes: int) -> int:
+    """How many of the first ``lanes`` of a vector are below the limit."""
+    return count_below_in(load(a, 0), spread(limit), lanes)
+
+
 def compare(dtype: type, number: int) -> None:
     """Vectors of none, some and all below the limit, in an order drawn for ``number``, to the bit.
 
@@ -60,6 +67,8 @@ def compare(dtype: type, number: int) -> None:
     assert count < found == chosen.sum() < len(a) - count
     np.testing.assert_array_equal(out[:found], value[chosen])
     np.testing.assert_array_equal(rows[:found], value[chosen])
+    for lanes in range(1, 2 * count):
+        assert below_in(a, dtype(0.5), lanes) == chosen[: min(lanes, count)].sum()
     assert (out[found + count :] == -7.5).all() and (rows[found + count :] == -7).all()
 
 

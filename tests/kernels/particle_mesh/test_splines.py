@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
+from ecs_fluid.kernels.biot_savart.pairwise import BLOCK
 from ecs_fluid.kernels.grids.partition import partition
 from ecs_fluid.kernels.particle_mesh import splines
 from ecs_fluid.kernels.particle_mesh.splines import ORDER, ROW, read, scatter
@@ -22,11 +23,20 @@ SPLINE = BSpline.basis_element(np.arange(ORDER + 1) - 0.5 * ORDER, extrapolate=F
 """The spline of order five around 0."""
 
 
+@njit
+def block(x: Array) -> Array:
+    """Places (3, n) with room for a whole block."""
+    out = np.zeros((3, BLOCK), x.dtype)
+    out[:, : x.shape[1]] = x
+    return out
+
+
 def test_weights_and_slopes() -> None:
     """Those of the spline at the distances from the points."""
     places = np.array([7.0, 7.2, 7.5, 7.8, 7.9999])
-    weights, corner = np.empty((6 * ORDER, 5)), np.empty(5, np.int64)
-    weigh(np.stack([places] * 3), 5, np.zeros(3), 1.0, np.array([20, 20, 20]), weights, corner)
+    weights, corner = np.empty((6 * ORDER, BLOCK)), np.empty(BLOCK, np.int64)
+    weigh(block(np.stack([places] * 3)), 5, np.zeros(3), 1.0, np.array([20, 20, 20]), weights, corner)
+    weights, corner = weights[:, :5], corner[:5]
     first = corner % 20
     assert (corner == (first * 20 + first) * 20 + first).all()
     for axis in range(3):
@@ -39,9 +49,9 @@ def test_weights_and_slopes() -> None:
 
 @njit
 def read_all(x: Array, inverse: float, points: Any, flat: Array, out: Array) -> None:
-    weights, corner = np.empty((6 * ORDER, len(x)), flat.dtype), np.empty(len(x), np.int64)
+    weights, corner = np.empty((6 * ORDER, BLOCK), flat.dtype), np.empty(BLOCK, np.int64)
     lines = np.empty(3 * ROW, flat.dtype)
-    weigh(x.T.copy(), len(x), np.zeros(3), inverse, points, weights, corner)
+    weigh(block(x.T.copy()), len(x), np.zeros(3), inverse, points, weights, corner)
     for p in range(len(x)):
         read(corner[p], p, weights, points, flat, True, lines, out[p])
 
@@ -57,7 +67,7 @@ def test_scatter_and_read(real: Any) -> None:
     rows = np.zeros((8, 50), real)
     rows[:3], rows[3:6] = x[order].T, strength[:, order]
     out = np.full((*points, 3), np.nan, real)
-    scatter(rows, start, cells, 2, np.zeros(3), 1.0 / h, out)
+    scatter(rows, start, cells, np.zeros(3), 1.0 / h, out)
     sides = [np.nan_to_num(SPLINE(x[:, a, None] / h - np.arange(points[a]))) for a in range(3)]
     exact = np.einsum("pi,pj,pk,cp->ijkc", *sides, strength)
     precision = float(np.finfo(real).eps)
