@@ -82,6 +82,10 @@ def errors(world: ef.World, kernel: str) -> tuple[float, float, float]:
 def no_fmm(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mesh alone, or an error; taken for cheap, for it is no better than all pairs of so few vortons."""
     monkeypatch.delattr(FmmSolver, "fill")
+    cheap(monkeypatch)
+
+
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("POINT", "FIELD", "VORTON", "READ", "BRICK", "RUN", "LISTED", "PAIR"):
         name += "_COST"
         monkeypatch.setattr(sums, name, 0.05 * getattr(sums, name))
@@ -95,6 +99,46 @@ def test_tolerance_is_kept_by_the_mesh(kernel: str, shape: str, cores: float) ->
     for tolerance in (1e-2, 1e-3):
         found = errors(made(shape, cores, kernel=kernel, tolerance=tolerance), kernel)
         assert max(found) < tolerance, found
+
+
+PLACES = ("edge", "outside", "sparse", "one far")
+"""Of tracers: about the surface of the box, around it, in a box ten times as wide, at the vortons but one."""
+
+
+def elsewhere(place: str, x: Array) -> Array:
+    """So many places as vortons ``x``."""
+    draw = np.random.default_rng(3)
+    low, high = x.min(axis=0), x.max(axis=0)
+    middle, half = (low + high) / 2, (high - low).max() / 2
+    if place == "edge":
+        found = draw.uniform(-1.1, 1.1, x.shape)
+        found[np.arange(len(x)), draw.integers(0, 3, len(x))] = np.sign(draw.uniform(-1, 1, len(x)))
+        return np.asarray(middle + half * found)
+    if place == "outside":
+        way = draw.standard_normal(x.shape)
+        return np.asarray(middle + half * draw.uniform(2, 6, (len(x), 1)) * way / size(way)[:, None])
+    if place == "sparse":
+        return np.asarray(middle + half * draw.uniform(-10, 10, x.shape))
+    found = x + 1e-3 * draw.standard_normal(x.shape)
+    found[0] += 50 * half
+    return np.asarray(found)
+
+
+def size(rows: Array) -> Array:
+    return np.asarray(np.sqrt((rows**2).sum(axis=1)))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tolerance_is_kept_at_tracers_wherever_they_are(
+    monkeypatch: pytest.MonkeyPatch, shape: str, place: str
+) -> None:
+    x, _, _ = SHAPES[shape](N)
+    cheap(monkeypatch)
+    for tolerance, cores in ((1e-2, 0.5), (1e-3, 1.5), (1e-3, 4.0)):
+        world = made(shape, cores, tolerance=tolerance)
+        world["tracers"][ef.Position].x[:] = elsewhere(place, x)
+        assert max(errors(world, "winckelmans")) < tolerance
 
 
 @pytest.mark.parametrize("shape", SHAPES)
