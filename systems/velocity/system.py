@@ -264,7 +264,7 @@ class VelocitySystem(System):
             processes.to_rows(sources.order, populations, targets)
         at_rest = not len(sources.sigma) and not field.any()
         if others and self.tracers == "cells" and not (from_grid or at_rest):
-            reading = self._read_around(solver, grid, [x for _, x, _ in others])
+            reading = self._read_around(solver, sources, grid, [x for _, x, _ in others])
         for entity, x, u in others:
             if at_rest:
                 u[:] = 0.0
@@ -315,6 +315,10 @@ class VelocitySystem(System):
         targets = Targets(
             points.reshape(-1, 3), field.u.reshape(-1, 3), place="grid", points=points.shape[:3]
         )
+        self._sum_on_grid(solver, sources, grid, targets)
+
+    def _sum_on_grid(self, solver: Solver, sources: Sources, grid: Grid, targets: Targets) -> None:
+        """Fill points of the field grid, from cores as wide as `mollify` asks for."""
         if not self.mollify:
             solver.fill(targets)
             return
@@ -325,7 +329,7 @@ class VelocitySystem(System):
         solver.fill(targets)
         solver.prepare(sources, grid)
 
-    def _read_around(self, solver: Solver, grid: Grid, places: list[Array]) -> GridReading:
+    def _read_around(self, solver: Solver, sources: Sources, grid: Grid, places: list[Array]) -> GridReading:
         """Reading of the sums at those points of the field grid that rows at `places` (n, 3) m read."""
         from ecs_fluid.kernels.grids import read_points
 
@@ -341,7 +345,7 @@ class VelocitySystem(System):
         for a in range(3):
             x[:, a] = grid.origin[a] + grid.spacing[a] * number_of[a]
         targets = Targets.at(x, gradient=False)
-        solver.fill(targets)
+        self._sum_on_grid(solver, sources, grid, targets)
         field = np.zeros((*read.shape, 3), number)
         field[number_of] = targets.u
         return GridReading(grid, field, "spline" if cubic else "linear", read)

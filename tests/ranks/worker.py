@@ -81,6 +81,7 @@ class Breaks(ef.System):
 
 
 TREES = {
+    "cells": {"solver": "tree", "tracers": "cells"},
     "vortons": {"solver": "tree"},
     "solver": {"solver": "tree", "tracers": "solver", "angle": 0.8},
     "grid": {"solver": "tree", "at": "grid", "leaf": "supervortons", "opening": "box"},

@@ -32,6 +32,13 @@ def test_the_points_around_tracers_say_what_the_whole_grid_says(interpolation: s
     assert off(around, exact) < 1.1 * off(whole, exact) < 0.05
 
 
+def test_cores_are_widened_as_on_the_whole_grid() -> None:
+    whole, around = (
+        velocities(tracers, interpolation="linear", mollify=3.0) for tracers in ("grid", "cells")
+    )
+    assert off(around, whole) < 1e-13 < off(around, velocities("cells", interpolation="linear"))
+
+
 def test_solvers_on_the_grid_have_all_points_anyway() -> None:
     assert np.array_equal(velocities("cells", solver="hybrid"), velocities("grid", solver="hybrid"))
 
