@@ -36,7 +36,7 @@ PLACES = {"vortons": 0, "grid": 1}
 SURELY_DIRECT = 2**20
 """Up to this many pairs of target and vorton the direct sum is taken without further thought."""
 
-PERHAPS_MESH = 2**24
+PERHAPS_MESH = 2**23
 """From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
 
 COUNTED = ("tree", "fmm", "pppm")

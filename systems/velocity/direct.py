@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ecs_fluid.components import Grid, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.solver import Solver
@@ -19,23 +17,20 @@ class DirectSolver(Solver):
         """Nothing but to keep the vortons."""
         self._vortons = sources.x, sources.alpha, sources.sigma
 
-    def fill(self, targets: Targets) -> None:
-        """Sum over all vortons at every target."""
-        from ecs_fluid.kernels.biot_savart.direct import velocity, velocity_gradient
+    def fill(self, targets: Targets, few: bool = False) -> None:
+        """Sum over all vortons at every target.
 
-        self._sum(targets, velocity, velocity_gradient)
+        With ``few`` threads share the vortons where there are up to BLOCK targets; that rounds differently.
+        """
+        from ecs_fluid.kernels.biot_savart import direct, pairwise
 
-    def fill_few(self, targets: Targets) -> None:
-        """The same at up to 128 targets and many vortons, which threads share; it rounds differently."""
-        from ecs_fluid.kernels.biot_savart.direct import few_gradients, few_velocities
-
-        self._sum(targets, few_velocities, few_gradients)
-
-    def _sum(self, targets: Targets, velocity: Any, velocity_gradient: Any) -> None:
+        kernels = direct.velocity, direct.velocity_gradient
+        if few and len(targets.x) <= pairwise.BLOCK:
+            kernels = direct.few_velocities, direct.few_gradients
         processes, vortons = self._system.world.processes, len(self._vortons[2])
         part = processes.part("direct", targets, vortons)
         if part.du is None:
-            velocity(self.code, part.x, *self._vortons, part.u)
+            kernels[0](self.code, part.x, *self._vortons, part.u)
         else:
-            velocity_gradient(self.code, part.x, *self._vortons, part.u, part.du)
+            kernels[1](self.code, part.x, *self._vortons, part.u, part.du)
         processes.join(targets, part, len(part.x) * vortons)
