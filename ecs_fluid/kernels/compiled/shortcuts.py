@@ -53,9 +53,10 @@ class _Kept(event.Listener):  # type: ignore[misc]
         if len(self.innermost_last) == 1:
             self._usual = gc.get_threshold()
             gc.set_threshold(OBJECTS, *self._usual[1:])
-        function = happened.data["dispatcher"]
-        self.innermost_last.append(not isinstance(function._cache, NullCache))
-        ours = function.py_func.__module__.startswith("ecs_fluid.")
+        function = happened.data["dispatcher"]  # or a part of one, of numba's object mode
+        self.innermost_last.append(not isinstance(getattr(function, "_cache", None), NullCache))
+        module = getattr(getattr(function, "py_func", None), "__module__", None)
+        ours = str(module).startswith("ecs_fluid.")
         self._texts.append(_unequal_shapes if ours else self._texts[0])
         arrayobj.raise_with_shape_context = self._texts[-1]
 

@@ -85,3 +85,27 @@ def test_arrays_of_unequal_shapes_are_told_of_shortly_by_kernels_and_at_length_b
         assert x.all()
         with pytest.raises(ValueError, match=told):
             compiled(x, np.ones(2))
+
+
+def test_functions_of_others_compile_in_every_mode_of_numba() -> None:
+    """Python in the middle of compiled code, loops alone that are compiled, and a function of no module."""
+
+    @numba.njit
+    def in_python(x: Any) -> Any:
+        with numba.objmode(y="float64[:]"):
+            y = np.fft.fftfreq(len(x))
+        return y.sum()
+
+    @numba.jit(forceobj=True, looplift=True)
+    def lifted(x: Any) -> Any:
+        total, text = 0.0, [str(len(x))]
+        for i in range(len(x)):
+            total += x[i]
+        return total, text
+
+    names: dict[str, Any] = {}
+    exec("def homeless(x):\n    return x + 1\n", names)
+    assert in_python(np.ones(4)) == -0.5
+    assert lifted(np.ones(4)) == (4.0, ["4"])
+    assert numba.njit(names["homeless"])(1) == 2
+    assert numba.njit(lambda x: x)(1) == 1  # nothing of the others is left behind
