@@ -75,8 +75,7 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
     gradient = rows_of_sums == GRADIENT_SUMS
     many = MANY if gradient else MANY_ALONE
 
-    @njit(**PART)
-    def add_near(
+    def near(
         code: Code, points: Any, target: Any, first: int, end: int, origin: Any, edges: Any, cells: Any,
         reach: float, start: Any, rows: Any, splits: Any, room: Any, sums: Any,
     ) -> None:  # fmt: skip
@@ -103,6 +102,8 @@ def _bricks(name: str, add: Any, rows_of_sums: int) -> Any:
                         few, _ = cull(wide_row, whole, 1, 0, inner, square, pack_row)
                         add(code, pack, pad_pack(pack, few), points, low, high, splits[part], sums)
                     low = high
+
+    add_near = njit(**PART)(renamed(near, f"{name}_near"))
 
     def fill(
         chunk: int, code: Code, x: Any, first: Any, order: Any, origin: Any, inverse: float,
