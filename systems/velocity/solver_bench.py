@@ -120,10 +120,12 @@ def measure_with(
     precision: Precision,
     gradient: bool,
     parameters: dict[str, Any],
+    grids: dict[str, Any] | None = None,
+    *,
     setting: str = "",
     times: Array | None = None,
 ) -> Measured:
-    """A solver with given parameters of the VelocitySystem.
+    """A solver with given parameters of the VelocitySystem and the PartitionSystem.
 
     `times` are those by which ``auto`` chooses, if not those of this machine.
     """
@@ -132,13 +134,13 @@ def measure_with(
     world.spawn("ring", Position(cloud["x"]), Strength(cloud["alpha"]), CoreRadius(cloud["sigma"]))
     if times is not None:
         world.attach(world.fluid.name, SolverTimes(seconds=times))
-    grids = world.add_system(PartitionSystem())
+    partition = world.add_system(PartitionSystem(**(grids or {})))
     velocity = world.add_system(VelocitySystem(gradient=gradient, **parameters))
     assert world.schedule.systems
     best, rounds, spent = np.inf, 0, 0.0
     world.step()  # nothing moves; ``auto`` measures in this tick, and not in the next seven
     with world._active():
-        grids.process(world.dt)
+        partition.process(world.dt)
         while spent < (LONG if rounds < ROUNDS else ENOUGH):
             start = time.perf_counter()
             velocity.process(world.dt)
