@@ -20,9 +20,9 @@ WIDEST, NARROWEST, FIRST = 1.0, 0.2, 0.5
 """Opening angles of the tree between which ``auto`` chooses, and the one that it tries first; below the
 narrowest another solver is as fast."""
 
-POWER, RESERVE, TRIALS = 3.0, 1.2, 4
+POWER, RESERVE, AIM, TRIALS = 3.0, 1.2, 0.85, 4
 """Errors of the tree grow with about this power of the angle; by this factor the sample must be better than
-the tolerance, to cover its scatter; so many angles are tried."""
+the tolerance, to cover its scatter; at this part of that the next angle aims; so many angles are tried."""
 
 MEASURED_EVERY = 8
 """Ticks between two measurements of the tree, as long as the flow is alike."""
@@ -45,7 +45,7 @@ COUNTED = ("tree", "fmm", "pppm")
 WORKED = 0.25
 """Largest relative change of the numbers of a flow for which what a solver did tells what it would do."""
 
-DOUBT = 4.0
+DOUBT = 6.0
 """A solver is asked once if it would be the fastest were the table of times wrong by so much."""
 
 SAMPLE_BLOCKS, SAMPLE_TARGETS = 12, 16
@@ -263,7 +263,7 @@ class AutoSolver(Solver):
             self._walk(near, angle)
             pairs = zip(_results(near), exact, strict=True)
             error = max(relative_error(found[compared], value) for found, value in pairs)
-            better = min(WIDEST, angle * (0.95 * goal / max(error, 1e-300)) ** (1.0 / POWER))
+            better = min(WIDEST, angle * (AIM * goal / max(error, 1e-300)) ** (1.0 / POWER))
             if error <= goal:
                 kept = max(kept, angle)
                 if better < 1.15 * angle:
