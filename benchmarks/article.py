@@ -303,14 +303,14 @@ def diffuse(
 def burn(species: Array, density: Array, rates: Array, ambient: float, dt: float) -> None:
     """Fuel to flame, flame to smoke; the temperature is that of the density, rho T = const."""
     for i in prange(len(species)):
-        T = rates[6] * ambient / density[i, 0]
+        T = rates[5] * ambient / density[i, 0]
         gone = rates[3] * math.exp(-((T / rates[4]) ** 2)) * species[i, 1] * dt
         species[i, 1] -= min(gone, species[i, 1])
         burnt = min(rates[0] * math.exp(-rates[1] / T) * species[i, 0] * dt, species[i, 0])
         species[i, 0] -= burnt
         species[i, 1] += burnt
         species[i, 2] = max(0.0, 1 - species[i, 0] - species[i, 1])
-        density[i, 0] = rates[6] * ambient / (T + rates[2] * burnt)
+        density[i, 0] = rates[5] * ambient / (T + rates[2] * burnt)
 
 
 @shared
@@ -346,7 +346,6 @@ def hit_vortons(
     alpha: Array,
     density: Array,
     sigma: float,
-    volume: Array,
     center: Array,
     radius: float,
     heat: Array,
@@ -404,7 +403,7 @@ class Article:
     species: Array | None = None
     """(N, 3), fuel, flame, smoke"""
     rates: tuple[float, ...] = ()
-    """of combustion: A, T_a, Q/c_p, A_s, T_s, unused, ambient temperature"""
+    """of combustion: A, T_a, Q/c_p, A_s, T_s, ambient temperature"""
     balls: list[tuple[Array, float, Array]] = field(default_factory=list)
     """centre, radius, (temperature, part exchanged, ambient rho T)"""
 
@@ -494,9 +493,7 @@ class Article:
         for center, radius, heat in self.balls:
             hit_tracers(self.tracers, self.tracer_u, center, radius)
             if self.density is not None:
-                hit_vortons(
-                    self.x, self.u, self.alpha, self.density, self.sigma, self.volume, center, radius, heat
-                )
+                hit_vortons(self.x, self.u, self.alpha, self.density, self.sigma, center, radius, heat)
 
 
 # ------------------------------------------------------------------ beside ours
@@ -510,8 +507,7 @@ def like(world: ef.World) -> Article:
         found = [np.asarray(getattr(entity[component], attribute), single) for entity in populations]
         return np.concatenate(found).copy()
 
-    vortons = [e for e in world.entities if ef.Strength in e and len(e)]
-    others = moved(world)
+    vortons, others = vortons_of(world), moved(world)
     flow = Article(
         world.dt,
         rows(ef.Position, "x", vortons),
@@ -537,7 +533,7 @@ def like(world: ef.World) -> Article:
         names = ("fuel", "flame", "smoke")
         flow.species = np.stack([rows(ef.Species, name, vortons) for name in names], axis=1)
         rise = fire.heat / float(world.fluid[ef.Fluid].heat_capacity)
-        flow.rates = fire.rate, fire.activation, rise, fire.flame_rate, fire.flame_temperature, 0.0, warm
+        flow.rates = fire.rate, fire.activation, rise, fire.flame_rate, fire.flame_temperature, warm
     for entity in world.entities:
         if ef.BallShape in entity:
             center = np.asarray(entity[ef.Pose].x[0], single)
@@ -547,17 +543,20 @@ def like(world: ef.World) -> Article:
 
 
 ARTICLES = (
-    *(ef.PartitionSystem, ef.VelocitySystem, ef.StretchSystem, ef.DiffusionSystem, ef.AdvectionSystem),
-    *(
-        ef.BaroclinicSystem,
-        ef.TransferSystem,
-        ef.ThermalSystem,
-        ef.CombustionSystem,
-        ef.SamplingSystem,
-        ef.BodySystem,
-        ef.CollisionSystem,
-    ),
-    *(ef.BoundarySystem, ef.ConductionSystem),
+    ef.PartitionSystem,
+    ef.VelocitySystem,
+    ef.StretchSystem,
+    ef.DiffusionSystem,
+    ef.AdvectionSystem,
+    ef.BaroclinicSystem,
+    ef.TransferSystem,
+    ef.ThermalSystem,
+    ef.CombustionSystem,
+    ef.SamplingSystem,
+    ef.BodySystem,
+    ef.CollisionSystem,
+    ef.BoundarySystem,
+    ef.ConductionSystem,
 )
 """Systems that do what the articles do."""
 
@@ -637,7 +636,7 @@ def ring_world(vortons: int, tracers: int, velocity: dict[str, Any], cells_per_v
 
 def exact(world: ef.World) -> Array:
     """Velocities of some vortons, then of some tracers, by the direct sum."""
-    vortons = [e for e in world.entities if ef.Strength in e and len(e)]
+    vortons = vortons_of(world)
     others = moved(world)
     places = [np.concatenate([e[ef.Position].x for e in kind]) for kind in (vortons, others)]
     x = np.concatenate([place[some(place)] for place in places]).astype(float)
@@ -653,6 +652,11 @@ def exact(world: ef.World) -> Array:
 def some(rows: Array) -> Array:
     """Indices of the sample."""
     return np.linspace(0, len(rows) - 1, SAMPLE).astype(int)
+
+
+def vortons_of(world: ef.World) -> list[ef.Entity]:
+    """Populations of vortons that have any."""
+    return [e for e in world.entities if ef.Strength in e and len(e)]
 
 
 def moved(world: ef.World) -> list[ef.Entity]:
@@ -690,7 +694,7 @@ def errors(world: ef.World) -> list[str]:
     world.evaluate()
     flow, u = like(world), exact(world)
     flow.evaluate()
-    vortons = [e for e in world.entities if ef.Strength in e and len(e)]
+    vortons = vortons_of(world)
     ours = [np.concatenate([e[ef.Velocity].u for e in kind]) for kind in (vortons, moved(world))]
     pairs = ours, (flow.u, flow.tracer_u)
     return [off(np.concatenate([rows[some(rows)] for rows in pair]), u) for pair in pairs]
@@ -704,7 +708,7 @@ def main(names: Sequence[str] = ("dye_drop", "hot_ball", "candle")) -> None:
     for name in names:
         world = ef.load(name)
         world.step(recipe(name).ticks // 4)
-        if not (moved(world) and any(len(e) for e in world.entities_with(ef.Strength))):
+        if not (moved(world) and vortons_of(world)):
             print(f"{name} lacks vortons or tracers")
             continue
         copy = lean(world)

@@ -262,7 +262,7 @@ class VelocitySystem(System):
             targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
             solver.fill(targets)
             processes.to_rows(sources.order, populations, targets)
-        at_rest = not len(sources.sigma) and not field.any()
+        at_rest = not len(sources.sigma)
         if others and self.tracers == "cells" and not (from_grid or at_rest):
             reading = self._read_around(solver, sources, grid, [x for _, x, _ in others])
         for entity, x, u in others:
