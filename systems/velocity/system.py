@@ -246,8 +246,8 @@ class VelocitySystem(System):
         if solver.on_grid:
             self._warn_once(solver, sources, grid, f"t = {self.world.time:.4g} s: ")
         solver.prepare(sources, grid)
-        from_grid = self.at == "grid" or solver.on_grid
-        if from_grid or (others and self.tracers == "grid") or not len(sources.sigma):
+        from_grid, at_rest = self.at == "grid" or solver.on_grid, not len(sources.sigma)
+        if from_grid or (others and self.tracers == "grid") or at_rest:
             self._fill_grid(solver, sources, grid)
         field = self.field(VelocityField).u
         # What shares out strengths by convolution reads by it: only so the total strength stays.
@@ -262,7 +262,6 @@ class VelocitySystem(System):
             targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
             solver.fill(targets)
             processes.to_rows(sources.order, populations, targets)
-        at_rest = not len(sources.sigma)
         if others and self.tracers == "cells" and not (from_grid or at_rest):
             reading = self._read_around(solver, sources, grid, [x for _, x, _ in others])
         for entity, x, u in others:
