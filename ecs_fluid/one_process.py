@@ -163,6 +163,10 @@ class OneProcess:
         """Columns (n, ...) of populations laid end to end, with all rows, on a process that `once` asks."""
         return columns
 
+    def some_rows(self, entity: Entity, columns: Sequence[Array], rows: Array) -> Sequence[Array]:
+        """Those `rows` (k,), in ascending order, of columns of a population, on all processes."""
+        return [column[rows] for column in columns]
+
     def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
         """Fill velocities at this process's rows of a population; `fill` gets the rows of all."""
         fill(rows)
@@ -256,6 +260,10 @@ class OneProcess:
         x, alpha, sigma = columns
         start, order = partition(x, *grid)
         return start, order, gather_sorted(x, order), gather_sorted(alpha, order), gather_sorted(sigma, order)
+
+    def has_parts(self, sources: Sources) -> bool:
+        """Whether sorted vortons are there in parts, so that sums over all of them need others."""
+        return False
 
     def tree(self, sources: Sources) -> Tree:
         """The influence tree over sorted vortons."""

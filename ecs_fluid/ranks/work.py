@@ -110,6 +110,15 @@ class SharedWork(OneProcess):
             whole.append(np.concatenate(every) if every else column)
         return whole
 
+    def some_rows(self, entity: Entity, columns: Sequence[Array], rows: Array) -> Sequence[Array]:
+        """Each rank passes on those that it holds."""
+        if entity.name not in self.bounds:
+            return super().some_rows(entity, columns, rows)
+        edges = np.searchsorted(rows, self.bounds[entity.name])
+        own = rows[edges[self.comm.rank] : edges[self.comm.rank + 1]] - self.own(entity.name).start
+        counts = np.diff(edges).tolist()
+        return [self.comm.gather_rows(column[own], counts) for column in columns]
+
     def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
         every = Targets.at(self.comm.gather_rows(rows.x, self.counts(entity.name)), gradient=False)
@@ -216,16 +225,20 @@ class SharedWork(OneProcess):
         alone = super().sorted_vortons
         return self.machine.once(name, lambda: alone(name, entities, (x, alpha, sigma), grid))
 
+    def has_parts(self, sources: Sources) -> bool:
+        """Whether each machine has its part of the sorted vortons."""
+        return self._divided is not None and sources.x is self._divided.x
+
     def tree(self, sources: Sources) -> tree_build.Tree:
         """Its nodes lie in shared memory; of sources in parts each machine has its own nodes."""
-        if self._divided is not None and sources.x is self._divided.x:
+        if self._divided is not None and self.has_parts(sources):
             return self._divided.tree
         nodes = self.machine.once("tree", lambda: super(SharedWork, self).tree(sources)[: tree_build.NODES])
         return tree_build.Tree._make([*nodes, sources.start, sources.x, sources.alpha, sources.sigma])
 
     def vorton_targets(self, sources: Sources, populations: Sequence[Population]) -> Array:
         """In shared memory; where machines have parts of the vortons, an array that nobody fills."""
-        parts = self._divided if self._divided is not None and sources.x is self._divided.x else None
+        parts = self._divided if self.has_parts(sources) else None
         if parts is None:
             (x,) = self.machine.once("vortons", lambda: [sources.x.T])
         else:

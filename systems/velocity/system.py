@@ -272,19 +272,17 @@ class VelocitySystem(System):
             else:
                 reading.velocity(x, u)
         if self.world.stage.c == 0.0:
-            groups = [(x, u) for _, x, u, _ in vortons], [(x, u) for _, x, u in others]
+            groups = [(entity, x, u) for entity, x, u, _ in vortons], others
             told = self._is_recorded
             self.velocity_error = sampled_error(solver, sources, grid, *groups) if told else None
 
     @property
     def _is_recorded(self) -> bool:
-        """Whether diagnostics are recorded at the end of this tick; not where processes share its rows."""
+        """Whether diagnostics are recorded at the end of this tick."""
         from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 
         world, record = self.world, self.world.system(DiagnosticsSystem)
-        if record is None or not record.every or world.processes.bounds:
-            return False
-        return (world.tick + 1) % record.every == 0
+        return record is not None and record.every > 0 and (world.tick + 1) % record.every == 0
 
     def _populations(self) -> tuple[list[Table], list[tuple[Entity, Array, Array]]]:
         """Vortons, and what else has a velocity."""

@@ -129,6 +129,14 @@ def coarse() -> ef.World:
 
 
 def made(name: str) -> ef.World:
+    """The world of that name, with a record of every second tick where velocities are summed."""
+    world = named(name)
+    if record := world.system(ef.DiagnosticsSystem):
+        record.every = 2
+    return world
+
+
+def named(name: str) -> ef.World:
     """A shipped world, one of those above by its name, or one with a solver (ring:, clouds:)."""
     if name.startswith("clouds:"):
         return two_clouds(name[7:])
@@ -172,6 +180,7 @@ def outcome(world: ef.World, ticks: int) -> dict[str, Any]:
         "error": error,
         "rows": {entity.name: len(entity) for entity in world.entities},
         "tick": world.tick,
+        "records": world.history,
         "remarks": world.lint(),
         "vorticity": world.vorticity(ASKED).tolist() if world.system(ef.VelocitySystem) else [],
     }
