@@ -40,7 +40,13 @@ def brace() -> None:
 
 
 def dask_setup(server: Any) -> None:
-    """Called by Dask in each server that preloads this module: no pages either, as they need no key."""
+    """Called by Dask in each server that preloads this module: no pages either, as they need no key.
+
+    Nor does it measure what a search for garbage frees, since that opens a file, and nobody reads it.
+    """
+    from distributed.gc import disable_gc_diagnosis
+
     brace()
+    disable_gc_diagnosis(force=True)
     if (pages := getattr(server, "http_server", None)) is not None:
         pages.stop()
