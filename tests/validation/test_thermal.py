@@ -30,6 +30,8 @@ def thermal(gravity_until: float = 1e9, seed: int = 1, h: float = 0.08) -> ef.Wo
         [
             ef.VelocitySystem(solver="tree", at="grid"),
             ef.StretchSystem(),
+            ef.ReformulationSystem(),
+            ef.SubfilterSystem(),
             ef.DiffusionSystem(method="core_spreading"),
             ef.BaroclinicSystem(),
             ef.AdvectionSystem(),
@@ -58,10 +60,12 @@ def test_a_thermal_entrains_and_slows_down(h: float) -> None:
     z_0 is the distance to the virtual origin. A thermal released from rest has the momentum k r^3 dz/dt = B t
     of its buoyancy B, hence (z + z_0)^4 - z_0^4 = 2 B t^2/(k a^3): the power 1/2 of t, exactly, is that of
     the fourth root of the left side, and of z + z_0 when z_0 has become small beside z. From z = 1 m to
-    4.5 m, two to ten initial radii (from 5.5 m on strengths blow up). The flow is turbulent: mean tracks of
-    four runs, which have no order in h. Found at h = 0.12, 0.1, 0.08 m: a = 0.109, 0.126, 0.101 and the
-    exponents 0.503, 0.514, 0.458; by twelve runs at 0.1 and 0.08 m 0.124, 0.100 and 0.509, 0.457, fours of
-    them 0.115 to 0.133 and 0.0998 to 0.101. Half of the viscosity gives 0.127 and 0.501 at 0.08 m.
+    3 m, two to six initial radii. The flow is turbulent: mean tracks of four runs. Found at h = 0.12, 0.1,
+    0.08 m: a = 0.224, 0.242, 0.281 and the exponents 0.506, 0.522, 0.548; by two other fours of runs
+    0.225 and 0.250, 0.244 and 0.249, 0.270 and 0.280; 0.500 and 0.538, 0.522 and 0.529, 0.533 and 0.547.
+    Up to 4.5 m a is 0.286, 0.317, 0.368 and the exponents are 0.547, 0.566, 0.580: there cores spread by
+    viscosity are half as wide as the thermal. Without the reformulation and the subfilter's term strengths
+    run away, the sooner the coarser: at 0.12 m with two runs of four by 20 s.
     """
     tracks = []
     for seed in range(1, 5):
@@ -72,7 +76,7 @@ def test_a_thermal_entrains_and_slows_down(h: float) -> None:
             track.append((world.time, *height_and_radius(world)))
         tracks.append(track)
     time, z, r = np.mean(tracks, axis=0).T
-    fit = (z > 1.0) & (z < 4.5)
+    fit = (z > 1.0) & (z < 3.0)
     time, z, r = time[fit], z[fit], r[fit]
     entrainment, offset = np.polyfit(z, r, 1)
     origin = offset / entrainment
@@ -85,9 +89,9 @@ def test_a_thermal_entrains_and_slows_down(h: float) -> None:
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 def test_without_gravity_it_entrains_less() -> None:
-    """Case 66, McKim, Jeevanjee and Lecoanet (2020): with gravity off from 8 s on, dr/dz halves.
+    """Case 66, McKim, Jeevanjee and Lecoanet (2020): with gravity off from 8 s on, dr/dz is less than half.
 
-    Their DNS have less than a third; here the ring that is left even narrows, by -0.026 (0.073 with gravity).
+    Their DNS have less than a third; found: 0.068 in place of 0.241.
     """
     slopes = {}
     for off in (False, True):
