@@ -16,6 +16,9 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.errors import FluidError
 
+READ = 0.5
+"""Seconds that mpiexec has to read what a rank says before the job ends, else it may be lost"""
+
 
 @dataclass
 class Traffic:
@@ -145,6 +148,7 @@ class Comm:
             print(f"error: rank {self.rank} of {self.size}: {said}", file=sys.stderr, flush=True)
         else:
             traceback.print_exception(error)
+        time.sleep(READ)
         self.handle.Abort(code)
         os._exit(code)  # in a thread that call may return
 
