@@ -47,7 +47,7 @@ def _of_this_process() -> float:
 class Limits(BaseModel):
     """What may be asked for."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     memory: float = Field(default_factory=lambda: _of_this_process() / 2, gt=0, le=1e18)
     """bytes that the particles and grids of a world may take, or the content of a file; half of what this

@@ -145,7 +145,7 @@ class Settings(BaseModel):
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True
+        extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True, defer_build=True
     )
     written_in: ClassVar[type | None] = None
     """Class that declares the parameters, where it is not the model itself."""
@@ -249,9 +249,9 @@ class System(esper.Processor):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         for name, value in vars(cls).items():
-            meant = closest(name, DECLARATIONS, 0.8)
             declares = isinstance(value, tuple | type) or value in PHASES
-            if meant not in (None, name) and declares and not hasattr(System, name):
+            meant = closest(name, DECLARATIONS, 0.8) if declares and not hasattr(System, name) else None
+            if meant not in (None, name):
                 raise ScheduleError(f"{cls.__name__}.{name} declares nothing; did you mean {meant!r}?")
         if cls.phase not in PHASES:
             raise ScheduleError(f"{cls.__name__}.phase is {cls.phase!r}; the phases are {', '.join(PHASES)}")

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import cyclopts
@@ -116,19 +117,27 @@ def _flush() -> None:
         raise
 
 
-def _register() -> None:
-    """Import the modules of the commands, which register themselves."""
-    import ecs_fluid.cli.bench
-    import ecs_fluid.cli.completion
-    import ecs_fluid.cli.export
-    import ecs_fluid.cli.info
-    import ecs_fluid.cli.look
-    import ecs_fluid.cli.page
-    import ecs_fluid.cli.reference
-    import ecs_fluid.cli.run
-    import ecs_fluid.cli.sweep
-    import ecs_fluid.cli.watch
-    import ecs_fluid.cli.worlds  # noqa: F401
+COMMANDS = {
+    "bench": "bench",
+    "completion": "completion",
+    "export": "export",
+    "info": "info",
+    "look": "show",
+    "page": "page",
+    "reference": "help",
+    "run": "run resume warmup",
+    "sweep": "sweep",
+    "watch": "watch",
+    "worlds": "worlds validate schema",
+}
+"""Commands by the module of this package that registers them when it is imported."""
+
+
+def register(command: str = "") -> None:
+    """Import the module of a command, or those of all where it is none: each takes its time."""
+    found = [module for module, names in COMMANDS.items() if command in names.split()]
+    for module in found or COMMANDS:
+        import_module(f"{__name__}.{module}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -137,8 +146,9 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.simplefilter("always", FluidWarning)
     try:
         with sentences():
-            _register()
-            result = app(sys.argv[1:] if arguments is None else arguments, result_action="return_value")
+            told = sys.argv[1:] if arguments is None else arguments
+            register(*told[:1])
+            result = app(told, result_action="return_value")
             _flush()
     except FluidError as error:
         err.print(f"error: {error}", style="bold red")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ecs_fluid.cli import app
+from ecs_fluid.cli import app, register
 
 
 @app.command
@@ -15,6 +15,7 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     * zsh, where `~/.zfunc` is in fpath: `ecs-fluid completion zsh > ~/.zfunc/_ecs-fluid`
     * fish: `ecs-fluid completion fish > ~/.config/fish/completions/ecs-fluid.fish`
     """
+    register()
     script = app.generate_completion(shell=shell)
     # Where no name of ours fits, bash is to complete files: a world may be one.
     print(script.replace("\ncomplete -F ", "\ncomplete -o default -F "))

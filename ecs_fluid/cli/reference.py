@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from rich.table import Table
 
-from ecs_fluid.cli import app, out
+from ecs_fluid.cli import app, out, register
 from ecs_fluid.errors import FluidError
 from ecs_fluid.validation_errors import nearest
 
@@ -36,6 +36,7 @@ def reference(name: str | None = None, /) -> None:
 
         if asked in shipped():
             raise FluidError(f"{asked} is a shipped world; ecs-fluid worlds {asked} prints it")
+        register()
         if asked in app:
             raise FluidError(f"{asked} is a command; ecs-fluid {asked} --help explains it")
         raise FluidError(f"there is no kind, table, part or component {name!r}; {nearest(asked, known)}")

@@ -15,7 +15,8 @@ import h5py
 import pytest
 
 import ecs_fluid as ef
-from ecs_fluid.cli import main
+from ecs_fluid.cli import COMMANDS, app, main, register
+from ecs_fluid.cli.bench import velocity
 from ecs_fluid.errors import FluidError
 from ecs_fluid.worlds import world_recipe
 
@@ -289,7 +290,25 @@ def test_commands_in_a_folder_that_is_gone(tmp_path: Path) -> None:
     assert refusals[0] == "error: the working folder is gone; change to one that exists"
 
 
-@pytest.mark.parametrize("where", ["ecs_fluid.cli._register", "ecs_fluid.cli.worlds.out.print"])
+def test_a_command_is_registered_by_the_module_that_is_imported_for_it() -> None:
+    register()
+    found = {name: app[name] for name in app if not name.startswith("-")}
+    homes = {name: (one.default_command or velocity).__module__ for name, one in found.items()}
+    assert homes == {
+        name: f"ecs_fluid.cli.{module}" for module, names in COMMANDS.items() for name in names.split()
+    }
+
+
+def test_a_command_imports_no_others() -> None:
+    program = (
+        "import sys\nfrom ecs_fluid.cli import main\nmain(['worlds'])\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('ecs_fluid.cli.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "ecs_fluid.cli.worlds"
+
+
+@pytest.mark.parametrize("where", ["ecs_fluid.cli.register", "ecs_fluid.cli.worlds.out.print"])
 def test_control_c_is_a_word(
     where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
