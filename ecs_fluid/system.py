@@ -119,11 +119,18 @@ def _check_truth(value: Any) -> Any:
     return value
 
 
-_CHECKS = {"float": _check_number, "int": _check_number, "bool": _check_truth}
+def _check_text(value: Any) -> Any:
+    """Refuse bytes, which pydantic would turn into text."""
+    if isinstance(value, bytes | bytearray):
+        raise ValueError("text is needed, not bytes")
+    return value
+
+
+_CHECKS = {"float": _check_number, "int": _check_number, "bool": _check_truth, "str": _check_text}
 
 
 def _plainly_told(schema: Any) -> Any:
-    """A pydantic schema in which each number and truth value, however deep, is checked as it was written."""
+    """A pydantic schema in which numbers, truth values and texts, however deep, are checked as written."""
     if type(schema) in (list, tuple):
         return type(schema)(map(_plainly_told, schema))
     if not isinstance(schema, dict):

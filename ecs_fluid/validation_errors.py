@@ -142,6 +142,8 @@ def sentence(error: ValidationError, place: str, model: type[BaseModel] | None =
         case "value_error" | "assertion_error" | "wrong_kind":
             reason = str(context.get("error", first["msg"]))
             return f"{place}: {key} = {shown(value)}: {reason}" if key else f"{place}: {reason}"
+        case "invalid_key":
+            return f"{place}: {shown(value)} is no key; text is needed"
         case "finite_number":
             return f"{place}: {key} = {shown(value)}; a finite number is needed"
         case "string_pattern_mismatch":

@@ -343,6 +343,9 @@ def test_schema_takes_both_forms_of_dt() -> None:
         ({"system": [{"kind": "velocity"}]}, r"is of the \[fluid\] table; write velocity = "),
         ({"system": [{"velocity": [1, 2, 3]}]}, r"\[\[system\]\] 1: 'kind' is missing; known: "),
         ({"world": {"duration": 1e9}}, "at most 10 million are allowed"),
+        ({"fluid": {"velocity": {"kernel": b"x"}}}, r"velocity: kernel = b'x': text is needed, not bytes"),
+        ({"entity": [{**RING, "color": b"red"}]}, r"color = b'red': text is needed, not bytes"),
+        ({"entity": [{**RING, 1: "red"}]}, r"\[\[entity\]\] 1 'ring': 1 is no key; text is needed"),
     ],
 )
 def test_mistakes(changes: dict[str, Any], words: str) -> None:

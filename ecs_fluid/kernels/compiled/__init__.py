@@ -17,6 +17,7 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
+from ecs_fluid.kernels.compiled.cache_files import sound_files
 from ecs_fluid.kernels.compiled.copies import own_copies
 from ecs_fluid.kernels.compiled.shortcuts import leave_out
 
@@ -67,6 +68,7 @@ if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.envi
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder())
+    sound_files(numba.config.CACHE_DIR)
 
 own_copies()
 leave_out()

@@ -32,9 +32,9 @@ from ecs_fluid.kernels.grids.partition import view_as
 
 Array = NDArray[Any]
 
-_WIDE, _WIDE_LEAF = 4.0, 2
-"""Targets over so many radii of the sources have leaves of at most so many: larger ones would be so wide that
-no expansion reaches them."""
+_WIDE, _WIDE_LEAVES = 4.0, 512
+"""Targets over so many radii of the sources are cut into so many leaves at least: of few leaves, which are as
+wide, no expansion reaches most."""
 
 
 class Plan(NamedTuple):
@@ -136,8 +136,10 @@ def _tree_over(targets: Array, s: Sources) -> point_tree.PointTree:
     if targets.shape[0] == s.ssigma.size and targets.dtype == s.ssigma.dtype and s.tree.holds(targets):
         return s.tree
     x = np.ascontiguousarray(targets.T)
-    reach = 0.5 * float(np.ptp(x, axis=1).max())
-    return point_tree.build(x, s.settings.leaf if reach < _WIDE * s.tree.radius[0] else _WIDE_LEAF)
+    leaf = s.settings.leaf
+    if 0.5 * float(np.ptp(x, axis=1).max()) >= _WIDE * s.tree.radius[0]:
+        leaf = max(2, min(leaf, x.shape[1] // _WIDE_LEAVES))
+    return point_tree.build(x, leaf)
 
 
 def velocity(

@@ -49,6 +49,21 @@ def test_other_targets(name: str) -> None:
         assert rms(u - exact) < tolerance * rms(exact)
 
 
+def test_one_target_far_away_leaves_the_work_for_the_others_as_it_was() -> None:
+    """It was six times the meetings of nodes: all leaves became as small as a few points far away need."""
+    _, sx, sa, sigma = arrays(thick_ring(3000), np.float32)
+    prepared = fast_multipole.plan(WINCKELMANS, sx, sa, sigma, 1e-3)
+    targets = np.random.default_rng(5).uniform(-1.5, 1.5, (40_000, 3)).astype(np.float32)
+    u, exact = np.empty_like(targets), np.empty_like(targets)
+    near = fast_multipole.velocity(prepared, targets, u)
+    targets[7] = 1e4
+    work = fast_multipole.velocity(prepared, targets, u)
+    assert work.expansions < 1.2 * near.expansions
+    assert work.pairs < 1.2 * near.pairs
+    direct.velocity(WINCKELMANS, targets, sx, sa, sigma, exact)
+    assert rms(u - exact) < 1e-3 * rms(exact)
+
+
 def far_away(x: Array) -> Array:
     y = np.random.default_rng(14).standard_normal((1500, 3))
     distance = np.random.default_rng(15).uniform(1e3, 2e3, (1500, 1))

@@ -1,0 +1,67 @@
+"""Files of compiled code that neither damage nor a second process can spoil.
+
+numba reads its files as they are: one that a power failure or a full disk cut short ended every run with the
+words of `pickle` until somebody deleted it, and zeros in machine code may end the process. Here a file has a
+checksum at its end, and what does not agree with it, or cannot be read, is compiled anew.
+
+numba also numbers the files of a function: where two processes compile it at once, for single and for double
+precision, both take the number 1, and the code of one is then found under the types of the other. Here the
+name of a file follows from the types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zlib
+from pathlib import Path
+from typing import Any
+
+from numba.core import caching
+
+CHECKSUM = 4
+"""Bytes of it; `pickle` does not look at what follows its end."""
+
+
+class CacheFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """Index and compiled code of one function."""
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep the code for the types and the processor of `key`."""
+        number = int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "little")
+        name = self._data_name(number)
+        self._save_data(name, data)
+        self._save_index(self._load_index() | {key: name})
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except OSError:
+            raise
+        except Exception:  # what pickle raises at damaged bytes is not limited to a few kinds
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        data = Path(self._data_path(name)).read_bytes()
+        if _checksum(data[:-CHECKSUM]) != data[-CHECKSUM:]:
+            raise FileNotFoundError(f"{name} is damaged")  # numba then compiles anew
+        return pickle.loads(data)
+
+    def _dump(self, obj: Any) -> bytes:
+        data: bytes = super()._dump(obj)
+        return data + _checksum(data)
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(CHECKSUM, "little")
+
+
+def sound_files(folder: str) -> None:
+    """Keep compiled code in such files from now on where it goes into this folder; elsewhere as ever."""
+    usual = caching.IndexDataCacheFile
+
+    def files(cache_path: str, filename_base: str, source_stamp: Any) -> Any:
+        kind = CacheFiles if Path(cache_path).is_relative_to(folder) else usual
+        return kind(cache_path=cache_path, filename_base=filename_base, source_stamp=source_stamp)
+
+    caching.IndexDataCacheFile = files

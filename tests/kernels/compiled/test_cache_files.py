@@ -1,0 +1,80 @@
+"""Damaged files of compiled code, and two processes that write them, cost a compilation and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ecs_fluid.kernels.compiled.cache_files import CacheFiles
+
+
+def files(folder: Path) -> CacheFiles:
+    return CacheFiles(str(folder), "step-7.py311", "as of today")
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "cut short": lambda data: data[: len(data) // 2],
+    "zeros where the disk was not written": lambda data: data[:-64] + bytes(64),
+    "one bit": lambda data: data[:50] + bytes([data[50] ^ 4]) + data[51:],
+    "something else": lambda data: b"cos\nsystem\n" * 9,
+}
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_code_counts_as_none(tmp_path: Path, damage: str, ending: str) -> None:
+    """An index has no checksum: what can be read of it leads to a file that has one."""
+    kept = files(tmp_path)
+    kept.save(("float64",), b"machine code" * 20)
+    assert kept.load(("float64",)) == b"machine code" * 20
+    (path,) = tmp_path.glob(f"*.{ending}")
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    assert kept.load(("float64",)) in ((None,) if ending == "nbc" else (None, b"machine code" * 20))
+    kept.save(("float64",), b"compiled anew")
+    assert kept.load(("float64",)) == b"compiled anew"
+
+
+def test_two_processes_at_once_never_find_the_code_of_other_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both read the index before either writes it, and each has a file of its own all the same."""
+    single, double = files(tmp_path), files(tmp_path)
+    monkeypatch.setattr(double, "_load_index", dict)
+    single.save(("float32",), "single")
+    double.save(("float64",), "double")
+    monkeypatch.undo()
+    assert len(list(tmp_path.glob("*.nbc"))) == 2
+    assert double.load(("float64",)) == "double"
+    assert single.load(("float32",)) is None
+
+
+def test_a_program_runs_on_when_its_compiled_code_is_damaged(tmp_path: Path) -> None:
+    module = tmp_path / "kept.py"
+    module.write_text(
+        "import numpy as np\n"
+        "from ecs_fluid.kernels.compiled.parallel import parallel\n\n\n"
+        '@parallel("len(x)")\n'
+        "def fill(i, x):\n    x[i] = i\n\n\n"
+        "x = np.zeros(5)\nfill(x)\n"
+        "print(x.sum(), sum(fill.stats.cache_hits.values()))\n",
+        encoding="utf-8",
+    )
+    cache = tmp_path / "cache"
+    environment = {"ECS_FLUID_CACHE_DIR": str(cache), "PATH": "", "PYTHONPATH": str(tmp_path)}
+
+    def said() -> str:
+        command = [sys.executable, str(module)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert said() == "10.0 0\n"
+    assert said() == "10.0 1\n"
+    for ending in ("nbi", "nbc"):
+        for path in cache.rglob(f"*.{ending}"):
+            path.write_bytes(path.read_bytes()[:100])
+        assert said() == "10.0 0\n"
+    assert said() == "10.0 1\n"
