@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -50,6 +50,14 @@ SAME_SIZE = 0.25
 """Most that the volume of a particle may differ from the mean, as a part of it."""
 
 
+class Moved(NamedTuple):
+    """What limits a step: largest speed, and largest under pressure, m/s; largest compression, 1."""
+
+    speed: float
+    pressed: float
+    peak: float
+
+
 class SphSystem(System):
     """Liquid: weakly compressible smoothed particle hydrodynamics of all particles with a Liquid.
 
@@ -76,13 +84,14 @@ class SphSystem(System):
     BuoyancySystem has it bear bodies: then rho_s is its density, so that the liquid's pressure and the
     BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
 
-    Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c nu^3 + u), R the
-    reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (45 nu), nu the viscosity;
-    with `steps` set, a tick that needs more is refused.
+    Time. Before each step what is left of the tick is cut into as few equal ones as the liquid then allows:
+    step <= `courant` (R / 2) / (c nu^3 + u), R the reach and nu the largest compression, step^2 <= 0.06 R / g
+    and step <= R^2 / (45 nu), nu the viscosity; with `steps` set, a tick that needs more is refused.
 
     Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
     the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
-    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. Impacts take
+    damped, not followed, so a step is at most R / (u + g dt), `stride` R / (u_p + g dt) and 3.5 R / c instead,
+    u_p the largest velocity under pressure: spray that flies freely needs no shorter steps. Impacts take
     energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision. Equations:
     `kernels.sph.implicit`.
 
@@ -110,7 +119,7 @@ class SphSystem(System):
     tolerance: float = Field(default=1e-3, ge=1e-5, le=1e-2)
     """implicit: mean error of the compression at which the solve of a step ends, 1"""
     stride: float = Field(default=0.5, gt=0, le=1)
-    """implicit: way of the fastest particle in a step over the reach, 1"""
+    """implicit: way of the fastest particle under pressure in a step over the reach, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, gt=0, le=1e6)
@@ -172,8 +181,6 @@ class SphSystem(System):
 
     def process(self, dt: float) -> None:
         """Advance the liquid by one tick."""
-        from ecs_fluid.kernels.compiled.columns import max_norm
-
         tables = list(self.query(Position, InertialVelocity, Liquid, Velocity, LiquidState))
         if not sum(len(position.x) for position, *_ in tables):
             return
@@ -181,9 +188,8 @@ class SphSystem(System):
             raise FluidError("SphSystem: pressure cannot be changed once the system is made")
         self._prepare()
         x, v, mass, size, excess = self._joined()
-        steps = self._count(dt, max_norm(v), mass, size)
         law = self._law()
-        last = self._advance(law, x, v, mass, size, excess, dt, steps)
+        last = self._advance(law, x, v, mass, size, excess, dt)
         self.field(LiquidModel).peak[0] = last.nu.max()
         spread(x, [position.x for position, *_ in tables])
         spread(v, [inertial.v for _, inertial, *_ in tables])
@@ -354,19 +360,16 @@ class SphSystem(System):
 
     # ------------------------------------------------------------------ time
 
-    def limit(self, speed: float, mass: Array, size: Array) -> float:
-        """Longest step, s, at a largest speed, m/s."""
-        law, pull = self._law(), float(np.linalg.norm(self.world.gravity))
-        # A light liquid beside a heavy one is as stiff, so sound is faster in it.
-        c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+    def _longest(self, law: LiquidLaw, c: float, moved: Moved) -> float:
+        """Longest step, s, where sound is at most as fast as `c` m/s at rest."""
+        pull, speed = float(np.linalg.norm(self.world.gravity)), moved.speed
         # By Tait's law sound in compressed liquid is faster by the third power of the compression.
         if self.pressure == "implicit":
-            longest = law.reach * min(
-                MOST_SOUND / c, self.stride / max(speed + pull * self.world.dt, 1e-9 * c)
-            )
+            gain, least = pull * self.world.dt, 1e-9 * c
+            ways = 1 / max(speed + gain, least), self.stride / max(moved.pressed + gain, least)
+            longest = law.reach * min(MOST_SOUND / c, *ways)
         else:
-            wave = c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3
-            longest = 0.5 * self.courant * law.reach / (wave + speed)
+            longest = 0.5 * self.courant * law.reach / (c * max(moved.peak, 1.0) ** 3 + speed)
         if pull > 0:
             longest = min(longest, math.sqrt(0.06 * law.reach / pull))
         if law.viscosity > 0:
@@ -378,37 +381,37 @@ class SphSystem(System):
                 f"sound {c:.3g} m/s, and is compressed by as much as a quarter; use sound_speed >= "
                 f"{5 * speed:.2g} m/s",
                 FluidWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return longest
 
-    def _count(self, dt: float, speed: float, mass: Array, size: Array) -> int:
-        """Steps of this tick."""
-        longest = self.limit(speed, mass, size)
+    def _count(self, left: float, done: int, longest: float) -> int:
+        """Steps for what is left of a tick, s, of which so many are done."""
         # A speed that is not finite is the guard's business.
-        needed = math.ceil(dt / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
-        if needed > (self.steps or MOST_STEPS):
-            said = f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
+        needed = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
+        needed = max(needed, 1)
+        if done + needed > (self.steps or MOST_STEPS):
+            dt, said = self.world.dt, f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
             what = "pressure waves would overtake the particles and throw them apart"
             if self.pressure == "implicit":
                 what = "particles would go through others unseen"
             raise FluidError(
                 f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
                 f"{what}; use dt <= "
-                f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {needed}"
+                f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {math.ceil(dt / longest)}"
             )
-        return self.steps or max(needed, 1)
+        return self.steps - done if self.steps else needed
 
     def _advance(
-        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float,
-        steps: int,
-    ) -> Evaluation:  # fmt: skip
-        """Drift, kick, drift, `steps` times; writes the books and the loads of bodies."""
+        self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float
+    ) -> Evaluation:
+        """Drift, kick, drift in steps as long as may be; writes the books and the loads of bodies."""
+        from ecs_fluid.kernels.compiled.columns import max_norm
         from ecs_fluid.kernels.sph.implicit import solve
         from ecs_fluid.kernels.sph.pairs import Lists
         from ecs_fluid.kernels.sph.step import evaluate, kick_and_drift, moved, put_back
 
-        kind, step = self.world.dtype, dt / steps
+        kind = self.world.dtype
         entities = body_entities(self.world)
         obstacles, hulls = bodies_at(self.world, dt, law.reach)
         weight = self._weight(mass / (size * law.volume)).astype(kind)
@@ -416,16 +419,25 @@ class SphSystem(System):
         books = self.field(LiquidBudget)
         loads, lost = np.zeros((0 if obstacles is None else len(obstacles.x0), 6)), 0.0
         ahead = np.zeros_like(excess)
-        solved_for = []
+        solved_for, pressure = [], np.zeros(len(x), kind)
         if self.pressure == "implicit":
             solved_for = [entity[LiquidPressure].pressure for entity, _ in self.entities(Position, Liquid)]
             pressure = joined(solved_for, (), kind)
+        # A light liquid beside a heavy one is as stiff, so sound is faster in it.
+        c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+
+        def steps(left: float, done: int, peak: float) -> int:
+            pressed = max_norm(v[pressure > 0]) if solved_for else 0.0
+            return self._count(left, done, self._longest(law, c, Moved(max_norm(v), pressed, peak)))
+
+        time, done, more = 0.0, 0, steps(dt, 0, float(self.field(LiquidModel).peak[0]))
+        step = dt / more
         x += kind(step / 2) * v
-        for k in range(steps):
-            there = None if obstacles is None else moved(obstacles, (k + 0.5) * step)
+        while more:
+            there = None if obstacles is None else moved(obstacles, time + step / 2)
             loads += put_back(law, x, v, mass, there, hulls) / dt
             # Half a step ahead by the last rate: of second order, but for the first step of a tick.
-            now = law, x, v, mass, size, excess + ahead, there, hulls
+            now = law, x, v, mass, size, excess + kind(step / 2) * ahead, there, hulls
             if self.pressure == "implicit":
                 self._lists = self._lists or Lists()
                 solved = solve(*now, pull, pressure, step, self.tolerance, self._lists)
@@ -433,19 +445,22 @@ class SphSystem(System):
                 self._tell(solved.error, dt)
             else:
                 found = evaluate(*now)
-            drift = step if k < steps - 1 else step / 2
-            kick_and_drift(found.force, mass, pull, step, drift, x, v)
-            ahead = kind(step / 2) * found.rate
-            excess += 2 * ahead
-            loads += found.loads / steps
+            time, done = time + step, done + 1
+            more = 0 if more == 1 else steps(dt - time, done, float(found.nu.max()))
+            following = (dt - time) / more if more else 0.0
+            kick_and_drift(found.force, mass, pull, step, (step + following) / 2, x, v)
+            ahead = found.rate
+            excess += kind(step) * ahead
+            loads += found.loads * (step / dt)
             lost += step * found.loss
+            step = following
         loads += put_back(law, x, v, mass, None if obstacles is None else moved(obstacles, dt), hulls) / dt
         if solved_for:
             spread(pressure, solved_for)
         books.dissipated += lost
         books.walls -= dt * loads[:, :3].sum(axis=0)
         books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
-        books.steps += steps
+        books.steps += done
         for entity, rows in rows_of_each(entities):
             entity[BodyLoad].force += loads[rows, :3]
             entity[BodyLoad].torque += loads[rows, 3:]

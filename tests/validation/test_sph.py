@@ -523,8 +523,8 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
         world.step()
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()
-    # 1.2 (R/2) / c = 1.2 * 0.0596 / 20 = 3.58 ms; particles fall no faster than 1 m/s in this tick.
-    assert int(world.fluid[ef.LiquidBudget].steps[0]) == 28
+    # 1.2 (R/2) / (c + u) = 1.2 * 0.0596 / 20 = 3.58 ms at first and 3.41 as they fall at 1 m/s at the end.
+    assert 28 <= int(world.fluid[ef.LiquidBudget].steps[0]) <= 30
 
 
 @pytest.mark.parametrize("keyed", [True, False])
