@@ -90,10 +90,10 @@ class SphSystem(System):
 
     Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
     the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
-    damped, not followed, so a step is at most R / (u + g dt), `stride` R / (u_p + g dt) and 3.5 R / c instead,
-    u_p the largest velocity under pressure: spray that flies freely needs no shorter steps. Impacts take
-    energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision. Equations:
-    `kernels.sph.implicit`.
+    damped, not followed, so a step is at most R / (u + g dt), `stride` R / (u_p + g dt) and 3.5 R / c
+    instead, u_p the largest velocity under pressure: spray that flies freely needs no shorter steps. Impacts
+    take energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision.
+    Equations: `kernels.sph.implicit`.
 
     Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
     for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
