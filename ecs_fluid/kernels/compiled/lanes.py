@@ -15,9 +15,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model, type_callable
@@ -43,10 +42,14 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, ir.VectorType(element, kind.count))
 
 
-@njit(forceinline=True)
-def lanes_of(array: np.ndarray) -> int:
-    """Numbers of the array's dtype in a vector."""
-    return BYTES // array.itemsize
+@intrinsic
+def lanes_of(typingctx: Any, array: Any) -> Any:
+    """Numbers of the array's dtype in a vector: a constant, by which nothing is divided while loops run."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(context.get_value_type(types.intp), 8 * BYTES // array.dtype.bitwidth)
+
+    return types.intp(array), codegen
 
 
 def lanes_type(real: Any) -> Lanes:
