@@ -336,16 +336,10 @@ class VelocitySystem(System):
             read_points.mark_cells(x, grid.origin, grid.spacing, marked)
         if processes.bounds:
             marked[...] = np.reshape(np.array(processes.largest(marked.ravel().tolist())), marked.shape)
-        read = read_points.points_read(marked, cubic)
-        number_of = np.nonzero(read)
-        x = np.empty((len(number_of[0]), 3), number)
-        for a in range(3):
-            x[:, a] = grid.origin[a] + grid.spacing[a] * number_of[a]
-        targets = Targets.at(x, gradient=False)
+        points = read_points.PointsRead(marked, cubic)
+        targets = Targets.at(points.places(grid.origin, grid.spacing, number), gradient=False)
         self._sum_on_grid(solver, sources, grid, targets)
-        field = np.zeros((*read.shape, 3), number)
-        field[number_of] = targets.u
-        return GridReading(grid, field, "spline" if cubic else "linear", read)
+        return GridReading(grid, points.spread(targets.u), "spline" if cubic else "linear", points.read)
 
     def _vortons_from_grid(self, reading: GridReading, sources: Sources, tables: list[Table]) -> None:
         """Velocity and gradient at the vortons, which one process reads in the order of their cells."""

@@ -28,7 +28,7 @@ def points() -> Array:
 def read_by(x: Array, cubic_reading: bool = True) -> Array:
     marked = np.zeros(CELLS, np.uint8)
     read_points.mark_cells(x, ORIGIN, SPACING, marked)
-    return read_points.points_read(marked, cubic_reading)
+    return read_points.PointsRead(marked, cubic_reading).read
 
 
 def read_at(x: Array, values: Array, read: Array) -> Array:
@@ -62,7 +62,7 @@ def test_between_the_points_it_is_of_fourth_order() -> None:
     """A wave of 16 points: h^4 f''''/384 of three axes is at most 2 pi^4 / 16^4 / 8 = 3.7e-4 of it; the ends
     of runs, of third order, may have ten times as much."""
     x, wave = positions()[:-3], 2 * np.pi / (16 * SPACING)
-    field = np.sin(points() @ wave)[..., None]
+    field = np.sin(points() @ wave)[..., None] * [1, 2, 3]
     found = read_at(x, field, read_by(x))[:, 0]
     error = np.abs(found - np.sin(x @ wave))
     assert np.sqrt(np.mean(error**2)) < 1e-3
