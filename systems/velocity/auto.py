@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 
 from ecs_fluid.component import Array
@@ -20,11 +22,19 @@ WIDEST, NARROWEST, FIRST = 1.0, 0.2, 0.5
 """Opening angles of the tree between which ``auto`` chooses, and the one that it tries first; below the
 narrowest another solver is as fast."""
 
-POWER, RESERVE, AIM, TRIALS = 3.0, 1.2, 0.85, 4
-"""Errors of the tree grow with about this power of the angle; by this factor the sample must be better than
-the tolerance, to cover its scatter; at this part of that the next angle aims; so many angles are tried."""
+POWERS, RESERVE, AIM, TRIALS = (1.0, 3.0, 4.0), 1.05, 0.97, 4
+"""Errors of the tree grow with a power of the angle: the least, a first guess and the largest; by this factor
+the sample must be better than the tolerance, to cover its scatter; at this part of that the next angle aims;
+so many angles are tried."""
 
-MEASURED_EVERY = 8
+NARROWER, WIDER, WIDER_LATER, NO_WIDER = 0.95, 1.04, 1.1, 10.0
+"""An angle that fails is followed by one narrower by this factor at least; one that is kept by a wider one
+where that is wider by this factor: at first, where one was known, and in a sum that is done once, never."""
+
+COMPARED = 384
+"""Vortons compared with the direct sum in a measurement of the tree: their errors scatter by some 5 %."""
+
+MEASURED_EVERY = 16
 """Ticks between two measurements of the tree, as long as the flow is alike."""
 
 ALIKE = 0.05
@@ -39,11 +49,14 @@ SURELY_DIRECT = 2**20
 PERHAPS_MESH = 2**23
 """From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
 
+Other = TypeVar("Other", bound=Solver)
+
 COUNTED = ("tree", "fmm", "pppm")
 """Solvers whose work is counted, in the columns of `SolverTimes`."""
 
 WORKED = 0.25
-"""Largest relative change of the numbers of a flow for which what a solver did tells what it would do."""
+"""Largest relative change of the numbers of a flow for which what a solver did tells what it would do, and
+the angle of the tree that was found what a new one is like."""
 
 DOUBT = 6.0
 """A solver is asked once if it would be the fastest were the table of times wrong by so much."""
@@ -77,22 +90,31 @@ class AutoSolver(Solver):
         self._sources, self._grid = sources, grid
         self._direct = DirectSolver(self.system)
         self._direct.prepare(sources, grid)
-        self._others_ready = False
+        self._others = dict[type[Solver], Solver]()
+        self._compared: tuple[Array, list[Array]] | None = None
+        self._sums: tuple[float, ...] | None = None
 
-    def _prepare_others(self) -> None:
-        """Those that few vortons do not need."""
-        if not self._others_ready:
-            self._fmm, self._pppm = FmmSolver(self.system), PppmSolver(self.system)
-            self._tree = TreeSolver(self.system, opening="angle", leaf="vortons", multipole="dipole")
-            for solver in (self._fmm, self._tree, self._pppm):
-                solver.prepare(self._sources, self._grid)
-            self._others_ready = True
+    def _other(self, kind: type[Other], **parameters: Any) -> Other:
+        """The solver of that kind, with the vortons, as soon as it is needed."""
+        if kind not in self._others:
+            self._others[kind] = kind(self.system, **parameters)
+            self._others[kind].prepare(self._sources, self._grid)
+        made = self._others[kind]
+        assert isinstance(made, kind)
+        return made
+
+    @property
+    def _pppm(self) -> PppmSolver:
+        return self._other(PppmSolver)
+
+    @property
+    def _tree(self) -> TreeSolver:
+        return self._other(TreeSolver, opening="angle", leaf="vortons", multipole="dipole")
 
     def fill(self, targets: Targets) -> None:
         """By the solver that is expected to be fastest, among those that keep the tolerance."""
         n, m = len(self._sources.sigma), len(targets.x)
         if n * m > SURELY_DIRECT:
-            self._prepare_others()
             self._flow: Array | None = None
             times = self._expected(n, m, targets)
             for solver in sorted(times, key=times.__getitem__):
@@ -126,8 +148,8 @@ class AutoSolver(Solver):
             return times
         self._flow = flow = self._fingerprint(targets)
         pair, place = times["direct"] / (n * m), PLACES[targets.place]
-        for column, solver in enumerate(COUNTED):
-            alike = (np.abs(flow - state.work_for[place, column]) <= WORKED * np.abs(flow)).all()
+        known = (np.abs(flow - state.work_for[place]) <= WORKED * np.abs(flow)).all(axis=1).tolist()
+        for column, (solver, alike) in enumerate(zip(COUNTED, known, strict=True)):
             if solver == "pppm" and several and not alike:
                 worth = self._pppm.worth(targets)
                 self._keep(solver, np.inf if worth is None else worth, targets)
@@ -152,7 +174,7 @@ class AutoSolver(Solver):
 
     def _by_fmm(self, targets: Targets) -> float:
         """Fill by multipoles; what they did, in pairs, infinite if they miss the tolerance."""
-        error, work = self._fmm.counted(targets)
+        error, work = self._other(FmmSolver).counted(targets)
         return np.inf if error > self.tolerance else work
 
     def _state(self) -> SolverTimes | None:
@@ -171,24 +193,17 @@ class AutoSolver(Solver):
         if targets.blocks is None:
             targets.blocks = self.world.processes.blocks(targets)
         if state is None:
-            angle, fresh = self._sampled_angle(targets), True
+            angle = self._measured(targets, self._sampled_angle(targets), NO_WIDER)
         else:
-            place = PLACES[targets.place]
-            flow = self._fingerprint(targets)
-            alike = (np.abs(flow - state.found_for[place]) <= ALIKE * np.abs(flow)).all()
-            due = self.world.tick % MEASURED_EVERY == 0
-            fresh = bool(due or not alike or state.angle[place] == 0.0)
-            if fresh:
-                known = float(state.angle[place])
-                state.angle[place] = self._sampled_angle(targets, known if alike and known else FIRST)
-                state.found_for[place] = flow
-            angle = float(state.angle[place])
-        if angle and fresh and targets.place != "vortons":
-            angle = self._checked(targets, angle)
-            if state is not None:
-                state.angle[PLACES[targets.place]] = angle
-        elif angle:
-            self._walk(targets, angle)
+            place, flow = PLACES[targets.place], self._fingerprint(targets)
+            angle, change = float(state.angle[place]), np.abs(flow - state.found_for[place])
+            alike, near = (angle > 0.0 and (change <= d * np.abs(flow)).all() for d in (ALIKE, WORKED))
+            if alike and self.world.tick % MEASURED_EVERY:
+                self._walk(targets, angle)
+            else:
+                first = angle if near else self._sampled_angle(targets)
+                angle = self._measured(targets, first, WIDER_LATER if near else WIDER)
+                state.angle[place], state.found_for[place] = angle, flow
         return self._walked if angle > 0.0 else np.inf
 
     def _walk(self, targets: Targets, angle: float) -> None:
@@ -196,26 +211,45 @@ class AutoSolver(Solver):
         pairs, gradient = self._tree.counted(targets), targets.du is not None
         self._walked = tree_work(pairs, len(self._sources.sigma), gradient)
 
-    def _checked(self, targets: Targets, angle: float) -> float:
-        """Fill u and du by the tree; returns the angle that kept the tolerance, this or less; 0 if none did.
+    def _measured(self, targets: Targets, angle: float, wider: float) -> float:
+        """Fill u and du by the tree; returns about the widest angle that keeps the tolerance, 0 if none does.
 
-        Points may lie anywhere: one block in a hundred may have all of the velocity. What was found tells
-        which targets matter, as for the multipole method.
+        It begins with ``angle``, and narrows it, or widens it where that is by the factor ``wider``, by what
+        a sample of the targets tells of the whole.
+        """
+        trials, kept, failed = list[tuple[float, float]](), 0.0, np.inf
+        goal = self.tolerance / (RESERVE if targets.place == "vortons" else 1.0)
+        while angle >= max(NARROWEST, wider * kept) and len(trials) < TRIALS:
+            self._walk(targets, angle)
+            trials.append((angle, self._error_of(targets)))
+            if trials[-1][1] <= goal:
+                kept = angle
+            else:
+                failed = angle
+            angle = min(_next_angle(trials, goal), NARROWER * failed)
+        if kept and trials[-1][0] != kept:
+            self._walk(targets, kept)
+        return kept
+
+    def _error_of(self, targets: Targets) -> float:
+        """Relative RMS error of u and du, the larger, at a sample of the targets.
+
+        Vortons are alike, and some spread evenly over them tell of all. Points may lie anywhere: one block in
+        a hundred may have all of the velocity. What was found tells which of them matter, as for the
+        multipole method.
         """
         from ecs_fluid.kernels.fmm.error_estimate import drawn_error
 
         def exact(x: Array) -> list[Array]:
             return _results(self._exact(x, targets.du is not None))
 
-        for _ in range(TRIALS):
-            self._walk(targets, angle)
-            error = drawn_error(targets.x, self._sources.x, _results(targets), exact)
-            if error <= self.tolerance:
-                return angle
-            angle *= min(0.9, 0.95 * (self.tolerance / RESERVE / error) ** (1.0 / POWER))
-            if not angle >= NARROWEST:
-                break
-        return 0.0
+        if targets.place != "vortons":
+            return drawn_error(targets.x, self._sources.x, _results(targets), exact)
+        if self._compared is None:
+            rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
+            self._compared = rows, exact(np.ascontiguousarray(targets.x[rows]))
+        rows, there = self._compared
+        return max(relative_error(a[rows], b) for a, b in zip(_results(targets), there, strict=True))
 
     def _exact(self, x: Array, gradient: bool) -> Targets:
         few = Targets.at(x, gradient)
@@ -228,19 +262,19 @@ class AutoSolver(Solver):
         Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
         them from strengths that cancel.
         """
-        x, alpha, sigma = self._sources.x, self._sources.alpha, self._sources.sigma
-        squares = np.einsum("ij,ij->j", alpha, alpha, dtype=np.float64)
-        total = float(squares.sum())
-        beside = float(np.einsum("ij,ij->", alpha[:, 1:], alpha[:, :-1], dtype=np.float64))
+        from ecs_fluid.kernels.compiled.columns import flow_sums
+
+        if self._sums is None:
+            self._sums = flow_sums(self._sources.x, self._sources.alpha, self._sources.sigma)
+        strength, total, beside, sigma, spread = self._sums
         numbers = (
-            self.tolerance, len(self.code) - 1, targets.du is not None, len(squares), len(targets.x),
-            np.sqrt(squares).sum(), total, sigma.sum(dtype=np.float64), x.std(axis=1, dtype=np.float64).max(),
-            2.0 + (beside / total if total > 0.0 else 0.0),
+            self.tolerance, len(self.code) - 1, targets.du is not None, len(self._sources.sigma),
+            len(targets.x), strength, total, sigma, spread, 2.0 + (beside / total if total > 0.0 else 0.0),
         )  # fmt: skip
         return np.array(numbers, np.float64)
 
-    def _sampled_angle(self, targets: Targets, first: float = FIRST) -> float:
-        """Opening angle that keeps the tolerance on a sample of the targets, 0 if none does; tries ``first``.
+    def _sampled_angle(self, targets: Targets) -> float:
+        """Opening angle that should keep the tolerance, by a sample of the targets, 0 if none does.
 
         The sample is whole blocks of neighbours, since a block walks the tree as one.
         """
@@ -258,24 +292,35 @@ class AutoSolver(Solver):
             ]
         )
         exact = _results(self._exact(np.ascontiguousarray(near.x[compared]), targets.du is not None))
-        goal, angle, kept = self.tolerance / RESERVE, first, 0.0
+        trials, angle = list[tuple[float, float]](), FIRST
         for _ in range(TRIALS):
             self._walk(near, angle)
             pairs = zip(_results(near), exact, strict=True)
-            error = max(relative_error(found[compared], value) for found, value in pairs)
-            better = min(WIDEST, angle * (AIM * goal / max(error, 1e-300)) ** (1.0 / POWER))
-            if error <= goal:
-                kept = max(kept, angle)
-                if better < 1.15 * angle:
-                    break
-            if not better >= NARROWEST:
+            trials.append((angle, max(relative_error(found[compared], value) for found, value in pairs)))
+            following = _next_angle(trials, self.tolerance / RESERVE)
+            if not following >= NARROWEST:
+                return 0.0
+            if max(following / angle, angle / following) < WIDER:
                 break
-            angle = better
-        return kept
+            angle = following
+        return angle
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""
         return FmmSolver(self.system).lint()
+
+
+def _next_angle(trials: list[tuple[float, float]], goal: float) -> float:
+    """The angle whose error should be a little below the goal, by angles that were tried and their errors."""
+    (angle, error), (least, power, most) = trials[-1], POWERS
+    if not np.isfinite(error):
+        return 0.0
+    error = max(error, 1e-300)
+    if len(trials) > 1 and trials[-2][0] != angle:
+        before, other = trials[-2]
+        power = np.log(error / max(other, 1e-300)) / np.log(angle / before)
+    power = min(max(power, least), most)
+    return float(min(WIDEST, angle * (AIM * goal / error) ** (1.0 / power)))
 
 
 def _results(targets: Targets) -> list[Array]:

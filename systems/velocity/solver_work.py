@@ -18,7 +18,7 @@ FMM_PAIR, FMM_TERM, FMM_POINT, FMM_CALL = 1.3, 0.55, 400.0, 1e6
 """Of a pair of points, of a meeting of nodes by expansion (times (order + 1)^3.4: those far away have fewer
 terms), of a point and of a call, in pairs with gradient."""
 
-MESH_NS = 0.26
+MESH_NS = 0.34
 """Of `particle_mesh.sums.Mesh.cost`: its nanoseconds for one pair with gradient."""
 
 ALONE = 0.46

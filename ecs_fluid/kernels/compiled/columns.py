@@ -176,6 +176,50 @@ def vortex_invariants(x: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.
     return total[0:3], total[3:6] / 2, total[6:9] / 3
 
 
+@parallel("len(out)", fastmath=FAST)
+def _chunk_flow(c: int, x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, out: np.ndarray) -> None:
+    """Sums of every chunk into out (:, 10).
+
+    Of |alpha|, |alpha|^2, alpha . alpha of the next, sigma, x - x_0 and its squares.
+    """
+    n, chunks = sigma.size, len(out)
+    a = b = d = e = 0.0
+    x0, y0, z0 = np.float64(x[0, 0]), np.float64(x[1, 0]), np.float64(x[2, 0])
+    p = q = r = pp = qq = rr = 0.0
+    for i in range(c * n // chunks, (c + 1) * n // chunks):
+        after = min(i + 1, n - 1)
+        ax, ay, az = np.float64(alpha[0, i]), np.float64(alpha[1, i]), np.float64(alpha[2, i])
+        square = ax * ax + ay * ay + az * az
+        a += np.sqrt(square)
+        b += square
+        d += (
+            ax * np.float64(alpha[0, after])
+            + ay * np.float64(alpha[1, after])
+            + az * np.float64(alpha[2, after])
+        )
+        e += np.float64(sigma[i])
+        dx, dy, dz = np.float64(x[0, i]) - x0, np.float64(x[1, i]) - y0, np.float64(x[2, i]) - z0
+        p, q, r = p + dx, q + dy, r + dz
+        pp, qq, rr = pp + dx * dx, qq + dy * dy, rr + dz * dz
+    for k, value in enumerate((a, b, d, e, p, q, r, pp, qq, rr)):
+        out[c, k] = value
+
+
+def flow_sums(x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray) -> tuple[float, ...]:
+    """Of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, n > 0: five numbers that tell flows apart.
+
+    Sums of |alpha| [m^3/s], of |alpha|^2 and of the products alpha . alpha of neighbours in the row
+    [m^6/s^2] and of sigma [m], and the largest standard deviation of a coordinate [m].
+    """
+    parts = np.empty((min(CHUNKS, 1 + len(sigma) // _ROWS_PER_CHUNK), 10))
+    _chunk_flow(x, alpha, sigma, parts)
+    total = parts.cumsum(axis=0)[-1]
+    last = alpha[:, -1].astype(np.float64)  # which the loop takes for its own neighbour
+    mean = total[4:7] / len(sigma)
+    spread = math.sqrt(max(float((total[7:10] / len(sigma) - mean * mean).max()), 0.0))
+    return float(total[0]), float(total[1]), float(total[2] - last @ last), float(total[3]), spread
+
+
 @parallel(fastmath=FAST)
 def _chunk_max_square(c: int, rows: np.ndarray, out: np.ndarray) -> None:
     """Largest sum of squares of a row in every chunk into out (CHUNKS,); a NaN stays."""
