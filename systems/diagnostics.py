@@ -23,6 +23,7 @@ from ecs_fluid.components.bodies import FluidReaction
 from ecs_fluid.errors import FluidWarning
 from ecs_fluid.system import System, Types
 from ecs_fluid.systems.remesh import narrow_lattice
+from ecs_fluid.systems.shared.nearest import nearest_distances
 from ecs_fluid.systems.velocity.system import VelocitySystem
 from ecs_fluid.world import World
 
@@ -287,7 +288,4 @@ def overlap(x: Array, sigma: Array) -> float | None:
     """Median of core radius over the distance to the nearest other vorton; None below two vortons."""
     if len(x) < 2:
         return None
-    from scipy.spatial import cKDTree
-
-    distance = np.asarray(cKDTree(x).query(x, k=2)[0])[:, 1]
-    return float(np.median(sigma / np.maximum(distance, 1e-300)))
+    return float(np.median(sigma / np.maximum(nearest_distances(x), 1e-300)))

@@ -259,6 +259,26 @@ def test_a_tick_loads_no_pictures() -> None:
     assert not found & (HEAVY - {"numba", "llvmlite", "scipy"})
 
 
+def test_the_first_world_needs_nothing_of_scipy() -> None:
+    """Its spatial and linear algebra take longer to be loaded than the world's ticks."""
+    code = (
+        "import ecs_fluid as ef\nw = ef.load('vortex_ring')\nw.step()\nw.diagnostics()\n"
+        "assert {'numba', 'scipy'} <= set(sys.modules)\n"  # numba asks SciPy for its version
+        "assert not {'scipy.spatial', 'scipy.linalg', 'scipy.fft', 'scipy.special'} & set(sys.modules)"
+    )
+    loaded_by(code)
+
+
+def test_kernels_that_need_linear_algebra_have_it() -> None:
+    """Scipy is asked for by numba where it compiles a product of matrices."""
+    code = (
+        "import ecs_fluid.kernels\nimport numba, numpy as np\nassert 'scipy.linalg' not in sys.modules\n"
+        "assert (numba.njit(lambda a: a @ a)(2 * np.eye(2)) == 4 * np.eye(2)).all()\n"
+        "assert 'scipy.linalg' in sys.modules"
+    )
+    loaded_by(code)
+
+
 # ------------------------------------------------------------------ public names
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ecs_fluid.allowed import TRACER, check_memory
 from ecs_fluid.component import Array
+from ecs_fluid.systems.shared.nearest import nearest_distances
 
 CANDIDATES = 1_000_000
 """Cells looked at in one go; bounds the memory, not the result."""
@@ -15,10 +16,7 @@ def typical_distance(x: Array) -> float:
     """Median distance from a particle to its nearest neighbour, m; 0 for fewer than two particles."""
     if len(x) < 2:
         return 0.0
-    from scipy.spatial import cKDTree
-
-    distance = np.asarray(cKDTree(x).query(x, k=2)[0])[:, 1]
-    return float(np.median(distance))
+    return float(np.median(nearest_distances(x)))
 
 
 def flat_axes(x: Array, reach: float, across: int | None) -> Array:

@@ -1,0 +1,31 @@
+"""How far particles are from one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+FEW = 1000
+"""Points up to which all pairs are looked at, in 2 ms at most: SciPy's tree takes 150 ms to be imported."""
+
+ROWS = 64
+"""Points that are compared with all others in one go"""
+
+
+def nearest_distances(x: Array) -> Array:
+    """Distance (n,) from each of the points (n, 3) to the nearest other one, in the unit of x; n >= 2."""
+    if len(x) > FEW:
+        from scipy.spatial import cKDTree
+
+        return np.asarray(cKDTree(x).query(x, k=2)[0])[:, 1]
+    axes = np.ascontiguousarray(np.asarray(x, dtype=np.float64).T)
+    found = np.empty(len(x))
+    for first in range(0, len(x), ROWS):
+        own = axes[:, first : first + ROWS, None]
+        # In the tree's order of sums, so that both give the same bits.
+        square = (own[0] - axes[0]) ** 2 + (own[1] - axes[1]) ** 2 + (own[2] - axes[2]) ** 2
+        rows = np.arange(own.shape[1])
+        square[rows, first + rows] = np.inf
+        found[first + rows] = square.min(axis=1)
+    return np.sqrt(found)
