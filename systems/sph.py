@@ -394,8 +394,8 @@ class SphSystem(System):
                 what = "particles would go through others unseen"
             raise FluidError(
                 f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
-                f"{what}; use dt <= "
-                f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {needed}"
+                f"{what}; use dt <= {longest * (self.steps or MOST_STEPS):.2g} s"
+                f"{f' or steps = {needed}' if needed <= MOST_STEPS else ''}"
             )
         return self.steps or max(needed, 1)
 

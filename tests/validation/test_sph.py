@@ -521,6 +521,10 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
     world, _ = tank(None, liquid, dt=0.1, steps=2, sound_speed=20.0)
     with pytest.raises(ef.FluidError, match=r"dt = 0.1 s in steps = 2 .* use dt <= \S+ s or steps = \d+"):
         world.step()
+    # As many steps as no tick may have are not proposed.
+    world, _ = tank(None, liquid, dt=100.0, sound_speed=20.0)
+    with pytest.raises(ef.FluidError, match=r"dt = 100 s in at most 1000 steps .*; use dt <= 3.6 s$"):
+        world.step()
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()
     # 1.2 (R/2) / c = 1.2 * 0.0596 / 20 = 3.58 ms; particles fall no faster than 1 m/s in this tick.
