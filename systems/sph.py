@@ -75,6 +75,7 @@ class SphSystem(System):
     Surroundings. The Fluid surrounds the liquid. Its weight is left out, unless `surrounded` is set or a
     BuoyancySystem has it bear bodies: then rho_s is its density, so that the liquid's pressure and the
     BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
+    Where rho_s is above 2 rho, speed of sound and steps go by the force, |1 - rho_s / rho| g, in place of g.
 
     Time. A tick is cut into as many equal steps as needed for step <= `courant` (R / 2) / (c nu^3 + u), R the
     reach and nu the largest compression, step^2 <= 0.06 R / g and step <= R^2 / (45 nu), nu the viscosity;
@@ -309,12 +310,14 @@ class SphSystem(System):
     def _default_sound(self) -> float:
         """10 sqrt(g H), of all keys of gravity the largest."""
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
-        places = np.concatenate([position.x for position, _ in self.query(Position, Liquid)])
+        liquids = list(self.query(Position, Liquid))
+        places = np.concatenate([position.x for position, _ in liquids])
         walls, most = containers(self.world), 0.0
+        borne = max(self._borne(liquid.mass / liquid.volume) for _, liquid in liquids)
         for gravity in self.field(Fluid).gravity:
-            pull = float(np.linalg.norm(gravity))
+            pull = borne * float(np.linalg.norm(gravity))
             if pull > 0.0:
-                up = -gravity / pull
+                up = -borne * gravity / pull
                 heights = places @ up
                 floors = [float((wall.corners @ up).min()) + 0.5 * spacing for wall in walls]
                 low = min([float(heights.min()), *floors])
@@ -332,14 +335,15 @@ class SphSystem(System):
         pull = float(np.linalg.norm(gravity))
         if not len(x) or pull == 0.0:
             return
-        up = -gravity / pull
         rho = liquid.mass.astype(np.float64) / liquid.volume
+        weight = self._weight(float(rho.mean()))  # below 0 it rests on a lid, not on a floor
+        up = -math.copysign(1.0, weight) * gravity / pull
         z = x @ up
         half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
         low, high = float(z.min()) - half, float(z.max()) + half
         place = np.linspace(low, high, 2001)
         # Density at a height is taken as the mean one: an entity is one liquid.
-        pressure = float(rho.mean()) * self._weight(float(rho.mean())) * pull * (high - place)
+        pressure = float(rho.mean()) * abs(weight) * pull * (high - place)
         strain = 1 - (1 + pressure / float(self.field(LiquidModel).stiffness[0])) ** (-1 / 7)
         sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
         x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
@@ -347,6 +351,10 @@ class SphSystem(System):
     def _weight(self, rho: Any) -> Any:
         """Part of a liquid's weight that is left in its surroundings."""
         return 1 - (float(self.field(Fluid).density) if self._lifted(self.world) else 0.0) / rho
+
+    def _borne(self, rho: Array) -> float:
+        """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
+        return max(1.0, -float(self._weight(rho).min())) if rho.size else 1.0
 
     def _lifted(self, world: World) -> bool:
         """Whether the liquid feels the weight of what surrounds it."""
@@ -356,7 +364,8 @@ class SphSystem(System):
 
     def limit(self, speed: float, mass: Array, size: Array) -> float:
         """Longest step, s, at a largest speed, m/s."""
-        law, pull = self._law(), float(np.linalg.norm(self.world.gravity))
+        law = self._law()
+        pull = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         # By Tait's law sound in compressed liquid is faster by the third power of the compression.
