@@ -83,6 +83,7 @@ class SphSystem(System):
     Surroundings. The Fluid surrounds the liquid. Its weight is left out, unless `surrounded` is set or a
     BuoyancySystem has it bear bodies: then rho_s is its density, so that the liquid's pressure and the
     BuoyancySystem together bear what is under the liquid by rho g V, and what is above by rho_s g V.
+    Where rho_s is above 2 rho, speed of sound and steps go by the force, |1 - rho_s / rho| g, in place of g.
 
     Time. Before each step what is left of the tick is cut into as few equal ones as the liquid then allows:
     step <= `courant` (R / 2) / (c nu^3 + u), R the reach and nu the largest compression, step^2 <= 0.06 R / g
@@ -315,12 +316,14 @@ class SphSystem(System):
     def _default_sound(self) -> float:
         """10 sqrt(g H), of all keys of gravity the largest."""
         spacing = float(self.field(LiquidModel).volume[0]) ** (1 / 3)
-        places = np.concatenate([position.x for position, _ in self.query(Position, Liquid)])
+        liquids = list(self.query(Position, Liquid))
+        places = np.concatenate([position.x for position, _ in liquids])
         walls, most = containers(self.world), 0.0
+        borne = max(self._borne(liquid.mass / liquid.volume) for _, liquid in liquids)
         for gravity in self.field(Fluid).gravity:
-            pull = float(np.linalg.norm(gravity))
+            pull = borne * float(np.linalg.norm(gravity))
             if pull > 0.0:
-                up = -gravity / pull
+                up = -borne * gravity / pull
                 heights = places @ up
                 floors = [float((wall.corners @ up).min()) + 0.5 * spacing for wall in walls]
                 low = min([float(heights.min()), *floors])
@@ -338,14 +341,15 @@ class SphSystem(System):
         pull = float(np.linalg.norm(gravity))
         if not len(x) or pull == 0.0:
             return
-        up = -gravity / pull
         rho = liquid.mass.astype(np.float64) / liquid.volume
+        weight = self._weight(float(rho.mean()))  # below 0 it rests on a lid, not on a floor
+        up = -math.copysign(1.0, weight) * gravity / pull
         z = x @ up
         half = 0.5 * float(liquid.volume[0]) ** (1 / 3)
         low, high = float(z.min()) - half, float(z.max()) + half
         place = np.linspace(low, high, 2001)
         # Density at a height is taken as the mean one: an entity is one liquid.
-        pressure = float(rho.mean()) * self._weight(float(rho.mean())) * pull * (high - place)
+        pressure = float(rho.mean()) * abs(weight) * pull * (high - place)
         strain = 1 - (1 + pressure / float(self.field(LiquidModel).stiffness[0])) ** (-1 / 7)
         sunk = np.concatenate([[0.0], np.cumsum(0.5 * (strain[1:] + strain[:-1]) * np.diff(place))])
         x -= (np.interp(z, place, sunk)[:, None] * up).astype(x.dtype)
@@ -354,15 +358,19 @@ class SphSystem(System):
         """Part of a liquid's weight that is left in its surroundings."""
         return 1 - (float(self.field(Fluid).density) if self._lifted(self.world) else 0.0) / rho
 
+    def _borne(self, rho: Array) -> float:
+        """Largest force on a liquid over its weight: 1, or more where what surrounds it drives it up."""
+        return max(1.0, -float(self._weight(rho).min())) if rho.size else 1.0
+
     def _lifted(self, world: World) -> bool:
         """Whether the liquid feels the weight of what surrounds it."""
         return self.surrounded or world.system(BuoyancySystem) is not None
 
     # ------------------------------------------------------------------ time
 
-    def _longest(self, law: LiquidLaw, c: float, moved: Moved) -> float:
-        """Longest step, s, where sound is at most as fast as `c` m/s at rest."""
-        pull, speed = float(np.linalg.norm(self.world.gravity)), moved.speed
+    def _longest(self, law: LiquidLaw, c: float, pull: float, moved: Moved) -> float:
+        """Longest step, s, where sound is at most as fast as `c` m/s at rest, and gravity pulls by m/s^2."""
+        speed = moved.speed
         # By Tait's law sound in compressed liquid is faster by the third power of the compression.
         if self.pressure == "implicit":
             gain, least = pull * self.world.dt, 1e-9 * c
@@ -392,13 +400,14 @@ class SphSystem(System):
         needed = max(needed, 1)
         if done + needed > (self.steps or MOST_STEPS):
             dt, said = self.world.dt, f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
+            wanted = math.ceil(dt / longest)
             what = "pressure waves would overtake the particles and throw them apart"
             if self.pressure == "implicit":
                 what = "particles would go through others unseen"
             raise FluidError(
                 f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
-                f"{what}; use dt <= "
-                f"{longest * (self.steps or MOST_STEPS):.2g} s or steps = {math.ceil(dt / longest)}"
+                f"{what}; use dt <= {longest * (self.steps or MOST_STEPS):.2g} s"
+                f"{f' or steps = {wanted}' if wanted <= MOST_STEPS else ''}"
             )
         return self.steps - done if self.steps else needed
 
@@ -425,10 +434,11 @@ class SphSystem(System):
             pressure = joined(solved_for, (), kind)
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
+        force = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
 
         def steps(left: float, done: int, peak: float) -> int:
             pressed = max_norm(v[pressure > 0]) if solved_for else 0.0
-            return self._count(left, done, self._longest(law, c, Moved(max_norm(v), pressed, peak)))
+            return self._count(left, done, self._longest(law, c, force, Moved(max_norm(v), pressed, peak)))
 
         time, done, more = 0.0, 0, steps(dt, 0, float(self.field(LiquidModel).peak[0]))
         step = dt / more

@@ -189,6 +189,8 @@ class VelocitySystem(System):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A solver set later on has its state with it, as if it had been there from the start."""
+        if name == "gradient" and "velocity_error" in self.__dict__ and value != self.gradient:
+            raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         super().__setattr__(name, value)
         if self.__dict__.get("_world") is not None and name in type(self.parameters).model_fields:
             self.spawns(self.world)
@@ -238,8 +240,6 @@ class VelocitySystem(System):
 
     def process(self, dt: float) -> None:
         """Fill velocities, gradients and, when something interpolates it, the velocity field."""
-        if self.gradient != (VelocityGradient in self.writes):
-            raise FluidError("VelocitySystem: gradient cannot be changed once the system is made")
         sources, grid, processes = self.field(Sources), self.field(Grid), self.world.processes
         vortons, others = self._populations()
         solver = self._fitting(self._solver, sources, grid)

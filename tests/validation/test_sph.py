@@ -521,10 +521,37 @@ def test_too_long_a_step_is_refused_in_a_sentence() -> None:
     world, _ = tank(None, liquid, dt=0.1, steps=2, sound_speed=20.0)
     with pytest.raises(ef.FluidError, match=r"dt = 0.1 s in steps = 2 .* use dt <= \S+ s or steps = \d+"):
         world.step()
+    # As many steps as no tick may have are not proposed.
+    world, _ = tank(None, liquid, dt=100.0, sound_speed=20.0)
+    with pytest.raises(ef.FluidError, match=r"dt = 100 s in at most 1000 steps .*; use dt <= 3.6 s$"):
+        world.step()
     world, _ = tank(None, liquid, dt=0.1, sound_speed=20.0)
     world.step()
     # 1.2 (R/2) / (c + u) = 1.2 * 0.0596 / 20 = 3.58 ms at first and 3.41 as they fall at 1 m/s at the end.
     assert 28 <= int(world.fluid[ef.LiquidBudget].steps[0]) <= 30
+
+
+@pytest.mark.parametrize("pressure", ["explicit", "implicit"])
+def test_air_in_water_is_driven_up_and_rests_under_the_lid(pressure: str) -> None:
+    """It starts with (rho_s / rho - 1) g, 832 g here, which steps and the speed of sound have to follow, and
+    with the pressure of a column that stands on the lid; it ended as not a number in the first tick."""
+    world = ef.World(dt=1e-3, integrator="euler")
+    world.set_fluid(density=1000.0)
+    ContainerRecipe(name="tank", shape={"shape": "box", "size": (0.4, 0.4, 0.4)}).build(world)
+    LiquidRecipe(
+        name="air",
+        density=1.2,
+        box={"low": (-0.1, -0.1, -0.1), "high": (0.1, 0.1, 0.1)},
+        spacing=0.05,
+        hydrostatic=True,
+    ).build(world)
+    world.add_system(ef.SphSystem(pressure=pressure, surrounded=True, hydrostatic=("air",)))
+    world.step()
+    rise = world["air"][ef.InertialVelocity].v[:, 2]
+    assert np.isclose(rise.mean(), (1000.0 / 1.2 - 1) * 9.81 * 1e-3, rtol=1e-5)
+    world.step(30)
+    # 64 particles of 0.05 m fill 0.4 m x 0.4 m one layer deep; a second one is there for a while.
+    assert 0.05 < places(world, "air")[:, 2].mean() < 0.2
 
 
 @pytest.mark.parametrize("keyed", [True, False])

@@ -3,13 +3,17 @@
 Compiled code is cached in a folder of its own, named after a hash of every kernel source, of the numba,
 llvmlite and numpy versions and of the settings: numba's own cache does not notice that a function called
 from another module has changed, or a setting. Set ``ECS_FLUID_CACHE_DIR`` to move that folder, or
-``NUMBA_CACHE_DIR`` to take charge of the cache yourself.
+``NUMBA_CACHE_DIR`` to take charge of the cache yourself. Where it cannot be written to, each process
+compiles anew.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,6 +55,21 @@ def cache_folder() -> Path:
     return Path(base) / digest.hexdigest()
 
 
+def usable(folder: Path) -> str:
+    """This folder, or one of this process alone where it cannot be written to.
+
+    numba would take the folders of the sources then, and not notice there what has changed.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        return str(folder)
+    except OSError:
+        alone = tempfile.mkdtemp(prefix="ecs_fluid-")
+        atexit.register(shutil.rmtree, alone, ignore_errors=True)
+        return alone
+
+
 # Threads of GNU OpenMP that fall asleep between two loops take 50 to 100 us to wake, and a tick of a small
 # world has some hundred loops with less than a millisecond of Python between any two of them: so they wait
 # awake for about that long (50,000 turns are 0.8 ms), and a tick of the candle takes 3.9 in place of 4.5 ms.
@@ -67,7 +86,7 @@ if not {"NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"} & set(os.envi
     numba.config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder())
+    numba.config.CACHE_DIR = usable(cache_folder())
     sound_files(numba.config.CACHE_DIR)
 
 own_copies()

@@ -53,8 +53,9 @@ def test_two_processes_at_once_never_find_the_code_of_other_types(
     assert single.load(("float32",)) is None
 
 
-def test_a_program_runs_on_when_its_compiled_code_is_damaged(tmp_path: Path) -> None:
-    module = tmp_path / "kept.py"
+def program(folder: Path) -> Path:
+    """A kernel that says its result, and whether it was found in the cache."""
+    module = folder / "kept.py"
     module.write_text(
         "import numpy as np\n"
         "from ecs_fluid.kernels.compiled.parallel import parallel\n\n\n"
@@ -64,7 +65,24 @@ def test_a_program_runs_on_when_its_compiled_code_is_damaged(tmp_path: Path) -> 
         "print(x.sum(), sum(fill.stats.cache_hits.values()))\n",
         encoding="utf-8",
     )
-    cache = tmp_path / "cache"
+    return module
+
+
+def test_without_a_folder_for_it_nothing_is_kept_beside_the_sources(tmp_path: Path) -> None:
+    """numba would keep it there, and call it although a function that the kernel calls has changed."""
+    (tmp_path / "file").touch()
+    environment = {"ECS_FLUID_CACHE_DIR": str(tmp_path / "file"), "PATH": "", "PYTHONPATH": str(tmp_path)}
+    environment["TMPDIR"] = str(tmp_path)
+    command = [sys.executable, str(program(tmp_path))]
+    for _ in range(2):
+        ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        assert ran.stdout == "10.0 0\n"
+    assert [path.name for path in tmp_path.rglob("*") if path.suffix in (".nbi", ".nbc")] == []
+    assert list(tmp_path.glob("ecs_fluid-*")) == []
+
+
+def test_a_program_runs_on_when_its_compiled_code_is_damaged(tmp_path: Path) -> None:
+    module, cache = program(tmp_path), tmp_path / "cache"
     environment = {"ECS_FLUID_CACHE_DIR": str(cache), "PATH": "", "PYTHONPATH": str(tmp_path)}
 
     def said() -> str:
