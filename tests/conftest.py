@@ -13,6 +13,9 @@ from hypothesis import settings
 # The workers of pytest share the cores: their threads had better sleep while they wait for one another.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
+# Processes that tests start find the package compiled to bytecode, as a user's do: a tenth of a second each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Derandomized: a red run can be repeated. No deadline: the first call of a kernel compiles it.
 settings.register_profile("ecs_fluid", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ecs_fluid")
