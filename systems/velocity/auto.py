@@ -29,7 +29,8 @@ so many angles are tried."""
 
 NARROWER, WIDER, WIDER_LATER, NO_WIDER = 0.95, 1.04, 1.1, 10.0
 """An angle that fails is followed by one narrower by this factor at least; one that is kept by a wider one
-where that is wider by this factor: at first, where one was known, and in a sum that is done once, never."""
+where that is wider by this factor: at first; where one was known; and never, in a flow that is alike or a sum
+that is done once."""
 
 COMPARED = 384
 """Vortons compared with the direct sum in a measurement of the tree: their errors scatter by some 5 %."""
@@ -200,6 +201,8 @@ class AutoSolver(Solver):
             alike, near = (angle > 0.0 and (change <= d * np.abs(flow)).all() for d in (ALIKE, WORKED))
             if alike and self.world.tick % MEASURED_EVERY:
                 self._walk(targets, angle)
+            elif alike:  # what was too wide when it was searched for is so still
+                state.angle[place] = angle = self._measured(targets, angle, NO_WIDER)
             else:
                 first = angle if near else self._sampled_angle(targets)
                 angle = self._measured(targets, first, WIDER_LATER if near else WIDER)

@@ -18,8 +18,9 @@ FMM_PAIR, FMM_TERM, FMM_POINT, FMM_CALL = 1.3, 0.55, 400.0, 1e6
 """Of a pair of points, of a meeting of nodes by expansion (times (order + 1)^3.4: those far away have fewer
 terms), of a point and of a call, in pairs with gradient."""
 
-MESH_NS = 0.34
-"""Of `particle_mesh.sums.Mesh.cost`: its nanoseconds for one pair with gradient."""
+MESH_NS, MESH_CALL = 0.34, 3e6
+"""Of `particle_mesh.sums.Mesh.cost`: its nanoseconds for one pair with gradient; and of a call, which chooses
+the mesh, in such pairs."""
 
 ALONE = 0.46
 """Of a pair without gradient, in those with it."""
@@ -38,4 +39,4 @@ def fmm_work(pairs: float, expansions: float, order: int, points: int, gradient:
 
 def mesh_work(cost: float, gradient: bool) -> float:
     """The same of a mesh of that cost."""
-    return cost / (MESH_NS if gradient else ALONE * MESH_NS)
+    return (cost / MESH_NS + MESH_CALL) / (1.0 if gradient else ALONE)
