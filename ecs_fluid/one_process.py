@@ -52,6 +52,11 @@ class Targets:
     """neighbours that a solver takes together, once they were grouped"""
 
     @property
+    def results(self) -> list[Array]:
+        """u (m, 3), and du (m, 9) where it is asked for"""
+        return [self.u] if self.du is None else [self.u, self.du.reshape(-1, 9)]
+
+    @property
     def vorticity(self) -> Array:
         """(m, 3) 1/s, curl of the velocity, of targets with gradients"""
         assert self.du is not None

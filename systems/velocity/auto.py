@@ -10,6 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
@@ -92,7 +93,7 @@ class AutoSolver(Solver):
         self._direct = DirectSolver(self.system)
         self._direct.prepare(sources, grid)
         self._others = dict[type[Solver], Solver]()
-        self._compared: tuple[Array, list[Array]] | None = None
+        self._compared: tuple[DrawnSample, list[Array]] | None = None
         self._sums: tuple[float, ...] | None = None
 
     def _other(self, kind: type[Other], **parameters: Any) -> Other:
@@ -237,22 +238,23 @@ class AutoSolver(Solver):
     def _error_of(self, targets: Targets) -> float:
         """Relative RMS error of u and du, the larger, at a sample of the targets.
 
-        Vortons are alike, and some spread evenly over them tell of all. Points may lie anywhere: one block in
-        a hundred may have all of the velocity. What was found tells which of them matter, as for the
-        multipole method.
+        The first result of a measurement tells which of them matter. Points that are no vortons may lie
+        anywhere, and are drawn as for the multipole method.
         """
         from ecs_fluid.kernels.fmm.error_estimate import drawn_error
 
         def exact(x: Array) -> list[Array]:
-            return _results(self._exact(x, targets.du is not None))
+            return self._exact(x, targets.du is not None).results
 
         if targets.place != "vortons":
-            return drawn_error(targets.x, self._sources.x, _results(targets), exact)
+            return drawn_error(targets.x, self._sources.x, targets.results, exact)
         if self._compared is None:
-            rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
-            self._compared = rows, exact(np.ascontiguousarray(targets.x[rows]))
-        rows, there = self._compared
-        return max(relative_error(a[rows], b) for a, b in zip(_results(targets), there, strict=True))
+            sample = DrawnSample.of(targets.results, COMPARED)
+            if sample is None:
+                return np.nan
+            self._compared = sample, exact(np.ascontiguousarray(targets.x[sample.rows]))
+        sample, there = self._compared
+        return sample.error(targets.results, there)
 
     def _exact(self, x: Array, gradient: bool) -> Targets:
         few = Targets.at(x, gradient)
@@ -294,11 +296,11 @@ class AutoSolver(Solver):
                 for first, part in zip(ends[:-1], parts, strict=True)
             ]
         )
-        exact = _results(self._exact(np.ascontiguousarray(near.x[compared]), targets.du is not None))
+        exact = self._exact(np.ascontiguousarray(near.x[compared]), targets.du is not None).results
         trials, angle = list[tuple[float, float]](), FIRST
         for _ in range(TRIALS):
             self._walk(near, angle)
-            pairs = zip(_results(near), exact, strict=True)
+            pairs = zip(near.results, exact, strict=True)
             trials.append((angle, max(relative_error(found[compared], value) for found, value in pairs)))
             following = _next_angle(trials, self.tolerance / RESERVE)
             if not following >= NARROWEST:
@@ -324,8 +326,3 @@ def _next_angle(trials: list[tuple[float, float]], goal: float) -> float:
         power = np.log(error / max(other, 1e-300)) / np.log(angle / before)
     power = min(max(power, least), most)
     return float(min(WIDEST, angle * (AIM * goal / error) ** (1.0 / power)))
-
-
-def _results(targets: Targets) -> list[Array]:
-    """u (m, 3), and du (m, 9) where it is asked for."""
-    return [targets.u] if targets.du is None else [targets.u, targets.du.reshape(-1, 9)]

@@ -10,6 +10,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Position, Sources, Velocity
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
@@ -137,32 +138,13 @@ class PppmSolver(Solver):
         return exact
 
     def _error(self, targets: Targets) -> float:
-        """RMS error of the velocity or of the gradient, relative to its RMS, the larger one.
-
-        A few targets may have most of both, so the sample has targets in equal parts at even distances, by
-        their share of |u|^2 and by that of |du|^2, and what it finds counts by the inverse of that.
-        """
-        from ecs_fluid.kernels.fmm.error_estimate import squares
-
+        """RMS error of the velocity or of the gradient, relative to its RMS, the larger one."""
         some = slice(None, None, 1 + len(targets.x) // DRAWN_FROM)
         given = Targets(targets.x[some], targets.u[some], None if targets.du is None else targets.du[some])
-        m = len(given.x)
-        found = [given.u] if given.du is None else [given.u, given.du.reshape(m, 9)]
-        sizes = [squares(values) for values in found]
-        shares = np.full(m, 1.0 / m)
-        for size_of in sizes:
-            shares += size_of / max(float(size_of.sum()), np.finfo(np.float64).tiny)
-        rungs = np.cumsum(shares)
-        step = float(rungs[-1]) / COMPARED
-        if not np.isfinite(step):
+        sample = DrawnSample.of(given.results, COMPARED)
+        if sample is None:
             return np.nan
-        rows = np.unique(np.searchsorted(rungs, step * (np.arange(COMPARED) + 0.5)))
-        exact, weight, error = self._exact(given, rows), np.maximum(1.0, step / shares[rows]), 0.0
-        meant = [exact.u] if exact.du is None else [exact.u, exact.du.reshape(len(rows), 9)]
-        for values, sums, size_of in zip(found, meant, sizes, strict=True):
-            wrong, total = float((weight * squares(values[rows] - sums)).sum()), float(size_of.sum())
-            error = max(error, float(np.sqrt(wrong / total if total > 0.0 else wrong)))
-        return error
+        return sample.error(given.results, self._exact(given, sample.rows).results)
 
     def _goal_of(self, exact: Targets) -> Goal:
         from ecs_fluid.kernels.particle_mesh.sums import Goal

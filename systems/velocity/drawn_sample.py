@@ -1,0 +1,55 @@
+"""Some of the targets of a sum, drawn by what was found there, by which the error of the whole is measured.
+
+A few targets may have most of the velocity, and those at even distances then tell nothing of it. So the
+sample has targets in equal parts at even distances, by their share of |u|^2 and by that of |du|^2, and what
+it finds counts by the inverse of the probability (Horvitz and Thompson 1952). No random numbers are drawn:
+the targets stand at even distances on the sum of the shares (Madow 1949).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from ecs_fluid.component import Array
+
+
+class DrawnSample(NamedTuple):
+    """Targets that are compared with exact sums."""
+
+    rows: Array
+    """(k,) which they are, ascending"""
+    weight: Array
+    """(k,) by which each counts, at least 1"""
+    totals: tuple[float, ...]
+    """sum of the squares of each result over all targets"""
+
+    @classmethod
+    def of(cls, results: Sequence[Array], count: int) -> Self | None:
+        """About `count` rows of results (m, d), such as u and du; None where one is not finite."""
+        from ecs_fluid.kernels.fmm.error_estimate import squares
+
+        m = len(results[0])
+        sizes = [squares(values) for values in results]
+        totals = tuple(float(size.sum()) for size in sizes)
+        shares = np.full(m, 1.0 / m)
+        for size, total in zip(sizes, totals, strict=True):
+            shares += size / max(total, np.finfo(np.float64).tiny)
+        rungs = np.cumsum(shares)
+        step = float(rungs[-1]) / count
+        if not np.isfinite(step):
+            return None
+        rows = np.unique(np.searchsorted(rungs, step * (np.arange(count) + 0.5)))
+        return cls(rows, np.maximum(1.0, step / shares[rows]), totals)
+
+    def error(self, results: Sequence[Array], exact: Sequence[Array]) -> float:
+        """RMS error of `results` (m, d) over their RMS, the largest; `exact` (k, d) are at the rows."""
+        from ecs_fluid.kernels.fmm.error_estimate import squares
+
+        error = 0.0
+        for values, sums, total in zip(results, exact, self.totals, strict=True):
+            wrong = float((self.weight * squares(values[self.rows] - sums)).sum())
+            error = float(np.maximum(error, np.sqrt(wrong / total if total > 0.0 else wrong)))
+        return error
