@@ -46,6 +46,9 @@ NEAREST_START = 0.4
 HEAVY_AROUND = 0.1
 """Density of the surroundings over the liquid's from which on their weight counts."""
 
+FEW = 64
+"""Of so many particles the fastest one is asked whom it meets; to ask all would take longer than a step."""
+
 SAME_SIZE = 0.25
 """Most that the volume of a particle may differ from the mean, as a part of it."""
 
@@ -82,9 +85,11 @@ class SphSystem(System):
 
     Implicit pressure. With `pressure = "implicit"` the pressure of a step is that of the compression which
     the velocities at its end lead to, found by Chebyshev's iteration to a mean error of `tolerance`. Sound is
-    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. Impacts take
-    energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in double precision. Equations:
-    `kernels.sph.implicit`.
+    damped, not followed, so a step is at most `stride` R / (u + g dt) and 3.5 R / c instead. u is the speed
+    of the fastest particle; of one in 64, the fastest, only what meets another or a wall in the tick counts,
+    with half the speed of one relative to the other, and that towards the wall: what flies alone needs no
+    short steps. Impacts take energy that is in no book. Lists of pairs need 1.3 kB a particle, 4.3 kB in
+    double precision. Equations: `kernels.sph.implicit`, `kernels.sph.meetings`.
 
     Viscosity. The liquid has its own plus `artificial` c R / 20; the second part steadies it and is needed
     for flows with little viscosity of their own (0.01 to 0.1). All liquids of a world have one viscosity.
@@ -110,7 +115,7 @@ class SphSystem(System):
     tolerance: float = Field(default=1e-3, ge=1e-5, le=1e-2)
     """implicit: mean error of the compression at which the solve of a step ends, 1"""
     stride: float = Field(default=0.5, gt=0, le=1)
-    """implicit: way of the fastest particle in a step over the reach, 1"""
+    """implicit: way in a step, over the reach, of the fastest particle that meets another or a wall, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
     sound_speed: float | None = Field(default=None, gt=0, le=1e6)
@@ -181,8 +186,8 @@ class SphSystem(System):
             raise FluidError("SphSystem: pressure cannot be changed once the system is made")
         self._prepare()
         x, v, mass, size, excess = self._joined()
-        steps = self._count(dt, max_norm(v), mass, size)
-        law = self._law()
+        law, speed = self._law(), max_norm(v)
+        steps = self._count(dt, speed, self._meeting(law, dt, speed, x, v), mass, size)
         last = self._advance(law, x, v, mass, size, excess, dt, steps)
         self.field(LiquidModel).peak[0] = last.nu.max()
         spread(x, [position.x for position, *_ in tables])
@@ -354,15 +359,43 @@ class SphSystem(System):
 
     # ------------------------------------------------------------------ time
 
-    def limit(self, speed: float, mass: Array, size: Array) -> float:
-        """Longest step, s, at a largest speed, m/s."""
+    def _meeting(self, law: LiquidLaw, dt: float, speed: float, x: Array, v: Array) -> float:
+        """The speed that counts for an implicit step, m/s: half that of any two which meet, and that of who
+        meets a wall. It is found for the fastest of `FEW`; the others count as they are."""
+        from ecs_fluid.kernels.sph.images import container_planes
+        from ecs_fluid.kernels.sph.meetings import meeting_speed, wall_speed
+
+        enough = self.stride * law.reach / dt - float(np.linalg.norm(self.world.gravity)) * dt
+        if self.pressure == "explicit" or not enough < speed < math.inf:
+            return speed
+        speeds = np.sqrt((v.astype(np.float64) ** 2).sum(axis=1))
+        others = len(v) - 1 - len(v) // FEW
+        slow = max(enough, float(np.partition(speeds, others)[others]))
+        swift = np.flatnonzero(speeds > slow)
+        if not len(swift):
+            return speed
+        found = max(slow, 0.5 * meeting_speed(x, v, swift, law.reach, dt))
+        obstacles, hulls = bodies_at(self.world, dt, law.reach)
+        if obstacles is None or hulls is None:
+            return min(found, speed)
+        place, velocity = x[swift].astype(np.float64), v[swift].astype(np.float64)
+        planes = container_planes(obstacles, hulls)[0]
+        found = max(found, wall_speed(place, velocity, planes, self.world.gravity, law.reach, dt))
+        if len(obstacles.containers) < len(obstacles.x1):
+            way = dt * (speed + float(np.linalg.norm(obstacles.v, axis=1).max()))
+            close = near_solids(self.world, place, law.reach + way)
+            found = max(found, float(speeds[swift][close].max(initial=0.0)))
+        return min(found, speed)
+
+    def limit(self, speed: float, meeting: float, mass: Array, size: Array) -> float:
+        """Longest step, s, at a largest speed and at one with which particles meet, m/s."""
         law, pull = self._law(), float(np.linalg.norm(self.world.gravity))
         # A light liquid beside a heavy one is as stiff, so sound is faster in it.
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         # By Tait's law sound in compressed liquid is faster by the third power of the compression.
         if self.pressure == "implicit":
             longest = law.reach * min(
-                MOST_SOUND / c, self.stride / max(speed + pull * self.world.dt, 1e-9 * c)
+                MOST_SOUND / c, self.stride / max(meeting + pull * self.world.dt, 1e-9 * c)
             )
         else:
             wave = c * max(float(self.field(LiquidModel).peak[0]), 1.0) ** 3
@@ -382,9 +415,9 @@ class SphSystem(System):
             )
         return longest
 
-    def _count(self, dt: float, speed: float, mass: Array, size: Array) -> int:
+    def _count(self, dt: float, speed: float, meeting: float, mass: Array, size: Array) -> int:
         """Steps of this tick."""
-        longest = self.limit(speed, mass, size)
+        longest = self.limit(speed, meeting, mass, size)
         # A speed that is not finite is the guard's business.
         needed = math.ceil(dt / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
         if needed > (self.steps or MOST_STEPS):

@@ -247,3 +247,30 @@ def test_steps_are_as_long_as_the_liquid_allows() -> None:
             world.step()
             reach = 2.98 * float(np.cbrt(world["water"][ef.Liquid].volume.mean()))
             assert int(world.fluid[ef.LiquidBudget].steps[0]) == math.ceil(0.1 / (0.5 * reach / 4.981)) == 9
+
+
+@pytest.mark.parametrize(
+    ("place", "steps"),
+    [
+        pytest.param((0.3, 0.9, 0.9), 1, id="meets nobody"),
+        pytest.param((-0.2, 0.2, 0.2), 2, id="meets liquid at rest"),
+        pytest.param((1.75, 0.9, 0.9), 3, id="meets a wall"),
+        pytest.param((1.3, 1.5, 0.3), 3, id="meets a ball"),
+    ],
+)
+def test_only_what_meets_another_needs_short_steps(place: tuple[float, ...], steps: int) -> None:
+    """One particle at u = 12 m/s beside 1,000 at rest, ticks of 12 ms, R = 0.1192 m. With 3.5 R / c = 20.9 ms
+    alone one step would do; the step over R / (2 u), 2.42, makes 3 where it meets what is no liquid, and over
+    R / u, as if both had half of the speed, 2 where it meets liquid."""
+    world = ef.World(dt=0.012, integrator="euler")
+    ContainerRecipe(name="tank", shape={"shape": "box", "size": (4, 4, 4)}).build(world)
+    ball = {"shape": "ball", "radius": 0.2}
+    BodyRecipe(name="ball", shape=ball, center=(1.6, 1.5, 0.3), motion="fixed").build(world)
+    LiquidRecipe(name="block", box={"low": (0, 0, 0), "high": (0.4, 0.4, 0.4)}, spacing=0.04).build(world)
+    one = {"low": place, "high": tuple(a + 0.04 for a in place)}
+    LiquidRecipe(name="water", box=one, spacing=0.04, velocity=(12.0, 0.0, 0.0)).build(world)
+    world.add_system(ef.SphSystem(pressure="implicit", sound_speed=20.0))
+    assert len(world["water"]) == 1
+    with pytest.warns(ef.FluidWarning, match="above half its speed of sound"):
+        world.step()
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) == steps
