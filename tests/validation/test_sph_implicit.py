@@ -232,23 +232,21 @@ def test_resumed_run_is_the_straight_one(tmp_path: Path) -> None:
 
 
 def test_steps_are_as_long_as_the_liquid_allows() -> None:
-    """A free drop at 4 m/s: of 0.1 s, R / (u + g dt) = 0.1192 / 4.98 = 23.9 ms, and 3.5 R / c = 20.9 ms at a
-    speed of sound of 20 m/s, so 5 steps; fewer are refused. Where a particle was under pressure, the first
-    step is at most stride times 23.9 ms, a ninth; then nothing presses, and 5 more do."""
+    """A free drop at 4 m/s: of 0.1 s, stride R / (u + g dt) = 0.5 0.1192 / 4.98 = 12.0 ms, and 3.5 R / c =
+    20.9 ms at a speed of sound of 20 m/s, so 9 steps; fewer are refused."""
     liquid = {"sphere": {"radius": 0.1}, "spacing": 0.04, "velocity": (4.0, 0.0, 0.0)}
-    for steps, pressed, taken in ((0, 0.0, 5), (4, 0.0, 0), (0, 1.0, 6)):
+    for steps in (0, 5):
         world = ef.World(dt=0.1, integrator="euler")
         world.set_fluid(gravity=(0.0, 0.0, -G))
         LiquidRecipe(name="water", **liquid).build(world)
         world.add_system(ef.SphSystem(pressure="implicit", sound_speed=20.0, steps=steps))
-        world.attach("water", ef.LiquidPressure)
-        world["water"][ef.LiquidPressure].pressure[0] = pressed
         if steps:
-            with pytest.raises(ef.FluidError, match=r"particles would go through others unseen.*steps = 5"):
+            with pytest.raises(ef.FluidError, match=r"particles would go through others unseen.*steps = 9"):
                 world.step()
         else:
             world.step()
-        assert int(world.fluid[ef.LiquidBudget].steps[0]) == taken
+            reach = 2.98 * float(np.cbrt(world["water"][ef.Liquid].volume.mean()))
+            assert int(world.fluid[ef.LiquidBudget].steps[0]) == math.ceil(0.1 / (0.5 * reach / 4.981)) == 9
 
 
 @pytest.mark.parametrize("pressure", ["explicit", "implicit"])
@@ -268,3 +266,30 @@ def test_drops_that_meet_within_a_tick_get_short_steps_there(pressure: str) -> N
     assert 0.7 < (after["energy"] + after["dissipated"]) / before["energy"] < 1.12
     assert after["largest"] < 1.12
     assert np.abs(after["momentum"]).max() < 1e-6 * before["mass"] * 8.0
+
+
+@pytest.mark.parametrize(
+    ("place", "steps"),
+    [
+        pytest.param((0.3, 0.9, 0.9), 1, id="meets nobody"),
+        pytest.param((-0.2, 0.2, 0.2), 2, id="meets liquid at rest"),
+        pytest.param((1.75, 0.9, 0.9), 3, id="meets a wall"),
+        pytest.param((1.3, 1.5, 0.3), 3, id="meets a ball"),
+    ],
+)
+def test_only_what_meets_another_needs_short_steps(place: tuple[float, ...], steps: int) -> None:
+    """One particle at u = 12 m/s beside 1,000 at rest, ticks of 12 ms, R = 0.1192 m. With 3.5 R / c = 20.9 ms
+    alone one step would do; the step over R / (2 u), 2.42, makes 3 where it meets what is no liquid, and over
+    R / u, as if both had half of the speed, 2 where it meets liquid."""
+    world = ef.World(dt=0.012, integrator="euler")
+    ContainerRecipe(name="tank", shape={"shape": "box", "size": (4, 4, 4)}).build(world)
+    ball = {"shape": "ball", "radius": 0.2}
+    BodyRecipe(name="ball", shape=ball, center=(1.6, 1.5, 0.3), motion="fixed").build(world)
+    LiquidRecipe(name="block", box={"low": (0, 0, 0), "high": (0.4, 0.4, 0.4)}, spacing=0.04).build(world)
+    one = {"low": place, "high": tuple(a + 0.04 for a in place)}
+    LiquidRecipe(name="water", box=one, spacing=0.04, velocity=(12.0, 0.0, 0.0)).build(world)
+    world.add_system(ef.SphSystem(pressure="implicit", sound_speed=20.0))
+    assert len(world["water"]) == 1
+    with pytest.warns(ef.FluidWarning, match="above half its speed of sound"):
+        world.step()
+    assert int(world.fluid[ef.LiquidBudget].steps[0]) == steps

@@ -1,0 +1,77 @@
+"""How fast particles of a liquid meet, by which a step is long enough to see each before it is past another.
+
+Two particles go straight on for a time T, gravity being the same for both. With r = x_i - x_j and u = v_i -
+v_j they are nearest at s = -r . u / u^2, cut to [0, T], and meet if |r + s u| < R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
+from ecs_fluid.kernels.compiled.columns import bounds
+from ecs_fluid.kernels.compiled.parallel import parallel
+from ecs_fluid.kernels.grids.grid import grid_for_radius
+from ecs_fluid.kernels.grids.neighbours import runs_around
+from ecs_fluid.kernels.grids.partition import partition
+
+
+@parallel(fastmath=FAST, error_model="numpy")
+def _meeting(
+    chunk: int,
+    swift: Array, x: Array, v: Array, data: Array, start: Array, origin: Array, spacing: Array, cells: Array,
+    reach: float, time: float, most: float, found: Array,
+) -> None:  # fmt: skip
+    """``found`` (CHUNKS,): the square of what ``meeting_speed`` tells, of a part of the rows ``swift``;
+    ``data`` (6, n) are sorted places and velocities, ``most`` the largest speed."""
+    n, kind, top = len(swift), data.dtype.type, data.dtype.type(0)
+    zero, near, late, tiny = kind(0), kind(reach * reach), kind(time), kind(1e-30)
+    box, runs = np.empty((2, 3)), np.empty((cells[0] * cells[1], 2), np.int64)
+    for k in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        i = swift[k]
+        px, py, pz, pu, pv, pw = x[i, 0], x[i, 1], x[i, 2], v[i, 0], v[i, 1], v[i, 2]
+        for a in range(3):
+            box[0, a] = box[1, a] = x[i, a]
+        far = reach + time * (np.sqrt(pu * pu + pv * pv + pw * pw) + most)
+        for run in range(runs_around(box, start, origin, spacing, cells, far, runs)):
+            for t in range(np.uintp(runs[run, 0]), np.uintp(runs[run, 1])):
+                dx, dy, dz = px - data[0, t], py - data[1, t], pz - data[2, t]
+                du, dv, dw = pu - data[3, t], pv - data[4, t], pw - data[5, t]
+                square = du * du + dv * dv + dw * dw
+                at = -(dx * du + dy * dv + dz * dw) / (square + tiny)
+                at = at if at > zero else zero
+                at = at if at < late else late
+                dx, dy, dz = dx + at * du, dy + at * dv, dz + at * dw
+                square = square if dx * dx + dy * dy + dz * dz < near else zero
+                top = square if square > top else top
+    found[chunk] = top
+
+
+def meeting_speed(x: Array, v: Array, swift: Array, reach: float, time: float) -> float:
+    """Largest relative speed, m/s, of a particle of the rows ``swift`` (k,) and any that it meets.
+
+    ``x``, ``v`` (n, 3) m and m/s; they meet if they come within ``reach`` m in ``time`` s.
+    """
+    grid = grid_for_radius(*bounds(x), reach, max_cells=8 * len(x) + 64)
+    start, order = partition(x, *grid)
+    data = np.ascontiguousarray(np.concatenate([x, v], axis=1)[order].T)
+    most = float(np.sqrt((v[swift].astype(np.float64) ** 2).sum(axis=1).max()))
+    found = np.empty(CHUNKS)
+    _meeting(swift, x, v, data, start, *grid, reach, time, most, found)
+    return float(np.sqrt(found.max()))
+
+
+def wall_speed(x: Array, v: Array, planes: Array, gravity: Array, reach: float, time: float) -> float:
+    """Largest speed, m/s, at which a particle (n, 3) moves to or from a plane of a container to which it
+    comes nearer than ``reach`` m in ``time`` s, or 0.
+
+    ``planes`` (k, 13) as ``container_planes`` gives them; ``gravity`` (3,) m/s^2.
+    """
+    normal, spin = planes[:, :3], planes[:, 7:10]
+    gap = planes[:, 3] - x @ normal.T
+    foot = x[:, None] + gap[..., None] * normal - planes[:, 10:13]
+    wall = planes[:, 4:7] + np.cross(spin, foot)
+    speed = ((v[:, None] - wall) * normal).sum(axis=2)
+    later = gap - time * speed - 0.5 * time**2 * (normal @ gravity)
+    met = np.minimum(gap, later) < reach
+    return float(np.abs(speed[met]).max(initial=0.0))
