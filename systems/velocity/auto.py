@@ -25,8 +25,8 @@ narrowest another solver is as fast."""
 
 POWERS, RESERVE, AIM, TRIALS = (1.0, 3.0, 4.0), 1.05, 0.97, 4
 """Errors of the tree grow with a power of the angle: the least, a first guess and the largest; by this factor
-the sample must be better than the tolerance, to cover its scatter; at this part of that the next angle aims;
-so many angles are tried."""
+a sample of blocks must be better than the tolerance, to cover its scatter; at this part of the goal the next
+angle aims; so many angles are tried."""
 
 NARROWER, WIDER, WIDER_LATER, NO_WIDER = 0.95, 1.04, 1.1, 10.0
 """An angle that fails is followed by one narrower by this factor at least; one that is kept by a wider one
@@ -222,7 +222,7 @@ class AutoSolver(Solver):
         a sample of the targets tells of the whole.
         """
         trials, kept, failed = list[tuple[float, float]](), 0.0, np.inf
-        goal = self.tolerance / (RESERVE if targets.place == "vortons" else 1.0)
+        goal = self.tolerance
         while angle >= max(NARROWEST, wider * kept) and len(trials) < TRIALS:
             self._walk(targets, angle)
             trials.append((angle, self._error_of(targets)))
@@ -254,7 +254,7 @@ class AutoSolver(Solver):
                 return np.nan
             self._compared = sample, exact(np.ascontiguousarray(targets.x[sample.rows]))
         sample, there = self._compared
-        return sample.error(targets.results, there)
+        return sample.error(targets.results, there, reserve=1.0)
 
     def _exact(self, x: Array, gradient: bool) -> Targets:
         few = Targets.at(x, gradient)

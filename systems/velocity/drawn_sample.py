@@ -44,12 +44,18 @@ class DrawnSample(NamedTuple):
         rows = np.unique(np.searchsorted(rungs, step * (np.arange(count) + 0.5)))
         return cls(rows, np.maximum(1.0, step / shares[rows]), totals)
 
-    def error(self, results: Sequence[Array], exact: Sequence[Array]) -> float:
-        """RMS error of `results` (m, d) over their RMS, the largest; `exact` (k, d) are at the rows."""
+    def error(self, results: Sequence[Array], exact: Sequence[Array], reserve: float = 0.0) -> float:
+        """RMS error of `results` (m, d) over their RMS, the largest; `exact` (k, d) are at the rows.
+
+        With `reserve` standard errors of the mean square added.
+        """
         from ecs_fluid.kernels.fmm.error_estimate import squares
 
         error = 0.0
         for values, sums, total in zip(results, exact, self.totals, strict=True):
-            wrong = float((self.weight * squares(values[self.rows] - sums)).sum())
+            parts = self.weight * squares(values[self.rows] - sums)
+            # Targets that are in the sample for sure do not scatter.
+            scatter = np.sqrt(((1.0 - 1.0 / self.weight) * (parts - parts.mean()) ** 2).sum())
+            wrong = float(parts.sum() + reserve * scatter)
             error = float(np.maximum(error, np.sqrt(wrong / total if total > 0.0 else wrong)))
         return error
