@@ -144,8 +144,9 @@ BY_DAY = [pytest.param(key, marks=pytest.mark.nightly if key == "kernel" else ()
 def test_an_angle_is_measured_again_when_the_flow_changes(change: str) -> None:
     """What was found for another tolerance, regularisation or set of vortons serves no longer.
 
-    In the tick after, the angle is that of a world which begins with the change, and the tolerance is kept. A
-    change of a thousandth is none. Kept as it was, the error of random signs was 8 times the tolerance.
+    In the tick after, the angle is that of a world which begins with the change (a hundredth off where a ring
+    stronger by a thousandth beside a cloud has other vortons drawn), and the tolerance is kept. A change of
+    a thousandth is none. Kept as it was, the error of random signs was 8 times the tolerance.
     """
     world, after = (thick_ring(3000, solver="auto", tolerance=1e-2) for _ in range(2))
     for one in (world, after):
@@ -162,7 +163,9 @@ def test_an_angle_is_measured_again_when_the_flow_changes(change: str) -> None:
     assert state.angle[0] == before > 0.0
     CHANGES[change](world)
     world.step()
-    assert state.angle[0] == pytest.approx(after.fluid[ef.SolverTimes].angle[0], rel=1e-3)
+    near = 1e-2 if change == "number" else 1e-3
+    assert state.angle[0] == pytest.approx(after.fluid[ef.SolverTimes].angle[0], rel=near)
+    assert state.angle[0] != pytest.approx(before, rel=near)
     velocity = world.require(ef.VelocitySystem)
     names = ("ring", "cloud")[: 1 + (change == "number")]
     exact = velocity.velocity_at(np.concatenate([world[name][ef.Position].x for name in names]), "direct")
