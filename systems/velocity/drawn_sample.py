@@ -49,13 +49,10 @@ class DrawnSample(NamedTuple):
 
         With `reserve` standard errors of the mean square added.
         """
-        from ecs_fluid.kernels.fmm.error_estimate import squares
+        from ecs_fluid.kernels.fmm.error_estimate import summed_square
 
         error = 0.0
         for values, sums, total in zip(results, exact, self.totals, strict=True):
-            parts = self.weight * squares(values[self.rows] - sums)
-            # Targets that are in the sample for sure do not scatter.
-            scatter = np.sqrt(((1.0 - 1.0 / self.weight) * (parts - parts.mean()) ** 2).sum())
-            wrong = float(parts.sum() + reserve * scatter)
+            wrong = summed_square(values[self.rows] - sums, self.weight, reserve)
             error = float(np.maximum(error, np.sqrt(wrong / total if total > 0.0 else wrong)))
         return error

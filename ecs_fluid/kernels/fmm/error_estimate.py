@@ -85,6 +85,17 @@ def squares(a: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.einsum("ij,ij->i", a, a, dtype=np.float64))
 
 
+def summed_square(wrong: NDArray[Any], weight: NDArray[np.float64], reserve: float) -> float:
+    """Sum of the squares of the errors of all targets, by those ``wrong`` (k, d) of a sample.
+
+    Each counts by its ``weight``, the inverse of its probability; ``reserve`` standard errors are added.
+    """
+    parts = weight * squares(wrong)
+    # Targets that are in for sure do not scatter, and a sample of all is exact.
+    scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
+    return float(parts.sum() + reserve * scatter)
+
+
 def _exact(mode: int, s: Sources, target: PointTree, rows: NDArray[np.int64], results: Results) -> Results:
     """Sums without expansions at some rows of the target tree."""
     exact = [np.empty((rows.size, result.shape[1]), result.dtype) for result in results]
@@ -155,10 +166,7 @@ def _sampled_error(
     # A target that is worth several steps is in the sample for sure.
     weight, error = 1.0 / np.minimum(1.0, probability), 0.0
     for result, reference, total in zip(results, exact(rows), totals[2:], strict=True):
-        parts = weight * squares(result[given] - reference)
-        # Targets that are in for sure do not scatter, and a sample of all is exact.
-        scatter = np.sqrt(np.sum((1.0 - 1.0 / weight) * (parts - parts.mean()) ** 2))
-        error = max(error, _ratio(float(parts.sum() + 2.0 * scatter), float(total)))
+        error = max(error, _ratio(summed_square(result[given] - reference, weight, 2.0), float(total)))
     return error
 
 

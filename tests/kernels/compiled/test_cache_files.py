@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ecs_fluid.kernels.compiled.cache_files import CacheFiles
+from tests.kernels.compiled.kept_program import program
 
 
 def files(folder: Path) -> CacheFiles:
@@ -51,21 +52,6 @@ def test_two_processes_at_once_never_find_the_code_of_other_types(
     assert len(list(tmp_path.glob("*.nbc"))) == 2
     assert double.load(("float64",)) == "double"
     assert single.load(("float32",)) is None
-
-
-def program(folder: Path) -> Path:
-    """A kernel that says its result, and whether it was found in the cache."""
-    module = folder / "kept.py"
-    module.write_text(
-        "import numpy as np\n"
-        "from ecs_fluid.kernels.compiled.parallel import parallel\n\n\n"
-        '@parallel("len(x)")\n'
-        "def fill(i, x):\n    x[i] = i\n\n\n"
-        "x = np.zeros(5)\nfill(x)\n"
-        "print(x.sum(), sum(fill.stats.cache_hits.values()))\n",
-        encoding="utf-8",
-    )
-    return module
 
 
 def test_without_a_folder_for_it_nothing_is_kept_beside_the_sources(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.parallel import for_each, parallel
+from tests.kernels.compiled.kept_program import program
 
 
 @parallel("len(out)")
@@ -82,20 +83,10 @@ def test_a_kernel_has_the_name_and_the_words_of_its_body() -> None:
 
 def test_compiled_code_serves_the_next_process(tmp_path: Path) -> None:
     """Loaded, it needs the pool of threads as much as when it was compiled."""
-    module = tmp_path / "kept.py"
-    module.write_text(
-        "import numpy as np\n"
-        "from ecs_fluid.kernels.compiled.parallel import parallel\n\n\n"
-        '@parallel("len(x)")\n'
-        "def fill(i, x):\n    x[i] = i\n\n\n"
-        "x = np.zeros(5)\nfill(x)\n"
-        "print(x.sum(), sum(fill.stats.cache_hits.values()))\n",
-        encoding="utf-8",
-    )
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PATH": "", "PYTHONPATH": str(tmp_path)}
     said = [
         subprocess.run(
-            [sys.executable, module], capture_output=True, text=True, check=True, env=environment
+            [sys.executable, program(tmp_path)], capture_output=True, text=True, check=True, env=environment
         ).stdout.split()
         for _ in range(2)
     ]
