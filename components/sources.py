@@ -31,14 +31,14 @@ class SolverTimes(Component, per_row=False):
     solver s, for as many targets as vortons, of number i; see ``systems.velocity.solver_times``. It is state,
     so that a resumed run chooses as before. ``angle`` holds the tree's opening angles that were last found to
     keep the tolerance, at the vortons and at the grid points; 0 if none was. ``found_for`` says for which
-    flow each was found, see ``systems.velocity.auto``. ``work`` is what tree, fmm and pppm did there when
-    they were last asked, in pairs of the direct sum over the root of their number, and ``work_for`` says for
-    which flow; see ``systems.velocity.solver_work``.
+    flow each was measured last, and for which new flow before that; see ``systems.velocity.auto``. ``work``
+    is what tree, fmm and pppm did there when they were last asked, in pairs of the direct sum over the root
+    of their number, and ``work_for`` says for which flow; see ``systems.velocity.solver_work``.
     """
 
     seconds: Array = column("s", shape=(None, None, None, None))
     angle: Array = column("1", shape=(2,), default=0.0)
-    found_for: Array = column("1", shape=(2, 10), default=0.0)
+    found_for: Array = column("1", shape=(2, 2, 10), default=0.0)
     work: Array = column("1", shape=(2, 3), default=0.0)
     work_for: Array = column("1", shape=(2, 3, 10), default=0.0)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import math
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
-from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
@@ -25,16 +27,21 @@ narrowest another solver is as fast."""
 
 POWERS, RESERVE, AIM, TRIALS = (1.0, 3.0, 4.0), 1.05, 0.97, 4
 """Errors of the tree grow with a power of the angle: the least, a first guess and the largest; by this factor
-a sample of blocks must be better than the tolerance, to cover its scatter; at this part of the goal the next
-angle aims; so many angles are tried."""
+an angle that is searched for must be better than the tolerance, as its error is not measured quite; at this
+part of that goal the next angle aims; so many angles are tried."""
 
 NARROWER, WIDER, WIDER_LATER, NO_WIDER = 0.95, 1.04, 1.1, 10.0
 """An angle that fails is followed by one narrower by this factor at least; one that is kept by a wider one
 where that is wider by this factor: at first; where one was known; and never, in a flow that is alike or a sum
 that is done once."""
 
-COMPARED = 384
-"""Vortons compared with the direct sum in a measurement of the tree: their errors scatter by some 5 %."""
+COMPARED, AGAIN = 384, 192
+"""Vortons compared with the direct sum where an angle of the tree is searched for, and where one that was
+found is measured again: their errors scatter by some 5 and 7 %."""
+
+REFERENCE, FAR_BELOW = 0.5, 1.5
+"""Where a flow is new, the tree with an angle narrower by the first factor tells the error of all targets; it
+serves angles that are wider than its own by the second factor at least."""
 
 MEASURED_EVERY = 16
 """Ticks between two measurements of the tree, as long as the flow is alike."""
@@ -52,6 +59,9 @@ PERHAPS_MESH = 2**23
 """From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
 
 Other = TypeVar("Other", bound=Solver)
+
+Flow = tuple[float, ...]
+"""Ten numbers by which flows are told apart, as they stand in `SolverTimes`."""
 
 COUNTED = ("tree", "fmm", "pppm")
 """Solvers whose work is counted, in the columns of `SolverTimes`."""
@@ -90,34 +100,45 @@ class AutoSolver(Solver):
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons, for those that it chooses from."""
         self._sources, self._grid = sources, grid
-        self._direct = DirectSolver(self.system)
         self._direct.prepare(sources, grid)
-        self._others = dict[type[Solver], Solver]()
+        self._ready = set[Solver]()
         self._compared: tuple[DrawnSample, list[Array]] | None = None
         self._sums: tuple[float, ...] | None = None
+        self._numbers: tuple[Targets, Flow] | None = None
 
-    def _other(self, kind: type[Other], **parameters: Any) -> Other:
-        """The solver of that kind, with the vortons, as soon as it is needed."""
-        if kind not in self._others:
-            self._others[kind] = kind(self.system, **parameters)
-            self._others[kind].prepare(self._sources, self._grid)
-        made = self._others[kind]
-        assert isinstance(made, kind)
-        return made
+    @cached_property
+    def _direct(self) -> DirectSolver:
+        return DirectSolver(self.system)
 
-    @property
-    def _pppm(self) -> PppmSolver:
-        return self._other(PppmSolver)
+    @cached_property
+    def _others(self) -> tuple[TreeSolver, FmmSolver, PppmSolver]:
+        tree = TreeSolver(self.system, opening="angle", leaf="vortons", multipole="dipole")
+        return tree, FmmSolver(self.system), PppmSolver(self.system)
+
+    def _with_vortons(self, solver: Other) -> Other:
+        """That solver, which gets the vortons as soon as it is needed."""
+        if solver not in self._ready:
+            solver.prepare(self._sources, self._grid)
+            self._ready.add(solver)
+        return solver
 
     @property
     def _tree(self) -> TreeSolver:
-        return self._other(TreeSolver, opening="angle", leaf="vortons", multipole="dipole")
+        return self._with_vortons(self._others[0])
+
+    @property
+    def _fmm(self) -> FmmSolver:
+        return self._with_vortons(self._others[1])
+
+    @property
+    def _pppm(self) -> PppmSolver:
+        return self._with_vortons(self._others[2])
 
     def fill(self, targets: Targets) -> None:
         """By the solver that is expected to be fastest, among those that keep the tolerance."""
         n, m = len(self._sources.sigma), len(targets.x)
         if n * m > SURELY_DIRECT:
-            self._flow: Array | None = None
+            self._flow: Flow | None = None
             times = self._expected(n, m, targets)
             for solver in sorted(times, key=times.__getitem__):
                 if solver == "direct":
@@ -150,15 +171,16 @@ class AutoSolver(Solver):
             return times
         self._flow = flow = self._fingerprint(targets)
         pair, place = times["direct"] / (n * m), PLACES[targets.place]
-        known = (np.abs(flow - state.work_for[place]) <= WORKED * np.abs(flow)).all(axis=1).tolist()
-        for column, (solver, alike) in enumerate(zip(COUNTED, known, strict=True)):
+        work_of = dict(zip(COUNTED, state.work[place].tolist(), strict=True))
+        for solver, other in zip(COUNTED, state.work_for[place].tolist(), strict=True):
+            alike = _within(WORKED, flow, other)
             if solver == "pppm" and several and not alike:
                 worth = self._pppm.worth(targets)
                 self._keep(solver, np.inf if worth is None else worth, targets)
+                work_of[solver] = float(state.work[place, COUNTED.index(solver)])
                 alike = True
-            work = float(state.work[place, column])
-            if alike and work < 0.5 * NEVER:
-                times[solver] = pair * work * np.sqrt(float(n) * m)
+            if alike and work_of[solver] < 0.5 * NEVER:
+                times[solver] = pair * work_of[solver] * math.sqrt(float(n) * m)
             elif alike:
                 times.pop(solver, None)
             elif solver in times:
@@ -171,12 +193,12 @@ class AutoSolver(Solver):
         if state is not None and targets.place in PLACES and self._flow is not None:
             row = PLACES[targets.place], COUNTED.index(solver)
             pairs = float(len(self._sources.sigma)) * len(targets.x)
-            state.work[row] = work / np.sqrt(pairs) if work < np.inf else NEVER
+            state.work[row] = work / math.sqrt(pairs) if work < math.inf else NEVER
             state.work_for[row] = self._flow
 
     def _by_fmm(self, targets: Targets) -> float:
         """Fill by multipoles; what they did, in pairs, infinite if they miss the tolerance."""
-        error, work = self._other(FmmSolver).counted(targets)
+        error, work = self._fmm.counted(targets)
         return np.inf if error > self.tolerance else work
 
     def _state(self) -> SolverTimes | None:
@@ -195,18 +217,20 @@ class AutoSolver(Solver):
         if targets.blocks is None:
             targets.blocks = self.world.processes.blocks(targets)
         if state is None:
-            angle = self._measured(targets, self._sampled_angle(targets), NO_WIDER)
+            angle = self._measured(targets, self._sampled_angle(targets), NO_WIDER, reserve=1.0)
         else:
             place, flow = PLACES[targets.place], self._fingerprint(targets)
-            angle, change = float(state.angle[place]), np.abs(flow - state.found_for[place])
-            alike, near = (angle > 0.0 and (change <= d * np.abs(flow)).all() for d in (ALIKE, WORKED))
-            if alike and self.world.tick % MEASURED_EVERY:
-                self._walk(targets, angle)
-            elif alike:  # what was too wide when it was searched for is so still
-                state.angle[place] = angle = self._measured(targets, angle, NO_WIDER)
+            angle, (last, new) = float(state.angle[place]), state.found_for[place].tolist()
+            if angle > 0.0 and _within(ALIKE, flow, last):
+                if self.world.tick % MEASURED_EVERY:
+                    self._walk(targets, angle)
+                else:  # what was too wide when it was searched for is so still
+                    state.angle[place] = angle = self._measured(targets, angle, NO_WIDER)
+            elif angle > 0.0 and _within(WORKED, flow, new):
+                state.angle[place] = angle = self._measured(targets, angle, WIDER_LATER, reserve=1.0)
+                state.found_for[place, 0] = flow
             else:
-                first = angle if near else self._sampled_angle(targets)
-                angle = self._measured(targets, first, WIDER_LATER if near else WIDER)
+                angle = self._measured(targets, self._sampled_angle(targets), WIDER, new=True)
                 state.angle[place], state.found_for[place] = angle, flow
         return self._walked if angle > 0.0 else np.inf
 
@@ -215,17 +239,24 @@ class AutoSolver(Solver):
         pairs, gradient = self._tree.counted(targets), targets.du is not None
         self._walked = tree_work(pairs, len(self._sources.sigma), gradient)
 
-    def _measured(self, targets: Targets, angle: float, wider: float) -> float:
+    def _measured(
+        self, targets: Targets, angle: float, wider: float, *, reserve: float = 0.0, new: bool = False
+    ) -> float:
         """Fill u and du by the tree; returns about the widest angle that keeps the tolerance, 0 if none does.
 
         It begins with ``angle``, and narrows it, or widens it where that is by the factor ``wider``, by what
-        a sample of the targets tells of the whole.
+        a sample of the targets tells of the whole, with ``reserve`` standard errors; of a ``new`` flow by
+        what the tree with a narrower angle tells at all of them.
         """
         trials, kept, failed = list[tuple[float, float]](), 0.0, np.inf
-        goal = self.tolerance
+        goal, least, reference = self.tolerance / (RESERVE if new else 1.0), np.inf, None
         while angle >= max(NARROWEST, wider * kept) and len(trials) < TRIALS:
+            if new and angle < least:
+                self._walk(targets, REFERENCE * angle)
+                reference, least = self._reference(targets), FAR_BELOW * REFERENCE * angle
             self._walk(targets, angle)
-            trials.append((angle, self._error_of(targets)))
+            told = self._errors(targets, reserve) if reference is None else [reference.error(targets.results)]
+            trials.append((angle, float(np.max(told))))
             if trials[-1][1] <= goal:
                 kept = angle
             else:
@@ -235,8 +266,12 @@ class AutoSolver(Solver):
             self._walk(targets, kept)
         return kept
 
-    def _error_of(self, targets: Targets) -> float:
-        """Relative RMS error of u and du, the larger, at a sample of the targets.
+    def _reference(self, targets: Targets) -> Reference:
+        """What was found at the targets, with its own error, for what is found with wider angles."""
+        return Reference([values.copy() for values in targets.results], self._errors(targets, 1.0))
+
+    def _errors(self, targets: Targets, reserve: float) -> list[float]:
+        """Relative RMS errors of u and du by a sample of the targets, with so many standard errors added.
 
         The first result of a measurement tells which of them matter. Points that are no vortons may lie
         anywhere, and are drawn as for the multipole method.
@@ -247,36 +282,41 @@ class AutoSolver(Solver):
             return self._exact(x, targets.du is not None).results
 
         if targets.place != "vortons":
-            return drawn_error(targets.x, self._sources.x, targets.results, exact)
+            error = drawn_error(targets.x, self._sources.x, targets.results, exact)
+            return [error] * len(targets.results)
         if self._compared is None:
-            sample = DrawnSample.of(targets.results, COMPARED)
+            sample = DrawnSample.of(targets.results, COMPARED if reserve else AGAIN)
             if sample is None:
-                return np.nan
+                return [np.nan]
             self._compared = sample, exact(np.ascontiguousarray(targets.x[sample.rows]))
         sample, there = self._compared
-        return sample.error(targets.results, there, reserve=1.0)
+        return sample.errors(targets.results, there, reserve)
 
     def _exact(self, x: Array, gradient: bool) -> Targets:
         few = Targets.at(x, gradient)
         self._direct.fill(few)
         return few
 
-    def _fingerprint(self, targets: Targets) -> Array:
-        """Numbers (10,) of what the error of the tree depends on; an angle serves as long as they are alike.
+    def _fingerprint(self, targets: Targets) -> Flow:
+        """Numbers of what the error of the tree depends on; an angle serves as long as they are alike.
 
         Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
         them from strengths that cancel.
         """
         from ecs_fluid.kernels.compiled.columns import flow_sums
 
+        if self._numbers is not None and self._numbers[0] is targets:
+            return self._numbers[1]
         if self._sums is None:
             self._sums = flow_sums(self._sources.x, self._sources.alpha, self._sources.sigma)
         strength, total, beside, sigma, spread = self._sums
-        numbers = (
-            self.tolerance, len(self.code) - 1, targets.du is not None, len(self._sources.sigma),
-            len(targets.x), strength, total, sigma, spread, 2.0 + (beside / total if total > 0.0 else 0.0),
+        flow = (
+            self.tolerance, len(self.code) - 1.0, float(targets.du is not None),
+            float(len(self._sources.sigma)), float(len(targets.x)), strength, total, sigma, spread,
+            2.0 + (beside / total if total > 0.0 else 0.0),
         )  # fmt: skip
-        return np.array(numbers, np.float64)
+        self._numbers = targets, flow
+        return flow
 
     def _sampled_angle(self, targets: Targets) -> float:
         """Opening angle that should keep the tolerance, by a sample of the targets, 0 if none does.
@@ -326,3 +366,8 @@ def _next_angle(trials: list[tuple[float, float]], goal: float) -> float:
         power = np.log(error / max(other, 1e-300)) / np.log(angle / before)
     power = min(max(power, least), most)
     return float(min(WIDEST, angle * (AIM * goal / error) ** (1.0 / power)))
+
+
+def _within(change: float, flow: Flow, other: list[float]) -> bool:
+    """Whether the numbers of a flow are those of another but for that relative change."""
+    return all(abs(a - b) <= change * abs(a) for a, b in zip(flow, other, strict=True))

@@ -8,6 +8,7 @@ the targets stand at even distances on the sum of the shares (Madow 1949).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -49,10 +50,40 @@ class DrawnSample(NamedTuple):
 
         With `reserve` standard errors of the mean square added.
         """
+        return float(np.max(self.errors(results, exact, reserve)))
+
+    def errors(self, results: Sequence[Array], exact: Sequence[Array], reserve: float = 0.0) -> list[float]:
+        """The same of each result."""
         from ecs_fluid.kernels.fmm.error_estimate import summed_square
 
-        error = 0.0
-        for values, sums, total in zip(results, exact, self.totals, strict=True):
-            wrong = summed_square(values[self.rows] - sums, self.weight, reserve)
-            error = float(np.maximum(error, np.sqrt(wrong / total if total > 0.0 else wrong)))
-        return error
+        return [
+            _ratio(summed_square(values[self.rows] - sums, self.weight, reserve), total)
+            for values, sums, total in zip(results, exact, self.totals, strict=True)
+        ]
+
+
+class Reference(NamedTuple):
+    """Results of a sum that is much better than those that are compared with it, at all targets.
+
+    A few targets may have most of the error, and which they are nothing tells but an error at each of them.
+    """
+
+    results: Sequence[Array]
+    """(m, d) of each kind"""
+    own: Sequence[float]
+    """their relative RMS errors, of each kind or the largest"""
+
+    def error(self, results: Sequence[Array]) -> float:
+        """RMS error of `results` (m, d) over their RMS, the largest, as if both errors were independent."""
+        from ecs_fluid.kernels.fmm.error_estimate import squares
+
+        errors = [
+            math.hypot(_ratio(float(squares(values - better).sum()), float(squares(better).sum())), own)
+            for values, better, own in zip(results, self.results, self.own, strict=True)
+        ]
+        return float(np.max(errors))
+
+
+def _ratio(wrong: float, total: float) -> float:
+    """Of two sums of squares, as lengths."""
+    return math.sqrt(wrong / total if total > 0.0 else wrong)

@@ -14,7 +14,7 @@ import math
 TREE_PAIR, TREE_POINT = 1.5, 680.0
 """Of a pair of target and cluster, and of a vorton in a tree that is grown, in pairs with gradient."""
 
-FMM_PAIR, FMM_TERM, FMM_POINT, FMM_CALL = 1.3, 0.55, 400.0, 1e6
+FMM_PAIR, FMM_TERM, FMM_POINT, FMM_CALL = 0.95, 0.9, 450.0, 1.1e6
 """Of a pair of points, of a meeting of nodes by expansion (times (order + 1)^3.4: those far away have fewer
 terms), of a point and of a call, in pairs with gradient."""
 

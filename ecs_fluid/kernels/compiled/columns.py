@@ -213,11 +213,13 @@ def flow_sums(x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray) -> tuple[floa
     """
     parts = np.empty((min(CHUNKS, 1 + len(sigma) // _ROWS_PER_CHUNK), 10))
     _chunk_flow(x, alpha, sigma, parts)
-    total = parts.cumsum(axis=0)[-1]
-    last = alpha[:, -1].astype(np.float64)  # which the loop takes for its own neighbour
-    mean = total[4:7] / len(sigma)
-    spread = math.sqrt(max(float((total[7:10] / len(sigma) - mean * mean).max()), 0.0))
-    return float(total[0]), float(total[1]), float(total[2] - last @ last), float(total[3]), spread
+    strength, square, beside, width, *moments = parts.cumsum(axis=0)[-1].tolist()
+    n, last = len(sigma), alpha[:, -1].tolist()  # which the loop takes for its own neighbour
+    beside -= sum(value * value for value in last)
+    spread = max(
+        second / n - (first / n) ** 2 for first, second in zip(moments[:3], moments[3:], strict=True)
+    )
+    return strength, square, beside, width, math.sqrt(max(spread, 0.0))
 
 
 @parallel(fastmath=FAST)

@@ -9,7 +9,8 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import flow_sums
-from ecs_fluid.systems.velocity.auto import COUNTED, MEASURED_EVERY
+from ecs_fluid.systems.velocity.auto import COUNTED, MEASURED_EVERY, AutoSolver
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring
 from ecs_fluid.systems.velocity.solver_times import NEVER
@@ -122,26 +123,81 @@ def test_many_vortons_summed_in_pairs_are_told_of() -> None:
     assert 0 < work[work > 0].min() < 0.5 * 17_000
 
 
-def test_tolerance_is_kept_where_few_vortons_have_all_of_the_velocity() -> None:
-    """Some 170 of 10,000, 10,000 times as strong as the others and near to each other: compared with direct
-    sums at vortons at even distances, the tree was 1.9 times the tolerance off."""
-    n, draw = 10_000, np.random.default_rng(46)
+@pytest.mark.parametrize(("seed", "tolerance"), [(46, 3e-3), (93, 3e-3)])
+def test_tolerance_is_kept_where_few_vortons_have_all_of_the_velocity(seed: int, tolerance: float) -> None:
+    """A few hundred of 10,000, 10,000 times as strong as the others and near to each other.
+
+    Compared with direct sums at vortons at even distances, the tree was 1.9 times the tolerance off with the
+    first; at those drawn by |u|^2 and |du|^2 1.17 times with the second, whose cores are of many sizes: some
+    60 vortons have nearly all of the error there, and few of them were drawn.
+    """
+    n, draw = 10_000, np.random.default_rng(seed)
     x, alpha = draw.uniform(-1, 1, (n, 3)), 1e-3 * draw.standard_normal((n, 3))
     few = int(n * np.exp(draw.uniform(np.log(0.003), np.log(0.1)))) + 1
     size = 10 ** draw.uniform(-2, -0.5)
     x[:few] = size * draw.standard_normal((few, 3)) + draw.uniform(-0.7, 0.7, 3)
-    alpha[:few] = draw.standard_normal((few, 3)) * [0.0, 0.0, 10.0]
+    alpha[:few] = (1.0 if seed % 2 else draw.standard_normal((few, 3))) * np.array([0.0, 0.0, 10.0])
     order = draw.permutation(n)
     x, alpha = x[order], alpha[order]
     core = np.full(n, 10 ** draw.uniform(-0.7, 0.5) * 2 * n ** (-1 / 3))
+    if seed % 3 == 0:
+        core *= np.exp(draw.uniform(np.log(0.2), np.log(4.0), n))
     found = []
-    for velocity in ({"solver": "auto", "tolerance": 3e-3}, {"solver": "direct"}):
-        world = ef.World(dt=1e-3)
+    for velocity in ({"solver": "auto", "tolerance": tolerance}, {"solver": "direct"}):
+        world = ef.World(dt=1e-3, precision="single")
         world.spawn("vortons", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(core))
         world.add_system(ef.VelocitySystem(**velocity))
         world.evaluate()
         found.append(world["vortons"])
     auto, exact = found
-    assert relative_error(auto[ef.Velocity].u, exact[ef.Velocity].u) < 3e-3
+    assert relative_error(auto[ef.Velocity].u, exact[ef.Velocity].u) < tolerance
     gradients = (one[ef.VelocityGradient].du.reshape(n, 9) for one in (auto, exact))
-    assert relative_error(*gradients) < 3e-3
+    assert relative_error(*gradients) < tolerance
+
+
+def test_a_reference_tells_errors_that_no_sample_sees() -> None:
+    """Ten slow rows of 5000 have all of the error; with an error of its own the reference tells the root of
+    the sum of both squares."""
+    draw = np.random.default_rng(2)
+    better = draw.standard_normal((5000, 3))
+    rows = np.argsort((better**2).sum(axis=1))[:10]
+    found = better.copy()
+    found[rows] += 0.3
+    meant = float(np.sqrt(((found - better) ** 2).sum() / (better**2).sum()))
+    sample = DrawnSample.of([found], 384)
+    assert sample is not None
+    assert sample.error([found], [better[sample.rows]]) < 0.1 * meant
+    assert Reference([better], [0.0]).error([found]) == pytest.approx(meant)
+    assert Reference([better], [0.02]).error([found]) == pytest.approx(np.hypot(meant, 0.02))
+    assert Reference([better, better], [0.02, 0.5]).error([found, found]) > 0.5
+    found[7] = np.nan
+    assert np.isnan(Reference([better, better], [0.0, 0.0]).error([better, found]))
+
+
+def test_a_reference_is_walked_in_new_flows_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flow that has changed by a tenth is measured on a sample; one that has changed by half is new."""
+    world = at_rest(4000, solver="auto", tolerance=1e-2)
+    world.fluid[ef.SolverTimes].seconds[:, :, 1] = 1e-9
+    world.fluid[ef.SolverTimes].seconds[:, :, 2] = NEVER
+    made, of = [], AutoSolver._reference
+    monkeypatch.setattr(AutoSolver, "_reference", lambda self, targets: made.append(1) or of(self, targets))
+    told = []
+    for factor in (1.0, 1.0, 1.1, 1.0, 1.5):
+        world["ring"][ef.Strength].alpha[:] *= factor
+        made.clear()
+        world.step()
+        told.append(len(made))
+    assert told[0] > 0 and told[1:4] == [0, 0, 0] and told[4] > 0
+
+
+def test_a_search_widens_until_the_tolerance_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from far too narrow a first angle on."""
+    narrow, plain = (at_rest(4000, solver="auto", tolerance=1e-2) for _ in range(2))
+    for world in (narrow, plain):
+        world.fluid[ef.SolverTimes].seconds[:, :, 1] = 1e-9
+        world.fluid[ef.SolverTimes].seconds[:, :, 2] = NEVER
+    plain.step()
+    monkeypatch.setattr(AutoSolver, "_sampled_angle", lambda self, targets: 0.25)
+    narrow.step()
+    angles = [float(world.fluid[ef.SolverTimes].angle[0]) for world in (narrow, plain)]
+    assert angles[0] == pytest.approx(angles[1], rel=0.08)
