@@ -149,7 +149,7 @@ def resume(
 
 
 def _execute(job: Runner) -> int:
-    """Run with a progress bar; Ctrl-C and SIGTERM end it after the current tick."""
+    """Run with a progress bar; Ctrl-C, SIGTERM and SIGHUP end it after the current tick."""
     status, world = carry_out(job, err), job.world
     what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
     if status == "stopped":
