@@ -174,13 +174,14 @@ def warmup(
         world: compile what the first two ticks of this world need
         precision: without a world: default single
     """
-    from ecs_fluid.runs.warmup import compile_for, compile_on_all_cores
+    from ecs_fluid.runs.warmup import check_cache, compile_for, compile_on_all_cores
     from ecs_fluid.worlds.world_recipe import load
 
     if world is not None and precision is not None:
         raise FluidError("--precision is for all kernels; a world has its own: --set world.precision=double")
     if world is None and (set_ or allow_code):
         raise FluidError("--set and --allow-code are for a world; name one: ecs-fluid warmup WORLD")
+    check_cache()
     started = time.perf_counter()
     with err.status("compiling kernels, once per machine") as status:
         say = status.update if err.is_terminal else err.print

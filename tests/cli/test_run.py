@@ -374,6 +374,25 @@ def test_validate_tells_solver_time_and_memory(world: Path, capsys: pytest.Captu
     assert main(["warmup", str(world), "--precision", "double"]) == 2
 
 
+@pytest.mark.parametrize("variable", ["ECS_FLUID_CACHE_DIR", "NUMBA_CACHE_DIR"])
+def test_warmup_says_that_nothing_could_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str
+) -> None:
+    """It compiled for a minute, kept nothing, and said that all was ready."""
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "file" / "cache"))
+    assert main(["warmup"]) == 2
+    said = capsys.readouterr()
+    told = " ".join(said.err.split())
+    assert re.fullmatch(
+        r"error: cannot keep compiled kernels in \S+/file/cache\S*: a file is in the way where a folder is "
+        rf"needed; set {variable} to a folder that can be written to",
+        told,
+    ), told
+    assert said.out == ""
+
+
 def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:
     """Checked by an independent validator, as an editor would."""
     import tomllib
