@@ -347,15 +347,15 @@ with on_ranks(threads=1, code=Path()) as share:
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("stops", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 1 s \(ECS_FLUID_TIMEOUT\)"),
-        ("hangs", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 1 s \(ECS_FLUID_TIMEOUT\)"),
+        ("stops", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
+        ("hangs", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
         ("fails", r"rank 1 of 3: process of idle:Idles fails: KeyError: 'here alone'"),
         ("is lost", r"rank 1 of 3: process of idle:Idles fails: Exception: Other MPI error"),
     ],
 )
 def test_nobody_waits_for_ever(how: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence says which rank left the others alone, and what was stored stays."""
-    monkeypatch.setenv("ECS_FLUID_TIMEOUT", "1")
+    monkeypatch.setenv("ECS_FLUID_TIMEOUT", "2")
     (tmp_path / "idle.py").write_text(IDLE, encoding="utf-8")
     ring = 'kind = "vortex_ring"\nname = "ring"\nradius = 1.0\ncore = 0.3\ncirculation = 1.0\nspacing = 0.2\n'
     system = f'[[system]]\nkind = "idle:Idles"\nhow = "{how}"\n'
