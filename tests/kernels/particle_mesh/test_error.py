@@ -29,7 +29,7 @@ def test_errors_are_as_foretold(name: str, sigma: float, reach: float) -> None:
     points = (27, 27, 27)
     mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), n, 0.0, 0.0, sigma * h, sigma * h)
     made = sums.plan(code, mesh, places, alpha, radii, [np.arange(n)], reach * h)
-    sums.velocity(made, sums.smooth(made, reach * h, 1e-6), x, u, du)
+    sums.velocity(made, sums.smooth(made, [(reach * h, 1e-6)])[0], x, u, du)
     direct.velocity_gradient(code, x, places, alpha, radii, exact_u, exact_du)
     strength = float((alpha**2).sum())  # in a cubic metre
     foretold = np.array(error.errors(code, 2.0 ** (np.floor(4.0 * np.log2(sigma)) / 4.0), reach))
