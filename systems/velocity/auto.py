@@ -11,8 +11,9 @@ from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
+from ecs_fluid.systems.velocity.flow_numbers import ALIKE, FlowNumbers, due
 from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.pppm import PppmSolver, relative_error
+from ecs_fluid.systems.velocity.pppm import PppmSolver, keep_meshes, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import NEVER, expected, keep_times, stored
 from ecs_fluid.systems.velocity.solver_work import tree_work
@@ -35,12 +36,6 @@ that is done once."""
 
 COMPARED = 384
 """Vortons compared with the direct sum in a measurement of the tree: their errors scatter by some 5 %."""
-
-MEASURED_EVERY = 16
-"""Ticks between two measurements of the tree, as long as the flow is alike."""
-
-ALIKE = 0.05
-"""Largest relative change of the numbers of a flow for which an angle of the tree goes on serving."""
 
 PLACES = {"vortons": 0, "grid": 1}
 """Places whose angles are kept, and their rows in `SolverTimes`."""
@@ -86,6 +81,7 @@ class AutoSolver(Solver):
     def added(self, world: World) -> None:
         """What it chooses by belongs to the state."""
         keep_times(world)
+        keep_meshes(world)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons, for those that it chooses from."""
@@ -94,7 +90,7 @@ class AutoSolver(Solver):
         self._direct.prepare(sources, grid)
         self._others = dict[type[Solver], Solver]()
         self._compared: tuple[DrawnSample, list[Array]] | None = None
-        self._sums: tuple[float, ...] | None = None
+        self._numbers = FlowNumbers(self, sources)
 
     def _other(self, kind: type[Other], **parameters: Any) -> Other:
         """The solver of that kind, with the vortons, as soon as it is needed."""
@@ -148,7 +144,7 @@ class AutoSolver(Solver):
         times = expected(state.seconds, n, m, *given)
         if "direct" not in times:  # a table with one solver to choose from
             return times
-        self._flow = flow = self._fingerprint(targets)
+        self._flow = flow = self._numbers.at(m, targets.du is not None)
         pair, place = times["direct"] / (n * m), PLACES[targets.place]
         known = (np.abs(flow - state.work_for[place]) <= WORKED * np.abs(flow)).all(axis=1).tolist()
         for column, (solver, alike) in enumerate(zip(COUNTED, known, strict=True)):
@@ -197,10 +193,11 @@ class AutoSolver(Solver):
         if state is None:
             angle = self._measured(targets, self._sampled_angle(targets), NO_WIDER)
         else:
-            place, flow = PLACES[targets.place], self._fingerprint(targets)
+            place = PLACES[targets.place]
+            flow = self._numbers.at(len(targets.x), targets.du is not None)
             angle, change = float(state.angle[place]), np.abs(flow - state.found_for[place])
             alike, near = (angle > 0.0 and (change <= d * np.abs(flow)).all() for d in (ALIKE, WORKED))
-            if alike and self.world.tick % MEASURED_EVERY:
+            if alike and not due(self.world):
                 self._walk(targets, angle)
             elif alike:  # what was too wide when it was searched for is so still
                 state.angle[place] = angle = self._measured(targets, angle, NO_WIDER)
@@ -260,23 +257,6 @@ class AutoSolver(Solver):
         few = Targets.at(x, gradient)
         self._direct.fill(few)
         return few
-
-    def _fingerprint(self, targets: Targets) -> Array:
-        """Numbers (10,) of what the error of the tree depends on; an angle serves as long as they are alike.
-
-        Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
-        them from strengths that cancel.
-        """
-        from ecs_fluid.kernels.compiled.columns import flow_sums
-
-        if self._sums is None:
-            self._sums = flow_sums(self._sources.x, self._sources.alpha, self._sources.sigma)
-        strength, total, beside, sigma, spread = self._sums
-        numbers = (
-            self.tolerance, len(self.code) - 1, targets.du is not None, len(self._sources.sigma),
-            len(targets.x), strength, total, sigma, spread, 2.0 + (beside / total if total > 0.0 else 0.0),
-        )  # fmt: skip
-        return np.array(numbers, np.float64)
 
     def _sampled_angle(self, targets: Targets) -> float:
         """Opening angle that should keep the tolerance, by a sample of the targets, 0 if none does.

@@ -55,7 +55,7 @@ def outcomes(ranks: int, ticks: dict[str, int], machine: int = 8) -> dict[str, A
     return found
 
 
-CLOUDS = {f"clouds:{how}": 2 for how in worker.TREES}
+CLOUDS = {f"clouds:{how}": 2 for how in worker.SUMS}
 QUICK = {"ring:tree": 2, "ring:fmm": 2, "ring:direct": 2, "fire_and_balloon": 4, "cloud": 12, "few": 6}
 QUICK |= {"asking": 3, "coarse": 2}
 SLOW = {

@@ -30,7 +30,7 @@ def test_errors_are_as_foretold(name: str, sigma: float, reach: float) -> None:
     points = (27, 27, 27)
     mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), n, 0.0, 0.0, sigma * h, sigma * h)
     made = sums.plan(code, mesh, places, alpha, radii, [np.arange(n)], reach * h)
-    sums.velocity(made, sums.smooth(made, reach * h, 1e-6), x, u, du)
+    sums.velocity(made, sums.smooth(made, [(reach * h, 1e-6)])[0], x, u, du)
     sources = [array.astype(np.float64) for array in (x, places, alpha, radii)]
     direct.velocity_gradient(code, *sources, exact_u, exact_du)
     strength = float((alpha**2).sum())  # in a cubic metre
