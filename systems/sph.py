@@ -114,7 +114,7 @@ class SphSystem(System):
     pressure: Literal["explicit", "implicit"] = "explicit"
     """that of the compression as it is, or of the compression at the end of a longer step"""
     tolerance: float = Field(default=1e-3, ge=1e-5, le=1e-2)
-    """implicit: mean error of the compression at which the solve of a step ends, 1"""
+    """implicit: mean error of the compression that ends a solve; a quarter of it with its sign, 1"""
     stride: float = Field(default=0.5, gt=0, le=1)
     """implicit: way in a step, over the reach, of the fastest particle that meets another or a wall, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
