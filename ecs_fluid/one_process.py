@@ -296,9 +296,9 @@ class OneProcess:
         for entity, velocity, gradient in populations:
             start, stop, total = self.placed(entity, len(velocity))
             rows = place[first + start : first + stop]
-            np.take(vortons.u, rows, axis=0, out=velocity)
+            np.take(vortons.u, rows, axis=0, out=velocity, mode="clip")
             if vortons.du is not None:
-                np.take(vortons.du, rows, axis=0, out=gradient)
+                np.take(vortons.du, rows, axis=0, out=gradient, mode="clip")
             first += total
 
 
