@@ -83,6 +83,13 @@ def run(program: Path, *words: str, folder: Path, **variables: str) -> subproces
         return subprocess.CompletedProcess(asked["words"], code, out.read(), error.read())
 
 
+def command(folder: Path) -> Path:
+    """Program in this folder that does what the command ecs-fluid does."""
+    program = folder / "fluid.py"
+    program.write_text("from ecs_fluid.cli import main\n\nraise SystemExit(main())\n", encoding="utf-8")
+    return program
+
+
 @cache
 def _forks() -> subprocess.Popen[str]:
     """The process that has imported them; it ends when nobody can ask it any more."""
