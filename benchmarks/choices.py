@@ -22,7 +22,7 @@ import ecs_fluid as ef
 from ecs_fluid.component import Array
 from ecs_fluid.kernels.biot_savart import direct
 from ecs_fluid.kernels.biot_savart.regularisation import CODES
-from ecs_fluid.systems.velocity.auto import MEASURED_EVERY
+from ecs_fluid.systems.velocity.flow_numbers import MEASURED_EVERY
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ANGLES, ring, threads
 

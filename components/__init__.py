@@ -62,6 +62,7 @@ from ecs_fluid.components.particles import (
 )
 from ecs_fluid.components.sources import (
     Emission as Emission,
+    SolverMeshes as SolverMeshes,
     SolverTimes as SolverTimes,
     Sources as Sources,
     VelocityHistory as VelocityHistory,

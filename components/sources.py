@@ -43,6 +43,22 @@ class SolverTimes(Component, per_row=False):
     work_for: Array = column("1", shape=(2, 3, 10), default=0.0)
 
 
+class SolverMeshes(Component, per_row=False):
+    """Meshes by which the solver ``pppm`` was found to keep its tolerance, for sums that are alike.
+
+    At the vortons, at the grid points and at other particles; for which flow each was found, ``found_for``
+    says, see ``systems.velocity.pppm``. They are state, so that a resumed run goes by them as before.
+    """
+
+    found_for: Array = column("1", shape=(3, 15), default=0.0)
+    spacing: Array = column("m", shape=(3,), default=0.0, kind="double")
+    density: Array = column("1/m^3", shape=(3,), default=0.0, kind="double")
+    strength: Array = column("m^3/s^2", shape=(3,), default=0.0, kind="double")
+    error: Array = column("1", shape=(3,), default=0.0, kind="double")
+    velocity: Array = column("m/s", shape=(3, 2), default=0.0, kind="double")
+    gradient: Array = column("1/s", shape=(3, 2), default=0.0, kind="double")
+
+
 class Emission(Component, per_row=False):
     """State of an emitter: how many particles it has given off."""
 

@@ -28,6 +28,17 @@ class Entity:
         self._world, self._kept = weakref.ref(world), world if keep else None
         self.number, self.name = number, name
 
+    if not TYPE_CHECKING:  # checkers find such names themselves
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Refuse whatever comes once it is made: values stand in tables."""
+            if "name" in vars(self):
+                raise FluidError(
+                    f"entity {self.name!r} has no {name!r} to set; set columns of its tables, such as "
+                    f"world[{self.name!r}][Position].x, or World.attach a table"
+                )
+            super().__setattr__(name, value)
+
     @property
     def world(self) -> World:
         """The world the entity lives in."""

@@ -34,6 +34,9 @@ Population = tuple["Entity", Array, Array | None]
 """Vortons, with the velocities (m, 3) and their gradients (m, 3, 3) at the rows that this process holds."""
 
 
+Place = Literal["vortons", "grid", "others", "points"]
+
+
 @dataclass(slots=True)
 class Targets:
     """Points at which velocities are wanted, and the arrays to fill."""
@@ -44,8 +47,9 @@ class Targets:
     """(m, 3) m/s, velocity"""
     du: Array | None = None
     """(m, 3, 3) 1/s, velocity gradient du_i/dx_j, or None"""
-    place: Literal["vortons", "grid", "points"] = "points"
-    """what the points are: all vortons, sorted by cells; all points of the field grid; any"""
+    place: Place = "points"
+    """what the points are: all vortons, sorted by cells; all points of the field grid; all rows of another
+    population; any"""
     points: tuple[int, ...] | None = None
     """numbers of points of the grid along its axes, where they are all of these in C order"""
     blocks: Blocks | None = None
@@ -63,7 +67,7 @@ class Targets:
         return np.stack([self.du[:, k, j] - self.du[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=1)
 
     @classmethod
-    def at(cls, x: Array, gradient: bool, place: Literal["vortons", "points"] = "points") -> Targets:
+    def at(cls, x: Array, gradient: bool, place: Place = "points") -> Targets:
         """With arrays of their own, gradients among them or not."""
         return cls(x, np.empty_like(x), np.empty((len(x), 3, 3), x.dtype) if gradient else None, place)
 
@@ -292,9 +296,9 @@ class OneProcess:
         for entity, velocity, gradient in populations:
             start, stop, total = self.placed(entity, len(velocity))
             rows = place[first + start : first + stop]
-            np.take(vortons.u, rows, axis=0, out=velocity)
+            np.take(vortons.u, rows, axis=0, out=velocity, mode="clip")
             if vortons.du is not None:
-                np.take(vortons.du, rows, axis=0, out=gradient)
+                np.take(vortons.du, rows, axis=0, out=gradient, mode="clip")
             first += total
 
 

@@ -63,7 +63,7 @@ from ecs_fluid.component import Array, Component, RowId
 from ecs_fluid.errors import RecipeError, ScheduleError
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plugins import import_path
-from ecs_fluid.validation_errors import closest, sentence, validated
+from ecs_fluid.validation_errors import closest, nearest, sentence, validated
 
 if TYPE_CHECKING:
     from ecs_fluid.entity import Entity
@@ -169,6 +169,15 @@ class Settings(BaseModel):
 
         # So that checking plain data does not call it: there the errors of all parts are told together.
         __init__.__pydantic_base_init__ = True
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Refuse it in a sentence of ours; only what begins with an underscore can be set."""
+            if name.startswith("_"):
+                return super().__setattr__(name, value)
+            title, known = type(self).__name__, type(self).model_fields
+            if name in known:
+                raise RecipeError(f"{title}.{name} is fixed once made; give it where the {title} is made")
+            raise RecipeError(f"{title} has no {name!r}; {nearest(name, known)}")
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
@@ -302,16 +311,29 @@ class System(esper.Processor):
         """Called once the parameters are checked; sets what the system keeps for itself."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """A parameter stays checked, and goes into checkpoints, when it is changed later on."""
+        """A parameter stays checked, and goes into checkpoints, when it is changed later on.
+
+        A name that is new is refused, as it would be lost in silence, but in methods of the system.
+        """
         if "_world" in vars(self) and name in type(self.parameters).model_fields:
             if self._world is not None:
                 self.world._ticker.between_ticks(f"a change of {type(self).__name__}.{name}", "observers")
             told = self.parameters.model_fields_set
             values = {key: old for key, old in self.parameters if key in told} | {name: value}
-            known = self.parameters_for(values, type(self).__name__).model_fields
-            self._take({key: values[key] for key in values if key in known})
-        else:
+            kept = self.parameters_for(values, type(self).__name__).model_fields
+            self._take({key: values[key] for key in values if key in kept})
+        elif name in vars(self) or name.startswith("_") or hasattr(type(self), name) or self._sets_itself():
             object.__setattr__(self, name, value)
+        else:
+            known = [key for key in vars(self) if key[0] != "_" and key not in ("parameters", "watching")]
+            raise RecipeError(f"{type(self).__name__} has no {name!r} to set; {nearest(name, known)}")
+
+    def _sets_itself(self) -> bool:
+        """Whether the attribute that is being set is set by a method of this system."""
+        frame = inspect.currentframe()
+        while frame is not None and frame.f_code.co_name in ("_sets_itself", "__setattr__"):
+            frame = frame.f_back
+        return frame is not None and frame.f_locals.get("self") is self
 
     def _take(self, values: dict[str, Any]) -> None:
         """Check the parameters, and make them attributes."""

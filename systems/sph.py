@@ -114,7 +114,7 @@ class SphSystem(System):
     pressure: Literal["explicit", "implicit"] = "explicit"
     """that of the compression as it is, or of the compression at the end of a longer step"""
     tolerance: float = Field(default=1e-3, ge=1e-5, le=1e-2)
-    """implicit: mean error of the compression at which the solve of a step ends, 1"""
+    """implicit: mean error of the compression that ends a solve; a quarter of it with its sign, 1"""
     stride: float = Field(default=0.5, gt=0, le=1)
     """implicit: way in a step, over the reach, of the fastest particle that meets another or a wall, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
@@ -468,11 +468,12 @@ class SphSystem(System):
             return self._count(left, done, self._longest(law, c, force, speed, meeting, peak))
 
         time, done, more = 0.0, 0, steps(dt, 0, float(self.field(LiquidModel).peak[0]))
-        step = dt / more
+        step, held = dt / more, None
         x += kind(step / 2) * v
         while more:
             there = None if obstacles is None else moved(obstacles, time + step / 2)
-            loads += put_back(law, x, v, mass, there, hulls) / dt
+            given, held = put_back(law, x, v, mass, there, hulls, held)
+            loads += given / dt
             # Half a step ahead by the last rate: of second order, but for the first step of a tick.
             now = law, x, v, mass, size, excess + kind(step / 2) * ahead, there, hulls
             if self.pressure == "implicit":
@@ -491,7 +492,8 @@ class SphSystem(System):
             loads += found.loads * (step / dt)
             lost += step * found.loss
             step = following
-        loads += put_back(law, x, v, mass, None if obstacles is None else moved(obstacles, dt), hulls) / dt
+        there = None if obstacles is None else moved(obstacles, dt)
+        loads += put_back(law, x, v, mass, there, hulls, held)[0] / dt
         if solved_for:
             spread(pressure, solved_for)
         books.dissipated += lost

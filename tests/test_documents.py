@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from docs.generator import programs
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,8 +29,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
 def test_python_block_runs(name: str, text: str, tmp_path: Path) -> None:
     """In a process and a folder of its own, as its reader runs it."""
     (tmp_path / "program.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    done = programs.run(tmp_path / "program.py", folder=tmp_path)
     assert done.returncode == 0, f"{name}: {done.stderr}"
 
 
@@ -140,3 +139,27 @@ def test_every_picture_is_used_and_made_by_a_command() -> None:
         assert f"images/{picture.name})" in pages, f"{picture.name} is in no page"
         made = picture.stem in shipped() or f"docs/images/{picture.name}" in told
         assert made, f"nothing says what makes {picture.name}"
+
+
+TELLS = """
+import atexit, os, sys
+
+atexit.register(print, "the end")
+print(sys.argv[1], os.environ["ASKED"], os.getcwd(), __name__, sys.path[0])
+print([name for name in sys.modules if name.startswith("ecs_fluid")], sys.stdin.read() == "")
+print("told", file=sys.stderr)
+if sys.argv[1] == "raises":
+    raise KeyError("here")
+if sys.argv[1] == "leaves":
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("ends", 0), ("raises", 1), ("leaves", 3)])
+def test_programs_end_as_python_ends_them(how: str, code: int, tmp_path: Path) -> None:
+    """Code, words and variables, folder, what is printed, and nothing of ours imported beforehand."""
+    (tmp_path / "program.py").write_text(TELLS, encoding="utf-8")
+    done = programs.run(tmp_path / "program.py", how, folder=tmp_path, ASKED="so")
+    assert done.returncode == code
+    assert done.stdout == f"{how} so {tmp_path} __main__ {tmp_path}\n[] True\nthe end\n"
+    assert done.stderr.startswith("told\n") and ("KeyError: 'here'" in done.stderr) == (how == "raises")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 FOUNDATION = (
     *("allowed", "arguments", "errors", "npz", "own_code", "validation_errors", "component"),
-    "shipped_worlds",
+    *("shipped_worlds", "signals"),
 )
 """Modules beside the engine that know none of the others."""
 FOLDERS = {

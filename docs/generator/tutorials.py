@@ -33,6 +33,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from docs.generator import programs
+
 FOLDER = Path(__file__).parents[1] / "tutorials"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")
 """Tutorials by name."""
@@ -175,8 +177,8 @@ sys.path.insert(0, {root!r})
 from docs.generator.tutorials import play
 play({name!r}, {others})
 """
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    (folder / "play.py").write_text(program, encoding="utf-8")
+    done = programs.run(folder / "play.py", folder=folder)
     return done.stderr if done.returncode or "warning:" in done.stderr else ""
 
 

@@ -113,7 +113,7 @@ def tables_of_world(world: World) -> dict[str, Any]:
 
 
 def carry_out(runner: Runner, console: Console, progress: bool | Progress = True) -> str:
-    """Run to the last tick; "finished", or "stopped" where Ctrl-C or SIGTERM asked for that."""
+    """Run to the last tick; "finished", or "stopped" where Ctrl-C, SIGTERM or SIGHUP asked for that."""
     with ExitStack() as entered:
         bar = entered.enter_context(RunBar(runner, console)) if progress is True else None
         asked = entered.enter_context(

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run or a sweep is under way: asked once, it ends in good order."""
+"""Ctrl-C, SIGTERM and SIGHUP while a run or a sweep is under way: asked once, it ends in good order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from ecs_fluid.signals import HANGUP, asking, leave_closed_terminal
+
 
 @contextmanager
 def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
-    """A list that gets the number of the first SIGINT or SIGTERM; a second one raises KeyboardInterrupt.
+    """A list that gets the number of the first SIGINT, SIGTERM or SIGHUP; a second one raises
+    KeyboardInterrupt, but for SIGHUP, which a shell sends on though it came from the terminal too.
 
     ``say`` is called at the first. Outside of the main thread, which alone gets signals, nothing is caught.
     """
@@ -21,12 +24,14 @@ def stopping(say: Callable[[], object]) -> Iterator[list[int]]:
         return
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if asked:
+        leave_closed_terminal()
+        if not asked:
+            asked.append(number)
+            say()
+        elif number != HANGUP:
             raise KeyboardInterrupt
-        asked.append(number)
-        say()
 
-    former = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    former = {number: signal.signal(number, ask) for number in asking()}
     try:
         yield asked
     finally:

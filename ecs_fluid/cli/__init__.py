@@ -6,6 +6,7 @@ Bad input ends with one sentence on standard error and exit code 2, never with a
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from ecs_fluid import __version__
 from ecs_fluid.arguments import MOST_THREADS
 from ecs_fluid.errors import FluidError, FluidWarning, printable, sentences
 from ecs_fluid.shipped_worlds import shipped
+from ecs_fluid.signals import asking, interrupt
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> Any:
@@ -144,6 +146,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point of the ``ecs-fluid`` command; returns the exit code."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FluidWarning)
+    if arguments is None:
+        for number in asking():
+            if number != signal.SIGINT:  # Python's own does so already
+                signal.signal(number, interrupt)
     try:
         with sentences():
             told = sys.argv[1:] if arguments is None else arguments

@@ -149,7 +149,7 @@ def resume(
 
 
 def _execute(job: Runner) -> int:
-    """Run with a progress bar; Ctrl-C and SIGTERM end it after the current tick."""
+    """Run with a progress bar; Ctrl-C, SIGTERM and SIGHUP end it after the current tick."""
     status, world = carry_out(job, err), job.world
     what = f"tick {world.tick} of {job.last_tick}, t = {world.time:g} s, in {job.folder.path}"
     if status == "stopped":
@@ -174,13 +174,14 @@ def warmup(
         world: compile what the first two ticks of this world need
         precision: without a world: default single
     """
-    from ecs_fluid.runs.warmup import compile_for, compile_on_all_cores
+    from ecs_fluid.runs.warmup import check_cache, compile_for, compile_on_all_cores
     from ecs_fluid.worlds.world_recipe import load
 
     if world is not None and precision is not None:
         raise FluidError("--precision is for all kernels; a world has its own: --set world.precision=double")
     if world is None and (set_ or allow_code):
         raise FluidError("--set and --allow-code are for a world; name one: ecs-fluid warmup WORLD")
+    check_cache()
     started = time.perf_counter()
     with err.status("compiling kernels, once per machine") as status:
         say = status.update if err.is_terminal else err.print

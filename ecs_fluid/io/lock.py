@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from ecs_fluid.errors import DAMAGE, StorageError
 from ecs_fluid.io.disk import storage_error
 from ecs_fluid.io.untrusted import read_bytes
+from ecs_fluid.signals import asking
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
@@ -126,17 +127,20 @@ def _wait(handle: int, kind: int) -> None:
 
 @contextlib.contextmanager
 def interrupts_delayed() -> Iterator[None]:
-    """Let Ctrl-C act at the end of the block: HDF5 calls Python and must not meet an exception there."""
+    """Let Ctrl-C and its like act when the block ends: HDF5 calls Python and must meet no exception there."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers in the main thread only
         return
     arrived: list[tuple[int, Any]] = []
-    former = signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
-    if former is None:  # installed by other than Python code: it cannot be put back, nor does it raise
-        former = signal.SIG_DFL
+    # What is not Python's does not raise, and is left alone.
+    former = {number: handler for number in asking() if callable(handler := signal.getsignal(number))}
+    for number in former:
+        signal.signal(number, lambda number, frame: arrived.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, former)
-        if arrived and callable(former):
-            former(*arrived[-1])
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        if arrived:
+            number, frame = arrived[-1]
+            former[number](number, frame)

@@ -20,6 +20,7 @@ from ecs_fluid.io.provenance import differences
 from ecs_fluid.own_code import code_named_in
 from ecs_fluid.ranks.comm import Comm
 from ecs_fluid.ranks.ranks import Ranks, even, shared
+from ecs_fluid.signals import asking
 
 if TYPE_CHECKING:
     from ecs_fluid.world import World
@@ -95,7 +96,7 @@ def _per_row(label: str) -> bool:
 def follow(comm: Comm, allow_code: bool = False) -> None:
     """For every rank but 0: take part in what rank 0 does with its world until it is done."""
     # Rank 0 decides what a Ctrl-C ends; the others go on until they are told.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in asking():
         signal.signal(number, signal.SIG_IGN)
     warnings.simplefilter("ignore", FluidWarning)  # rank 0 says it
     world: World | None = None

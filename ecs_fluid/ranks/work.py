@@ -121,7 +121,9 @@ class SharedWork(OneProcess):
 
     def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
-        every = Targets.at(self.comm.gather_rows(rows.x, self.counts(entity.name)), gradient=False)
+        every = Targets.at(
+            self.comm.gather_rows(rows.x, self.counts(entity.name)), gradient=False, place=rows.place
+        )
         fill(every)
         rows.u[...] = every.u[self.own(entity.name)]
 

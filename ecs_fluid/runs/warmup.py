@@ -22,7 +22,9 @@ from ecs_fluid.components import (
     Temperature,
     Volume,
 )
-from ecs_fluid.errors import FluidWarning
+from ecs_fluid.errors import FluidWarning, StorageError
+from ecs_fluid.io.disk import storage_error
+from ecs_fluid.kernels.compiled import check_writable, kept_in
 from ecs_fluid.systems import (
     AdvectionSystem,
     BaroclinicSystem,
@@ -44,6 +46,16 @@ from ecs_fluid.systems import (
 )
 from ecs_fluid.world import World
 from ecs_fluid.world_options import Precision
+
+
+def check_cache() -> None:
+    """Raise StorageError where nothing that is compiled could be kept."""
+    folder, variable = kept_in()
+    try:
+        check_writable(folder)
+    except OSError as error:
+        told = str(storage_error(error, "keep compiled kernels in", folder)).removesuffix(".")
+        raise StorageError(f"{told}; set {variable} to a folder that can be written to") from None
 
 
 def compile_kernels(precision: Precision) -> None:

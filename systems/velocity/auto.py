@@ -13,8 +13,9 @@ from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
+from ecs_fluid.systems.velocity.flow_numbers import Flow, FlowNumbers, alike, due
 from ecs_fluid.systems.velocity.fmm import FmmSolver
-from ecs_fluid.systems.velocity.pppm import PppmSolver, relative_error
+from ecs_fluid.systems.velocity.pppm import PppmSolver, keep_meshes, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_times import NEVER, expected, keep_times, stored
 from ecs_fluid.systems.velocity.solver_work import tree_work
@@ -43,12 +44,6 @@ REFERENCE, FAR_BELOW = 0.5, 1.5
 """Where a flow is new, the tree with an angle narrower by the first factor tells the error of all targets; it
 serves angles that are wider than its own by the second factor at least."""
 
-MEASURED_EVERY = 16
-"""Ticks between two measurements of the tree, as long as the flow is alike."""
-
-ALIKE = 0.05
-"""Largest relative change of the numbers of a flow for which an angle of the tree goes on serving."""
-
 PLACES = {"vortons": 0, "grid": 1}
 """Places whose angles are kept, and their rows in `SolverTimes`."""
 
@@ -59,9 +54,6 @@ PERHAPS_MESH = 2**23
 """From this many pairs on a mesh may be fastest; to find out takes the direct sum at some targets."""
 
 Other = TypeVar("Other", bound=Solver)
-
-Flow = tuple[float, ...]
-"""Ten numbers by which flows are told apart, as they stand in `SolverTimes`."""
 
 COUNTED = ("tree", "fmm", "pppm")
 """Solvers whose work is counted, in the columns of `SolverTimes`."""
@@ -96,6 +88,7 @@ class AutoSolver(Solver):
     def added(self, world: World) -> None:
         """What it chooses by belongs to the state."""
         keep_times(world)
+        keep_meshes(world)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons, for those that it chooses from."""
@@ -103,8 +96,7 @@ class AutoSolver(Solver):
         self._direct.prepare(sources, grid)
         self._ready = set[Solver]()
         self._compared: tuple[DrawnSample, list[Array]] | None = None
-        self._sums: tuple[float, ...] | None = None
-        self._numbers: tuple[Targets, Flow] | None = None
+        self._numbers = FlowNumbers(self, sources)
 
     @cached_property
     def _direct(self) -> DirectSolver:
@@ -169,19 +161,19 @@ class AutoSolver(Solver):
         times = expected(state.seconds, n, m, *given)
         if "direct" not in times:  # a table with one solver to choose from
             return times
-        self._flow = flow = self._fingerprint(targets)
+        self._flow = flow = self._numbers.at(m, targets.du is not None)
         pair, place = times["direct"] / (n * m), PLACES[targets.place]
         work_of = dict(zip(COUNTED, state.work[place].tolist(), strict=True))
         for solver, other in zip(COUNTED, state.work_for[place].tolist(), strict=True):
-            alike = _within(WORKED, flow, other)
-            if solver == "pppm" and several and not alike:
+            known = alike(flow, other, WORKED)
+            if solver == "pppm" and several and not known:
                 worth = self._pppm.worth(targets)
                 self._keep(solver, np.inf if worth is None else worth, targets)
                 work_of[solver] = float(state.work[place, COUNTED.index(solver)])
-                alike = True
-            if alike and work_of[solver] < 0.5 * NEVER:
+                known = True
+            if known and work_of[solver] < 0.5 * NEVER:
                 times[solver] = pair * work_of[solver] * math.sqrt(float(n) * m)
-            elif alike:
+            elif known:
                 times.pop(solver, None)
             elif solver in times:
                 times[solver] /= DOUBT
@@ -219,14 +211,14 @@ class AutoSolver(Solver):
         if state is None:
             angle = self._measured(targets, self._sampled_angle(targets), NO_WIDER, reserve=1.0)
         else:
-            place, flow = PLACES[targets.place], self._fingerprint(targets)
+            place, flow = PLACES[targets.place], self._numbers.at(len(targets.x), targets.du is not None)
             angle, (last, new) = float(state.angle[place]), state.found_for[place].tolist()
-            if angle > 0.0 and _within(ALIKE, flow, last):
-                if self.world.tick % MEASURED_EVERY:
-                    self._walk(targets, angle)
-                else:  # what was too wide when it was searched for is so still
+            if angle > 0.0 and alike(flow, last):
+                if due(self.world):  # what was too wide when it was searched for is so still
                     state.angle[place] = angle = self._measured(targets, angle, NO_WIDER)
-            elif angle > 0.0 and _within(WORKED, flow, new):
+                else:
+                    self._walk(targets, angle)
+            elif angle > 0.0 and alike(flow, new, WORKED):
                 state.angle[place] = angle = self._measured(targets, angle, WIDER_LATER, reserve=1.0)
                 state.found_for[place, 0] = flow
             else:
@@ -297,27 +289,6 @@ class AutoSolver(Solver):
         self._direct.fill(few)
         return few
 
-    def _fingerprint(self, targets: Targets) -> Flow:
-        """Numbers of what the error of the tree depends on; an angle serves as long as they are alike.
-
-        Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
-        them from strengths that cancel.
-        """
-        from ecs_fluid.kernels.compiled.columns import flow_sums
-
-        if self._numbers is not None and self._numbers[0] is targets:
-            return self._numbers[1]
-        if self._sums is None:
-            self._sums = flow_sums(self._sources.x, self._sources.alpha, self._sources.sigma)
-        strength, total, beside, sigma, spread = self._sums
-        flow = (
-            self.tolerance, len(self.code) - 1.0, float(targets.du is not None),
-            float(len(self._sources.sigma)), float(len(targets.x)), strength, total, sigma, spread,
-            2.0 + (beside / total if total > 0.0 else 0.0),
-        )  # fmt: skip
-        self._numbers = targets, flow
-        return flow
-
     def _sampled_angle(self, targets: Targets) -> float:
         """Opening angle that should keep the tolerance, by a sample of the targets, 0 if none does.
 
@@ -366,8 +337,3 @@ def _next_angle(trials: list[tuple[float, float]], goal: float) -> float:
         power = np.log(error / max(other, 1e-300)) / np.log(angle / before)
     power = min(max(power, least), most)
     return float(min(WIDEST, angle * (AIM * goal / error) ** (1.0 / power)))
-
-
-def _within(change: float, flow: Flow, other: list[float]) -> bool:
-    """Whether the numbers of a flow are those of another but for that relative change."""
-    return all(abs(a - b) <= change * abs(a) for a, b in zip(flow, other, strict=True))

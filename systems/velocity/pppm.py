@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ecs_fluid.component import Array
-from ecs_fluid.components import Grid, Position, Sources, Velocity
+from ecs_fluid.components import Grid, Position, SolverMeshes, Sources, Velocity
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
+from ecs_fluid.systems.velocity.flow_numbers import FlowNumbers, alike, due
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
+from ecs_fluid.world import World
 
 if TYPE_CHECKING:
-    from ecs_fluid.kernels.particle_mesh.sums import Goal, Mesh, Plan, Smooth
+    from ecs_fluid.kernels.particle_mesh.sums import Goal, Mesh, Plan, Smooth, Wanted
 
 FEW_PAIRS = 2**21
 """Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
 
 COMPARED = 128
-"""Targets summed directly before and after each sum: they average errors to some 7 %."""
+"""Targets summed directly to choose a mesh, and to confirm it: they average errors to some 7 %."""
 
 DRAWN_FROM = 2**14
 """About so many targets, at even distances, are those from which the ones that are compared are drawn."""
@@ -41,18 +44,35 @@ error of the sample may be."""
 WIDER = 8.0
 """Largest volume of the mesh, in boxes around the vortons: targets farther off get the multipole sum."""
 
+PLACES = {"vortons": 0, "grid": 1, "others": 2}
+"""Places for whose targets what was found is kept, and their rows in `SolverMeshes`."""
+
+
+class Found(NamedTuple):
+    """How a sum is to keep the tolerance."""
+
+    goal: Goal
+    error: float
+    """the relative RMS error for which it stands"""
+    mesh: Mesh | None
+
 
 class PppmSolver(Solver):
     """Pairs nearer than a few cells of a mesh in full, and what is smooth of all velocities by the mesh.
 
     The RMS error of velocity and gradient, each relative to its own RMS, stays below `tolerance`, which a
-    sample confirms after every sum. The mesh is the solver's own, as fine as takes the least time; where none
-    does (few vortons, cores of many different radii, clouds of mostly nothing) `fmm` takes its place.
+    sample confirms: every 16th tick, and whenever the flow has changed. What was found by then is state
+    (`SolverMeshes`). The mesh is the solver's own, as fine as takes the least time; where none does (few
+    vortons, cores of many different radii, clouds of mostly nothing) `fmm` takes its place.
     Source: Hockney and Eastwood, Computer Simulation Using Particles, chapter 8.
     """
 
     sums_pairs = True
     tolerance: float
+
+    def added(self, world: World) -> None:
+        """What it found to keep the tolerance belongs to the state."""
+        keep_meshes(world)
 
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons; the mesh is made when it is first needed."""
@@ -61,10 +81,11 @@ class PppmSolver(Solver):
         self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
         for solver in (self._direct, self._fmm):
             solver.prepare(sources, grid)
+        self._numbers = FlowNumbers(self, sources)
         self._plan: Plan | None = None
         self._smooth: list[Smooth] = []
-        self._seen: tuple[Targets, Targets, Mesh | None] | None = None
-        self._goal = GOAL * self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
+        self._seen: tuple[Targets, Found] | None = None
+        self._aim = GOAL * self.tolerance * min(1.0, (self.tolerance / STRICT) ** (1.0 / 6.0))
         # Of the last sum, in pairs of the direct sum; infinite if no mesh kept the tolerance.
         self.work = np.inf
 
@@ -83,7 +104,7 @@ class PppmSolver(Solver):
         inside = np.ones(len(targets.x), np.bool_)
         inside[beyond] = False
         for rows, fill in ((np.flatnonzero(inside), self.fill), (beyond, self._fmm.fill)):
-            some = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None)
+            some = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None, targets.place)
             fill(some)
             targets.u[rows] = some.u
             if targets.du is not None:
@@ -92,44 +113,102 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
-        seen = self._seen if self._seen is not None and self._seen[0] is targets else None
-        exact = self._sample(targets) if seen is None else seen[1]
+        found = kept = self._kept(targets.place, len(targets.x), targets.du is not None)
+        if found is None:
+            found = self._measured(targets)
         self.work = 0.0
         for _ in range(TRIALS):
             if self._plan is None:
-                mesh = self._mesh(targets, exact) if seen is None else seen[2]
-                self._plan, self._smooth, seen = self._planned(mesh, exact), [], None
-            smooth = self._smooth_for(len(targets.x), exact)
+                self._plan, self._smooth = self._planned(found), []
+            smooth = self._smooth_for(targets, found)
             if self._plan is None or smooth is None:
-                break
-            cost = self._plan.mesh.cost(self.code, [(len(targets.x), self._goal_of(exact))])
-            self.work += mesh_work(cost, targets.du is not None)
+                if kept is None:
+                    break
+                self._plan = kept = None
+                found = self._measured(targets)
+                continue
+            self.work += self._work_of(self._plan.mesh, targets, found)
             velocity(self._plan, smooth, targets.x, targets.u, targets.du)
-            error = self._error(targets)
+            if kept is not None and not due(self.world) and self._as_fast(targets):
+                return
+            error, surely = self._errors(targets)
+            self._keep(targets, found, kept is not None, surely <= SURE * self.tolerance)
             if error <= SURE * self.tolerance:
                 return
-            self._plan, self._goal = None, 0.7 * self._goal * self.tolerance / error
+            self._plan, self._aim, kept = None, 0.7 * found.error * self.tolerance / error, None
+            found = self._measured(targets)
         self.work = np.inf
         self._fmm.fill(targets)
 
     def worth(self, targets: Targets) -> float | None:
         """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
-        exact = self._sample(targets)
-        mesh = self._mesh(targets, exact)
-        self._seen = targets, exact, mesh
-        if mesh is None:
-            return None
-        return mesh_work(
-            mesh.cost(self.code, [(len(targets.x), self._goal_of(exact))]), targets.du is not None
-        )
+        found = self._kept(targets.place, len(targets.x), targets.du is not None)
+        if found is None:
+            found = self._measured(targets, anew=True)
+            self._seen = targets, found
+        return None if found.mesh is None else self._work_of(found.mesh, targets, found)
+
+    def _work_of(self, mesh: Mesh, targets: Targets, found: Found) -> float:
+        return mesh_work(mesh.cost(self.code, [(len(targets.x), found.goal)]), targets.du is not None)
 
     def lint(self) -> list[str]:
         """A tolerance that the precision does not reach."""
         return FmmSolver(self.system).lint()
 
-    def _sample(self, targets: Targets) -> Targets:
-        """The direct sum at some targets, spread evenly over all."""
-        return self._exact(targets, np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64)))
+    # ------------------------------------------------------------------ what was found before
+
+    @property
+    def _state(self) -> SolverMeshes | None:
+        found = self.world.fluid.tables.get(SolverMeshes)
+        assert found is None or isinstance(found, SolverMeshes)
+        return found
+
+    def _flow(self, count: int, gradient: bool) -> Array:
+        """Numbers (15,) of what the error at so many targets depends on."""
+        sigma, (low, high) = self._sources.sigma, self._box
+        return np.concatenate([self._numbers.at(count, gradient), [sigma.min(), sigma.max()], high - low])
+
+    def _kept(self, place: str, count: int, gradient: bool) -> Found | None:
+        """What was found for such targets in a flow that was alike, None if nothing was."""
+        from ecs_fluid.kernels.particle_mesh import sums
+
+        state, row = self._state, PLACES.get(place)
+        if state is None or row is None or not alike(self._flow(count, gradient), state.found_for[row]):
+            return None
+        how = float(state.spacing[row]), float(state.density[row]), float(state.strength[row])
+        if self._plan is not None and self._plan.mesh.spacing != how[0]:
+            return None
+        goal = sums.Goal(float(state.velocity[row, 0]), float(state.gradient[row, 0]) if gradient else np.inf)
+        mesh = sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)
+        return Found(goal, float(state.error[row]), mesh)
+
+    def _keep(self, targets: Targets, found: Found, again: bool, surely: bool) -> None:
+        """Go on with what was found, now or before (``again``), unless it hardly keeps the tolerance."""
+        state, row = self._state, PLACES.get(targets.place)
+        if state is None or row is None or found.mesh is None:
+            return
+        if not again:
+            state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
+            state.spacing[row], state.density[row] = found.mesh.spacing, found.mesh.density
+            state.strength[row], state.error[row] = found.mesh.strength, found.error
+            state.velocity[row, 0] = found.goal.velocity
+            state.gradient[row, 0] = 0.0 if found.goal.alone else found.goal.gradient
+        state.found_for[row] *= surely  # no flow is like zeros
+        state.velocity[row, 1], state.gradient[row, 1] = self._sizes(targets)
+
+    def _as_fast(self, targets: Targets) -> bool:
+        """Whether velocities and gradients are as large as they were when the error was last measured."""
+        state, row = self._state, PLACES[targets.place]
+        assert state is not None
+        before = np.array([state.velocity[row, 1], state.gradient[row, 1]])
+        return alike(self._sizes(targets), before)
+
+    def _sizes(self, targets: Targets) -> Array:
+        """RMS velocity and gradient, 0 if there is none, at some of the targets."""
+        given = some_of(targets)
+        return np.array([size(given.u), 0.0 if given.du is None else size(given.du)])
+
+    # ------------------------------------------------------------------ measurements
 
     def _exact(self, targets: Targets, rows: Array) -> Targets:
         """The direct sum at these rows of the targets."""
@@ -137,66 +216,97 @@ class PppmSolver(Solver):
         self._direct.fill(exact, few=True)
         return exact
 
-    def _error(self, targets: Targets) -> float:
-        """RMS error of the velocity or of the gradient, relative to its RMS, the larger one."""
-        some = slice(None, None, 1 + len(targets.x) // DRAWN_FROM)
-        given = Targets(targets.x[some], targets.u[some], None if targets.du is None else targets.du[some])
+    def _errors(self, targets: Targets) -> tuple[float, float]:
+        """RMS error of the velocity or of the gradient, relative to its RMS, the larger one.
+
+        And the same with a standard error added.
+        """
+        given = some_of(targets)
         sample = DrawnSample.of(given.results, COMPARED)
         if sample is None:
-            return np.nan
-        return sample.error(given.results, self._exact(given, sample.rows).results)
+            return np.nan, np.nan
+        exact = self._exact(given, sample.rows).results
+        return sample.error(given.results, exact), sample.error(given.results, exact, reserve=1.0)
 
-    def _goal_of(self, exact: Targets) -> Goal:
-        from ecs_fluid.kernels.particle_mesh.sums import Goal
+    def _measured(self, targets: Targets, anew: bool = False) -> Found:
+        """What errors may be, by direct sums at some targets, spread evenly over all, and a mesh for them.
 
-        gradient = np.inf if exact.du is None else self._goal * size(exact.du)
-        return Goal(self._goal * size(exact.u), gradient)
-
-    def _mesh(self, targets: Targets, exact: Targets) -> Mesh | None:
-        """The mesh for targets of such velocities, None if there is none."""
+        The one that is there, if any, unless it has to be ``anew``.
+        """
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s, x, goal = self._sources, self._sources.x, self._goal_of(exact)
+        there = None if self._plan is None or anew else self._plan.mesh
+        if self._seen is not None and self._seen[0] is targets and self._seen[1].error == self._aim:
+            seen = self._seen[1]
+            return seen if there is None else seen._replace(mesh=there)
+        rows = np.unique(np.linspace(0, len(targets.x) - 1, COMPARED).astype(np.int64))
+        exact = self._exact(targets, rows)
+        gradient = np.inf if exact.du is None else self._aim * size(exact.du)
+        goal = sums.Goal(self._aim * size(exact.u), gradient)
+        if there is not None:
+            return Found(goal, self._aim, there)
         asked = [(len(targets.x), goal)]
         # What comes next is as fast as these targets, as far as one knows.
-        others = self._others() if targets.place != "points" else 0
+        others = self._others() if targets.place in ("vortons", "grid") else 0
         asked += [(others, sums.Goal(goal.velocity))] if others else []
-        wanted = sums.Wanted(
+        s = self._sources
+        return Found(goal, self._aim, sums.choose(self.code, s.x, s.alpha, self._wanted(asked)))
+
+    def _wanted(self, asked: Sequence[tuple[int, Goal]]) -> Wanted:
+        """What a mesh has to do for so many targets."""
+        from ecs_fluid.kernels.particle_mesh import sums
+
+        s = self._sources
+        return sums.Wanted(
             low=self._box[0],
             high=self._box[1],
-            first=x.min(axis=1).astype(np.float64),
-            last=x.max(axis=1).astype(np.float64),
+            first=s.x.min(axis=1).astype(np.float64),
+            last=s.x.max(axis=1).astype(np.float64),
             thinnest=float(s.sigma.min()),
             widest=float(s.sigma.max()),
             sums=asked,
         )
-        return sums.choose(self.code, x, s.alpha, wanted)
 
-    def _planned(self, mesh: Mesh | None, exact: Targets) -> Plan | None:
-        """The mesh with the vortons on it, for targets of such velocities."""
+    def _planned(self, found: Found) -> Plan | None:
+        """The mesh with the vortons on it."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s = self._sources
-        reach = None if mesh is None else mesh.reach(self.code, sums.Goal(self._goal_of(exact).velocity))
+        s, mesh = self._sources, found.mesh
+        reach = None if mesh is None else mesh.reach(self.code, sums.Goal(found.goal.velocity))
         if mesh is None or reach is None:
             return None
-        parts = sums.parts_of(self.code, s.sigma, reach, self._goal)
+        parts = sums.parts_of(self.code, s.sigma, reach, found.error)
         return None if parts is None else sums.plan(self.code, mesh, s.x, s.alpha, s.sigma, parts, reach)
 
-    def _smooth_for(self, count: int, exact: Targets) -> Smooth | None:
-        """The smooth velocity for targets of such velocities, None if no reach keeps the tolerance there."""
+    def _smooth_for(self, targets: Targets, found: Found) -> Smooth | None:
+        """The smooth velocity for these targets, None if no reach keeps the tolerance there."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        made, goal = self._plan, self._goal_of(exact)
-        needed = None if made is None else made.mesh.reach(self.code, goal)
-        if made is None or needed is None:
-            return None
         there = {smooth.reach: smooth for smooth in self._smooth}
-        reach = made.mesh.best_reach(count, goal, max(needed, made.least), list(there))
-        if reach not in there:
-            self._smooth.append(sums.smooth(made, reach, self._goal))
-            return self._smooth[-1]
-        return there[reach]
+        reach = self._reach(len(targets.x), found, list(there))
+        if self._plan is None or reach is None:
+            return None
+        if reach in there:
+            return there[reach]
+        plan = self._plan if self._plan.waves else self._planned(found)
+        if plan is None:
+            return None
+        wanted, others = [(reach, found.error)], self._others() if targets.place == "vortons" else 0
+        after = self._kept("others", others, gradient=False) if others else None
+        if after is not None:  # who asks next is known: both fields by one transform along x
+            following = self._reach(others, after, [*there, reach])
+            if following is not None and following not in (reach, *there):
+                wanted.append((following, after.error))
+        made = sums.smooth(plan, wanted, last=after is not None)
+        self._smooth += made
+        return made[0]
+
+    def _reach(self, count: int, found: Found, there: list[float]) -> float | None:
+        """How far pairs of so many targets reach, m: as far as one that is ``there``, where that is best."""
+        needed = None if found.mesh is None else found.mesh.reach(self.code, found.goal)
+        if self._plan is None or found.mesh is None or needed is None:
+            return None
+        return found.mesh.best_reach(count, found.goal, max(needed, self._plan.least), there)
 
     def _others(self) -> int:
         """Rows besides the vortons that will ask for velocities in this tick."""
@@ -219,9 +329,22 @@ class PppmSolver(Solver):
         return low, high
 
 
+def keep_meshes(world: World) -> None:
+    """Make what `pppm` finds part of the world's state, unless it is."""
+    if SolverMeshes not in world.fluid:
+        world.attach(world.fluid.name, SolverMeshes)
+
+
+def some_of(targets: Targets) -> Targets:
+    """Every so many-th of them, with what was found there."""
+    some = slice(None, None, 1 + len(targets.x) // DRAWN_FROM)
+    return Targets(targets.x[some], targets.u[some], None if targets.du is None else targets.du[some])
+
+
 def size(values: Array) -> float:
     """RMS length of the rows."""
-    return float(np.sqrt(np.mean(np.sum(values.reshape(len(values), -1).astype(np.float64) ** 2, axis=1))))
+    rows = values.reshape(len(values), -1)
+    return float(np.sqrt(np.einsum("ij,ij->", rows, rows, dtype=np.float64) / max(len(rows), 1)))
 
 
 def relative_error(found: Array, exact: Array) -> float:

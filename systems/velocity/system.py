@@ -15,6 +15,7 @@ from ecs_fluid.components import (
     CoreRadius,
     Grid,
     Position,
+    SolverMeshes,
     SolverTimes,
     Sources,
     Strength,
@@ -118,7 +119,7 @@ class VelocitySystem(System):
     """
 
     reads = (Position, Strength, CoreRadius, Sources, Grid)
-    writes = (Velocity, VelocityGradient, VelocityField, SolverTimes)
+    writes = (Velocity, VelocityGradient, VelocityField, SolverTimes, SolverMeshes)
     asks = (PartitionSystem,)
     phase = "rates"
     distribution = "ranks"
@@ -158,7 +159,7 @@ class VelocitySystem(System):
 
     def __post_init__(self) -> None:
         if not self.gradient:
-            self.writes = (Velocity, VelocityField, SolverTimes)  # type: ignore[assignment]
+            self.writes = (Velocity, VelocityField, SolverTimes, SolverMeshes)  # type: ignore[assignment]
         self._warned_of: set[str] = set()
         self.velocity_error: float | None = None
         """Relative RMS error of the velocities of the last tick, in its first stage; None: not recorded"""
@@ -268,7 +269,7 @@ class VelocitySystem(System):
             if at_rest:
                 u[:] = 0.0
             elif self.tracers == "solver":
-                processes.at_rows(entity, Targets(x, u), solver.fill)
+                processes.at_rows(entity, Targets(x, u, place="others"), solver.fill)
             else:
                 reading.velocity(x, u)
         if self.world.stage.c == 0.0:

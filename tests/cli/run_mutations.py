@@ -32,7 +32,7 @@ OUTSIDE = ("/dev/zero", "/dev/full", "/etc/passwd", "/proc/self/mem", "/", ".", 
 
 SWEEP = [
     "sweep", "vortex_ring", "--vary", "ring.circulation=4,5", "--ticks", "4", "--workers", "0",
-    "--set", "ring.spacing=0.25", "--set", "fluid.diagnostics.every=1", "--out",
+    "--set", "ring.spacing=0.25", "--set", "fluid.diagnostics.every=1", "--diagnostics", "energy", "--out",
 ]  # fmt: skip
 
 

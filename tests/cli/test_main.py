@@ -80,7 +80,7 @@ def test_an_empty_value_is_no_folder(
         ["info", LONG],
         ["info", "run", "--plot", f"{LONG}.png"],
         ["show", LONG, "--save", "a.png"],
-        ["show", "run", "--save", f"{LONG}.png"],
+        ["show", "run", "--size", "64", "36", "--save", f"{LONG}.png"],
         ["export", LONG, "--to", "npz"],
         ["export", "run", "--to", "npz", "--out", LONG],
         ["page", LONG],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -9,8 +10,11 @@ import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,10 +149,22 @@ def test_a_stored_run_may_keep_the_jerk(world: Path) -> None:
     assert run.records()[-1]["jerk"] > 0
 
 
-def started(world: Path, out: str, frames: int, threads: int = 2) -> subprocess.Popen[bytes]:
-    """A run in a process of its own that has stored its first checkpoints."""
-    command = [*COMMAND, "run", str(world), "--ticks", str(frames), "--out", out, "--threads", str(threads)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+def started(
+    world: Path,
+    out: str,
+    frames: int,
+    threads: int = 2,
+    before: Sequence[str] = (),
+    terminal: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """A run in a process of its own that has stored its first checkpoints.
+
+    ``before`` is what stands before its command; its errors go to the ``terminal``, where there is one.
+    """
+    command = [*before, *COMMAND, "run", str(world), "--ticks", str(frames), "--out", out]
+    process = subprocess.Popen(
+        [*command, "--threads", str(threads)], stdout=subprocess.PIPE, **on_terminal(terminal)
+    )
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         found = sorted(Path(out).glob("checkpoints/checkpoint-*.npz"))
@@ -178,16 +194,84 @@ def test_sigkill_and_resume_on_another_thread_count(world: Path) -> None:
     assert killed.records() == whole.records()
 
 
-def test_ctrl_c_ends_after_the_tick_with_everything_stored(world: Path) -> None:
-    process = started(world, "stopped", 4000)
-    process.send_signal(signal.SIGINT)
+def on_terminal(terminal: int | None) -> dict[str, Any]:
+    """Arguments of a process whose errors go to its terminal, or to a pipe without one."""
+    if terminal is None:
+        return {"stderr": subprocess.PIPE}
+
+    def own() -> None:
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+    return {"stderr": terminal, "start_new_session": True, "preexec_fn": own}
+
+
+def close(window: int, terminal: int) -> None:
+    """Close a terminal: who runs on it gets SIGHUP, and an error for whatever is printed."""
+    os.close(terminal)
+    os.close(window)
+
+
+@pytest.mark.parametrize("by", ["SIGINT", "SIGHUP", "closed terminal"])
+def test_what_asks_it_to_end_ends_it_after_the_tick_with_everything_stored(world: Path, by: str) -> None:
+    """SIGHUP ended it at once, and a bar drawn on a closed terminal is an error."""
+    if by == "closed terminal":
+        window, terminal = os.openpty()
+        process = started(world, "stopped", 4000, terminal=terminal)
+        close(window, terminal)
+    else:
+        process = started(world, "stopped", 4000)
+        process.send_signal(getattr(signal, by))
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert b"ecs-fluid resume stopped" in output
-    assert b"Traceback" not in errors
+    assert b"Traceback" not in (errors or b"")
     info = RunFolder.open(Path("stopped")).read_info()
     assert info["status"] == "stopped"
     assert RunFolder.open(Path("stopped")).newest_checkpoint().tick == info["ticks"]
+
+
+def test_a_run_that_nohup_started_goes_on_when_its_terminal_is_closed(world: Path) -> None:
+    window, terminal = os.openpty()
+    process = started(world, "kept", 60, before=["nohup"], terminal=terminal)
+    close(window, terminal)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert RunFolder.open(Path("kept")).read_info()["ticks"] == 60
+
+
+WAITS = """
+import sys, time
+from ecs_fluid import cli
+
+@cli.app.command
+def wait():
+    try:
+        print("waits", flush=True)
+        time.sleep(60)
+    finally:
+        print("cleans up", flush=True)
+
+sys.argv[1:] = ["wait"]
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("by", ["SIGTERM", "SIGHUP", "closed terminal"])
+def test_every_command_cleans_up_when_it_is_asked_to_end(by: str) -> None:
+    """Exports, pages, movies and sweeps have files to take away, as after Ctrl-C."""
+    window, terminal = os.openpty() if by == "closed terminal" else (None, None)
+    command = [sys.executable, "-c", WAITS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **on_terminal(terminal)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"waits\n"
+        if window is not None and terminal is not None:
+            close(window, terminal)
+        else:
+            process.send_signal(getattr(signal, by))
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (130, b"cleans up\n")
+    assert errors in (None, b"stopped\n")
 
 
 def test_diverged_run_keeps_its_last_good_state(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,6 +372,25 @@ def test_validate_tells_solver_time_and_memory(world: Path, capsys: pytest.Captu
     assert re.search(r"solver direct\ntime +[\d.e+]+ m?s a tick at the start; .* m?s if all \d+ are", said)
     assert re.search(r"memory [\d.]+ [MG]B", said)
     assert main(["warmup", str(world), "--precision", "double"]) == 2
+
+
+@pytest.mark.parametrize("variable", ["ECS_FLUID_CACHE_DIR", "NUMBA_CACHE_DIR"])
+def test_warmup_says_that_nothing_could_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str
+) -> None:
+    """It compiled for a minute, kept nothing, and said that all was ready."""
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "file" / "cache"))
+    assert main(["warmup"]) == 2
+    said = capsys.readouterr()
+    told = " ".join(said.err.split())
+    assert re.fullmatch(
+        r"error: cannot keep compiled kernels in \S+/file/cache\S*: a file is in the way where a folder is "
+        rf"needed; set {variable} to a folder that can be written to",
+        told,
+    ), told
+    assert said.out == ""
 
 
 def test_schema_accepts_the_shipped_worlds_and_refuses_a_misspelling() -> None:

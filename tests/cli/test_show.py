@@ -280,5 +280,5 @@ def test_a_recipe_that_a_stranger_wrote_hides_no_particles(folder: Path, tmp_pat
     for first in ("output = 3", "a" + ".a" * 20_000 + " = 1", "[" * 5000, "output.look = []"):
         recipe.write_text(f"{first}\n{text}", encoding="utf-8")
         assert look_of_run(run) == "smoke"
-    assert main(["show", str(run), "--save", str(tmp_path / "a.png")]) == 0
+    assert main(["show", str(run), "--size", "320", "180", "--save", str(tmp_path / "a.png")]) == 0
     assert (tmp_path / "a.png").stat().st_size > 1000

@@ -57,6 +57,59 @@ def test_parameters_are_checked_by_name_and_range() -> None:
     assert set(Push.Parameters.model_fields) == {"speed", "way"}
 
 
+class Keeps(Push):
+    """Attributes of its own, made by its methods and by what they call."""
+
+    limit = 3  # no parameter, and still settable
+
+    def __init__(self, **parameters: float) -> None:
+        self.early = 1
+        super().__init__(**parameters)
+        self.late = 2
+
+    def process(self, dt: float) -> None:
+        for name in ("seen", "counted"):
+            setattr(self, name, getattr(self, name, 0) + 1)
+
+        def further() -> None:
+            self.further = self.world.tick
+
+        further()
+
+
+class Sets(System):
+    """Sets what another system does not have, while it runs."""
+
+    asks = (Keeps,)
+    phase = "observe"
+
+    def process(self, dt: float) -> None:
+        asked = self.world.system(Keeps)
+        assert asked is not None
+        asked.sped = 2.0  # type: ignore[attr-defined]
+
+
+def test_an_attribute_that_a_system_does_not_have_is_refused_but_in_its_own_methods() -> None:
+    """A misspelt parameter was an attribute that nothing reads."""
+    world = one_particle()
+    keeps = world.add_system(Keeps(speed=2.0))
+    world.step(2)
+    assert (keeps.early, keeps.late, keeps.seen, keeps.counted, keeps.further) == (1, 2, 2, 2, 1)  # type: ignore[attr-defined]
+    keeps.early, keeps.seen, keeps.limit, keeps.speed = 5, 5, 5, 5.0  # type: ignore[attr-defined]
+    assert (keeps.early, keeps.limit, keeps.parameters.speed) == (5, 5, 5.0)  # type: ignore[attr-defined]
+    for name, said in (
+        ("sped", "did you mean 'speed'"),
+        ("sean", "did you mean 'seen'"),
+        ("q", "known: cou"),
+    ):
+        with pytest.raises(RecipeError, match=f"Keeps has no {name!r} to set; {said}"):
+            setattr(keeps, name, 3.0)
+        assert not hasattr(keeps, name)
+    world.add_system(Sets())
+    with pytest.raises(RecipeError, match="Keeps has no 'sped' to set; did you mean 'speed'"):
+        world.step()
+
+
 def test_a_value_without_its_type_is_named_as_no_parameter() -> None:
     class Untyped(Push):
         """A typing mistake that is easily made; constants of a class look the same, and are allowed."""

@@ -20,6 +20,7 @@ import ecs_fluid as ef
 from ecs_fluid.errors import ComponentError, FluidError, RecipeError
 from ecs_fluid.system import System
 from ecs_fluid.validation_errors import shown
+from ecs_fluid.worlds.world_recipe import read
 
 
 class Orbit(System):
@@ -145,6 +146,19 @@ def test_what_a_world_or_a_table_does_not_have_cannot_be_set() -> None:
         world.fluidd = 1  # type: ignore[attr-defined]
     with pytest.raises(ComponentError, match="Position has no column 'y'; it has x"):
         world["ring"][ef.Position].y = np.zeros(3)  # type: ignore[attr-defined]
+    with pytest.raises(FluidError, match="entity 'ring' has no 'x' to set; set columns of its tables"):
+        world["ring"].x = np.zeros(3)  # type: ignore[attr-defined]
+    velocity, recipe = world.require(ef.VelocitySystem), read("vortex_ring")
+    for thing, name, said in (
+        (velocity, "toleranse", "VelocitySystem has no 'toleranse' to set; did you mean 'tolerance'?"),
+        (recipe.entity[0], "radios", "VortexRing has no 'radios'; did you mean 'radius'?"),
+        (recipe.entity[0], "radius", "VortexRing.radius is fixed once made; give it where the VortexRing is"),
+        (recipe, "entitys", "WorldRecipe has no 'entitys'; did you mean 'entity'?"),
+        (world.options, "dt", "WorldOptions.dt is fixed once made"),
+        (velocity.parameters, "tolerance", "VelocitySystemParameters.tolerance is fixed once made"),
+    ):
+        with pytest.raises(RecipeError, match=said.replace("?", "[?]")):
+            setattr(thing, name, 1e-3)
     world.step()
 
 

@@ -80,12 +80,13 @@ class Breaks(ef.System):
                 raise ef.FluidError("this rank does not like what it sees")
 
 
-TREES = {
+SUMS = {
     "cells": {"solver": "tree", "tracers": "cells"},
     "vortons": {"solver": "tree"},
     "solver": {"solver": "tree", "tracers": "solver", "angle": 0.8},
     "grid": {"solver": "tree", "at": "grid", "leaf": "supervortons", "opening": "box"},
     "cubic": {"solver": "tree", "opening": "box", "margin": 0.5, "interpolation": "cubic"},
+    "mesh": {"solver": "pppm", "tracers": "solver"},
 }
 
 
@@ -97,7 +98,7 @@ DIFFUSION: dict[str, Any] = {
 
 
 def two_clouds(how: str) -> ef.World:
-    """Two populations of vortons of uneven density that overlap, and tracers; the sums by a tree."""
+    """Two populations of vortons of uneven density that overlap, and tracers."""
     world = ef.World(dt=1e-3, integrator="rk2", seed=1)
     draw = np.random.default_rng(1)
     for name, rows, shift in (("first", 2500, 0.0), ("second", 801, 0.5)):
@@ -105,7 +106,7 @@ def two_clouds(how: str) -> ef.World:
         alpha, volume = 1e-3 * draw.standard_normal((rows, 3)), np.full(rows, 1e-6)
         world.spawn(name, ef.Position(x), ef.Strength(alpha), ef.CoreRadius(core), ef.Volume(volume))
     world.spawn("tracers", ef.Position(draw.random((1000, 3))))
-    world.add_system(ef.VelocitySystem(**TREES[how]))
+    world.add_system(ef.VelocitySystem(**SUMS[how]))
     world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
     if how in DIFFUSION:
         world.attach("first", ef.Temperature(300.0 + np.arange(2500) % 7))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.cli import main
 from ecs_fluid.io import provenance
 from ecs_fluid.io.runfolder import RunFolder
@@ -206,24 +207,29 @@ class Wind(ef.System):
 @pytest.mark.parametrize("edited", [pytest.param("wind.py", marks=pytest.mark.nightly), "breeze.py"])
 def test_code_of_ones_own_is_told(tmp_path: Path, edited: str) -> None:
     """That of a system of the world, and that of a module which it imports."""
+
+    def fluid(*words: object) -> tuple[int, str]:
+        done = programs.run(programs.command(tmp_path), *map(str, words), folder=tmp_path)
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
     (tmp_path / "wind.py").write_text(OWN)
     (tmp_path / "breeze.py").write_text("SPEED = 1.0")
     (tmp_path / "windy.toml").write_text(WORLD + '[[system]]\nkind = "wind:Wind"\n')
     run, world = tmp_path / "run", tmp_path / "windy.toml"
-    assert ecs_fluid("run", world, "--allow-code", "--ticks", "2", "--out", run)[0] == 0
+    assert fluid("run", world, "--allow-code", "--ticks", "2", "--out", run)[0] == 0
     resume = ["resume", run, "--allow-code", "--ticks"]
-    assert ecs_fluid(*resume, "3")[0] == 0
+    assert fluid(*resume, "3")[0] == 0
     (tmp_path / edited).write_text((tmp_path / edited).read_text() + "\nMORE = 2\n")
     before = everything(run)
-    code, said = ecs_fluid(*resume, "4")
+    code, said = fluid(*resume, "4")
     assert code == 2 and f"was computed with module {edited[:-3]} " in said and "--anyway" in said
     assert everything(run) == before
-    assert ecs_fluid(*resume, "4", "--anyway")[0] == 0
-    assert ecs_fluid(*resume, "5")[0] == 0
+    assert fluid(*resume, "4", "--anyway")[0] == 0
+    assert fluid(*resume, "5")[0] == 0
     first, second = told(run)
     assert (first["first_tick"], second["first_tick"]) == (0, 3)
     assert {*first["code"]} == {*second["code"]} == {"module wind", "module breeze"}
-    assert f"module {edited[:-3]} {second['code'][f'module {edited[:-3]}']}" in ecs_fluid("info", run)[1]
+    assert f"module {edited[:-3]} {second['code'][f'module {edited[:-3]}']}" in fluid("info", run)[1]
 
 
 def test_code_that_is_edited_while_it_runs_is_told_as_it_ran(

@@ -84,7 +84,7 @@ FORGED_VTK: dict[str, bytes] = {
     "blocks.vtp": forged_xml(2**60, 48, SMALL),
     "points.vtp": forged_xml(1, 48, SMALL, 2**40),
     "torn.vtp": forged_xml(1, 48, SMALL)[:300],
-    "bomb.vtp": forged_xml(1, 2**32, zlib.compress(bytes(2**28), 9), 2**31),
+    "bomb.vtp": b"",  # made when it is asked for: to pack 256 MiB takes longer than to read all tests
     "none.vtp": b"<VTKFile type='PolyData'><PolyData/></VTKFile>",
     "points.vtk": b"# vtk DataFile Version 3.0\na\nBINARY\nDATASET POLYDATA\nPOINTS 999999999999 double\n",
     "cells.vtk": b"# vtk DataFile Version 3.0\na\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 1 float\n0 0 0\n"
@@ -96,7 +96,8 @@ FORGED_VTK: dict[str, bytes] = {
 @pytest.mark.parametrize("name", FORGED_VTK)
 def test_forged_vtk_files_do_not_end_the_process(tmp_path: Path, name: str) -> None:
     """VTK 9.7.2 ends the process at four of them, if it is read there: this test would not come back."""
-    (tmp_path / name).write_bytes(FORGED_VTK[name])
+    content = FORGED_VTK[name] or forged_xml(1, 2**32, zlib.compress(bytes(2**28), 9), 2**31)
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(RecipeError, match="is not a readable") as caught:
         hull_of_mesh(str(tmp_path / name))
     assert "\n" not in str(caught.value) and name in str(caught.value)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ecs_fluid as ef
+from docs.generator import programs
 from ecs_fluid.worlds.schema import schema
 from ecs_fluid.worlds.world_recipe import WorldRecipe
 
@@ -28,8 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def fluid(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from ecs_fluid.cli import main; raise SystemExit(main())", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    return programs.run(programs.command(folder), *arguments, folder=folder)
 
 
 def columns(folder: Path, frame: int) -> dict[str, dict[str, np.ndarray]]:

@@ -55,14 +55,25 @@ def cache_folder() -> Path:
     return Path(base) / digest.hexdigest()
 
 
+def kept_in() -> tuple[Path, str]:
+    """The folder in which compiled code is to be kept, and the variable that moves it."""
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    return (Path(own), "NUMBA_CACHE_DIR") if own else (cache_folder(), "ECS_FLUID_CACHE_DIR")
+
+
+def check_writable(folder: Path) -> None:
+    """Make the folder where there is none; raises OSError where it cannot be written to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
+
+
 def usable(folder: Path) -> str:
     """This folder, or one of this process alone where it cannot be written to.
 
     numba would take the folders of the sources then, and not notice there what has changed.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
+        check_writable(folder)
         return str(folder)
     except OSError:
         alone = tempfile.mkdtemp(prefix="ecs_fluid-")

@@ -164,21 +164,47 @@ def _spread(i: int, strengths: Array, along_y: Any, along_z: Any, waves: Array) 
             _copy(found, 0, out, ((i * 3 + c) * vectors + v) * two * my, two * my)
 
 
-@parallel(f"(waves.shape[3] + {_TOGETHER} - 1) // {_TOGETHER}", **LOOP)
-def _multiply(block: int, waves: Array, along_x: Any, table: Array, more: bool, out: Array) -> None:
-    """Of some waves along y: transforms along x, strengths to velocities, S x K, and back.
+@njit(**INLINE)
+def _cross(x: Any, y: Any, k: Any, first: int, width: int, mx: int, sign: Any) -> None:
+    """y = S x K of three lines of waves S in ``x``; those of K stand from the row ``first`` of ``k`` on."""
+    two, length, kind = 2 * width, 2 * width * mx, x.dtype.type
+    up, down = in_all(kind(1.0)), in_all(kind(-1.0))
+    for i in range(mx):
+        half = min(i, mx - i)
+        at, p, q, r = (first + half) * 3 * width, two * i, two * i + length, two * i + 2 * length
+        ax, ay = load(k, at) * (up if i == half else down), load(k, at + width) * sign
+        az = load(k, at + two)
+        pr, pi, qr, qi = load(x, p), load(x, p + width), load(x, q), load(x, q + width)
+        rr, ri = load(x, r), load(x, r + width)
+        store(y, p + width, qi * az - ri * ay)
+        store(y, p, rr * ay - qr * az)
+        store(y, q + width, ri * ax - pi * az)
+        store(y, q, pr * az - rr * ax)
+        store(y, r + width, pi * ay - qi * ax)
+        store(y, r, qr * ax - pr * ay)
 
-    The transforms of K are -i times the ``table``, which has the others with their signs for waves beyond the
-    half of x and y. With ``more`` they are added to ``out``, real and imaginary parts changed about.
+
+@parallel(f"(waves.shape[3] + {_TOGETHER} - 1) // {_TOGETHER}", **LOOP)
+def _multiply(
+    block: int, waves: Array, along_x: Any, tables: tuple[Array, Array], fields: int, more: bool,
+    outs: tuple[Array, Array],
+) -> None:  # fmt: skip
+    """Of some waves along y: transforms along x, strengths to velocities, S x K, and back, of 1 or 2 fields.
+
+    The transforms of K are -i times the ``tables``, which have the others with their signs for waves beyond
+    the half of x and y. With ``more`` they are added to ``outs``, real and imaginary parts changed about.
     """
     px, vectors, my = waves.shape[0], waves.shape[2], waves.shape[3]
     width, mx = lanes_of(waves), along_x[1].shape[1]
     two, length, kind = 2 * width, 2 * width * mx, waves.dtype.type
-    up, down = in_all(kind(1.0)), in_all(kind(-1.0))
     begin = block * _TOGETHER
     several = min(_TOGETHER, my - begin)
-    lines, room = _room(_TOGETHER * 3 * length, waves), _room(3 * length, waves)
-    given, flat, k = waves.reshape(waves.size), out.reshape(out.size), table.reshape(table.size)
+    lines, room, given = (
+        _room(_TOGETHER * 3 * length, waves),
+        _room(3 * length, waves),
+        waves.reshape(waves.size),
+    )
+    spare, kept = _room((fields - 1) * 3 * length, waves), _room((fields - 1) * several * 3 * two * px, waves)
     for v in range(vectors):
         for i in range(px):
             for c in range(3):
@@ -194,34 +220,32 @@ def _multiply(block: int, waves: Array, along_x: Any, table: Array, more: bool, 
                 x[two * px :] = 0.0
                 swapped = transform(x, y, *along_x)
             x, y = (room, own) if swapped else (own, room)
-            sign, first = up if row == j else down, (row * vectors + v) * (mx // 2 + 1)
-            for i in range(mx):
-                half = min(i, mx - i)
-                at, p, q, r = (first + half) * 3 * width, two * i, two * i + length, two * i + 2 * length
-                ax, ay = load(k, at) * (up if i == half else down), load(k, at + width) * sign
-                az = load(k, at + two)
-                pr, pi, qr, qi = load(x, p), load(x, p + width), load(x, q), load(x, q + width)
-                rr, ri = load(x, r), load(x, r + width)
-                store(y, p + width, qi * az - ri * ay)
-                store(y, p, rr * ay - qr * az)
-                store(y, q + width, ri * ax - pi * az)
-                store(y, q, pr * az - rr * ax)
-                store(y, r + width, pi * ay - qi * ax)
-                store(y, r, qr * ax - pr * ay)
-            # Twice there or twice here: results are in ``room``.
-            for c in range(3):
-                transform(y[c * length : (c + 1) * length], x[c * length : (c + 1) * length], *along_x)
-                _copy(room, c * length, own, c * length, two * px)
-        for i in range(px):
-            for c in range(3):
-                to = (((i * 3 + c) * vectors + v) * my + begin) * two
-                for s in range(several):
-                    at = (3 * s + c) * length + two * i
-                    if more:
-                        for q in range(two):
-                            flat[to + s * two + q] += lines[at + q]
-                    else:
-                        _copy(lines, at, flat, to + s * two, two)
+            sign = in_all(kind(1.0 if row == j else -1.0))
+            for f in range(fields):
+                table, last = tables[f], f == fields - 1
+                _cross(x, y, table.reshape(table.size), (row * vectors + v) * (mx // 2 + 1), width, mx, sign)
+                # The last one takes the place of the strengths: twice there or twice here, it is in ``room``.
+                other = x if last else spare
+                found = other if swapped else y
+                to, stride = (own, length) if last else (kept[3 * s * two * px :], two * px)
+                for c in range(3):
+                    transform(
+                        y[c * length : (c + 1) * length], other[c * length : (c + 1) * length], *along_x
+                    )
+                    _copy(found, c * length, to, c * stride, two * px)
+        for f in range(fields):
+            out, last = outs[f], f == fields - 1
+            flat, done, stride = out.reshape(out.size), lines if last else kept, length if last else two * px
+            for i in range(px):
+                for c in range(3):
+                    to = (((i * 3 + c) * vectors + v) * my + begin) * two
+                    for s in range(several):
+                        at = (3 * s + c) * stride + two * i
+                        if more:
+                            for q in range(two):
+                                flat[to + s * two + q] += done[at + q]
+                        else:
+                            _copy(done, at, flat, to + s * two, two)
 
 
 @parallel("out.shape[0]", **LOOP)
@@ -278,13 +302,18 @@ def spread(strengths: Array, half: Sizes) -> Array:
     return waves
 
 
-def convolve(parts: list[tuple[Array, Array]], half: Sizes, out: Array) -> None:
-    """Fill ``out`` (px, py, pz, 3) m/s by what `spread` made of strengths, each with its `transformed`.
+def convolve(
+    parts: list[tuple[Array, list[Array]]], half: Sizes, outs: list[Array], last: bool = False
+) -> None:
+    """Fill ``outs``, one or two fields (px, py, pz, 3) m/s, by what `spread` made of strengths.
 
-    Any number of threads gives the same result.
+    Each of the parts has its `transformed` for each field. With ``last`` its waves are used up, which takes
+    less memory. Any number of threads gives the same result.
     """
-    along_x, along_y, along_z = (recipe(2 * n, out.dtype.name) for n in half)
-    waves = np.empty_like(parts[0][0])
-    for number, (given, table) in enumerate(parts):
-        _multiply(given, along_x, table, number > 0, waves)
-    _gather(waves, along_y, along_z, out)
+    along_x, along_y, along_z = (recipe(2 * n, outs[0].dtype.name) for n in half)
+    waves = [np.empty_like(parts[0][0]) for _ in outs[last:]]
+    waves += [parts[0][0]] if last else []
+    for number, (given, tables) in enumerate(parts):
+        _multiply(given, along_x, (tables[0], tables[-1]), len(outs), number > 0, (waves[0], waves[-1]))
+    for one, out in zip(waves, outs, strict=True):
+        _gather(one, along_y, along_z, out)

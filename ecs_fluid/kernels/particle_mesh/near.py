@@ -129,15 +129,18 @@ def add_gradient(
 
 
 @parallel(**PART)
-def sort_sources(c: int, code: Code, x: Any, alpha: Any, sigma: Any, order: Any, out: Any) -> None:
-    """Fill ``out`` (8, n) with places, strengths, sigma^2 and core constants of these rows, as in a pack."""
+def sort_sources(
+    c: int, code: Code, x: Any, alpha: Any, sigma: Any, order: Any, first: int, out: Any
+) -> None:  # fmt: skip
+    """Fill ``out`` (8, ...), from column ``first`` on, with places, strengths, sigma^2 and core constants of
+    these rows, as in a pack."""
     n = order.size
     for p in range(c * n // CHUNKS, (c + 1) * n // CHUNKS):
-        row = order[p]
+        row, to = order[p], first + p
         for a in range(3):
-            out[a, p], out[3 + a, p] = x[a, row], alpha[a, row]
+            out[a, to], out[3 + a, to] = x[a, row], alpha[a, row]
         s2 = sigma[row] * sigma[row]
-        out[6, p], out[7, p] = s2, core_constant(code, s2)
+        out[6, to], out[7, to] = s2, core_constant(code, s2)
 
 
 @njit(**PART)

@@ -178,7 +178,7 @@ class Plan(NamedTuple):
     least: float
     """m, the shortest reach for which the vortons of a part are alike"""
     waves: list[Array]
-    """what `spread` makes of each part"""
+    """what `spread` makes of each part; none once they are used up"""
     radii: list[float]
     """m, of each part"""
     start: Array
@@ -228,22 +228,28 @@ def choose(code: Code, x: Array, alpha: Array, wanted: Wanted) -> Mesh | None:
     best, found = float(n) * sum(count for count, _ in wanted.sums), None
     step = int(np.floor(STEPS_IN_TWO * np.log2(size.max() / LEAST_CELLS)))
     while True:
-        h = 2.0 ** (step / STEPS_IN_TWO)
-        points = _points(wanted, h)
-        half = _half_sizes(wanted, points, h)
-        volume = _volume(half)
+        mesh = mesh_for(wanted, n, 2.0 ** (step / STEPS_IN_TWO))
+        volume = _volume(mesh.half)
         if volume > MOST_POINTS or (POINT_COST + FIELD_COST * len(wanted.sums)) * volume > best:
             return found
-        density, strength = _densities(place, square, CUBE * h, n / len(some))
+        density, strength = _densities(place, square, CUBE * mesh.spacing, n / len(some))
         if strength == 0.0:  # nothing moves, as far as the sample tells
             return None
-        mesh = Mesh(
-            wanted.low - RIM * h, h, points, half, n, density, strength, wanted.thinnest, wanted.widest
-        )
+        mesh = mesh._replace(density=density, strength=strength)
         cost = mesh.cost(code, wanted.sums)
         if cost < best:
             best, found = cost, mesh
         step -= 1
+
+
+def mesh_for(
+    wanted: Wanted, vortons: int, spacing: float, density: float = 0.0, strength: float = 0.0
+) -> Mesh:
+    """The mesh of cells of ``spacing`` m that covers what is wanted of so many vortons."""
+    points = _points(wanted, spacing)
+    half = _half_sizes(wanted, points, spacing)
+    origin = wanted.low - RIM * spacing
+    return Mesh(origin, spacing, points, half, vortons, density, strength, wanted.thinnest, wanted.widest)
 
 
 def _volume(half: tuple[int, int, int]) -> float:
@@ -280,13 +286,15 @@ def _densities(place: Array, square: Array, edge: float, each: float) -> tuple[f
 
 def parts_of(code: Code, sigma: Array, reach: float, tolerance: float) -> list[Array] | None:
     """Rows of vortons alike enough to share a smooth part, or None if there were too many of them."""
-    radii = np.linspace(sigma.min(), sigma.max(), 65).astype(np.float64)
-    share = share_within(code, radii, reach)
-    count = max(1, int(np.ceil((share[0] - share[-1]) / (UNLIKE * tolerance))))
+    thinnest, widest = float(sigma.min()), float(sigma.max())
+    most, least = share_within(code, np.array([thinnest, widest]), reach)
+    count = max(1, int(np.ceil((most - least) / (UNLIKE * tolerance))))
     if count > PARTS:
         return None
     if count == 1:
         return [np.arange(len(sigma))]
+    radii = np.linspace(thinnest, widest, 65)
+    share = share_within(code, radii, reach)
     part = (share[0] - np.interp(sigma, radii, share)) * count / (share[0] - share[-1])
     part = np.minimum(part.astype(np.int64), count - 1)
     return [rows for rows in (np.flatnonzero(part == p) for p in range(count)) if len(rows)]
@@ -323,30 +331,41 @@ def plan(
     rows = np.empty((8, len(sigma) + LANES), dtype)
     starts, waves, radii, first = [], [], [], 0
     for part in parts:
-        start, order = partition(np.ascontiguousarray(x[:, part].T), mesh.origin, edges, cells)
-        some = np.empty((8, len(part)), dtype)
-        sort_sources(code, x, alpha, sigma, part[order], some)
-        strengths = np.empty((*mesh.points, 3), dtype)
-        scatter(some, start, cells, mesh.origin, 1.0 / mesh.spacing, strengths)
-        waves.append(spread(strengths, mesh.half))
-        radii.append(float(np.sqrt(np.mean(sigma[part].astype(np.float64) ** 2))))
-        rows[:, first : first + len(part)] = some
+        whole = len(part) == len(sigma)
+        own, radius = (x, sigma) if whole else (x[:, part], sigma[part])
+        start, order = partition(np.ascontiguousarray(own.T), mesh.origin, edges, cells)
+        sort_sources(code, x, alpha, sigma, order if whole else part[order], first, rows)
         starts.append(start + first)
+        strengths = np.empty((*mesh.points, 3), dtype)
+        scatter(rows, starts[-1], cells, mesh.origin, 1.0 / mesh.spacing, strengths)
+        waves.append(spread(strengths, mesh.half))
+        radii.append(float(np.sqrt(np.mean(radius.astype(np.float64) ** 2))))
         first += len(part)
     return Plan(code, mesh, least, waves, radii, np.stack(starts), rows)
 
 
-def smooth(made: Plan, reach: float, tolerance: float) -> Smooth:
-    """The smooth velocity on the mesh that goes with a reach in m."""
+def smooth(made: Plan, wanted: Sequence[tuple[float, float]], last: bool = False) -> list[Smooth]:
+    """The smooth velocities on the mesh that go with reaches in m and tolerances: one or two of them.
+
+    With ``last`` the waves of the plan are used up.
+    """
     mesh, dtype, h = made.mesh, made.rows.dtype, made.mesh.spacing
-    parts, splits = [], []
-    for waves, radius in zip(made.waves, made.radii, strict=True):
-        like = _common_radius(made.code, radius, reach, tolerance) / h, reach / h
-        parts.append((waves, transformed(mesh.half, h, made.code, *like, dtype.name)))
-        splits.append(np.append(reach**-2.0, 8.0 * smooth_part(made.code, *like).factors / h**3))
-    field = np.zeros(3 * int(np.prod(mesh.points)) + ROW, dtype)
-    convolve(parts, mesh.half, field[:-ROW].reshape(*mesh.points, 3))
-    return Smooth(reach, field, np.stack(splits).astype(dtype))
+    tables: list[list[Array]] = [[] for _ in made.waves]
+    found = list[Smooth]()
+    for reach, tolerance in wanted:
+        splits = []
+        for radius, own in zip(made.radii, tables, strict=True):
+            like = _common_radius(made.code, radius, reach, tolerance) / h, reach / h
+            own.append(transformed(mesh.half, h, made.code, *like, dtype.name))
+            splits.append(np.append(reach**-2.0, 8.0 * smooth_part(made.code, *like).factors / h**3))
+        field = np.empty(3 * int(np.prod(mesh.points)) + ROW, dtype)
+        field[-ROW:] = 0.0
+        found.append(Smooth(reach, field, np.stack(splits).astype(dtype)))
+    fields = [one.field[:-ROW].reshape(*mesh.points, 3) for one in found]
+    convolve(list(zip(made.waves, tables, strict=True)), mesh.half, fields, last)
+    if last:
+        made.waves.clear()
+    return found
 
 
 def velocity(made: Plan, rest: Smooth, x: Array, u: Array, du: Array | None) -> None:

@@ -37,12 +37,17 @@ from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw, around, creep, rea
 
 MOST_ROUNDS = 30
 
-FEWEST_ROUNDS = 2
+FEWEST_ROUNDS = 4
+"""Fewer leave more of the shortest waves than what makes them grow from step to step, -1/7 of their error."""
+
+ONE_SIDED = 4.0
+"""What an error of one sign counts more: it is of long waves, which a few rounds hardly reduce, and which
+grow where a step leaves more than half of them. Derivation of both: docs/notes/liquids.md."""
 
 SAFE = 1.1
 """Largest eigenvalue, at most, over that of a lattice times the largest compression."""
 
-SMOOTH = 18.0
+SMOOTH = 14.0
 """Largest eigenvalue over the least that is reduced in the first rounds: the P of the step before is right
 for what is smoother."""
 
@@ -51,7 +56,8 @@ DIFFUSED = 0.06
 
 
 class Solved(NamedTuple):
-    """Forces at one moment, P / V [Pa] (n,), the rounds it took, and the mean error of the compression."""
+    """Forces at one moment, P / V [Pa] (n,), the rounds it took, and the mean error of the compression, or
+    `ONE_SIDED` times that with its sign."""
 
     found: Evaluation
     pressure: Array
@@ -171,10 +177,11 @@ def _relaxed(
     wall: Array, along: Array, nu: Array, diagonal: Array, soft: float, scale: float, step: float,
     relax: float, ahead: float, own: Array, former: Array, load: Array, errors: Array, closing: Array,
 ) -> None:  # fmt: skip
-    """One round: P of every particle and the loads, and in ``errors`` (CHUNKS, 2) the sum of the errors of
-    the compression and the number of particles under pressure. ``closing`` (n, 4) is room to work in."""
+    """One round: P of every particle and the loads, and in ``errors`` (CHUNKS, 3) the sums of the sizes of
+    the errors of the compression and of the errors, and the number of particles under pressure. ``closing``
+    (n, 4) is room to work in."""
     n = len(own)
-    total, wet, zero, less = 0.0, 0.0, own.dtype.type(0), own.dtype.type(-1)
+    total, bias, wet, zero, less = 0.0, 0.0, 0.0, own.dtype.type(0), own.dtype.type(-1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         i = numbers.who[t]
         summed(slope, rows, first[t], last[t], v, t, less, closing)
@@ -184,12 +191,13 @@ def _relaxed(
         error = nu[t] + step * rate - 1 - give * own[t]
         if own[t] > 0 or error > 0:
             total += abs(error)
+            bias += error
             wet += 1.0
         found = own[t] + relax * error / (diagonal[t] + give)
         found = former[t] + ahead * (found - former[t])
         former[t], own[t] = own[t], found if found > zero else zero
         _told(numbers, t, size[i] * own[t], load)
-    errors[chunk, 0], errors[chunk, 1] = total, wet
+    errors[chunk, 0], errors[chunk, 1], errors[chunk, 2] = total, bias, wet
 
 
 @parallel(fastmath=FAST, error_model="numpy")
@@ -286,7 +294,7 @@ def solve(
     most = (crowd * steepest(law.support) * bare + soft) / (bare + soft)
     least = max(soft / (bare + soft), most / SMOOTH)
     relax, spread = 2 / (most + least), (most - least) / (most + least)
-    former, errors = own.copy(), np.empty((CHUNKS, 2))
+    former, errors = own.copy(), np.empty((CHUNKS, 3))
     rounds, ahead, error = 0, 1.0, np.inf
     while True:
         _thrust(
@@ -301,8 +309,8 @@ def solve(
             kind(relax), kind(ahead), own, former, load, errors, closing,
         )  # fmt: skip
         rounds += 1
-        total, wet = errors.sum(axis=0)
-        error = total / max(wet, 1.0)
+        total, bias, wet = errors.sum(axis=0)
+        error = max(total, ONE_SIDED * abs(bias)) / max(wet, 1.0)
     lost = 0.5 * float(drag * scale) * float(sums[4].sum(dtype=np.float64))
     pairs = np.empty((n, 3), x.dtype)
     crowding, solved, push = (np.empty(n, x.dtype) for _ in range(3))

@@ -102,19 +102,27 @@ def moved(obstacles: Obstacles, time: float) -> Obstacles:
 
 
 def put_back(
-    law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
-) -> Array:
-    """What just passed a wall of a container goes on as its image; returns what that gives to bodies (bodies,
-    6), N s and N m s."""
+    law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None,
+    held: Array | None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """What just passed a wall of a container goes on as its image.
+
+    ``held`` (n,) are the containers that held the particles before they went on, None where nobody knows:
+    what comes from inside is put back however far it went. Returns what that gives to bodies (bodies, 6),
+    N s and N m s, and the containers that hold them now.
+    """
     given = np.zeros((0 if obstacles is None else len(obstacles.x1), 6))
+    before, held, room = held, np.full(len(x), -1), np.empty(len(x))
     if obstacles is not None and len(obstacles.containers):
         planes, first = container_planes(obstacles, hulls)
-        held, room = np.empty(len(x), np.int64), np.empty(len(x))
         holders(planes, first, x, law.reach, held, room)
+        if before is not None:
+            far = (held < 0) & (before >= 0)
+            held[far] = before[far]
         impulse = np.zeros((len(obstacles.containers), 6))
         mirror_back(planes, first, held, room, mass, x, v, impulse)
         given[obstacles.containers] = impulse
-    return given
+    return given, held
 
 
 class Around(NamedTuple):

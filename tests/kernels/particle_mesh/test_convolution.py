@@ -33,23 +33,33 @@ def summed(strength: Array) -> Array:
 
 @pytest.mark.parametrize(("real", "error"), [(np.float32, 1e-6), (np.float64, 1e-14)])
 def test_is_the_sum_over_all_points(monkeypatch: pytest.MonkeyPatch, real: Any, error: float) -> None:
-    """But for rounding, where splines are not made up for; of two parts it is the sum; on any threads."""
+    """But for rounding, where splines are not made up for; of two parts it is the sum; on any threads.
+
+    A field that is made beside another is the same.
+    """
     monkeypatch.setattr(convolution, "_sharpening", lambda half: np.ones(half + 1))
     half = half_sizes(POINTS)
     transformed.cache_clear()
-    table = transformed(half, H, CODES["rankine"], 0.1 / H, REACH / H, np.dtype(real).name)
+    wider, table = (
+        transformed(half, H, CODES["rankine"], 0.1 / H, part * REACH / H, np.dtype(real).name)
+        for part in (1.5, 1.0)
+    )
     transformed.cache_clear()
     draw = np.random.default_rng(5)
     first, second = (draw.standard_normal((*POINTS, 3)).astype(real) for _ in range(2))
     exact = summed(first.astype(np.float64) + second)
     found = np.empty_like(first)
-    convolve([(spread(first, half), table), (spread(second, half), table)], half, found)
+    convolve([(spread(first, half), [table]), (spread(second, half), [table])], half, [found])
     assert np.abs(found - exact).max() < 30 * error * np.abs(exact).max()
-    before, again = numba.get_num_threads(), np.empty_like(first)
+    before, again, beside = numba.get_num_threads(), np.empty_like(first), np.empty_like(first)
     numba.set_num_threads(1)
-    convolve([(spread(first, half), table), (spread(second, half), table)], half, again)
+    two = [wider, table]
+    convolve([(spread(first, half), two), (spread(second, half), two)], half, [beside, again])
     numba.set_num_threads(before)
     assert np.array_equal(found, again)
+    convolve([(spread(first, half), [wider]), (spread(second, half), [wider])], half, [again])
+    assert np.array_equal(beside, again)
+    assert np.abs(beside - found).max() > 1e-3 * np.abs(found).max()
 
 
 def test_strengths_in_the_middle_need_less_padding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +71,7 @@ def test_strengths_in_the_middle_need_less_padding(monkeypatch: pytest.MonkeyPat
     transformed.cache_clear()
     table = transformed(half, H, CODES["rankine"], 0.1 / H, REACH / H, "float64")
     transformed.cache_clear()
-    found = np.empty_like(strength)
-    convolve([(spread(strength, half), table)], half, found)
     exact = summed(strength)
-    assert np.abs(found - exact).max() < 1e-12 * np.abs(exact).max()
+    found = [np.empty_like(strength) for _ in range(2)]
+    convolve([(spread(strength, half), [table, table])], half, found)
+    assert all(np.abs(one - exact).max() < 1e-12 * np.abs(exact).max() for one in found)

@@ -23,14 +23,16 @@ def test_errors_are_as_foretold(name: str, sigma: float, reach: float) -> None:
     """Random strengths in a cube, cells of 0.05 m: RMS errors are those foretold, but for cores that are
     taken for up to a fifth thinner than they are, and up to a fifth more at the shortest reach."""
     draw, n, h, code = np.random.default_rng(8), 1500, 0.05, CODES[name]
-    x, alpha = draw.random((n, 3)), draw.standard_normal((3, n))
-    radii, places = np.full(n, sigma * h), np.ascontiguousarray(x.T)
-    u, du, exact_u, exact_du = (np.empty((n, *shape)) for shape in ((3,), (3, 3), (3,), (3, 3)))
+    x, alpha = draw.random((n, 3)).astype(np.float32), draw.standard_normal((3, n)).astype(np.float32)
+    radii, places = np.full(n, sigma * h, np.float32), np.ascontiguousarray(x.T)
+    u, du = (np.empty((n, *shape), np.float32) for shape in ((3,), (3, 3)))
+    exact_u, exact_du = (np.empty((n, *shape)) for shape in ((3,), (3, 3)))
     points = (27, 27, 27)
     mesh = sums.Mesh(np.full(3, -3.0 * h), h, points, half_sizes(points), n, 0.0, 0.0, sigma * h, sigma * h)
     made = sums.plan(code, mesh, places, alpha, radii, [np.arange(n)], reach * h)
-    sums.velocity(made, sums.smooth(made, reach * h, 1e-6), x, u, du)
-    direct.velocity_gradient(code, x, places, alpha, radii, exact_u, exact_du)
+    sums.velocity(made, sums.smooth(made, [(reach * h, 1e-6)])[0], x, u, du)
+    sources = [array.astype(np.float64) for array in (x, places, alpha, radii)]
+    direct.velocity_gradient(code, *sources, exact_u, exact_du)
     strength = float((alpha**2).sum())  # in a cubic metre
     foretold = np.array(error.errors(code, 2.0 ** (np.floor(4.0 * np.log2(sigma)) / 4.0), reach))
     foretold *= np.sqrt(strength / np.array([h, h**3]))

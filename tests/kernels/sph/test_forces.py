@@ -122,7 +122,7 @@ def test_what_passes_a_wall_goes_on_as_its_image() -> None:
     room = room._replace(v=np.array([[1.0, 0, 0]]))
     x = np.array([[0.45, 0.1, 0.0], [0.45, 0.0, 0.0], [0.9, 0.0, 0.0]])
     v = np.array([[3.0, 0.5, 0.0], [0.5, 0.0, 0.0], [3.0, 0.0, 0.0]])
-    given = put_back(LAW, x, v, np.full(3, 2.0), room, table)
+    given, _ = put_back(LAW, x, v, np.full(3, 2.0), room, table, None)
     np.testing.assert_allclose(x[:, 0], [0.35, 0.35, 0.9], atol=1e-15)
     np.testing.assert_allclose(v, [[-1.0, 0.5, 0.0], [0.5, 0.0, 0.0], [3.0, 0.0, 0.0]], atol=1e-15)
     np.testing.assert_allclose(given, [[8.0, 0, 0, 0, 0, -0.8]], atol=1e-14)

@@ -9,8 +9,9 @@ import pytest
 
 import ecs_fluid as ef
 from ecs_fluid.kernels.compiled.columns import flow_sums
-from ecs_fluid.systems.velocity.auto import COUNTED, MEASURED_EVERY, AutoSolver
+from ecs_fluid.systems.velocity.auto import COUNTED, AutoSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
+from ecs_fluid.systems.velocity.flow_numbers import MEASURED_EVERY
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring
 from ecs_fluid.systems.velocity.solver_times import NEVER

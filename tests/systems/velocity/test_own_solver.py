@@ -134,7 +134,7 @@ def test_by_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     run = [*COMMAND, "run", "ring.toml", "--allow-code", "--ticks", "90"]
     done = subprocess.run([*run, "--out", "whole"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    picture = ["show", "whole", "--what", "slice", "--normal", "y", "--save", "slice.png"]
+    picture = ["show", "whole", "--what", "slice", "--size", "64", "36", "--save", "slice.png"]
     assert main(picture) == 2
     assert main([*picture, "--allow-code"]) == 0
     assert main(["run", "ring.toml", "--allow-code", "--ticks", "9", "--out", "part"]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ecs_fluid.kernels.biot_savart.regularisation import CODES, NAMES
 from ecs_fluid.kernels.particle_mesh import convolution, sums
 from ecs_fluid.kernels.particle_mesh.error import errors as errors_of
 from ecs_fluid.systems.velocity import auto, pppm
+from ecs_fluid.systems.velocity.flow_numbers import MEASURED_EVERY
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver_bench import ring
@@ -49,12 +51,17 @@ SHAPES = {"cube": cube, "ring": thick_ring, "two_clouds": two_clouds}
 
 
 def made(
-    shape: str, cores: float, precision: Any = "single", spread: float = 0.0, **velocity: Any
+    shape: str,
+    cores: float,
+    precision: Any = "single",
+    spread: float = 0.0,
+    integrator: Any = "euler",
+    **velocity: Any,
 ) -> ef.World:
     """A flow of N vortons with cores of so many distances between neighbours, and N tracers among them."""
     x, alpha, apart = SHAPES[shape](N)
     draw = np.random.default_rng(2)
-    world = ef.World(dt=1e-3, precision=precision)
+    world = ef.World(dt=1e-3, precision=precision, integrator=integrator)
     sigma = cores * apart * np.exp(spread * draw.standard_normal(N))
     world.spawn("vortons", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
     world.spawn("tracers", ef.Position(x + 0.7 * apart * draw.standard_normal(x.shape)))
@@ -65,9 +72,9 @@ def made(
 def errors(world: ef.World, kernel: str, rows: Array = ROWS) -> tuple[float, float, float]:
     """RMS errors of u and du at the vortons and of u at the tracers, relative, against sums in float64."""
     world.evaluate()
-    vortons, found = world["vortons"], []
-    given = (vortons[ef.Position].x.T, vortons[ef.Strength].alpha.T, vortons[ef.CoreRadius].sigma)
-    sources = [np.ascontiguousarray(array, dtype=np.float64) for array in given]
+    vortons, found = [entity for entity in world.entities if ef.Strength in entity], list[float]()
+    given = [(one[ef.Position].x.T, one[ef.Strength].alpha.T, one[ef.CoreRadius].sigma) for one in vortons]
+    sources = [np.concatenate(arrays, axis=-1).astype(np.float64) for arrays in zip(*given, strict=True)]
     for name in ("vortons", "tracers"):
         x = world[name][ef.Position].x[rows].astype(np.float64)
         u, du = np.empty((len(x), 3)), np.empty((len(x), 3, 3))
@@ -170,12 +177,12 @@ def test_tolerance_is_kept_where_few_vortons_have_all_of_the_velocity() -> None:
 
 
 def test_threads_do_not_matter() -> None:
-    """Vortons and tracers, u and du, bit for bit."""
+    """Vortons and tracers, bit for bit, also by what was found in the tick before."""
     hashes, before = [], numba.get_num_threads()
     for threads in (1, 2, 4, 8):
         numba.set_num_threads(min(threads, before))
         world = made("ring", 1.5)
-        world.evaluate()
+        world.step(2)
         hashes.append([world[name][ef.Velocity].u.tobytes() for name in ("vortons", "tracers")])
     numba.set_num_threads(before)
     assert all(found == hashes[0] for found in hashes)
@@ -234,14 +241,84 @@ def test_a_flow_that_moves_on_keeps_its_mesh() -> None:
     assert convolution.transformed.cache_info().misses == called
 
 
-def test_resumed_bit_for_bit(tmp_path: Path) -> None:
-    """The solver keeps nothing from tick to tick that counts."""
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Ticks in which errors were measured, once for each sum."""
+    ticks, measure = list[int](), pppm.PppmSolver._errors
 
-    def moving() -> ef.World:
-        world = made("ring", 1.5)
-        world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
-        return world
+    def noted(solver: pppm.PppmSolver, targets: ef.Targets) -> tuple[float, float]:
+        ticks.append(solver.world.tick)
+        return measure(solver, targets)
 
+    monkeypatch.setattr(pppm.PppmSolver, "_errors", noted)
+    return ticks
+
+
+def moving(**options: Any) -> ef.World:
+    world = made("ring", 1.5, **options)
+    world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
+    return world
+
+
+@pytest.mark.usefixtures("no_fmm")
+def test_errors_are_measured_seldom_while_the_flow_is_alike(measured: list[int]) -> None:
+    """At vortons and at tracers, in the first of two stages of every 16th tick; the tolerance is kept."""
+    world = moving(integrator="rk2")
+    world.step(MEASURED_EVERY + 2)
+    assert set(measured) == {0, MEASURED_EVERY}
+    assert measured.count(MEASURED_EVERY) == 2
+    assert max(errors(world, "winckelmans")) < 1e-3
+
+
+def stronger(world: ef.World) -> None:
+    world["vortons"][ef.Strength].alpha[:] *= np.float32(1.2)
+
+
+def few_strong(world: ef.World) -> None:
+    """Twelve that lie side by side."""
+    x = world["vortons"][ef.Position].x
+    beside = np.argsort(size(x - x[0]))[:12]
+    world["vortons"][ef.Strength].alpha[beside] *= np.float32(100.0)
+
+
+def more(world: ef.World) -> None:
+    """Strong ones come into the ring."""
+    x = 0.1 * np.random.default_rng(7).standard_normal((20, 3))
+    core = world["vortons"][ef.CoreRadius].sigma[:20]
+    world.spawn("more", ef.Position(x), ef.Strength(np.full((20, 3), 0.1)), ef.CoreRadius(core))
+
+
+def stray(world: ef.World) -> None:
+    """The box around all grows by half."""
+    world["vortons"][ef.Position].x[7] += np.float32(1.2)
+
+
+def thinner(world: ef.World) -> None:
+    world["vortons"][ef.CoreRadius].sigma[::100] *= np.float32(0.9)
+
+
+def tracers_leave(world: ef.World) -> None:
+    """To where the flow is slow; all numbers of the vortons and of the box stay."""
+    x = world["tracers"][ef.Position].x
+    x[:] = np.random.default_rng(8).uniform([1.1, -0.05, -0.05], [1.2, 0.05, 0.05], x.shape)
+
+
+@pytest.mark.usefixtures("no_fmm")
+@pytest.mark.parametrize("change", [stronger, few_strong, more, stray, thinner, tracers_leave])
+def test_a_flow_that_changes_is_measured_at_once(
+    change: Callable[[ef.World], None], measured: list[int]
+) -> None:
+    """Twice, for vortons and tracers, or for tracers alone that were moved; errors are of all rows."""
+    world = made("ring", 0.5, kernel="gaussian")
+    world.step(2)
+    assert not any(measured)
+    change(world)
+    assert max(errors(world, "gaussian", np.arange(N))) < 1e-3
+    assert measured.count(2) >= (1 if change is tracers_leave else 2)
+
+
+def test_resumed_bit_for_bit(tmp_path: Path, measured: list[int]) -> None:
+    """By the meshes that were found before, which are state."""
     whole, part = moving(), moving()
     for _ in range(4):
         whole.step()
@@ -252,6 +329,7 @@ def test_resumed_bit_for_bit(tmp_path: Path) -> None:
     for _ in range(2):
         again.step()
     assert again.state_hash() == whole.state_hash()
+    assert not any(measured)
 
 
 def test_points_far_away_and_few_points() -> None:
@@ -268,12 +346,12 @@ def test_a_mesh_that_misses_is_made_finer(monkeypatch: pytest.MonkeyPatch) -> No
     """Were the error ten times the estimate, the sample would tell and the second mesh be finer."""
     tried: list[tuple[float, float]] = []
 
-    def smooth(made: sums.Plan, reach: float, tolerance: float) -> sums.Smooth:
+    def smooth(made: sums.Plan, wanted: Sequence[tuple[float, float]], last: bool) -> list[sums.Smooth]:
         """Takes note of the error that is foretold."""
         h = made.mesh.spacing
-        of_u, of_du = errors_of(CODES["winckelmans"], 1.0, reach / h)
+        of_u, of_du = errors_of(CODES["winckelmans"], 1.0, wanted[0][0] / h)
         tried.append((of_u * h**-0.5, of_du * h**-1.5))
-        return sums_smooth(made, reach, tolerance)
+        return sums_smooth(made, wanted, last)
 
     sums_smooth = sums.smooth
     monkeypatch.setattr(sums, "GOAL", 10.0 * sums.GOAL)

@@ -1,0 +1,58 @@
+"""Numbers that tell one flow from another: what was measured in one serves as long as they are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ecs_fluid.components import Sources
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.systems.velocity.solver import Solver
+
+Flow = tuple[float, ...]
+"""Ten numbers by which flows are told apart."""
+
+MEASURED_EVERY = 16
+"""Ticks between two measurements of an error, as long as the flow is alike."""
+
+ALIKE = 0.05
+"""Largest relative change of the numbers of a flow for which what was found goes on serving."""
+
+
+def due(world: World) -> bool:
+    """Whether errors are measured, however alike flows are: in the first stage of some ticks."""
+    return world.tick % MEASURED_EVERY == 0 and world.stage.c == 0.0
+
+
+class FlowNumbers:
+    """Of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, as a solver with a tolerance sums them."""
+
+    def __init__(self, solver: Solver, sources: Sources) -> None:
+        self._solver, self._sources = solver, sources
+
+    @cached_property
+    def _sums(self) -> tuple[float, ...]:
+        from ecs_fluid.kernels.compiled.columns import flow_sums
+
+        return flow_sums(self._sources.x, self._sources.alpha, self._sources.sigma)
+
+    def at(self, count: int, gradient: bool) -> Flow:
+        """Numbers of what the error at so many targets, with gradients or not, depends on.
+
+        Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
+        them from strengths that cancel.
+        """
+        strength, total, beside, sigma, spread = self._sums
+        return (
+            self._solver.system.tolerance, len(self._solver.code) - 1.0, float(gradient),
+            float(len(self._sources.sigma)), float(count), strength, total, sigma, spread,
+            2.0 + (beside / total if total > 0.0 else 0.0),
+        )  # fmt: skip
+
+
+def alike(found: Iterable[float], before: Iterable[float], change: float = ALIKE) -> bool:
+    """Whether no number differs from what it was by more than this part of it."""
+    return all(abs(a - b) <= change * abs(a) for a, b in zip(found, before, strict=True))
