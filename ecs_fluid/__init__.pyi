@@ -58,6 +58,7 @@ from ecs_fluid.components import (
     RigidMotion as RigidMotion,
     ShedAngularVelocity as ShedAngularVelocity,
     SignedDistance as SignedDistance,
+    SolverMeshes as SolverMeshes,
     SolverTimes as SolverTimes,
     Sources as Sources,
     Species as Species,
