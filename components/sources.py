@@ -46,8 +46,11 @@ class SolverTimes(Component, per_row=False):
 class SolverMeshes(Component, per_row=False):
     """Meshes by which the solver ``pppm`` was found to keep its tolerance, for sums that are alike.
 
-    At the vortons, at the grid points and at other particles; for which flow each was found, ``found_for``
-    says, see ``systems.velocity.pppm``. They are state, so that a resumed run goes by them as before.
+    Rows are for the vortons, the points of the field grid and other particles; ``found_for`` says for which
+    flow each was found. A mesh follows from its ``spacing``, the number ``density`` of vortons and the
+    ``strength`` by which its error was foretold; it stands for the relative ``error``. ``velocity`` and
+    ``gradient`` are the RMS errors to keep to and the RMS values when they were last measured; see
+    ``systems.velocity.pppm``. They are state, so that a resumed run goes by them as before.
     """
 
     found_for: Array = column("1", shape=(3, 15), default=0.0)
