@@ -47,19 +47,17 @@ class SolverMeshes(Component, per_row=False):
     """Meshes by which the solver ``pppm`` was found to keep its tolerance, for sums that are alike.
 
     Rows are for the vortons, the points of the field grid and other particles; ``found_for`` says for which
-    flow each was found. A mesh follows from its ``spacing``, the number ``density`` of vortons and the
-    ``strength`` by which its error was foretold; it stands for the relative ``error``. ``velocity`` and
-    ``gradient`` are the RMS errors to keep to and the RMS values when they were last measured; see
-    ``systems.velocity.pppm``. They are state, so that a resumed run goes by them as before.
+    flow each was found. A mesh follows from the numbers in ``mesh``: its spacing, m, the vortons in a cubic
+    metre, the sum of |alpha|^2 there, m^3/s^2, and the relative error for which it stands. ``goal`` holds the
+    RMS errors of velocity, m/s, and gradient, 1/s, to keep to, and ``size`` their RMS values when they were
+    last measured; see ``systems.velocity.pppm``. They are state, so that a resumed run goes by them as
+    before.
     """
 
     found_for: Array = column("1", shape=(3, 15), default=0.0)
-    spacing: Array = column("m", shape=(3,), default=0.0, kind="double")
-    density: Array = column("1/m^3", shape=(3,), default=0.0, kind="double")
-    strength: Array = column("m^3/s^2", shape=(3,), default=0.0, kind="double")
-    error: Array = column("1", shape=(3,), default=0.0, kind="double")
-    velocity: Array = column("m/s", shape=(3, 2), default=0.0, kind="double")
-    gradient: Array = column("1/s", shape=(3, 2), default=0.0, kind="double")
+    mesh: Array = column("1", shape=(3, 4), default=0.0, kind="double")
+    goal: Array = column("1", shape=(3, 2), default=0.0, kind="double")
+    size: Array = column("1", shape=(3, 2), default=0.0, kind="double")
 
 
 class Emission(Component, per_row=False):

@@ -175,12 +175,11 @@ class PppmSolver(Solver):
         state, row = self._state, PLACES.get(place)
         if state is None or row is None or not alike(self._flow(count, gradient), state.found_for[row]):
             return None
-        how = float(state.spacing[row]), float(state.density[row]), float(state.strength[row])
+        (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
             return None
-        goal = sums.Goal(float(state.velocity[row, 0]), float(state.gradient[row, 0]) if gradient else np.inf)
-        mesh = sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how)
-        return Found(goal, float(state.error[row]), mesh)
+        goal = sums.Goal(velocity, of_gradient if gradient else np.inf)
+        return Found(goal, error, sums.mesh_for(self._wanted([]), len(self._sources.sigma), *how))
 
     def _keep(self, targets: Targets, found: Found, again: bool, surely: bool) -> None:
         """Go on with what was found, now or before (``again``), unless it hardly keeps the tolerance."""
@@ -189,19 +188,16 @@ class PppmSolver(Solver):
             return
         if not again:
             state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
-            state.spacing[row], state.density[row] = found.mesh.spacing, found.mesh.density
-            state.strength[row], state.error[row] = found.mesh.strength, found.error
-            state.velocity[row, 0] = found.goal.velocity
-            state.gradient[row, 0] = 0.0 if found.goal.alone else found.goal.gradient
+            state.mesh[row] = found.mesh.spacing, found.mesh.density, found.mesh.strength, found.error
+            state.goal[row] = found.goal.velocity, 0.0 if found.goal.alone else found.goal.gradient
         state.found_for[row] *= surely  # no flow is like zeros
-        state.velocity[row, 1], state.gradient[row, 1] = self._sizes(targets)
+        state.size[row] = self._sizes(targets)
 
     def _as_fast(self, targets: Targets) -> bool:
         """Whether velocities and gradients are as large as they were when the error was last measured."""
         state, row = self._state, PLACES[targets.place]
         assert state is not None
-        before = np.array([state.velocity[row, 1], state.gradient[row, 1]])
-        return alike(self._sizes(targets), before)
+        return alike(self._sizes(targets), state.size[row])
 
     def _sizes(self, targets: Targets) -> Array:
         """RMS velocity and gradient, 0 if there is none, at some of the targets."""

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import math
 
-TREE_PAIR, TREE_POINT = 1.5, 680.0
-"""Of a pair of target and cluster, and of a vorton in a tree that is grown, in pairs with gradient."""
+TREE_PAIR, TREE_POINT, TREE_CALL = 1.6, 650.0, 1e6
+"""Of a pair of target and cluster, of a vorton in a tree that is grown, and of a call; in pairs with
+gradient."""
 
 FMM_PAIR, FMM_TERM, FMM_POINT, FMM_CALL = 0.95, 0.9, 450.0, 1.1e6
 """Of a pair of points, of a meeting of nodes by expansion (times (order + 1)^3.4: those far away have fewer
 terms), of a point and of a call, in pairs with gradient."""
 
-MESH_NS, MESH_CALL = 0.34, 3e6
-"""Of `particle_mesh.sums.Mesh.cost`: its nanoseconds for one pair with gradient; and of a call, which chooses
-the mesh, in such pairs."""
+MESH_NS, MESH_CALL = 0.43, 3e5
+"""Of `particle_mesh.sums.Mesh.cost`: its nanoseconds for one pair with gradient; and of a call, in such
+pairs."""
 
 ALONE = 0.46
 """Of a pair without gradient, in those with it."""
@@ -28,7 +29,7 @@ ALONE = 0.46
 
 def tree_work(pairs: float, vortons: int, gradient: bool) -> float:
     """Pairs of the direct sum that take as long as so many pairs of a tree."""
-    return TREE_PAIR * pairs + TREE_POINT * vortons / (1.0 if gradient else ALONE)
+    return TREE_PAIR * pairs + (TREE_POINT * vortons + TREE_CALL) / (1.0 if gradient else ALONE)
 
 
 def fmm_work(pairs: float, expansions: float, order: int, points: int, gradient: bool) -> float:
