@@ -30,8 +30,8 @@ SIZES = (100, 300, 500, 1000, 2000, 4000, 8000, 16_000, 64_000, 256_000, 1_000_0
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5)
 MOST_DIRECT, MOST_TREE, SAMPLE = 16_000, 64_000, 400
 
-ENOUGH, FEWEST, LONG = 1.0, 7, 10.0
-"""Rounds are done for so many seconds a world, so many at least; and three where they take LONG s."""
+ENOUGH, FEWEST, LONG = 1.0, 7, 1.0
+"""Rounds are done for so many seconds a world, so many at least; and three where a tick takes LONG s."""
 
 
 def cube(n: int) -> dict[str, Array]:
@@ -115,7 +115,7 @@ def row(case: Case, tolerance: float) -> tuple[str, list[float]]:
     ticks = max(1, min(MEASURED_EVERY, int(ENOUGH / least)))
     for world in worlds:
         world.step(min(4, ticks) if ticks < MEASURED_EVERY else MEASURED_EVERY)
-    took, rounds = list[list[float]](), 3 if least > LONG / 10 else FEWEST
+    took, rounds = list[list[float]](), 3 if least > LONG else FEWEST
     while len(took) < rounds or sum(one[0] for one in took) * ticks < ENOUGH:
         took.append([seconds(world, ticks) for world in worlds])
     times = np.array(took)

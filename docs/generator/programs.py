@@ -93,5 +93,5 @@ def command(folder: Path) -> Path:
 @cache
 def _forks() -> subprocess.Popen[str]:
     """The process that has imported them; it ends when nobody can ask it any more."""
-    command = [sys.executable, "-c", FORKS, *LIBRARIES]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    started = [sys.executable, "-c", FORKS, *LIBRARIES]
+    return subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -13,7 +13,7 @@ from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
-from ecs_fluid.systems.velocity.flow_numbers import Flow, FlowNumbers, alike, due
+from ecs_fluid.systems.velocity.flow_numbers import Flow, FlowNumbers, alike, due, kept_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver, keep_meshes, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
@@ -150,7 +150,7 @@ class AutoSolver(Solver):
 
         At places whose angle is kept, measuring it is for many ticks.
         """
-        state, given = self._state(), (self.tolerance, targets.du is not None)
+        state, given = self._state, (self.tolerance, targets.du is not None)
         several = n * m >= PERHAPS_MESH and self.world.dimension == 3
         if state is None or targets.place not in PLACES or self.world.dimension != 3:
             seconds = stored(self.world.options.precision) if state is None else state.seconds
@@ -181,7 +181,7 @@ class AutoSolver(Solver):
 
     def _keep(self, solver: str, work: float, targets: Targets) -> None:
         """What the solver did at a place whose numbers are kept, in pairs of the direct sum."""
-        state = self._state()
+        state = self._state
         if state is not None and targets.place in PLACES and self._flow is not None:
             row = PLACES[targets.place], COUNTED.index(solver)
             pairs = float(len(self._sources.sigma)) * len(targets.x)
@@ -193,10 +193,9 @@ class AutoSolver(Solver):
         error, work = self._fmm.counted(targets)
         return np.inf if error > self.tolerance else work
 
+    @property
     def _state(self) -> SolverTimes | None:
-        found = self.world.fluid.tables.get(SolverTimes)
-        assert found is None or isinstance(found, SolverTimes)
-        return found
+        return kept_table(self.world, SolverTimes)
 
     # ------------------------------------------------------------------ the angle of the tree
 
@@ -205,7 +204,7 @@ class AutoSolver(Solver):
 
         The angle of the last measurement is taken where it may be used.
         """
-        state = self._state() if targets.place in PLACES else None
+        state = self._state if targets.place in PLACES else None
         if targets.blocks is None:
             targets.blocks = self.world.processes.blocks(targets)
         if state is None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from ecs_fluid.component import Component
 from ecs_fluid.components import Sources
 from ecs_fluid.world import World
 
 if TYPE_CHECKING:
     from ecs_fluid.systems.velocity.solver import Solver
+
+Kept = TypeVar("Kept", bound=Component)
 
 Flow = tuple[float, ...]
 """Ten numbers by which flows are told apart."""
@@ -25,6 +28,11 @@ ALIKE = 0.05
 def due(world: World) -> bool:
     """Whether errors are measured, however alike flows are: in the first stage of some ticks."""
     return world.tick % MEASURED_EVERY == 0 and world.stage.c == 0.0
+
+
+def kept_table(world: World, kind: type[Kept]) -> Kept | None:
+    """The table of the fluid in which a solver keeps what it found; None where nothing is kept."""
+    return cast("Kept | None", world.fluid.tables.get(kind))
 
 
 class FlowNumbers:

@@ -12,7 +12,7 @@ from ecs_fluid.components import Grid, Position, SolverMeshes, Sources, Velocity
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
-from ecs_fluid.systems.velocity.flow_numbers import FlowNumbers, alike, due
+from ecs_fluid.systems.velocity.flow_numbers import FlowNumbers, alike, due, kept_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
@@ -77,7 +77,10 @@ class PppmSolver(Solver):
     def prepare(self, sources: Sources, grid: Grid) -> None:
         """Keep the vortons; the mesh is made when it is first needed."""
         self._sources = sources
-        self._box = self._around(sources.x, grid)
+        x, sigma = sources.x, sources.sigma
+        self._extent = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
+        self._cores = float(sigma.min()), float(sigma.max())
+        self._box = self._around(*self._extent, grid)
         self._direct, self._fmm = DirectSolver(self.system), FmmSolver(self.system)
         for solver in (self._direct, self._fmm):
             solver.prepare(sources, grid)
@@ -159,14 +162,12 @@ class PppmSolver(Solver):
 
     @property
     def _state(self) -> SolverMeshes | None:
-        found = self.world.fluid.tables.get(SolverMeshes)
-        assert found is None or isinstance(found, SolverMeshes)
-        return found
+        return kept_table(self.world, SolverMeshes)
 
     def _flow(self, count: int, gradient: bool) -> Array:
         """Numbers (15,) of what the error at so many targets depends on."""
-        sigma, (low, high) = self._sources.sigma, self._box
-        return np.concatenate([self._numbers.at(count, gradient), [sigma.min(), sigma.max()], high - low])
+        low, high = self._box
+        return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 
     def _kept(self, place: str, count: int, gradient: bool) -> Found | None:
         """What was found for such targets in a flow that was alike, None if nothing was."""
@@ -252,16 +253,8 @@ class PppmSolver(Solver):
         """What a mesh has to do for so many targets."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        s = self._sources
-        return sums.Wanted(
-            low=self._box[0],
-            high=self._box[1],
-            first=s.x.min(axis=1).astype(np.float64),
-            last=s.x.max(axis=1).astype(np.float64),
-            thinnest=float(s.sigma.min()),
-            widest=float(s.sigma.max()),
-            sums=asked,
-        )
+        (low, high), (first, last), (thinnest, widest) = self._box, self._extent, self._cores
+        return sums.Wanted(low, high, first, last, thinnest, widest, asked)
 
     def _planned(self, found: Found) -> Plan | None:
         """The mesh with the vortons on it."""
@@ -315,9 +308,8 @@ class PppmSolver(Solver):
         return max(every - len(self._sources.sigma), 0)
 
     @staticmethod
-    def _around(x: Array, grid: Grid) -> tuple[Array, Array]:
+    def _around(low: Array, high: Array, grid: Grid) -> tuple[Array, Array]:
         """Corners (3,) m of the mesh's box: of the vortons, and of the field grid as far as that goes."""
-        low, high = x.min(axis=1).astype(np.float64), x.max(axis=1).astype(np.float64)
         lowest = np.minimum(low, grid.origin)
         highest = np.maximum(high, grid.origin + grid.spacing * grid.cells)
         if np.prod(highest - lowest) <= WIDER * np.prod(high - low):

@@ -199,11 +199,8 @@ def _multiply(
     two, length, kind = 2 * width, 2 * width * mx, waves.dtype.type
     begin = block * _TOGETHER
     several = min(_TOGETHER, my - begin)
-    lines, room, given = (
-        _room(_TOGETHER * 3 * length, waves),
-        _room(3 * length, waves),
-        waves.reshape(waves.size),
-    )
+    lines, room = _room(_TOGETHER * 3 * length, waves), _room(3 * length, waves)
+    given = waves.reshape(waves.size)
     spare, kept = _room((fields - 1) * 3 * length, waves), _room((fields - 1) * several * 3 * two * px, waves)
     for v in range(vectors):
         for i in range(px):
