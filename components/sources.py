@@ -46,7 +46,8 @@ class SolverTimes(Component, per_row=False):
 class SolverMeshes(Component, per_row=False):
     """Meshes by which the solver ``pppm`` was found to keep its tolerance, for sums that are alike.
 
-    Rows are for the vortons, the points of the field grid and other particles; ``found_for`` says for which
+    Rows are for the vortons, the points of the field grid, and each population of other particles that asks
+    (points that all of them read are one); there are as many as were needed. ``found_for`` says for which
     flow each was found. A mesh follows from the numbers in ``mesh``: its spacing, m, the vortons in a cubic
     metre, the sum of |alpha|^2 there, m^3/s^2, and the relative error for which it stands. ``goal`` holds the
     RMS errors of velocity, m/s, and gradient, 1/s, to keep to, and ``size`` their RMS values when they were
@@ -54,10 +55,10 @@ class SolverMeshes(Component, per_row=False):
     before.
     """
 
-    found_for: Array = column("1", shape=(3, 15), default=0.0)
-    mesh: Array = column("1", shape=(3, 4), default=0.0, kind="double")
-    goal: Array = column("1", shape=(3, 2), default=0.0, kind="double")
-    size: Array = column("1", shape=(3, 2), default=0.0, kind="double")
+    found_for: Array = column("1", shape=(None, 15), default=0.0)
+    mesh: Array = column("1", shape=(None, 4), default=0.0, kind="double")
+    goal: Array = column("1", shape=(None, 2), default=0.0, kind="double")
+    size: Array = column("1", shape=(None, 2), default=0.0, kind="double")
 
 
 class Emission(Component, per_row=False):

@@ -50,8 +50,12 @@ class Targets:
     place: Place = "points"
     """what the points are: all vortons, sorted by cells; all points of the field grid; all rows of another
     population; any"""
+    number: int = 0
+    """of other populations: which of those that have rows this one is"""
     points: tuple[int, ...] | None = None
     """numbers of points of the grid along its axes, where they are all of these in C order"""
+    read: Array | None = None
+    """(px, py, pz), not 0 at those points of the grid that they are, in C order, where they are some"""
     blocks: Blocks | None = None
     """neighbours that a solver takes together, once they were grouped"""
 
@@ -197,8 +201,10 @@ class OneProcess:
 
     def blocks(self, targets: Targets) -> Blocks:
         """Blocks of neighbours among targets."""
-        from ecs_fluid.kernels.biot_savart.blocks import grid_blocks, point_blocks
+        from ecs_fluid.kernels.biot_savart.blocks import grid_blocks, point_blocks, some_grid_blocks
 
+        if targets.read is not None:
+            return some_grid_blocks(targets.read)
         return grid_blocks(targets.points) if targets.points else point_blocks(targets.x)
 
     def part(

@@ -124,6 +124,7 @@ class SharedWork(OneProcess):
         every = Targets.at(
             self.comm.gather_rows(rows.x, self.counts(entity.name)), gradient=False, place=rows.place
         )
+        every.number = rows.number
         fill(every)
         rows.u[...] = every.u[self.own(entity.name)]
 

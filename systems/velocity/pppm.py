@@ -10,6 +10,7 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid, Position, SolverMeshes, Sources, Velocity
 from ecs_fluid.one_process import Targets
+from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.flow_numbers import FlowNumbers, alike, due, kept_table
@@ -45,7 +46,7 @@ WIDER = 8.0
 """Largest volume of the mesh, in boxes around the vortons: targets farther off get the multipole sum."""
 
 PLACES = {"vortons": 0, "grid": 1, "others": 2}
-"""Places for whose targets what was found is kept, and their rows in `SolverMeshes`."""
+"""Places for whose targets what was found is kept, and their rows in `SolverMeshes`: of others the first."""
 
 
 class Found(NamedTuple):
@@ -99,15 +100,19 @@ class PppmSolver(Solver):
         if len(targets.x) * len(self._sources.sigma) <= FEW_PAIRS:
             self._direct.fill(targets)
             return
+        # Points of the field grid lie on the faces of the box, but for rounding.
+        rounding = np.finfo(targets.x.dtype).eps * np.abs(self._box).max()
+        lowest, highest = self._box[0] - rounding, self._box[1] + rounding
         low, high = bounds(targets.x)
-        if (low >= self._box[0]).all() and (high <= self._box[1]).all():
+        if (low >= lowest).all() and (high <= highest).all():
             self._fill_inside(targets)
             return
-        beyond = np.flatnonzero(((targets.x < self._box[0]) | (targets.x > self._box[1])).any(axis=1))
+        beyond = np.flatnonzero(((targets.x < lowest) | (targets.x > highest)).any(axis=1))
         inside = np.ones(len(targets.x), np.bool_)
         inside[beyond] = False
         for rows, fill in ((np.flatnonzero(inside), self.fill), (beyond, self._fmm.fill)):
             some = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None, targets.place)
+            some.number = targets.number
             fill(some)
             targets.u[rows] = some.u
             if targets.du is not None:
@@ -116,7 +121,7 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
-        found = kept = self._kept(targets.place, len(targets.x), targets.du is not None)
+        found = kept = self._kept(_row(targets), len(targets.x), targets.du is not None)
         if found is None:
             found = self._measured(targets)
         self.work = 0.0
@@ -145,7 +150,7 @@ class PppmSolver(Solver):
 
     def worth(self, targets: Targets) -> float | None:
         """As long as so many pairs of a direct sum a mesh takes for these targets; None: there is none."""
-        found = self._kept(targets.place, len(targets.x), targets.du is not None)
+        found = self._kept(_row(targets), len(targets.x), targets.du is not None)
         if found is None:
             found = self._measured(targets, anew=True)
             self._seen = targets, found
@@ -169,12 +174,14 @@ class PppmSolver(Solver):
         low, high = self._box
         return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 
-    def _kept(self, place: str, count: int, gradient: bool) -> Found | None:
+    def _kept(self, row: int | None, count: int, gradient: bool) -> Found | None:
         """What was found for such targets in a flow that was alike, None if nothing was."""
         from ecs_fluid.kernels.particle_mesh import sums
 
-        state, row = self._state, PLACES.get(place)
-        if state is None or row is None or not alike(self._flow(count, gradient), state.found_for[row]):
+        state = self._state
+        if state is None or row is None or row >= len(state.found_for):
+            return None
+        if not alike(self._flow(count, gradient), state.found_for[row]):
             return None
         (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
@@ -184,9 +191,12 @@ class PppmSolver(Solver):
 
     def _keep(self, targets: Targets, found: Found, again: bool, surely: bool) -> None:
         """Go on with what was found, now or before (``again``), unless it hardly keeps the tolerance."""
-        state, row = self._state, PLACES.get(targets.place)
+        state, row = self._state, _row(targets)
         if state is None or row is None or found.mesh is None:
             return
+        if row >= len(state.found_for):
+            columns = {name: getattr(state, name) for name in type(state).columns}
+            state.put(**{name: _longer(rows, row + 1) for name, rows in columns.items()})
         if not again:
             state.found_for[row] = self._flow(len(targets.x), targets.du is not None)
             state.mesh[row] = found.mesh.spacing, found.mesh.density, found.mesh.strength, found.error
@@ -196,8 +206,8 @@ class PppmSolver(Solver):
 
     def _as_fast(self, targets: Targets) -> bool:
         """Whether velocities and gradients are as large as they were when the error was last measured."""
-        state, row = self._state, PLACES[targets.place]
-        assert state is not None
+        state, row = self._state, _row(targets)
+        assert state is not None and row is not None
         return alike(self._sizes(targets), state.size[row])
 
     def _sizes(self, targets: Targets) -> Array:
@@ -244,7 +254,7 @@ class PppmSolver(Solver):
             return Found(goal, self._aim, there)
         asked = [(len(targets.x), goal)]
         # What comes next is as fast as these targets, as far as one knows.
-        others = self._others() if targets.place in ("vortons", "grid") else 0
+        others = sum(self._others()) if targets.place in ("vortons", "grid") else 0
         asked += [(others, sums.Goal(goal.velocity))] if others else []
         s = self._sources
         return Found(goal, self._aim, sums.choose(self.code, s.x, s.alpha, self._wanted(asked)))
@@ -280,13 +290,15 @@ class PppmSolver(Solver):
         plan = self._plan if self._plan.waves else self._planned(found)
         if plan is None:
             return None
-        wanted, others = [(reach, found.error)], self._others() if targets.place == "vortons" else 0
-        after = self._kept("others", others, gradient=False) if others else None
-        if after is not None:  # who asks next is known: both fields by one transform along x
-            following = self._reach(others, after, [*there, reach])
-            if following is not None and following not in (reach, *there):
+        wanted, known = [(reach, found.error)], [*there, reach]
+        others = self._others() if targets.place == "vortons" else []
+        every = [self._kept(PLACES["others"] + k, count, gradient=False) for k, count in enumerate(others)]
+        for count, after in zip(others, every, strict=True):  # all fields by one transform along x
+            following = None if after is None else self._reach(count, after, known)
+            if after is not None and following is not None and following not in known:
                 wanted.append((following, after.error))
-        made = sums.smooth(plan, wanted, last=after is not None)
+                known.append(following)
+        made = sums.smooth(plan, wanted, last=bool(every) and None not in every)
         self._smooth += made
         return made[0]
 
@@ -297,15 +309,17 @@ class PppmSolver(Solver):
             return None
         return found.mesh.best_reach(count, found.goal, max(needed, self._plan.least), there)
 
-    def _others(self) -> int:
-        """Rows besides the vortons that will ask for velocities in this tick."""
+    def _others(self) -> list[int]:
+        """Rows of the populations besides the vortons that will ask for velocities in this tick."""
         if self.system.tracers != "solver":
-            return 0
+            return []
         total = self.world.processes.total
-        every = sum(
-            total([e], len(position.x)) for e, (position, _) in self.system.entities(Position, Velocity)
-        )
-        return max(every - len(self._sources.sigma), 0)
+        every = [
+            total([entity], len(position.x))
+            for entity, (position, _) in self.system.entities(Position, Velocity)
+            if not all(kind in entity for kind in VORTONS)
+        ]
+        return [count for count in every if count]
 
     @staticmethod
     def _around(low: Array, high: Array, grid: Grid) -> tuple[Array, Array]:
@@ -315,6 +329,19 @@ class PppmSolver(Solver):
         if np.prod(highest - lowest) <= WIDER * np.prod(high - low):
             return lowest, highest
         return low, high
+
+
+def _row(targets: Targets) -> int | None:
+    """Of `SolverMeshes`, where what is found for these targets is kept; None if it is not."""
+    row = PLACES.get(targets.place)
+    return None if row is None else row + targets.number
+
+
+def _longer(rows: Array, count: int) -> Array:
+    """The same (m, k) rows, and zeros, (count, k) in all."""
+    more = np.zeros((count, *rows.shape[1:]), rows.dtype)
+    more[: len(rows)] = rows
+    return more
 
 
 def keep_meshes(world: World) -> None:

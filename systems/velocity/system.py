@@ -265,11 +265,12 @@ class VelocitySystem(System):
             processes.to_rows(sources.order, populations, targets)
         if others and self.tracers == "cells" and not (from_grid or at_rest):
             reading = self._read_around(solver, sources, grid, [x for _, x, _ in others])
-        for entity, x, u in others:
+        for number, (entity, x, u) in enumerate(others):
             if at_rest:
                 u[:] = 0.0
             elif self.tracers == "solver":
-                processes.at_rows(entity, Targets(x, u, place="others"), solver.fill)
+                rows = Targets(x, u, place="others", number=number)
+                processes.at_rows(entity, rows, solver.fill)
             else:
                 reading.velocity(x, u)
         if self.world.stage.c == 0.0:
@@ -338,7 +339,8 @@ class VelocitySystem(System):
         if processes.bounds:
             marked[...] = np.reshape(np.array(processes.largest(marked.ravel().tolist())), marked.shape)
         points = read_points.PointsRead(marked, cubic)
-        targets = Targets.at(points.places(grid.origin, grid.spacing, number), gradient=False)
+        x = points.places(grid.origin, grid.spacing, number)
+        targets = Targets(x, np.empty_like(x), place="others", read=points.read)
         self._sum_on_grid(solver, sources, grid, targets)
         return GridReading(grid, points.spread(targets.u), "spline" if cubic else "linear", points.read)
 

@@ -42,6 +42,18 @@ def _grid_blocks(*shape: int) -> Blocks:
     return np.argsort(brick, kind="stable").astype(np.int64), starts
 
 
+def some_grid_blocks(some: NDArray[Any]) -> Blocks:
+    """The bricks of ``grid_blocks``, of those points alone that are not 0 in ``some`` (px, py, pz).
+
+    Targets are numbered in C order, points that are left out not counted.
+    """
+    order, starts = grid_blocks(some.shape)
+    taken = some.ravel() != 0
+    number, kept = np.cumsum(taken) - 1, taken[order]
+    ends = np.concatenate(([0], np.cumsum(kept)))[starts]
+    return number[order[kept]], ends[np.append(True, np.diff(ends) > 0)]
+
+
 def point_blocks(targets: NDArray[Any]) -> Blocks:
     """Blocks for scattered points ``targets (m, 3)``: neighbours along the Z-order (Morton) curve."""
     m = targets.shape[0]

@@ -359,6 +359,19 @@ def test_grid_blocks_are_small_bricks_that_hold_every_point_once(shape: tuple[in
         assert extent.prod() == last - first
 
 
+def test_blocks_of_some_grid_points_are_what_is_left_of_the_bricks() -> None:
+    some = np.random.default_rng(2).random((17, 3, 33)) < 0.02
+    some[3:9] = False
+    order, starts = blocks.some_grid_blocks(some)
+    whole = np.flatnonzero(some)[order]
+    assert np.array_equal(np.sort(whole), np.flatnonzero(some))
+    every, edges = blocks.grid_blocks(some.shape)
+    left = [[p for p in every[a:b] if some.flat[p]] for a, b in pairwise(edges)]
+    assert [list(whole[a:b]) for a, b in pairwise(starts)] == [brick for brick in left if brick]
+    nothing = blocks.some_grid_blocks(np.zeros((2, 3, 4)))
+    assert len(nothing[0]) == 0 and list(nothing[1]) == [0]
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
 def test_blocks_of_points_out_of_range_are_those_of_the_table(value: float) -> None:
     x = np.random.default_rng(1).random((100, 3)).astype(np.float32)

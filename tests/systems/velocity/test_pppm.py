@@ -254,20 +254,33 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return ticks
 
 
-def moving(**options: Any) -> ef.World:
+def moving(populations: int = 1, **options: Any) -> ef.World:
+    """With so many populations of tracers, each of two thirds of the rows of the one before."""
     world = made("ring", 1.5, **options)
+    for k in range(1, populations):
+        x = world["tracers"][ef.Position].x[: N * 2**k // 3**k]
+        world.spawn(f"tracers{k}", ef.Position(x.copy()))
     world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
     return world
 
 
 @pytest.mark.usefixtures("no_fmm")
-def test_errors_are_measured_seldom_while_the_flow_is_alike(measured: list[int]) -> None:
-    """At vortons and at tracers, in the first of two stages of every 16th tick; the tolerance is kept."""
-    world = moving(integrator="rk2")
+@pytest.mark.parametrize(
+    ("populations", "tracers", "sums_taken"), [(1, "solver", 2), (3, "solver", 4), (3, "cells", 2)]
+)
+def test_errors_are_measured_seldom_while_the_flow_is_alike(
+    measured: list[int], populations: int, tracers: str, sums_taken: int
+) -> None:
+    """At vortons and at tracers, in the first of two stages of every 16th tick; the tolerance is kept.
+
+    Populations of different number have a measurement each, or one for the points that they read together.
+    """
+    world = moving(populations, integrator="rk2", tracers=tracers)
     world.step(MEASURED_EVERY + 2)
     assert set(measured) == {0, MEASURED_EVERY}
-    assert measured.count(MEASURED_EVERY) == 2
-    assert max(errors(world, "winckelmans")) < 1e-3
+    assert measured.count(MEASURED_EVERY) == sums_taken
+    if tracers == "solver":
+        assert max(errors(world, "winckelmans")) < 1e-3
 
 
 def stronger(world: ef.World) -> None:
@@ -317,9 +330,10 @@ def test_a_flow_that_changes_is_measured_at_once(
     assert measured.count(2) >= (1 if change is tracers_leave else 2)
 
 
-def test_resumed_bit_for_bit(tmp_path: Path, measured: list[int]) -> None:
+@pytest.mark.parametrize("populations", [1, 3])
+def test_resumed_bit_for_bit(tmp_path: Path, measured: list[int], populations: int) -> None:
     """By the meshes that were found before, which are state."""
-    whole, part = moving(), moving()
+    whole, part = moving(populations), moving(populations)
     for _ in range(4):
         whole.step()
     for _ in range(2):
