@@ -131,6 +131,7 @@ class DiffusionSystem(System):
         add_spread(rate, [table.dalpha for *_, table in self.query(*wanted, StrengthRate)])
 
     def _exchange_in_index_space(self, dt: float) -> None:
+        from ecs_fluid.kernels.grids.partition import scatter_sorted
         from ecs_fluid.kernels.vorticity.exchange import index_exchange
 
         # Each of about 27 neighbours takes 2 nu dt; together they must not take more than there is.
@@ -142,9 +143,7 @@ class DiffusionSystem(System):
         sources = self.field(Sources)
         size, mesh, rate = 2 * sources.sigma, (sources.start, sources.cells), np.zeros_like(sources.alpha)
         index_exchange(sources.x, sources.alpha, size, *mesh, self.rate, rate, dissipation=self.dissipation)
-        rows = np.empty((rate.shape[1], 3), rate.dtype)
-        rows[sources.order] = rate.T
-        first = 0
+        rows, first = scatter_sorted(rate, sources.order, np.empty((rate.shape[1], 3), rate.dtype)), 0
         for entity, (*_, table) in self.entities(Position, Strength, CoreRadius, StrengthRate):
             start, stop, total = self.world.processes.placed(entity, len(table.dalpha))
             table.dalpha += rows[first + start : first + stop]

@@ -84,10 +84,12 @@ class KillBoxSystem(System):
 
     def process(self, dt: float) -> None:
         """Queue the removal of everything on the wrong side."""
-        low, high = np.array(self.low), np.array(self.high)
+        from ecs_fluid.kernels.compiled.columns import inside
+
+        box = np.array(self.low), np.array(self.high)
         for entity, (position,) in self.chosen(Position):
-            inside = ((position.x >= low) & (position.x <= high)).all(axis=1)
-            entity.kill(~inside if self.keep == "inside" else inside)
+            within = inside(position.x, *box)
+            entity.kill(~within if self.keep == "inside" else within)
 
 
 class SpeciesLimitSystem(System):

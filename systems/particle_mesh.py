@@ -304,11 +304,12 @@ class SamplingSystem(System):
 
     def _outside(self, entity: Entity, x: Array) -> None:
         """Above and below the grid a stratified ambient is not that of the nearest point."""
+        from ecs_fluid.kernels.compiled.columns import inside
+
         fluid, grid = fluid_at_rest(self.world), self.field(TransferGrid)
         if not fluid.layered:
             return
-        low, high = grid.origin, grid.origin + grid.spacing * grid.cells
-        out = ((x < low) | (x > high)).any(axis=1)
+        out = ~inside(x, grid.origin, grid.origin + grid.spacing * grid.cells)
         if "density" in self.take and Density in entity:
             entity[Density].rho[out] = density_at(fluid, x[out, 2])
         if "temperature" in self.take and Temperature in entity:

@@ -40,14 +40,17 @@ class TurbulenceSystem(System):
 
     def process(self, dt: float) -> None:
         """Add the wind of this moment."""
+        from ecs_fluid.kernels.compiled.columns import add_products
+
         waves, amplitude, phase = self._waves()
         number = self.world.dtype
         frequency = 0.5 * self.speed * np.linalg.norm(waves, axis=1)
         shift = (phase + frequency * self.world.time) % (2 * np.pi)
         for entity, (position, velocity) in self.chosen(Position, Velocity):
             if len(entity):
-                angle = position.x @ waves.T.astype(number) + shift.astype(number)
-                velocity.u += (np.cos(angle)[:, :, None] * amplitude.astype(number)).sum(axis=1)
+                angle = position.x @ waves.T.astype(number)
+                angle += shift.astype(number)
+                add_products(np.cos(angle, out=angle), amplitude.astype(number), velocity.u)
 
     def _waves(self) -> tuple[Array, Array, Array]:
         """Wave vectors (m, 3) 1/m, amplitudes (m, 3) m/s and phases (m,)."""

@@ -6,7 +6,8 @@ the axes is trilinear. Restriction is its transpose times N/n per axis: for n = 
 (1/4, 1/2, 1/4) per axis; for odd n the two grids have no inner points in common, and nothing else changes.
 Source: Trottenberg, Oosterlee, Schueller, Multigrid (2001), sections 2.3 and 2.8.
 
-Fields are seen as rows, (px, py, pz m); ``span`` (3, 2) are the inner points of the field that is written.
+Fields are seen as rows, (px, py, pz m); ``span`` (3, 2) are the inner points of the field that is
+written, along z its values in a row.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from ecs_fluid.kernels.compiled import CHUNKS
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
-from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS, SERIAL
+from ecs_fluid.kernels.poisson.smoothers import OPTIONS, ROWS, SERIAL, rows_in
 
 Array = NDArray[Any]
 Axes = tuple[Array, Array, Array]
@@ -140,24 +141,13 @@ def _prolong_parallel(
     _prolong_rows(source, target, lower, fraction, reach, span, begin, end)
 
 
-def _values(span: Array, row: int, points: int) -> tuple[NDArray[np.int64], int]:
-    """``span`` with z counted in values of a row, and the number of rows inside."""
-    inside = span.copy()
-    inside[2] *= row // points
-    sizes = np.maximum(0, inside[:, 1] - inside[:, 0])
-    return inside, int(sizes[0] * sizes[1]) if sizes[2] else 0
-
-
-def prolong(source: Array, target: Array, points: int, tables: Prolongation, span: Array) -> None:
-    """Interpolate ``source`` to the points of ``target`` inside ``span`` and add it to them.
-
-    Both as rows; ``points`` is the number of points of ``target`` along z.
-    """
-    inside, rows = _values(span, target.shape[2], points)
+def prolong(source: Array, target: Array, tables: Prolongation, span: Array) -> None:
+    """Interpolate ``source`` to the points of ``target`` inside ``span`` and add it to them, both as rows."""
+    rows = rows_in(span)
     if target.size < SERIAL:
-        _prolong_rows(source, target, *tables, inside, 0, rows)
+        _prolong_rows(source, target, *tables, span, 0, rows)
     else:
-        _prolong_parallel(source, target, *tables, inside, rows)
+        _prolong_parallel(source, target, *tables, span, rows)
 
 
 @njit(**ROWS)
@@ -198,13 +188,10 @@ def _restrict_parallel(
     _restrict_rows(fine, coarse, first, share, reach, span, begin, end)
 
 
-def restrict(fine: Array, coarse: Array, points: int, tables: Restriction, span: Array) -> None:
-    """Weighted averages of ``fine`` at the points of ``coarse`` inside ``span``, both as rows.
-
-    ``points`` is the number of points of ``coarse`` along z.
-    """
-    inside, rows = _values(span, coarse.shape[2], points)
+def restrict(fine: Array, coarse: Array, tables: Restriction, span: Array) -> None:
+    """Weighted averages of ``fine`` at the points of ``coarse`` inside ``span``, both as rows."""
+    rows = rows_in(span)
     if fine.size < SERIAL:
-        _restrict_rows(fine, coarse, *tables, inside, 0, rows)
+        _restrict_rows(fine, coarse, *tables, span, 0, rows)
     else:
-        _restrict_parallel(fine, coarse, *tables, inside, rows)
+        _restrict_parallel(fine, coarse, *tables, span, rows)

@@ -44,8 +44,6 @@ _STALLED = 0.7
 class Level(NamedTuple):
     """One grid: its Laplacian, the tables from the next finer one (None on the finest) and work arrays."""
 
-    points: int
-    """along z"""
     laplacian: Stencil
     down: Restriction | None
     up: Prolongation | None
@@ -73,12 +71,12 @@ def levels(field: Array, rhs: Array, spacing: Any) -> list[Level]:
     dtype, shape = field.dtype, field.shape
     h = np.where(np.array(shape[:3]) > 1, np.asarray(spacing, np.float64), 0.0)
     rows = as_rows(field)
-    found = [Level(shape[2], stencil(shape, h, dtype), None, None, rows, as_rows(rhs), np.zeros_like(rows))]
+    found = [Level(stencil(shape, h, dtype), None, None, rows, as_rows(rhs), np.zeros_like(rows))]
     while (small := coarser(shape, h)) is not None:
         h = h * [(a - 1) / max(b - 1, 1) for a, b in zip(shape[:3], small[:3], strict=True)]
         zeros = [np.zeros((small[0], small[1], math.prod(small[2:])), dtype) for _ in range(3)]
         tables = restriction(small, shape, dtype), prolongation(shape, small, dtype)
-        found.append(Level(small[2], stencil(small, h, dtype), *tables, *zeros))
+        found.append(Level(stencil(small, h, dtype), *tables, *zeros))
         shape = small
     return found
 
@@ -87,10 +85,10 @@ def _correct(grids: list[Level], at: int) -> None:
     """Solve level ``at`` + 1 for the error of level ``at`` by one V-cycle and add it."""
     fine, coarse = grids[at], grids[at + 1]
     assert coarse.down is not None and coarse.up is not None
-    restrict(fine.residual, coarse.rhs, coarse.points, coarse.down, coarse.laplacian.span)
+    restrict(fine.residual, coarse.rhs, coarse.down, coarse.laplacian.span)
     coarse.field[...] = 0
     _cycle(grids, at + 1)
-    prolong(coarse.field, fine.field, fine.points, coarse.up, fine.laplacian.span)
+    prolong(coarse.field, fine.field, coarse.up, fine.laplacian.span)
 
 
 def _cycle(grids: list[Level], at: int) -> float:
@@ -113,14 +111,14 @@ def _start_from_coarsest(grids: list[Level]) -> None:
         coarse = grids[at]
         assert coarse.down is not None
         source = grids[0].residual if at == 1 else grids[at - 1].rhs
-        restrict(source, coarse.rhs, coarse.points, coarse.down, coarse.laplacian.span)
+        restrict(source, coarse.rhs, coarse.down, coarse.laplacian.span)
         coarse.field[...] = 0
     for at in range(len(grids) - 1, 0, -1):
         _cycle(grids, at)
         fine, up = grids[at - 1], grids[at].up
         assert up is not None
         # The finest level gets a correction of its guess; the others, still zero, get their guess.
-        prolong(grids[at].field, fine.field, fine.points, up, fine.laplacian.span)
+        prolong(grids[at].field, fine.field, up, fine.laplacian.span)
 
 
 def solve(

@@ -43,7 +43,7 @@ class Stencil(NamedTuple):
     """The Laplacian on one grid, for fields seen as rows: (px, py, pz m)."""
 
     span: NDArray[np.int64]
-    """(3, 2) first and one past the last inner point of every axis"""
+    """(3, 2) first and one past the last inner point of every axis, along z of the values in a row"""
     step: NDArray[np.int64]
     """(3,) distance to the neighbours: 1, 1, m; 0 along a flat axis"""
     weight: Array
@@ -52,14 +52,15 @@ class Stencil(NamedTuple):
     """(inner length of a row,) 1 on even inner points of a row, 0 on odd ones"""
 
     @property
-    def rows(self) -> int:
-        """Inner rows."""
-        return int(max(0, self.span[0, 1] - self.span[0, 0]) * max(0, self.span[1, 1] - self.span[1, 0]))
-
-    @property
     def inner(self) -> int:
         """Inner values: 0 if every point lies on a face."""
-        return self.rows * self.even.size
+        return rows_in(self.span) * self.even.size
+
+
+def rows_in(span: NDArray[np.int64]) -> int:
+    """How many rows have values inside ``span`` (3, 2)."""
+    (a, b), (c, d), (e, f) = span.tolist()
+    return (b - a) * (d - c) if b > a and d > c and f > e else 0
 
 
 def stencil(shape: tuple[int, ...], spacing: Any, dtype: Any) -> Stencil:
@@ -73,6 +74,7 @@ def stencil(shape: tuple[int, ...], spacing: Any, dtype: Any) -> Stencil:
         weight[axis] = 0.0 if flat else 1.0 / float(spacing[axis]) ** 2
     weight[3] = 2.0 * weight[:3].sum()
     even = np.repeat((np.arange(max(0, span[2, 1] - span[2, 0])) + 1) % 2, m)
+    span[2] *= m
     return Stencil(span, step, weight.astype(dtype), even.astype(dtype))
 
 
@@ -130,14 +132,12 @@ def _relax_parallel(
 
 def relax(field: Array, rhs: Array, laplacian: Stencil, omega: float, sweeps: int) -> None:
     """``sweeps`` sweeps over both colours, in place; ``field`` and ``rhs`` as rows."""
-    if laplacian.inner == 0:
-        return
-    factor = field.dtype.type(omega)
-    for half in range(2 * sweeps):
+    rows, factor = rows_in(laplacian.span), field.dtype.type(omega)
+    for half in range(2 * sweeps if rows else 0):
         if field.size < SERIAL:
-            _relax_rows(field, rhs, laplacian, factor, half % 2, 0, laplacian.rows)
+            _relax_rows(field, rhs, laplacian, factor, half % 2, 0, rows)
         else:
-            _relax_parallel(field, rhs, laplacian, factor, half % 2, laplacian.rows)
+            _relax_parallel(field, rhs, laplacian, factor, half % 2, rows)
 
 
 @njit(**ROWS)
@@ -183,13 +183,15 @@ def _residual_parallel(
 
 def residual_rows(field: Array, rhs: Array, laplacian: Stencil, out: Array) -> tuple[float, float]:
     """Fill ``out`` inside with rhs - lap A; returns the RMS of the residual and of rhs."""
-    if laplacian.inner == 0:
+    rows = rows_in(laplacian.span)
+    if rows == 0:
         return 0.0, 0.0
     if field.size < SERIAL:
-        total, source = _residual_rows(field, rhs, laplacian, out, 0, laplacian.rows)
+        total, source = _residual_rows(field, rhs, laplacian, out, 0, rows)
     else:
         squares = np.empty((2, CHUNKS))
-        _residual_parallel(field, rhs, laplacian, out, laplacian.rows, squares)
+        _residual_parallel(field, rhs, laplacian, out, rows, squares)
         # cumsum adds strictly in order, np.sum does not promise to.
-        total, source = (float(total) for total in squares.cumsum(axis=1)[:, -1])
-    return math.sqrt(total / laplacian.inner), math.sqrt(source / laplacian.inner)
+        total, source = squares.cumsum(axis=1)[:, -1].tolist()
+    inner = rows * laplacian.even.size
+    return math.sqrt(total / inner), math.sqrt(source / inner)

@@ -55,3 +55,18 @@ def test_shift_adds_one_vector_to_all_rows(kind: Any, rows: int) -> None:
     expected = x + by
     columns.shift(x, by)
     np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [0, 1, 63, 1000])
+def test_products_are_added_in_order(kind: Any, rows: int) -> None:
+    """The same roundings as numpy's, product by product."""
+    rng = np.random.default_rng(5)
+    factors, vectors = rng.standard_normal((rows, 7)).astype(kind), rng.standard_normal((7, 3)).astype(kind)
+    x = rng.standard_normal((rows, 3)).astype(kind)
+    total = np.zeros_like(x)
+    for k in range(7):
+        total += factors[:, k : k + 1] * vectors[k]
+    expected = x + total
+    columns.add_products(factors, vectors, x)
+    np.testing.assert_array_equal(x, expected)

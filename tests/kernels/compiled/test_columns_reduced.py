@@ -79,6 +79,13 @@ def test_bounds_of_many_rows_with_nan_among_them(n: int, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_faces_of_a_box_are_inside_and_nan_is_not(dtype: type) -> None:
+    x = np.array([(-1, 0, 2), (1, 0.5, 3), (1.001, 0, 2), (0, 0, 1.999), (0, np.nan, 2), (0, -0.1, 3)], dtype)
+    inside = columns.inside(x, np.array([-1.0, 0.0, 2.0]), np.array([1.0, 1.0, 3.0]))
+    np.testing.assert_array_equal(inside, [True, True, False, False, False, False])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_max_norm_is_the_largest_frobenius_norm(dtype: type) -> None:
     rows = np.zeros((500, 3, 3), dtype)
     rows[:, 0, 0] = 1

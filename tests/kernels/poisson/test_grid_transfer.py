@@ -33,8 +33,10 @@ def polynomial(shape: Shape) -> Array:
     return np.stack([value, 2.0 * value], axis=-1)
 
 
-def spans(shape: Shape, margin: int) -> NDArray[np.int64]:
-    return np.array([[0, n] if n == 1 else [margin, n - margin] for n in shape])
+def spans(shape: Shape, margin: int, components: int = 1) -> NDArray[np.int64]:
+    ends = np.array([[0, n] if n == 1 else [margin, n - margin] for n in shape])
+    ends[2] *= components
+    return ends
 
 
 @pytest.mark.parametrize(("fine", "coarse"), PAIRS)
@@ -43,7 +45,7 @@ def test_sampling_is_exact_for_trilinear_fields(fine: Shape, coarse: Shape) -> N
     for target, source in ((fine, coarse), (coarse, fine)):
         how = prolongation((*target, 2), (*source, 2), np.float64)
         out, inside = polynomial(target), spans(target, 1)
-        prolong(rows(polynomial(source)), rows(out), target[2], how, inside)
+        prolong(rows(polynomial(source)), rows(out), how, spans(target, 1, 2))
         factor = np.ones((*target, 1))
         factor[tuple(slice(*ends) for ends in inside)] = 2.0
         assert np.allclose(out, factor * polynomial(target), rtol=0.0, atol=4e-14)
@@ -59,9 +61,9 @@ def test_restriction_is_the_transpose_of_interpolation(fine: Shape, coarse: Shap
         field[inner] = rng.standard_normal(field[inner].shape)
     down, up = np.zeros_like(c), np.zeros_like(f)
     back = restriction((*coarse, 3), (*fine, 3), np.float64)
-    restrict(rows(f), rows(down), coarse[2], back, spans(coarse, 1))
+    restrict(rows(f), rows(down), back, spans(coarse, 1, 3))
     forth = prolongation((*fine, 3), (*coarse, 3), np.float64)
-    prolong(rows(c), rows(up), fine[2], forth, spans(fine, 1))
+    prolong(rows(c), rows(up), forth, spans(fine, 1, 3))
     ratio = np.prod([(b - 1) / (a - 1) for a, b in zip(fine, coarse, strict=True) if a > 1])
     # Sums of some ten thousand terms of order 1: round-off grows with the root of their number.
     assert np.vdot(down, c) == pytest.approx(ratio * np.vdot(f, up), rel=1e-11, abs=1e-11)
@@ -73,5 +75,5 @@ def test_nested_restriction_is_full_weighting() -> None:
     for at, expected in (((4, 4, 4), 8.0), ((4, 4, 5), 4.0), ((4, 5, 5), 2.0), ((5, 5, 5), 1.0)):
         fine, coarse = np.zeros((9, 9, 9)), np.zeros((5, 5, 5))
         fine[at] = 64.0
-        restrict(fine, coarse, 5, tables, spans((5, 5, 5), 1))
+        restrict(fine, coarse, tables, spans((5, 5, 5), 1))
         assert coarse[2, 2, 2] == expected
