@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Blocks = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -47,11 +48,29 @@ def some_grid_blocks(some: NDArray[Any]) -> Blocks:
 
     Targets are numbered in C order, points that are left out not counted.
     """
-    order, starts = grid_blocks(some.shape)
-    taken = some.ravel() != 0
-    number, kept = np.cumsum(taken) - 1, taken[order]
-    ends = np.concatenate(([0], np.cumsum(kept)))[starts]
-    return number[order[kept]], ends[np.append(True, np.diff(ends) > 0)]
+    order, starts = np.empty(some.size, np.int64), np.zeros(some.size + 1, np.int64)
+    points, blocks = _some_blocks(some.ravel(), *grid_blocks(some.shape), order, starts)
+    return order[:points], starts[: blocks + 1]
+
+
+@njit(cache=True)
+def _some_blocks(some: Any, order: Any, starts: Any, kept: Any, edges: Any) -> Any:
+    """Fill ``kept`` and ``edges``; returns how many points and blocks there are."""
+    number, count = np.empty(some.size, np.int64), 0
+    for p in range(some.size):
+        number[p] = count
+        count += some[p] != 0
+    points = blocks = 0
+    for b in range(starts.size - 1):
+        for place in range(starts[b], starts[b + 1]):
+            p = order[place]
+            if some[p] != 0:
+                kept[points] = number[p]
+                points += 1
+        if points > edges[blocks]:
+            blocks += 1
+            edges[blocks] = points
+    return points, blocks
 
 
 def point_blocks(targets: NDArray[Any]) -> Blocks:
@@ -60,8 +79,11 @@ def point_blocks(targets: NDArray[Any]) -> Blocks:
     starts = np.append(np.arange(0, m, POINTS, dtype=np.int64), m)
     if m == 0:
         return np.empty(0, np.int64), starts
-    key = morton_keys(targets, targets.min(axis=0), targets.max(axis=0))
-    return np.argsort(key, kind="stable").astype(np.int64), starts
+    # Sorted with their numbers behind them: values sort in a fraction of the time of a stable argsort.
+    key = morton_keys(targets, targets.min(axis=0), targets.max(axis=0)).astype(np.uint64) << 32
+    key |= np.arange(m, dtype=np.uint64)
+    key.sort()
+    return (key & (2**32 - 1)).astype(np.int64), starts
 
 
 def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.uint32]:
@@ -74,12 +96,18 @@ def morton_keys(targets: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) ->
     if not math.isfinite(extent):
         return np.zeros(len(targets), np.uint32)
     cells = ((targets - low) * ((2**_BITS - 1) / extent if extent > 0.0 else 0.0)).astype(np.uint32)
-    # Two zero bits between each two of the ten bits, by table; then the axes interleave.
+    spread = _spread_bits()
+    key: NDArray[np.uint32] = (spread[cells[:, 0]] << 2) | (spread[cells[:, 1]] << 1) | spread[cells[:, 2]]
+    return key
+
+
+@lru_cache(maxsize=1)
+def _spread_bits() -> NDArray[np.uint32]:
+    """Of numbers below 2^10, the ten bits with two zero bits between each two: three axes interleave."""
     spread = np.zeros(2**_BITS, np.uint32)
     for bit in range(_BITS):
         spread |= ((np.arange(2**_BITS, dtype=np.uint32) >> bit) & 1) << (3 * bit)
-    key: NDArray[np.uint32] = (spread[cells[:, 0]] << 2) | (spread[cells[:, 1]] << 1) | spread[cells[:, 2]]
-    return key
+    return spread
 
 
 def block_boxes(

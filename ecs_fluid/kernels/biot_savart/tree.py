@@ -231,12 +231,18 @@ def _walk(
 
 @njit(**_PART)
 def _bounds(points: Any, count: int, low: Any, high: Any) -> None:
+    """Of a block, whose last point is repeated to a multiple of four: four chains that do not wait."""
     for a in range(3):
-        low[a] = points[a, 0]
-        high[a] = points[a, 0]
-        for t in range(1, count):
-            low[a] = min(low[a], np.float64(points[a, t]))
-            high[a] = max(high[a], np.float64(points[a, t]))
+        x0 = y0 = points[a, 0]
+        x1 = y1 = points[a, 1]
+        x2 = y2 = points[a, 2]
+        x3 = y3 = points[a, 3]
+        for t in range(4, count, 4):
+            x0, y0 = min(x0, points[a, t]), max(y0, points[a, t])
+            x1, y1 = min(x1, points[a, t + 1]), max(y1, points[a, t + 1])
+            x2, y2 = min(x2, points[a, t + 2]), max(y2, points[a, t + 2])
+            x3, y3 = min(x3, points[a, t + 3]), max(y3, points[a, t + 3])
+        low[a], high[a] = min(min(x0, x1), min(x2, x3)), max(max(y0, y1), max(y2, y3))
 
 
 def _chunk(name: str, add: Any, rows: int) -> Any:
