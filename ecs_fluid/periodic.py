@@ -35,14 +35,14 @@ def repeats_for(kind: type[Any], world: World) -> None:
 
 def wrapped(x: Array, periods: Array) -> Array:
     """Positions (n, 3) m moved by whole periods into the box; the same array where all lie there already."""
+    from ecs_fluid.kernels.compiled.columns import bounds, wrap
+
     half = np.where(periods > 0, 0.5 * periods, np.inf)
-    if not ((x < -half) | (x >= half)).any():
+    low, high = bounds(x)
+    if not ((low < -half) | (high >= half)).any():
         return x
     inside = x.copy()
-    for a in np.flatnonzero(periods):
-        inside[:, a] -= x.dtype.type(periods[a]) * np.floor(
-            x[:, a] / x.dtype.type(periods[a]) + x.dtype.type(0.5)
-        )
+    wrap(inside, periods.astype(x.dtype))
     return inside
 
 

@@ -116,6 +116,16 @@ def add_products(chunk: int, factors: NDArray[Any], vectors: NDArray[Any], rows:
 
 
 @parallel()
+def wrap(chunk: int, x: NDArray[Any], periods: NDArray[Any]) -> None:
+    """Move points (n, 3) in place by whole periods (3,), 0 along open axes, into the box about the origin."""
+    n, half = x.shape[0], x.dtype.type(0.5)
+    for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        for a in range(3):
+            if periods[a] > 0:
+                x[i, a] -= periods[a] * np.floor(x[i, a] / periods[a] + half)
+
+
+@parallel()
 def _mark_inside(chunk: int, x: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray) -> None:
     n = x.shape[0]
     for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):

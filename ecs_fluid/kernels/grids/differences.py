@@ -49,24 +49,42 @@ def _around(field: np.ndarray, i: int, j: int, inverse: Any, order: int) -> Any:
     return x, (field[i, j0], field[i, j1], field[i, j2], field[i, j3], kind(vy), kind(wy))
 
 
+@njit(fastmath=FAST, forceinline=True)
+def _along(line: np.ndarray, m: int, inverse: float, order: int, out: np.ndarray) -> None:
+    """Derivatives along a line (pz m,) of points: in vectors but for two points at each end."""
+    points, kind = line.size // m, line.dtype.type
+    for k in range(points):
+        if not 1 < k < points - 2:
+            a, b, c, d, v, w = _stencil(k, points, inverse, order)
+            for e in range(m):
+                near, far = line[c * m + e] - line[b * m + e], line[d * m + e] - line[a * m + e]
+                out[k * m + e] = near * kind(v) + far * kind(w)
+    size = (points - 4) * m
+    if size > 0:
+        a, b, c, d, v, w = _stencil(2, points, inverse, order)
+        low, below, above, high = line[a * m :], line[b * m :], line[c * m :], line[d * m :]
+        near_weight, far_weight, inner = kind(v), kind(w), out[2 * m :]
+        for e in range(size):
+            inner[e] = (above[e] - below[e]) * near_weight + (high[e] - low[e]) * far_weight
+
+
 @parallel("field.shape[0] * field.shape[1]", fastmath=FAST)
 def _jacobian(row: int, field: np.ndarray, spacing: np.ndarray, order: int, out: np.ndarray) -> None:
     """``field`` (px, py, pz, m) into ``out`` (px, py, pz, m, 3); a fourth column takes the field itself."""
     px, py, pz, m = field.shape
-    with_field, kind = out.shape[4] == 4, field.dtype.type
-    inverse = _inverse(spacing, (px, py, pz))
-    i, j = row // py, row % py
-    (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(field, i, j, inverse, order)
-    z, here = field[i, j], out[i, j]
-    for k in range(pz):
-        k0, k1, k2, k3, vz, wz = _stencil(k, pz, inverse[2], order)
-        az, bz = kind(vz), kind(wz)
-        for c in range(m):
-            here[k, c, 0] = (x2[k, c] - x1[k, c]) * ax + (x3[k, c] - x0[k, c]) * bx
-            here[k, c, 1] = (y2[k, c] - y1[k, c]) * ay + (y3[k, c] - y0[k, c]) * by
-            here[k, c, 2] = (z[k2, c] - z[k1, c]) * az + (z[k3, c] - z[k0, c]) * bz
-            if with_field:
-                here[k, c, 3] = z[k, c]
+    columns, inverse = out.shape[4], _inverse(spacing, (px, py, pz))
+    size, i, j = pz * m, row // py, row % py
+    lines = field.reshape(px, py, 1, size)
+    (x0, x1, x2, x3, ax, bx), (y0, y1, y2, y3, ay, by) = _around(lines, i, j, inverse, order)
+    z, here = lines[i, j, 0], out.reshape(px, py, size * columns)[i, j]
+    slope = np.empty(size, field.dtype)
+    _along(z, m, inverse[2], order, slope)
+    for e in range(size):
+        here[columns * e] = (x2[0, e] - x1[0, e]) * ax + (x3[0, e] - x0[0, e]) * bx
+        here[columns * e + 1] = (y2[0, e] - y1[0, e]) * ay + (y3[0, e] - y0[0, e]) * by
+        here[columns * e + 2] = slope[e]
+        if columns == 4:
+            here[columns * e + 3] = z[e]
 
 
 def jacobian(

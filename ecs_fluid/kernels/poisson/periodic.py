@@ -22,6 +22,7 @@ and Ferrando, J. Comput. Phys. 323 (2016).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 from scipy import fft, special
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code, record
+from ecs_fluid.kernels.compiled.parallel import parallel
 
 Array = NDArray[Any]
 Part = tuple[float, Array]
@@ -46,27 +48,62 @@ SHORTEST = np.pi * (1 - 1e-9)
 """Wave number times spacing of the shortest wave."""
 
 
+@parallel("out.shape[0] * out.shape[1]")
+def _fold(row: int, field: Array, first: Array, m: int, out: Array) -> None:
+    """Sums of the lines along z of ``field`` (px, py, pz m) that are one of ``out`` (nx, ny, nz m), with its
+    points first, first + 1, ...: in the order of the points along x, then y, then z."""
+    nx, ny, width = out.shape
+    here = out[row // ny, row % ny]
+    line, lines = np.empty(field.shape[2], field.dtype), np.zeros(field.shape[2], field.dtype)
+    for j in range((row % ny - first[1]) % ny, field.shape[1], ny):
+        line[:] = 0
+        for i in range((row // ny - first[0]) % nx, field.shape[0], nx):
+            line += field[i, j]
+        lines += line
+    here[:] = 0
+    at = first[2] * m % width
+    for k in range(lines.size):
+        here[at] += lines[k]
+        at = at + 1 if at + 1 < width else 0
+
+
 def folded(field: Array, first: Any, cells: Any, repeats: Any) -> Array:
     """Sums over all periods of values at lattice points first, first + 1, ..., along axes that repeat.
 
     A period has the points 0 to ``cells`` - 1, which are left.
     """
-    for axis in np.flatnonzero(repeats):
-        lines, n = np.moveaxis(field, axis, 0), int(cells[axis])
-        out = np.zeros((n, *lines.shape[1:]), field.dtype)
-        for begin in range(0, len(lines), n):
-            part = lines[begin : begin + n]
-            out[(int(first[axis]) + begin + np.arange(len(part))) % n] += part
-        field = np.moveaxis(out, 0, axis)
-    return np.ascontiguousarray(field)
+    px, py, pz = field.shape[:3]
+    m = math.prod(field.shape[3:])
+    nx, ny, nz = np.where(repeats, cells, field.shape[:3]).tolist()
+    out = np.empty((nx, ny, nz, *field.shape[3:]), field.dtype)
+    lines = np.ascontiguousarray(field).reshape(px, py, pz * m)
+    _fold(lines, np.where(repeats, first, 0), m, out.reshape(nx, ny, nz * m))
+    return out
+
+
+@parallel("out.shape[0] * out.shape[1]")
+def _unfold(row: int, field: Array, below: Array, out: Array) -> None:
+    """Lines along z of ``out``, which begins ``below`` (3,) points, along z values, under those of ``field``
+    (nx, ny, nz m) and goes on by its periods."""
+    nx, ny, width = field.shape
+    i, j = row // out.shape[1], row % out.shape[1]
+    given, taken = field[(i - below[0]) % nx, (j - below[1]) % ny], out[i, j]
+    at = -below[2] % width
+    for k in range(taken.size):
+        taken[k] = given[at]
+        at = at + 1 if at + 1 < width else 0
 
 
 def unfolded(field: Array, ghosts: int, repeats: Any) -> Array:
     """The field of one period from ``ghosts`` points below it to as many above its upper end."""
-    for axis in np.flatnonzero(repeats):
-        n = field.shape[axis]
-        field = np.take(field, np.arange(-ghosts, n + ghosts + 1) % n, axis=axis)
-    return np.ascontiguousarray(field)
+    nx, ny, nz = field.shape[:3]
+    m = math.prod(field.shape[3:])
+    below = np.where(repeats, ghosts, 0)
+    qx, qy, qz = (field.shape[:3] + np.where(repeats, 2 * ghosts + 1, 0)).tolist()
+    out = np.empty((qx, qy, qz, *field.shape[3:]), field.dtype)
+    lines = np.ascontiguousarray(field).reshape(nx, ny, nz * m)
+    _unfold(lines, below * (1, 1, m), out.reshape(qx, qy, qz * m))
+    return out
 
 
 def _sizes(points: Any, spacing: Three, repeats: Any, tail: float) -> tuple[Sizes, float]:

@@ -70,3 +70,12 @@ def test_products_are_added_in_order(kind: Any, rows: int) -> None:
     expected = x + total
     columns.add_products(factors, vectors, x)
     np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_move_into_the_box_by_whole_periods(kind: Any) -> None:
+    """Periods of 2 and 4 m and quarters of metres, without rounding; nothing moves along the open axis."""
+    x = np.array([(1, -1, 7.25), (-1.25, 9.75, -9), (0.75, -2, 0), (5, 2, np.inf)], kind)
+    columns.wrap(x, np.array([2, 4, 0], kind))
+    expected = [(-1, -1, 7.25), (0.75, 1.75, -9), (0.75, -2, 0), (-1, -2, np.inf)]
+    np.testing.assert_array_equal(x, np.array(expected, kind))
