@@ -169,7 +169,7 @@ def polygon(count: int, ticks_a_turn: int, turns: int) -> float:
     x = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
     turn = 2 * np.pi / ((count - 1) / (4 * np.pi))
     world = world_of(
-        x, np.ones(count), 1.0, turn / ticks_a_turn, sigma=1e-3, kernel="rankine", gradient=False
+        x, np.ones(count), 1.0, turn / ticks_a_turn, sigma=1e-3, kernel="gaussian", gradient=False
     )
     world.step(turns * ticks_a_turn)
     return float(np.abs(state(world)[0] - x[:, :2]).max())

@@ -74,7 +74,7 @@ def test_a_spline_goes_through_the_values(cells: tuple[int, int, int], dtype: ty
     """At every point of the grid, faces and corners included, whatever the values are."""
     field = np.random.default_rng(4).standard_normal((*(np.array(cells) + 1), 2)).astype(dtype)
     x = points(cells).reshape(-1, 3).astype(dtype)
-    found = spline(x, ORIGIN.astype(dtype), SPACING.astype(dtype), field)
+    found = spline(x, ORIGIN, SPACING, field)
     # Places are rounded to half an ulp of the largest coordinate, and slopes are some values a spacing.
     slack = 30 * np.finfo(dtype).eps * np.abs(x).max() / SPACING.min()
     np.testing.assert_allclose(found, field.reshape(-1, 2), atol=tolerance + slack)

@@ -74,7 +74,8 @@ def errors(world: ef.World, kernel: str, rows: Array = ROWS) -> tuple[float, flo
     world.evaluate()
     vortons, found = [entity for entity in world.entities if ef.Strength in entity], list[float]()
     given = [(one[ef.Position].x.T, one[ef.Strength].alpha.T, one[ef.CoreRadius].sigma) for one in vortons]
-    sources = [np.concatenate(arrays, axis=-1).astype(np.float64) for arrays in zip(*given, strict=True)]
+    joined = (np.concatenate(arrays, axis=-1) for arrays in zip(*given, strict=True))
+    sources = [array.astype(np.float64, order="C") for array in joined]  # for which others have the kernels
     for name in ("vortons", "tracers"):
         x = world[name][ef.Position].x[rows].astype(np.float64)
         u, du = np.empty((len(x), 3)), np.empty((len(x), 3, 3))
