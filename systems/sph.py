@@ -375,7 +375,7 @@ class SphSystem(System):
         enough = self.stride * law.reach / left - pull * dt
         if self.pressure == "explicit" or not enough < speed < math.inf:
             return speed
-        speeds = np.sqrt((v.astype(np.float64) ** 2).sum(axis=1))
+        speeds = np.sqrt(np.einsum("ij,ij->i", v, v, dtype=np.float64))
         others = len(v) - 1 - len(v) // FEW
         slow = max(enough, float(np.partition(speeds, others)[others]))
         swift = np.flatnonzero(speeds > slow)
@@ -498,7 +498,7 @@ class SphSystem(System):
             spread(pressure, solved_for)
         books.dissipated += lost
         books.walls -= dt * loads[:, :3].sum(axis=0)
-        books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
+        books.gravity += dt * float((mass.astype(np.float64) * weight).sum()) * self.world.gravity
         books.steps += done
         for entity, rows in rows_of_each(entities):
             entity[BodyLoad].force += loads[rows, :3]
