@@ -23,6 +23,7 @@ from ecs_fluid.systems.buoyancy import BuoyancySystem
 from ecs_fluid.systems.drag import DragSystem
 from ecs_fluid.systems.shared.body_tables import BODIES, body_entities
 from ecs_fluid.systems.shared.liquid_places import bodies_at, misplaced_liquid, near_solids
+from ecs_fluid.systems.shared.liquid_steps import MOST_STEPS, StepLimits
 from ecs_fluid.systems.shared.populations import joined, rows_of_each, spread
 from ecs_fluid.systems.shared.walls import containers
 from ecs_fluid.world import World
@@ -31,23 +32,11 @@ if TYPE_CHECKING:
     from ecs_fluid.kernels.sph.pairs import Lists
     from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw
 
-MOST_STEPS = 1000
-
-MOST_SOUND = 3.5
-"""Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
-
-STIFFEST = 45.0
-"""R^2 / (nu t) at least: friction of the shortest waves of a lattice, of rate 71 nu / R^2, overshoots twofold
-in a step of R^2 / (35 nu) and grows from there on; some more for liquid that is denser than the lattice."""
-
 NEAREST_START = 0.4
 """Spacings from solid bodies at the start, at least; walls of containers are the recipe's business."""
 
 HEAVY_AROUND = 0.1
 """Density of the surroundings over the liquid's from which on their weight counts."""
-
-FEW = 64
-"""Of so many particles the fastest one is asked whom it meets; to ask all would take longer than a step."""
 
 SAME_SIZE = 0.25
 """Most that the volume of a particle may differ from the mean, as a part of it."""
@@ -364,79 +353,6 @@ class SphSystem(System):
 
     # ------------------------------------------------------------------ time
 
-    def _meeting(self, law: LiquidLaw, left: float, pull: float, speed: float, x: Array, v: Array) -> float:
-        """The speed that counts for an implicit step, m/s: half that of any two which meet in what is left of
-        the tick, s, and that of who meets a wall. It is found for the fastest of `FEW`; the others count as
-        they are."""
-        from ecs_fluid.kernels.sph.images import container_planes
-        from ecs_fluid.kernels.sph.meetings import meeting_speed, wall_speed
-
-        dt = self.world.dt
-        enough = self.stride * law.reach / left - pull * dt
-        if self.pressure == "explicit" or not enough < speed < math.inf:
-            return speed
-        speeds = np.sqrt((v.astype(np.float64) ** 2).sum(axis=1))
-        others = len(v) - 1 - len(v) // FEW
-        slow = max(enough, float(np.partition(speeds, others)[others]))
-        swift = np.flatnonzero(speeds > slow)
-        if not len(swift):
-            return speed
-        found = max(slow, 0.5 * meeting_speed(x, v, swift, law.reach, left))
-        obstacles, hulls = bodies_at(self.world, dt, law.reach)
-        if obstacles is None or hulls is None:
-            return min(found, speed)
-        place, velocity = x[swift].astype(np.float64), v[swift].astype(np.float64)
-        planes = container_planes(obstacles, hulls)[0]
-        found = max(found, wall_speed(place, velocity, planes, self.world.gravity, law.reach, left))
-        if len(obstacles.containers) < len(obstacles.x1):
-            way = dt * (speed + float(np.linalg.norm(obstacles.v, axis=1).max()))
-            close = near_solids(self.world, place, law.reach + way)
-            found = max(found, float(speeds[swift][close].max(initial=0.0)))
-        return min(found, speed)
-
-    def _longest(
-        self, law: LiquidLaw, c: float, pull: float, speed: float, meeting: float, peak: float
-    ) -> float:
-        """Longest step, s, where sound is at most as fast as `c` m/s at rest, and gravity pulls by m/s^2."""
-        # By Tait's law sound in compressed liquid is faster by the third power of the compression.
-        if self.pressure == "implicit":
-            meeting = max(meeting + pull * self.world.dt, 1e-9 * c)
-            longest = law.reach * min(MOST_SOUND / c, self.stride / meeting)
-        else:
-            longest = 0.5 * self.courant * law.reach / (c * max(peak, 1.0) ** 3 + speed)
-        if pull > 0:
-            longest = min(longest, math.sqrt(0.06 * law.reach / pull))
-        if law.viscosity > 0:
-            longest = min(longest, law.reach**2 / (STIFFEST * law.viscosity))
-        if not self._warned and speed > 0.5 * c:
-            self._warned = True
-            warnings.warn(
-                f"t = {self.world.time:.4g} s: liquid moves at {speed:.3g} m/s, above half its speed of "
-                f"sound {c:.3g} m/s, and is compressed by as much as a quarter; use sound_speed >= "
-                f"{5 * speed:.2g} m/s",
-                FluidWarning,
-                stacklevel=4,
-            )
-        return longest
-
-    def _count(self, left: float, done: int, longest: float) -> int:
-        """Steps for what is left of a tick, s, of which so many are done."""
-        # A speed that is not finite is the guard's business.
-        needed = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
-        needed = max(needed, 1)
-        if done + needed > (self.steps or MOST_STEPS):
-            dt, said = self.world.dt, f"steps = {self.steps}" if self.steps else f"at most {MOST_STEPS} steps"
-            wanted = math.ceil(dt / longest)
-            what = "pressure waves would overtake the particles and throw them apart"
-            if self.pressure == "implicit":
-                what = "particles would go through others unseen"
-            raise FluidError(
-                f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
-                f"{what}; use dt <= {longest * (self.steps or MOST_STEPS):.2g} s"
-                f"{f' or steps = {wanted}' if wanted <= MOST_STEPS else ''}"
-            )
-        return self.steps - done if self.steps else needed
-
     def _advance(
         self, law: LiquidLaw, x: Array, v: Array, mass: Array, size: Array, excess: Array, dt: float
     ) -> Evaluation:
@@ -462,10 +378,13 @@ class SphSystem(System):
         c = math.sqrt(7 * law.stiffness * law.volume * float((size / mass).max()))
         force = self._borne(mass / (size * law.volume)) * float(np.linalg.norm(self.world.gravity))
 
+        stride = self.stride if self.pressure == "implicit" else 0.0
+        limits = StepLimits(self.world, law, c, force, self.courant, stride, self.steps)
+
         def steps(left: float, done: int, peak: float) -> int:
             speed = max_norm(v)
-            meeting = self._meeting(law, left, force, speed, x, v)
-            return self._count(left, done, self._longest(law, c, force, speed, meeting, peak))
+            self._tell_of_speed(speed, c)
+            return limits.needed(left, done, x, v, speed, peak)
 
         time, done, more = 0.0, 0, steps(dt, 0, float(self.field(LiquidModel).peak[0]))
         step, held = dt / more, None
@@ -498,12 +417,24 @@ class SphSystem(System):
             spread(pressure, solved_for)
         books.dissipated += lost
         books.walls -= dt * loads[:, :3].sum(axis=0)
-        books.gravity += dt * (mass[:, None].astype(np.float64) * pull).sum(axis=0)
+        books.gravity += dt * float((mass.astype(np.float64) * weight).sum()) * self.world.gravity
         books.steps += done
         for entity, rows in rows_of_each(entities):
             entity[BodyLoad].force += loads[rows, :3]
             entity[BodyLoad].torque += loads[rows, 3:]
         return found
+
+    def _tell_of_speed(self, speed: float, c: float) -> None:
+        """Warn once of liquid that is too fast for its speed of sound `c`, both m/s."""
+        if not self._warned and speed > 0.5 * c:
+            self._warned = True
+            warnings.warn(
+                f"t = {self.world.time:.4g} s: liquid moves at {speed:.3g} m/s, above half its speed of "
+                f"sound {c:.3g} m/s, and is compressed by as much as a quarter; use sound_speed >= "
+                f"{5 * speed:.2g} m/s",
+                FluidWarning,
+                stacklevel=4,
+            )
 
     def _tell(self, error: float, dt: float) -> None:
         """Warn once where a solve ended far from its tolerance."""

@@ -158,6 +158,27 @@ def _halved(builder: Any, value: Any, least: int) -> Any:
     return value
 
 
+def _joined(builder: Any, parts: list[Any]) -> Any:
+    """A vector of all of these, one behind the other."""
+    while len(parts) > 1:
+        both = list(range(2 * parts[0].type.count))
+        parts = [_shuffled(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _turned(builder: Any, parts: list[Any], count: int) -> list[Any]:
+    """The four vectors whose fours are the columns of the fours of these four, read as rows."""
+
+    def mixed(a: Any, b: Any, chosen: list[int]) -> Any:
+        """Of every four, those numbers, of ``b`` from 4 on."""
+        lanes = [j + c + (count - 4 if c > 3 else 0) for j in range(0, count, 4) for c in chosen]
+        return _shuffled(builder, a, b, lanes)
+
+    a, b, c, d = parts
+    halves = [(mixed(a, b, chosen), mixed(c, d, chosen)) for chosen in ([0, 4, 1, 5], [2, 6, 3, 7])]
+    return [mixed(*two, chosen) for two in halves for chosen in ([0, 1, 4, 5], [2, 3, 6, 7])]
+
+
 @intrinsic
 def load_as(typingctx: Any, array: Any, at: Any, number: Any) -> Any:
     """The vector ``at`` that number, of the kind of ``number``, of an array of such or of whole numbers."""
@@ -187,12 +208,45 @@ def gather_fours(typingctx: Any, fours: Any, rows: Any, at: Any) -> Any:
             first = builder.shl(row, ir.Constant(row.type, 2))
             place = vector_at(context, builder, signature.args[0], args[0], first, 4)
             parts.append(builder.load(place, align=fours.dtype.bitwidth // 8))
-        while len(parts) > 1:
-            both = list(range(2 * parts[0].type.count))
-            parts = [_shuffled(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        return parts[0]
+        return _joined(builder, parts)
 
     return kind(fours, rows, types.intp), codegen
+
+
+@intrinsic
+def store_columns(typingctx: Any, eights: Any, rows: Any, at: Any, out: Any, to: Any, width: Any) -> Any:
+    """Write the eight columns of the rows of ``eights`` (n, 8) that ``rows`` names from its ``at``-th number
+    on, as many as fill a vector, to a contiguous array: the first from its ``to``-th number on, each of the
+    others ``width`` further."""
+    count = lanes_type(eights.dtype).count
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        named = context.make_array(signature.args[1])(context, builder, args[1]).data
+        first = []
+        for k in range(count):
+            at = builder.add(args[2], ir.Constant(args[2].type, k))
+            row = builder.load(cgutils.gep_inbounds(builder, named, at))
+            first.append(builder.shl(builder.zext(row, at.type), ir.Constant(at.type, 3)))
+        size = eights.dtype.bitwidth // 8
+        for half in range(2):
+            parts = []
+            for q in range(4):
+                # The q-th of every four rows side by side.
+                fours = []
+                for place in first[q::4]:
+                    place = builder.add(place, ir.Constant(place.type, 4 * half))
+                    pointer = vector_at(context, builder, signature.args[0], args[0], place, 4)
+                    fours.append(builder.load(pointer, align=size))
+                parts.append(_joined(builder, fours))
+            for c, column in enumerate(_turned(builder, parts, count)):
+                far = builder.mul(args[5], ir.Constant(args[5].type, 4 * half + c))
+                pointer = vector_at(
+                    context, builder, signature.args[3], args[3], builder.add(args[4], far), count
+                )
+                builder.store(column, pointer, align=size)
+        return context.get_dummy_value()
+
+    return types.void(eights, rows, types.intp, out, types.intp, types.intp), codegen
 
 
 @intrinsic

@@ -14,6 +14,7 @@ cool the liquid. Why images: docs/notes/liquids.md.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -39,6 +40,20 @@ SQUARE = 1e-4
 
 OUTSIDE = 0.5
 """Reaches by which a particle may be outside of a container that holds it."""
+
+
+class Images(NamedTuple):
+    """Particles and behind them their images, which follow one another as those they are of.
+
+    x, v (n + m, 3) m and m/s; owner (m,): the rows they are of; along (m, 3): the planes they are mirrored
+    at, then -1; speed (m, 3): what these move against their normals where they mirror, m/s.
+    """
+
+    x: Array
+    v: Array
+    owner: Array
+    along: Array
+    speed: Array
 
 
 def mirrors(obstacles: Obstacles, hulls: Hulls) -> list[Array]:
@@ -127,23 +142,19 @@ def _told(owner: Array, along: Array, count: int, row: int, a: int, b: int, c: i
     return count + 1
 
 
-@njit(cache=True, error_model="numpy")
-def images(
+@parallel(error_model="numpy")
+def _find_images(
+    chunk: int,
     planes: Array, first: Array, square: Array, held: Array, room: Array, x: Array, reach: float,
-    owner: Array, along: Array,
-) -> int:  # fmt: skip
-    """Number of the images of particles (n, 3); as many as there is room for are told in full.
-
-    Args:
-        planes, first, held, room: as ``container_planes`` and ``holders`` give them.
-        reach: of the kernel, m.
-        square: (planes,) those that mirror.
-        owner: (m,) filled with the rows that are mirrored.
-        along: (m, 3) filled with the planes they are mirrored at, then -1.
-    """
-    count = 0
+    owners: Array, alongs: Array, counts: Array,
+) -> None:  # fmt: skip
+    """Fill ``counts`` (CHUNKS,) with the number of images of a part of the particles (n, 3), ``owners``
+    (CHUNKS, m) with the rows that are mirrored and ``alongs`` (CHUNKS, m, 3) with the planes they are
+    mirrored at, then -1; of as many as there is room for."""
+    n, count = len(x), 0
+    owner, along = owners[chunk], alongs[chunk]
     gap, near = np.empty(len(planes)), np.empty(len(planes), np.int64)
-    for row in range(len(x)):
+    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         c = held[row]
         if c < 0 or room[row] >= reach:
             continue
@@ -170,11 +181,11 @@ def images(
                     if skew > SQUARE or far + gap[ke] ** 2 > reach**2:
                         continue
                     count = _told(owner, along, count, row, ka, kb, ke)
-    return count
+    counts[chunk] = count
 
 
-@njit(inline="always")
-def _mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, float]:
+@njit(**MELTED)
+def mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, float]:
     """The place behind plane k, and the speed u . n relative to the wall."""
     normal = row_of(planes, k)
     gap = planes[k, 3] - dot(normal, p)
@@ -187,28 +198,48 @@ def _mirrored(planes: Array, k: int, p: Vector, u: Vector) -> tuple[Vector, floa
     return plus(p, 2 * gap, normal), dot(minus(u, wall), normal)
 
 
-@njit(**MELTED)
-def image_of(planes: Array, along: Array, g: int, p: Vector, u: Vector) -> tuple[Vector, Vector]:
-    """Place and velocity of the g-th image, of the particle at p with velocity u; ``planes`` and ``along`` as
-    ``container_planes`` and ``images`` give them."""
-    for s in range(3):
-        k = along[g, s]
-        if k < 0:
-            break
-        p, speed = _mirrored(planes, k, p, u)
-        u = plus(u, -2 * speed, row_of(planes, k))
-    return p, u
-
-
 @parallel()
-def reflect(chunk: int, planes: Array, owner: Array, along: Array, x: Array, v: Array) -> None:
-    """Fill the last rows of ``x`` and ``v`` (n + m, 3) with the m images of the first n."""
-    m = len(owner)
-    n = len(x) - m
-    for g in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-        p, u = image_of(planes, along, g, row_of(x, owner[g]), row_of(v, owner[g]))
+def _reflect(chunk: int, planes: Array, owners: Array, alongs: Array, begin: Array, images: Images) -> None:
+    """Fill ``images`` with those that ``_find_images`` found; those of each chunk ``begin`` (CHUNKS + 1,)
+    there."""
+    x, v, owner, along, speed = images.x, images.v, images.owner, images.along, images.speed
+    n = len(x) - len(owner)
+    for g in range(begin[chunk], begin[chunk + 1]):
+        at = g - begin[chunk]
+        owner[g] = owners[chunk, at]
+        p, u = row_of(x, owner[g]), row_of(v, owner[g])
+        for s in range(3):
+            k = along[g, s] = alongs[chunk, at, s]
+            if k >= 0:
+                normal = row_of(planes, k)
+                p, speed[g, s] = mirrored(planes, k, p, (0.0, 0.0, 0.0))
+                u = plus(u, -2 * (dot(u, normal) + speed[g, s]), normal)
         for axis in range(3):
             x[n + g, axis], v[n + g, axis] = p[axis], u[axis]
+
+
+def with_images(
+    planes: Array, first: Array, square: Array, held: Array, room: Array, x: Array, v: Array, reach: float
+) -> Images:
+    """Particles (n, 3) and their images.
+
+    Args:
+        planes, first, held, room: as ``container_planes`` and ``holders`` give them.
+        square: (planes,) those that mirror.
+        x, v: m and m/s.
+        reach: of the kernel, m.
+    """
+    most, counts = 0, np.full(CHUNKS, 2 * -(-len(x) // CHUNKS))
+    while counts.max() > most:
+        most = counts.max()
+        owners, alongs = np.empty((CHUNKS, most), np.int64), np.empty((CHUNKS, most, 3), np.int32)
+        _find_images(planes, first, square, held, room, x, reach, owners, alongs, counts)
+    begin = np.concatenate([[0], counts.cumsum()])
+    many = begin[-1]
+    all_x, all_v = (np.concatenate([part, np.empty((many, 3), x.dtype)]) for part in (x, v))
+    found = Images(all_x, all_v, np.empty(many, np.int64), np.empty((many, 3), np.int32), np.empty((many, 3)))
+    _reflect(planes, owners, alongs, begin, found)
+    return found
 
 
 @njit(cache=True)
@@ -230,7 +261,7 @@ def mirror_back(
             p, normal = row_of(x, row), row_of(planes, k)
             if planes[k, 3] >= dot(normal, p):
                 continue
-            q, speed = _mirrored(planes, k, p, row_of(v, row))
+            q, speed = mirrored(planes, k, p, row_of(v, row))
             push = 2 * mass[row] * max(speed, 0.0)
             moment = cross_of(minus(p, (planes[k, 10], planes[k, 11], planes[k, 12])), normal)
             for axis in range(3):

@@ -27,13 +27,14 @@ from numba import njit
 from ecs_fluid.kernels.bodies.polytope import Hulls
 from ecs_fluid.kernels.collision.swept_bodies import Obstacles
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
-from ecs_fluid.kernels.compiled.lanes import load_four, spread_four, store_four
+from ecs_fluid.kernels.compiled.lanes import lane_sum, load_four, spread_four, store_four
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.triples import cross_of, dot, minus, plus, row_of
+from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.sph.forces import DIFFUSION, lattice_weight
-from ecs_fluid.kernels.sph.images import image_of
+from ecs_fluid.kernels.sph.images import Images
 from ecs_fluid.kernels.sph.pairs import STEEPEST, Lists, summed, uneven
-from ecs_fluid.kernels.sph.step import Evaluation, LiquidLaw, around, creep, reactions, sound, touched
+from ecs_fluid.kernels.sph.step import Around, Evaluation, LiquidLaw, around, creep, reactions, sound, touched
 
 MOST_ROUNDS = 30
 
@@ -82,21 +83,24 @@ def steepest(support: float) -> float:
 class Numbers(NamedTuple):
     """Rows by numbers: particles first, in sorted order, then images in sorted order.
 
-    who (n,): the particle of each number; at (n,): the numbers of particles. image (m,): the numbers of
-    images; begin (n + 1,): where the images of each particle begin.
+    who (n,): the particle of each number. begin (n + 1,): where the images of each number begin, of which, in
+    that sequence, image (m,) are the numbers, and along and speed (m, 3) what `Images` tells.
     """
 
     who: Array
-    at: Array
-    image: Array
     begin: Array
+    image: Array
+    along: Array
+    speed: Array
 
 
 @njit(cache=True)
-def _numbered(order: Array, owner: Array, numbers: Numbers, told: Array) -> None:
-    """Fill ``numbers``, and ``told`` (n + m,) in sorted order."""
-    who, at, image, begin = numbers.who, numbers.at, numbers.image, numbers.begin
-    n = len(who)
+def _numbered(
+    order: Array, owner: Array, who: Array, begin: Array, image: Array, found: Array, told: Array
+) -> None:
+    """Fill the first three of `Numbers`, ``found`` (m,) with the images in their sequence, and ``told`` (n +
+    m,) with the numbers in sorted order."""
+    n, at = len(who), np.empty(len(order), np.int64)
     particles, images = 0, n
     for t in range(len(order)):
         i = order[t]
@@ -104,22 +108,47 @@ def _numbered(order: Array, owner: Array, numbers: Numbers, told: Array) -> None
             who[particles], at[i], told[t] = i, particles, particles
             particles += 1
         else:
-            image[i - n], told[t] = images, images
+            at[i], told[t] = images, images
             images += 1
     begin[:] = 0
     for g in range(len(owner)):
-        begin[owner[g] + 1] += 1
-    for i in range(n):
-        begin[i + 1] += begin[i]
+        begin[at[owner[g]] + 1] += 1
+    for t in range(n):
+        begin[t + 1] += begin[t]
+    behind = begin.copy()
+    for g in range(len(owner)):
+        t = at[owner[g]]
+        image[behind[t]], found[behind[t]] = at[n + g], g
+        behind[t] += 1
+
+
+@parallel()
+def _in_sequence(chunk: int, found: Array, images: Images, along: Array, speed: Array) -> None:
+    """Fill the last two of `Numbers`."""
+    m, all_along, all_speed = len(found), images.along, images.speed
+    for e in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+        for s in range(3):
+            along[e, s], speed[e, s] = all_along[found[e], s], all_speed[found[e], s]
+
+
+def numbered(near: Around) -> tuple[Numbers, Array]:
+    """The numbers, and those of all rows (n + m,) in sorted order."""
+    images, many = near.images, len(near.order)
+    m = len(images.owner)
+    who, begin, told = (np.empty(rows, np.int64) for rows in (many - m, many - m + 1, many))
+    image, found, along = (np.empty(shape, np.int32) for shape in (m, m, (m, 3)))
+    speed = np.empty((m, 3), images.v.dtype)
+    _numbered(near.order, images.owner, who, begin, image, found, told)
+    _in_sequence(found, images, along, speed)
+    return Numbers(who, begin, image, along, speed), told
 
 
 @njit(forceinline=True, error_model="numpy")
-def _told(numbers: Numbers, s: int, weighted: float, load: Array) -> None:
+def _told(numbers: Numbers, t: int, weighted: float, load: Array) -> None:
     """The load s P of a particle, and of its images."""
-    i = numbers.who[s]
-    load[s, 0] = load[s, 1] = load[s, 2] = weighted
-    for g in range(numbers.begin[i], numbers.begin[i + 1]):
-        k = numbers.image[g]
+    load[t, 0] = load[t, 1] = load[t, 2] = weighted
+    for e in range(numbers.begin[t], numbers.begin[t + 1]):
+        k = numbers.image[e]
         load[k, 0] = load[k, 1] = load[k, 2] = weighted
 
 
@@ -127,15 +156,16 @@ def _told(numbers: Numbers, s: int, weighted: float, load: Array) -> None:
 def _begin(
     chunk: int,
     numbers: Numbers, sums: Array, v: Array, mass: Array, pull: Array, size: Array, added: Array,
-    wall: Array, pressure: Array, weight: float, scale: float, drag: float, step: float, volume: float,
-    inverse: Array, nu: Array, base: Array, rubbed: Array, diagonal: Array, steep: Array, own: Array,
-    load: Array,
+    wall: Array, along: Array, pressure: Array, weight: float, scale: float, drag: float, step: float,
+    volume: float, soft: float, inverse: Array, share: Array, nu: Array, base: Array, rubbed: Array,
+    diagonal: Array, give: Array, pace: Array, steep: Array, closing: Array, own: Array, load: Array,
 ) -> None:  # fmt: skip
-    """1 / m, nu, u*, friction, diagonal, slopes of walls, the first P and the loads, all by numbers."""
+    """1 / m, s, nu, u*, friction, diagonal, 1 / K, 1 over the sum of these two, slopes of walls, what their
+    motion takes, the first P and the loads, all by numbers."""
     n = len(own)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         i = numbers.who[t]
-        inverse[t] = 1 / mass[i]
+        inverse[t], share[t], closing[t] = 1 / mass[i], size[i], along[i]
         nu[t] = size[i] * weight * sums[0, t] + added[i]
         own[t] = pressure[i] * size[i] * volume
         s, own_part = scale * size[i], nu.dtype.type(0)
@@ -145,58 +175,63 @@ def _begin(
             rubbed[t, k] = -drag * sums[1 + k, t]
             base[t, k] = v[i, k] + step * (rubbed[t, k] * inverse[t] + pull[i, k])
         diagonal[t] = step * step * (s * s * sums[8, t] + own_part * inverse[t])
+        give[t] = soft / size[i]
+        pace[t] = 1 / (diagonal[t] + give[t])
         _told(numbers, t, size[i] * own[t], load)
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _thrust(
     chunk: int,
-    numbers: Numbers, planes: Array, along: Array, x: Array, rows: Array, slope: Array, first: Array,
-    last: Array, load: Array, own: Array, inverse: Array, wall: Array, base: Array, scale: float,
-    step: float, force: Array, v: Array,
+    numbers: Numbers, planes: Array, rows: Array, slope: Array, first: Array, last: Array, load: Array,
+    own: Array, inverse: Array, wall: Array, base: Array, scale: float, step: float, force: Array, v: Array,
 ) -> None:  # fmt: skip
     """The ``force`` (n, 4) of pressure of all pairs, and the velocities with it and walls, of images too."""
+    wide_vectors()
     n, one = len(own), own.dtype.type(1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        summed(slope, rows, first[t], last[t], load, t, one, force)
-        push = spread_four(scale) * load_four(force, 4 * t)
+        push = spread_four(scale) * summed(slope, rows, first[t], last[t], load, t, one)
         store_four(force, 4 * t, push)
         push = push - spread_four(own[t]) * load_four(wall, 4 * t)
         store_four(v, 4 * t, load_four(base, 4 * t) + spread_four(step * inverse[t]) * push)
-        i = numbers.who[t]
-        for g in range(numbers.begin[i], numbers.begin[i + 1]):
-            _, u = image_of(planes, along, g, row_of(x, i), row_of(v, t))
-            at = numbers.image[g]
+        for e in range(numbers.begin[t], numbers.begin[t + 1]):
+            u = row_of(v, t)
+            for s in range(3):
+                k = numbers.along[e, s]
+                if k < 0:
+                    break
+                normal = row_of(planes, k)
+                u = plus(u, -2 * (dot(u, normal) + numbers.speed[e, s]), normal)
+            at = numbers.image[e]
             v[at, 0], v[at, 1], v[at, 2] = u[0], u[1], u[2]
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _relaxed(
     chunk: int,
-    numbers: Numbers, rows: Array, slope: Array, first: Array, last: Array, v: Array, size: Array,
-    wall: Array, along: Array, nu: Array, diagonal: Array, soft: float, scale: float, step: float,
-    relax: float, ahead: float, own: Array, former: Array, load: Array, errors: Array, closing: Array,
+    numbers: Numbers, rows: Array, slope: Array, first: Array, last: Array, v: Array, share: Array,
+    wall: Array, closing: Array, nu: Array, give: Array, pace: Array, scale: float, step: float, relax: float,
+    ahead: float, own: Array, former: Array, load: Array, errors: Array,
 ) -> None:  # fmt: skip
     """One round: P of every particle and the loads, and in ``errors`` (CHUNKS, 3) the sums of the sizes of
-    the errors of the compression and of the errors, and the number of particles under pressure. ``closing``
-    (n, 4) is room to work in."""
+    the errors of the compression and of the errors, and the number of particles under pressure."""
+    wide_vectors()
     n = len(own)
-    total, bias, wet, zero, less = 0.0, 0.0, 0.0, own.dtype.type(0), own.dtype.type(-1)
+    total, bias, wet = 0.0, 0.0, 0.0
+    zero, one, less = own.dtype.type(0), own.dtype.type(1), own.dtype.type(-1)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        i = numbers.who[t]
-        summed(slope, rows, first[t], last[t], v, t, less, closing)
-        rate = scale * size[i] * (closing[t, 0] + closing[t, 1] + closing[t, 2])
-        rate += wall[t, 0] * v[t, 0] + wall[t, 1] * v[t, 1] + wall[t, 2] * v[t, 2] - along[i]
-        give = soft / size[i]
-        error = nu[t] + step * rate - 1 - give * own[t]
-        if own[t] > 0 or error > 0:
+        # The last of each four is 0.
+        rate = scale * share[t] * lane_sum(summed(slope, rows, first[t], last[t], v, t, less))
+        rate += lane_sum(load_four(wall, 4 * t) * load_four(v, 4 * t)) - closing[t]
+        error = nu[t] - one + step * rate - give[t] * own[t]
+        if own[t] > zero or error > zero:
             total += abs(error)
             bias += error
             wet += 1.0
-        found = own[t] + relax * error / (diagonal[t] + give)
+        found = own[t] + relax * error * pace[t]
         found = former[t] + ahead * (found - former[t])
         former[t], own[t] = own[t], found if found > zero else zero
-        _told(numbers, t, size[i] * own[t], load)
+        _told(numbers, t, share[t] * own[t], load)
     errors[chunk, 0], errors[chunk, 1], errors[chunk, 2] = total, bias, wet
 
 
@@ -227,6 +262,7 @@ def _flow(
     fours: Array, gravity: Array, lifted: float, scale: float, flow: Array,
 ) -> None:  # fmt: skip
     """``flow`` (n,) of rows: what ``uneven`` sums for particles under pressure, else 0."""
+    wide_vectors()
     n, own = len(push), np.empty(4, push.dtype)
     for t in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
         i = numbers.who[t]
@@ -269,26 +305,27 @@ def solve(
     """
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
     near = around(law, x, v, mass, obstacles, hulls)
-    data, many = near.data, len(near.order)
-    numbers = Numbers(*(np.empty(rows, np.int64) for rows in (n, n, many - n, n + 1)))
-    _numbered(near.order, near.owner, numbers, data[6])
-    sums = lists.fill(law.support, data, near.start, near.grid, near.order, n)
-    listed = lists.rows, lists.slope, lists.first, lists.last
+    numbers, told = numbered(near)
+    sums = lists.fill(
+        law.support, near.place, near.images.v, near.mass, told, near.start, near.grid, near.order, n
+    )  # fmt: skip
+    pairs = lists.rows, lists.slope, lists.first, lists.last
     part, body, steep = touched(law, near, hulls, x)
     wall, along = np.zeros((n, 3), x.dtype), np.zeros(n, x.dtype)
     if near.bare is not None:
         _sided(x, body, steep, near.bare, wall, along)
     scale, drag = kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach)
     unit = kind(scale * lists.unit)
-    inverse, nu, diagonal, own, flow = (np.empty(n, x.dtype) for _ in range(5))
-    rubbed, force, closing = (np.empty((n, 4), x.dtype) for _ in range(3))
+    inverse, share, nu, diagonal, give, pace, closing, own, flow = (np.empty(n, x.dtype) for _ in range(9))
+    rubbed, force = (np.empty((n, 4), x.dtype) for _ in range(2))
     base, leaning = (np.zeros((n, 4), x.dtype) for _ in range(2))
-    swift, load = (np.zeros((many + 1, 4), x.dtype) for _ in range(2))
-    _begin(
-        numbers, sums, v, mass, pull, size, part + excess, wall, pressure, kind(weight), scale, drag * scale,
-        kind(step), kind(law.volume), inverse, nu, base, rubbed, diagonal, leaning, own, load,
-    )  # fmt: skip
+    swift, load = (np.zeros((len(told) + 1, 4), x.dtype) for _ in range(2))
     soft = 1 / (7 * law.stiffness * law.volume)
+    _begin(
+        numbers, sums, v, mass, pull, size, part + excess, wall, along, pressure, kind(weight), scale,
+        drag * scale, kind(step), kind(law.volume), kind(soft), inverse, share, nu, base, rubbed, diagonal,
+        give, pace, leaning, closing, own, load,
+    )  # fmt: skip
     bare = float(diagonal.max())
     crowd = SAFE * max(float(nu.max()), 1.0)
     most = (crowd * steepest(law.support) * bare + soft) / (bare + soft)
@@ -298,31 +335,30 @@ def solve(
     rounds, ahead, error = 0, 1.0, np.inf
     while True:
         _thrust(
-            numbers, near.planes, near.along, x, *listed, load, own, inverse, leaning, base, unit,
-            kind(step), force, swift,
+            numbers, near.planes, *pairs, load, own, inverse, leaning, base, unit, kind(step), force, swift,
         )  # fmt: skip
         if rounds == MOST_ROUNDS or (rounds >= FEWEST_ROUNDS and error <= tolerance):
             break
         ahead = 1.0 if rounds == 0 else 1 / (1 - spread**2 * (0.5 if rounds == 1 else 0.25 * ahead))
         _relaxed(
-            numbers, *listed, swift, size, leaning, along, nu, diagonal, kind(soft), unit, kind(step),
-            kind(relax), kind(ahead), own, former, load, errors, closing,
+            numbers, *pairs, swift, share, leaning, closing, nu, give, pace, unit, kind(step),
+            kind(relax), kind(ahead), own, former, load, errors,
         )  # fmt: skip
         rounds += 1
         total, bias, wet = errors.sum(axis=0)
         error = max(total, ONE_SIDED * abs(bias)) / max(wet, 1.0)
     lost = 0.5 * float(drag * scale) * float(sums[4].sum(dtype=np.float64))
-    pairs = np.empty((n, 3), x.dtype)
+    pressed = np.empty((n, 3), x.dtype)
     crowding, solved, push = (np.empty(n, x.dtype) for _ in range(3))
     gravity = (law.reach * np.array(law.gravity)).astype(x.dtype)
     # Of images there is no weight and no pressure, so the excess does not diffuse to them.
     load[n:] = 0
-    _by_rows(numbers, force, rubbed, nu, own, mass, size, gravity, pairs, crowding, solved, push, load)
-    _flow(numbers, *listed, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
+    _by_rows(numbers, force, rubbed, nu, own, mass, size, gravity, pressed, crowding, solved, push, load)
+    _flow(numbers, *pairs, push, mass, load, gravity, kind(law.around * law.volume), kind(lists.unit), flow)
     diffusion = min(DIFFUSION, DIFFUSED * law.reach / (sound(law, mass, size) * step))
     rate = creep(law, flow, mass, size, excess, crowding, diffusion)
-    loads = reactions(near, obstacles, x, solved, body, steep, pairs)
+    loads = reactions(near, obstacles, x, solved, body, steep, pressed)
     # What pressure does where the excess changes is lost, or won.
     lost -= float((solved * rate).sum(dtype=np.float64))
-    done = Evaluation(pairs, crowding, solved * size, rate, lost, loads)
+    done = Evaluation(pressed, crowding, solved * size, rate, lost, loads)
     return Solved(done, solved / (size * kind(law.volume)), rounds, error)

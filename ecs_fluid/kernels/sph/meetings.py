@@ -13,18 +13,18 @@ from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import runs_around
-from ecs_fluid.kernels.grids.partition import partition
+from ecs_fluid.kernels.grids.partition import gather_sorted, partition
 
 
 @parallel(fastmath=FAST, error_model="numpy")
 def _meeting(
     chunk: int,
-    swift: Array, x: Array, v: Array, data: Array, start: Array, origin: Array, spacing: Array, cells: Array,
-    reach: float, time: float, most: float, found: Array,
+    swift: Array, x: Array, v: Array, place: Array, velocity: Array, start: Array, origin: Array,
+    spacing: Array, cells: Array, reach: float, time: float, most: float, found: Array,
 ) -> None:  # fmt: skip
     """``found`` (CHUNKS,): the square of what ``meeting_speed`` tells, of a part of the rows ``swift``;
-    ``data`` (6, n) are sorted places and velocities, ``most`` the largest speed."""
-    n, kind, top = len(swift), data.dtype.type, data.dtype.type(0)
+    ``place`` and ``velocity`` (3, n) are sorted, ``most`` is the largest speed."""
+    n, kind, top = len(swift), place.dtype.type, place.dtype.type(0)
     zero, near, late, tiny = kind(0), kind(reach * reach), kind(time), kind(1e-30)
     box, runs = np.empty((2, 3)), np.empty((cells[0] * cells[1], 2), np.int64)
     for k in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -35,8 +35,8 @@ def _meeting(
         far = reach + time * (np.sqrt(pu * pu + pv * pv + pw * pw) + most)
         for run in range(runs_around(box, start, origin, spacing, cells, far, runs)):
             for t in range(np.uintp(runs[run, 0]), np.uintp(runs[run, 1])):
-                dx, dy, dz = px - data[0, t], py - data[1, t], pz - data[2, t]
-                du, dv, dw = pu - data[3, t], pv - data[4, t], pw - data[5, t]
+                dx, dy, dz = px - place[0, t], py - place[1, t], pz - place[2, t]
+                du, dv, dw = pu - velocity[0, t], pv - velocity[1, t], pw - velocity[2, t]
                 square = du * du + dv * dv + dw * dw
                 at = -(dx * du + dy * dv + dz * dw) / (square + tiny)
                 at = at if at > zero else zero
@@ -54,10 +54,10 @@ def meeting_speed(x: Array, v: Array, swift: Array, reach: float, time: float) -
     """
     grid = grid_for_radius(*bounds(x), reach, max_cells=8 * len(x) + 64)
     start, order = partition(x, *grid)
-    data = np.ascontiguousarray(np.concatenate([x, v], axis=1)[order].T)
+    place, velocity = gather_sorted(x, order), gather_sorted(v, order)
     most = float(np.sqrt((v[swift].astype(np.float64) ** 2).sum(axis=1).max()))
     found = np.empty(CHUNKS)
-    _meeting(swift, x, v, data, start, *grid, reach, time, most, found)
+    _meeting(swift, x, v, place, velocity, start, *grid, reach, time, most, found)
     return float(np.sqrt(found.max()))
 
 

@@ -19,6 +19,7 @@ from numba import njit
 
 from ecs_fluid.kernels.compiled import CHUNKS, FAST, Array
 from ecs_fluid.kernels.compiled.lanes import (
+    Lanes,
     append_below,
     count_below,
     gather_fours,
@@ -29,12 +30,12 @@ from ecs_fluid.kernels.compiled.lanes import (
     load_four,
     repeat_four,
     spread,
-    store_four,
+    store_columns,
     sum_fours,
     where_last,
 )
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import LANES, double_inverse_root, wide_vectors
+from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, double_inverse_root, wide_vectors
 from ecs_fluid.kernels.grids.neighbours import (
     MOST,
     WIDTH,
@@ -74,20 +75,26 @@ class Lists:
         self.slope = np.empty(0)
 
     def fill(
-        self, support: float, data: Array, start: Array, grid: tuple[Array, Array, Array], order: Array,
-        real: int,
+        self, support: float, place: Array, v: Array, mass: Array, numbers: Array, start: Array,
+        grid: tuple[Array, Array, Array], order: Array, real: int,
     ) -> Array:  # fmt: skip
         """Make the lists; returns sums (9, real) over each: of phi, of the friction (1 - q)^3 (m + m') (u.r /
         r^2) r / R (3), of (1 - q)^3 (m + m') (u.r / r)^2 / R, of slopes (3), and of their squares over m'.
 
-        Arguments as ``forces`` has them, but that the numbers of all rows are ``data[6]``: those of
-        particles below ``real``.
+        ``place`` (n, 3) in reaches from FAR on, ``v`` (n, 3), ``mass`` (n,); ``start``, ``grid`` and
+        ``order`` as ``forces`` has them, and ``numbers`` (n,) of the rows in that order: those of particles
+        below ``real``.
         """
-        many, single = len(order), data.dtype == np.float32
-        sums, need = np.empty((9, real), data.dtype), np.empty(CHUNKS, np.int64)
+        many, single = len(order), place.dtype == np.float32
+        sorted_places = np.empty((4, many + LANES), place.dtype)
+        partners = np.empty((many + 1, 8), place.dtype)
+        _sorted(place, v, mass, order, numbers, sorted_places, partners)
+        # What fills up the lists is out of reach.
+        sorted_places[:, many:], partners[many] = 0, 0
+        sums, need = np.empty((9, real), place.dtype), np.empty(CHUNKS, np.int64)
         self.first, self.last = np.empty(real, np.int64), np.empty(real, np.int64)
         self.unit = STEEPEST / WHOLE if single else STEEPEST
-        rows, slope = np.uint16 if many < FEW else np.uint32, np.int16 if single else data.dtype
+        rows, slope = np.uint16 if many < FEW else np.uint32, np.int16 if single else place.dtype
         if not self.room:
             each = 4 / 3 * math.pi * support**3 + LANES
             self.room = int(SPARE * each * -(-many // CHUNKS)) + 2 * MOST
@@ -96,54 +103,63 @@ class Lists:
                 self.rows = np.empty(self.room * CHUNKS, rows)
                 self.slope = np.empty(4 * self.room * CHUNKS, slope)
             _fill(
-                data[:8], start, *grid, order, real, self.room, data.dtype.type(1 / self.unit), self.rows,
-                self.slope, self.first, self.last, sums, need,
+                sorted_places, partners, start, *grid, order, real, self.room,
+                place.dtype.type(1 / self.unit), self.rows, self.slope, self.first, self.last, sums, need,
             )  # fmt: skip
             if not need.any():
                 return sums
             self.room = self.room * 3 // 2
 
 
+@parallel()
+def _sorted(
+    chunk: int,
+    place: Array, v: Array, mass: Array, order: Array, numbers: Array, sorted_places: Array, partners: Array,
+) -> None:  # fmt: skip
+    """Places and numbers in sorted order, ``sorted_places`` (4, n or more), and by numbers ``partners`` (n +
+    1, 8): place, mass, velocity, and 1 over the mass."""
+    n = len(order)
+    for s in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        row, number = order[s], numbers[s]
+        for k in range(3):
+            sorted_places[k, s] = partners[number, k] = place[row, k]
+            partners[number, 4 + k] = v[row, k]
+        sorted_places[3, s], partners[number, 3], partners[number, 7] = number, mass[row], 1 / mass[row]
+
+
 @njit(fastmath=FAST, error_model="numpy")
-def _kept(
-    near: Array, count: int, x: float, y: float, z: float, u: float, v: float, w: float, rows: Array,
-    away: Array,
-) -> int:  # fmt: skip
-    """Those of the list ``near`` that are within reach: their numbers in ``rows``, what they are away, their
-    velocities as seen by them, and masses in ``away``; returns how many."""
+def _kept(near: Array, count: int, x: float, y: float, z: float, kept: Array) -> int:
+    """The numbers of those of the list ``near`` that are within reach; returns how many."""
     wide_vectors()
     px, py, pz, reach = spread(x), spread(y), spread(z), spread(near.dtype.type(1))
-    pu, pv, pw = spread(u), spread(v), spread(w)
     found = 0
     for at in range(0, count, lanes_of(near)):
         dx, dy, dz = px - load(near, at), py - load(near, WIDTH + at), pz - load(near, 2 * WIDTH + at)
         square = dx * dx + dy * dy + dz * dz
-        append_below(square, reach, load(near, 6 * WIDTH + at), rows, found)
-        append_below(square, reach, dx, away, found)
-        append_below(square, reach, dy, away, WIDTH + found)
-        append_below(square, reach, dz, away, 2 * WIDTH + found)
-        append_below(square, reach, pu - load(near, 3 * WIDTH + at), away, 3 * WIDTH + found)
-        append_below(square, reach, pv - load(near, 4 * WIDTH + at), away, 4 * WIDTH + found)
-        append_below(square, reach, pw - load(near, 5 * WIDTH + at), away, 5 * WIDTH + found)
-        append_below(square, reach, load(near, 7 * WIDTH + at), away, 6 * WIDTH + found)
+        append_below(square, reach, load(near, 3 * WIDTH + at), kept, found)
         found += count_below(square, reach)
     return found
 
 
 @njit(fastmath=FAST, error_model="numpy")
 def _listed(
-    away: Array, kept: Array, count: int, m: float, full: float, rows: Array, slope: Array, end: int
-) -> tuple[float, float, float, float, float, float, float, float, float]:
-    """Fill ``rows`` and ``slope`` from ``end`` on; returns the sums of ``fill``, four times those of
-    friction."""
+    partners: Array, kept: Array, count: int, me: int, full: float, rows: Array, slope: Array, end: int,
+    columns: Array,
+) -> tuple[float, float, float, float, float, float, float, float, float]:  # fmt: skip
+    """Fill ``rows`` and ``slope`` from ``end`` on with the pairs of number ``me`` and the first ``count`` of
+    ``kept``; returns the sums of ``fill``, four times those of friction. ``columns`` is room to work in."""
     wide_vectors()
-    kind = away.dtype.type
+    kind = columns.dtype.type
+    for part in range(0, count, lanes_of(columns)):
+        store_columns(partners, kept, part, columns, part, WIDTH)
+    x, y, z, m = partners[me, 0], partners[me, 1], partners[me, 2], partners[me, 3]
+    vx, vy, vz = partners[me, 4], partners[me, 5], partners[me, 6]
     zero, one, four, half, tiny = kind(0), kind(1), kind(4), kind(0.5), kind(NEAREST)
     top = full * kind(STEEPEST)
     total, fx, fy, fz, lost, sx, sy, sz, squares = zero, zero, zero, zero, zero, zero, zero, zero, zero
-    column, first = np.uintp(WIDTH), np.uintp(end)
+    first = np.uintp(end)
     for k in range(np.uintp(count)):
-        dx, dy, dz = away[k], away[column + k], away[column * np.uintp(2) + k]
+        dx, dy, dz = x - columns[0, k], y - columns[1, k], z - columns[2, k]
         r2 = dx * dx + dy * dy + dz * dz + tiny
         root = double_inverse_root(r2)
         q = half * r2 * root
@@ -151,13 +167,8 @@ def _listed(
         u = u if u > zero else zero
         w = u * u * u
         total += w * u * (four * q + one)
-        meet = (
-            away[column * np.uintp(3) + k] * dx
-            + away[column * np.uintp(4) + k] * dy
-            + away[column * np.uintp(5) + k] * dz
-        )
-        mass = away[column * np.uintp(6) + k]
-        friction = w * (m + mass) * meet * (root * root)
+        meet = (vx - columns[4, k]) * dx + (vy - columns[5, k]) * dy + (vz - columns[6, k]) * dz
+        friction = w * (m + columns[3, k]) * meet * (root * root)
         fx += friction * dx
         fy += friction * dy
         fz += friction * dz
@@ -166,7 +177,7 @@ def _listed(
         sx += gx
         sy += gy
         sz += gz
-        squares += (gx * gx + gy * gy + gz * gz) / mass
+        squares += (gx * gx + gy * gy + gz * gz) * columns[7, k]
         at = np.uintp(4) * (first + k)
         slope[at], slope[at + np.uintp(1)] = full * gx, full * gy
         slope[at + np.uintp(2)], slope[at + np.uintp(3)] = full * gz, top * w
@@ -177,8 +188,9 @@ def _listed(
 @parallel(fastmath=FAST, error_model="numpy")
 def _fill(
     chunk: int,
-    data: Array, start: Array, origin: Array, spacing: Array, cells: Array, order: Array, real: int,
-    room: int, full: float, rows: Array, slope: Array, first: Array, last: Array, sums: Array, need: Array,
+    sorted_places: Array, partners: Array, start: Array, origin: Array, spacing: Array, cells: Array,
+    order: Array, real: int, room: int, full: float, rows: Array, slope: Array, first: Array, last: Array,
+    sums: Array, need: Array,
 ) -> None:  # fmt: skip
     """As ``Lists.fill`` tells; ``full`` units are 1; ``need`` (CHUNKS,) is 1 where the ``room`` of a chunk
     ends too soon."""
@@ -187,9 +199,9 @@ def _fill(
     need[chunk] = 0
     if p == behind:
         return
-    kind = data.dtype.type
-    near, away = np.zeros(8 * WIDTH, data.dtype), np.zeros(7 * WIDTH, data.dtype)
-    kept, box, quarter = np.empty(WIDTH, np.int32), np.empty((2, 3), data.dtype), kind(0.25)
+    kind = partners.dtype.type
+    near, columns = np.zeros(4 * WIDTH, partners.dtype), np.empty((8, WIDTH), partners.dtype)
+    kept, box, quarter = np.empty(WIDTH, np.int32), np.empty((2, 3), partners.dtype), kind(0.25)
     runs = np.empty((cells[0] * cells[1], 2), np.int64)
     cell, end = first_cell(p, start), chunk * room
     while p < behind:
@@ -198,33 +210,29 @@ def _fill(
         if p == stop:
             p = after
             continue
-        box_of(data.T, p, stop, box)
+        box_of(sorted_places.T, p, stop, box)
         number = runs_around(box, start, origin, spacing, cells, 1.0, runs)
         saved = runs[:number].copy()
-        count, run = fill_list(data, runs, number, 0, near)
+        count, run = fill_list(sorted_places, runs, number, 0, near)
         several = run < number
         for t in range(p, stop):
             if order[t] >= real:
                 continue
-            row, m = int(data[6, t]), data[7, t]
+            row = int(sorted_places[3, t])
             first[row] = end
             sums[:, row] = 0
             if several:
                 runs[:number] = saved
-                count, run = fill_list(data, runs, number, 0, near)
+                count, run = fill_list(sorted_places, runs, number, 0, near)
             while True:
                 if end + count + LANES > (chunk + 1) * room:
                     need[chunk] = 1
                     return
-                found = _kept(
-                    near, count, data[0, t], data[1, t], data[2, t], data[3, t], data[4, t], data[5, t],
-                    kept, away,
-                )  # fmt: skip
+                x, y, z = sorted_places[0, t], sorted_places[1, t], sorted_places[2, t]
+                found = _kept(near, count, x, y, z, kept)
                 whole = (found + LANES - 1) // LANES * LANES
-                for k in range(found, whole):
-                    # Out of reach, and of a mass to divide by.
-                    kept[k], away[k], away[6 * WIDTH + k] = n, 2.0, 1.0
-                part = _listed(away, kept, whole, m, full, rows, slope, end)
+                kept[found:whole] = n
+                part = _listed(partners, kept, whole, row, full, rows, slope, end, columns)
                 sums[0, row] += part[0]
                 for k in range(1, 5):
                     sums[k, row] += quarter * part[k]
@@ -233,32 +241,27 @@ def _fill(
                 end += whole
                 if run == number:
                     break
-                count, run = fill_list(data, runs, number, run, near)
+                count, run = fill_list(sorted_places, runs, number, run, near)
             last[row] = end
         p = after
 
 
-@njit(fastmath=FAST, error_model="numpy")
-def summed(
-    slope: Array, rows: Array, first: int, last: int, fours: Array, at: int, sign: float, out: Array
-) -> None:
-    """Fill the four ``at`` of ``out`` with the sum over a list of the ``fours`` of each and ``sign`` times
-    that ``at``, times the slopes."""
-    wide_vectors()
+@njit(**INLINE)
+def summed(slope: Array, rows: Array, first: int, last: int, fours: Array, at: int, sign: float) -> Lanes:
+    """Sum over a list of the ``fours`` of each and ``sign`` times that ``at``, times the slopes: a four."""
     zero, width = fours.dtype.type(0), lanes_of(fours)
     mine, one, two = spread(sign) * repeat_four(load_four(fours, 4 * at)), spread(zero), spread(zero)
     for k in range(4 * first, 4 * last, 2 * width):
         one += (mine + gather_fours(fours, rows, k // 4)) * load_as(slope, k, zero)
         other = k + width
         two += (mine + gather_fours(fours, rows, other // 4)) * load_as(slope, other, zero)
-    store_four(out, 4 * at, sum_fours(one + two))
+    return sum_fours(one + two)
 
 
-@njit(fastmath=FAST, error_model="numpy")
+@njit(**INLINE)
 def uneven(slope: Array, rows: Array, first: int, last: int, fours: Array, own: Array) -> float:
     """Sum over a list of ``own`` and each in ``fours`` together, times the slopes, where the last of the four
     is above zero."""
-    wide_vectors()
     zero = fours.dtype.type(0)
     mine, total = repeat_four(load_four(own, 0)), spread(zero)
     for k in range(4 * first, 4 * last, lanes_of(fours)):

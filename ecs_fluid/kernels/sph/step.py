@@ -23,7 +23,7 @@ from ecs_fluid.kernels.grids.grid import grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import stacked
 from ecs_fluid.kernels.grids.partition import partition, scatter_sorted
 from ecs_fluid.kernels.sph.forces import AIRBORNE, DIFFUSION, FAR, compression, forces, lattice_weight, tait
-from ecs_fluid.kernels.sph.images import container_planes, holders, images, mirror_back, mirrors, reflect
+from ecs_fluid.kernels.sph.images import Images, container_planes, holders, mirror_back, mirrors, with_images
 from ecs_fluid.kernels.sph.walls import TOUCHED, Joints, joints_of, wall_forces, wall_law, walls
 
 CELL = 0.75
@@ -128,34 +128,40 @@ def put_back(
 class Around(NamedTuple):
     """Particles and their images, sorted, and the bodies that press on them.
 
-    x, v (n + m, 3): of n particles and m images; owner (m,): the rows these are of; along (m, 3): the
-    ``planes`` (planes, 13) they are mirrored at. held (n,): the containers that hold the particles.
-    mirroring: those that mirror; bare: bodies and planes that do not, with their joints, or None.
-    start, grid, order: of the neighbour search. data (9, n + m + LANES): sorted columns as ``forces`` has
-    them, those of pressure empty.
+    images: n particles and their m images at the ``planes`` (planes, 13). held (n,): the containers that hold
+    the particles. mirroring: those that mirror; bare: bodies and planes that do not, with their joints, or
+    None. place (n + m, 3): where they are in reaches, from FAR on; mass (n + m,) kg; start, grid, order: of
+    the neighbour search.
     """
 
-    x: Array
-    v: Array
-    owner: Array
-    along: Array
+    images: Images
     planes: Array
     held: Array
     mirroring: list[int]
     bare: Obstacles | None
     joints: Joints | None
+    place: Array
+    mass: Array
     start: Array
     grid: tuple[Array, Array, Array]
     order: Array
-    data: Array
+
+
+@parallel()
+def _in_reaches(chunk: int, x: Array, low: Array, reach: float, place: Array) -> None:
+    """``place`` (n, 3): how far ``x`` is from ``low``, and `FAR`."""
+    n, far, inverse = len(x), x.dtype.type(FAR), x.dtype.type(1 / reach)
+    for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+        for k in range(3):
+            place[row, k] = (x[row, k] - low[k]) * inverse + far
 
 
 def around(
     law: LiquidLaw, x: Array, v: Array, mass: Array, obstacles: Obstacles | None, hulls: Hulls | None
 ) -> Around:
     """What is near to each particle; arguments as ``evaluate`` has them."""
-    none = np.empty(0, np.int64)
-    all_x, all_v, owner, along, held, planes = x, v, none, none.reshape(0, 3), none, np.empty((0, 13))
+    held, planes = np.empty(0, np.int64), np.empty((0, 13))
+    found = Images(x, v, held, np.empty((0, 3), np.int32), np.empty((0, 3)))
     mirroring: list[int] = []
     bare, joints = None, None
     if obstacles is not None and hulls is not None:
@@ -164,40 +170,20 @@ def around(
         others = [c for c, planes in enumerate(square) if not planes.all()]
         if mirroring:
             planes, first = container_planes(obstacles, hulls)
-            all_x, all_v, owner, along, held = _with_images(law, x, v, planes, first, np.concatenate(square))
+            held, room = np.empty(len(x), np.int64), np.empty(len(x))
+            holders(planes, first, x, law.reach, held, room)
+            found = with_images(planes, first, np.concatenate(square), held, room, x, v, law.reach)
         if others or len(obstacles.containers) < len(obstacles.x1):
             bare = obstacles._replace(containers=obstacles.containers[others])
             joints = joints_of(bare, hulls, [square[c] for c in others])
-    many, kind = len(all_x), x.dtype.type
-    low, high = bounds(all_x)
-    units = ((all_x - low.astype(x.dtype)) * kind(1 / law.reach) + kind(FAR)).astype(x.dtype)
+    low, high = bounds(found.x)
+    place = np.empty_like(found.x)
+    _in_reaches(found.x, low.astype(x.dtype), law.reach, place)
     extent = (high - low) / law.reach
-    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * many + 64))
-    start, order = partition(units, *grid)
-    data = np.empty((9, many + LANES), x.dtype)
-    data[:, many:] = 0
-    sorted_columns(units, all_v, np.concatenate([mass, mass[owner]]), order, data)
-    return Around(
-        all_x, all_v, owner, along, planes, held, mirroring, bare, joints, start, grid, order, data
-    )  # fmt: skip
-
-
-def _with_images(
-    law: LiquidLaw, x: Array, v: Array, planes: Array, first: Array, square: Array
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Places and velocities of particles and their images, the rows these are of, the planes they are
-    mirrored at, and the containers that hold the particles; ``square`` (planes,) are those that mirror."""
-    held, room, most = np.empty(len(x), np.int64), np.empty(len(x)), 2 * len(x)
-    holders(planes, first, x, law.reach, held, room)
-    while True:
-        owner, along = np.empty(most, np.int64), np.empty((most, 3), np.int64)
-        count = images(planes, first, square, held, room, x, law.reach, owner, along)
-        if count <= most:
-            break
-        most = count
-    all_x, all_v = (np.concatenate([part, np.empty((count, 3), x.dtype)]) for part in (x, v))
-    reflect(planes, owner[:count], along, all_x, all_v)
-    return all_x, all_v, owner[:count], along[:count], held
+    grid = stacked(*grid_for_radius(np.full(3, FAR), FAR + extent, CELL, max_cells=8 * len(place) + 64))
+    start, order = partition(place, *grid)
+    all_mass = np.concatenate([mass, mass[found.owner]])
+    return Around(found, planes, held, mirroring, bare, joints, place, all_mass, start, grid, order)
 
 
 def touched(law: LiquidLaw, near: Around, hulls: Hulls | None, x: Array) -> tuple[Array, Array, Array]:
@@ -277,15 +263,18 @@ def evaluate(
     """
     n, kind, weight = len(x), x.dtype.type, lattice_weight(law.support)
     near = around(law, x, v, mass, obstacles, hulls)
-    start, grid, order, data = near.start, near.grid, near.order, near.data
+    start, grid, order = near.start, near.grid, near.order
     many = len(order)
+    data = np.empty((9, many + LANES), x.dtype)
+    data[:, many:] = 0
+    sorted_columns(near.place, near.images.v, near.mass, order, data)
     crowd = np.zeros(many, x.dtype)
     compression(data[:3], start, *grid, order, n, crowd)
     wall, body, slope = touched(law, near, hulls, x)
     nu, load, sums = np.empty(n, x.dtype), np.empty(n, x.dtype), np.zeros((5, many), x.dtype)
     tait(
-        crowd, order, near.owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load, data[6],
-        data[8],
+        crowd, order, near.images.owner, wall + excess, size, weight, law.stiffness, law.volume, nu, load,
+        data[6], data[8],
     )  # fmt: skip
     forces(
         data, start, *grid, order, n, kind(20 * weight / law.reach), kind(5 * law.viscosity / law.reach),

@@ -22,6 +22,7 @@ from ecs_fluid.kernels.compiled.lanes import (
     load_four,
     repeat_four,
     spread,
+    store_columns,
     store_four,
     sum_fours,
     where_last,
@@ -100,6 +101,24 @@ def test_fours_are_gathered_and_summed(dtype: type, whole: type | None, number: 
     expected = np.where(theirs[:, 3:] > 0, theirs + own, 0) * times
     assert (theirs[:, 3] > 0).any() and rows.max() >= 2**15
     np.testing.assert_array_equal(out, expected.sum(axis=0))
+
+
+@njit
+def turned(eights: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Columns of the ``rows``, into ``out`` (8, m) from its third number on."""
+    wide_vectors()
+    for at in range(0, len(rows), lanes_of(eights)):
+        store_columns(eights, rows, at, out, 3 + at, out.shape[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_turned_to_columns(dtype: type) -> None:
+    draw = np.random.default_rng(6)
+    eights, rows = draw.random((100, 8)).astype(dtype), draw.integers(0, 100, 32).astype(np.int32)
+    out = np.full((8, 40), -1, dtype)
+    turned(eights, rows, out)
+    np.testing.assert_array_equal(out[:, 3:35], eights[rows].T)
+    assert (out[:, :3] == -1).all() and (out[:, 35:] == -1).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -120,8 +120,8 @@ def test_crowds_longer_than_a_list_are_met_in_full() -> None:
     mass = np.ones(len(x))
     lists, near = Lists(), around(LAW, x, np.zeros_like(x), mass, None, None)
     lists.room = 100
-    near.data[6, : len(x)] = np.arange(len(x))
-    sums = lists.fill(SUPPORT, near.data, near.start, near.grid, near.order, len(x))
+    numbers, still = np.arange(len(x)), np.zeros_like(x)
+    sums = lists.fill(SUPPORT, near.place, still, mass, numbers, near.start, near.grid, near.order, len(x))
     expected = evaluate(LAW, x, np.zeros_like(x), mass, mass, 0 * mass, None, None).nu
     np.testing.assert_allclose(lattice_weight(SUPPORT) * sums[0], expected[near.order], rtol=1e-12)
 

@@ -1,0 +1,115 @@
+"""How long a step of a liquid may be."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.errors import FluidError
+from ecs_fluid.systems.shared.liquid_places import bodies_at, near_solids
+from ecs_fluid.world import World
+
+if TYPE_CHECKING:
+    from ecs_fluid.kernels.sph.step import LiquidLaw
+
+MOST_STEPS = 1000
+
+MOST_SOUND = 3.5
+"""Reaches that sound goes in a step of implicit pressure at most: longer ones take more rounds than steps."""
+
+STIFFEST = 45.0
+"""R^2 / (nu t) at least: friction of the shortest waves of a lattice, of rate 71 nu / R^2, overshoots twofold
+in a step of R^2 / (35 nu) and grows from there on; some more for liquid that is denser than the lattice."""
+
+FEW = 64
+"""Of so many particles the fastest one is asked whom it meets; to ask all would take longer than a step."""
+
+
+class StepLimits(NamedTuple):
+    """What bounds the steps of a tick.
+
+    sound: its speed c at rest where it is fastest, m/s. pull: of gravity, m/s^2. courant: step over the time
+    that sound takes for half a reach. stride: way in a step of implicit pressure over the reach, of the
+    fastest that meets another; 0 where pressure is explicit. most: steps of a tick that were asked for, or 0.
+    """
+
+    world: World
+    law: LiquidLaw
+    sound: float
+    pull: float
+    courant: float
+    stride: float
+    most: int
+
+    def needed(self, left: float, done: int, x: Array, v: Array, speed: float, peak: float) -> int:
+        """Steps for what is left of a tick, s, of which so many are done.
+
+        ``x``, ``v`` (n, 3) m and m/s, ``speed`` the largest and ``peak`` the largest compression. FluidError
+        where they are more than there may be.
+        """
+        if self.stride:
+            longest = self._implicit(self._meeting(left, speed, x, v))
+        else:
+            # By Tait's law sound in compressed liquid is faster by the third power of the compression.
+            way = 0.5 * self.courant * self.law.reach
+            longest = way / (self.sound * max(peak, 1.0) ** 3 + speed)
+        if self.pull > 0:
+            longest = min(longest, math.sqrt(0.06 * self.law.reach / self.pull))
+        if self.law.viscosity > 0:
+            longest = min(longest, self.law.reach**2 / (STIFFEST * self.law.viscosity))
+        # A speed that is not finite is the guard's business.
+        steps = math.ceil(left / longest * (1 - 1e-9)) if math.isfinite(longest) and longest > 0 else 1
+        steps = max(steps, 1)
+        if done + steps > (self.most or MOST_STEPS):
+            raise FluidError(self._too_long(longest))
+        return self.most - done if self.most else steps
+
+    def _implicit(self, meeting: float) -> float:
+        """Longest step, s, where those that meet have so many m/s."""
+        meeting = max(meeting + self.pull * self.world.dt, 1e-9 * self.sound)
+        return self.law.reach * min(MOST_SOUND / self.sound, self.stride / meeting)
+
+    def _meeting(self, left: float, speed: float, x: Array, v: Array) -> float:
+        """The speed that counts for an implicit step, m/s: half that of any two which meet in what is left of
+        the tick, s, and that of who meets a wall. It is found for the fastest of `FEW`; the others count as
+        they are."""
+        from ecs_fluid.kernels.sph.images import container_planes
+        from ecs_fluid.kernels.sph.meetings import meeting_speed, wall_speed
+
+        dt, reach = self.world.dt, self.law.reach
+        enough = self.stride * reach / left - self.pull * dt
+        if not enough < speed < math.inf:
+            return speed
+        speeds = np.sqrt(np.einsum("ij,ij->i", v, v, dtype=np.float64))
+        others = len(v) - 1 - len(v) // FEW
+        slow = max(enough, float(np.partition(speeds, others)[others]))
+        swift = np.flatnonzero(speeds > slow)
+        if not len(swift):
+            return speed
+        found = max(slow, 0.5 * meeting_speed(x, v, swift, reach, left))
+        obstacles, hulls = bodies_at(self.world, dt, reach)
+        if obstacles is None or hulls is None:
+            return min(found, speed)
+        place, velocity = x[swift].astype(np.float64), v[swift].astype(np.float64)
+        planes = container_planes(obstacles, hulls)[0]
+        found = max(found, wall_speed(place, velocity, planes, self.world.gravity, reach, left))
+        if len(obstacles.containers) < len(obstacles.x1):
+            way = dt * (speed + float(np.linalg.norm(obstacles.v, axis=1).max()))
+            close = near_solids(self.world, place, reach + way)
+            found = max(found, float(speeds[swift][close].max(initial=0.0)))
+        return min(found, speed)
+
+    def _too_long(self, longest: float) -> str:
+        dt, wanted = self.world.dt, math.ceil(self.world.dt / longest)
+        said = f"steps = {self.most}" if self.most else f"at most {MOST_STEPS} steps"
+        what = "pressure waves would overtake the particles and throw them apart"
+        if self.stride:
+            what = "particles would go through others unseen"
+        return (
+            f"SphSystem: dt = {dt:.4g} s in {said} makes steps longer than {longest:.3g} s, in which "
+            f"{what}; use dt <= {longest * (self.most or MOST_STEPS):.2g} s"
+            f"{f' or steps = {wanted}' if wanted <= MOST_STEPS else ''}"
+        )
