@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -225,9 +226,12 @@ class AutoSolver(Solver):
                 state.angle[place], state.found_for[place] = angle, flow
         return self._walked if angle > 0.0 else np.inf
 
-    def _walk(self, targets: Targets, angle: float) -> None:
+    def _walk(self, targets: Targets, angle: float, measured: bool = False) -> None:
+        """Fill by the tree; where errors are ``measured``, on every process all that was found."""
         self._tree.angle = angle
-        pairs, gradient = self._tree.counted(targets), targets.du is not None
+        # What is found at vortons goes to the ranks that hold their rows, of other points to all.
+        asked = replace(targets, place="points") if measured else targets
+        pairs, gradient = self._tree.counted(asked), targets.du is not None
         self._walked = tree_work(pairs, len(self._sources.sigma), gradient)
 
     def _measured(
@@ -243,9 +247,9 @@ class AutoSolver(Solver):
         goal, least, reference = self.tolerance / (RESERVE if new else 1.0), np.inf, None
         while angle >= max(NARROWEST, wider * kept) and len(trials) < TRIALS:
             if new and angle < least:
-                self._walk(targets, REFERENCE * angle)
+                self._walk(targets, REFERENCE * angle, measured=True)
                 reference, least = self._reference(targets), FAR_BELOW * REFERENCE * angle
-            self._walk(targets, angle)
+            self._walk(targets, angle, measured=True)
             told = self._errors(targets, reserve) if reference is None else [reference.error(targets.results)]
             trials.append((angle, float(np.max(told))))
             if trials[-1][1] <= goal:

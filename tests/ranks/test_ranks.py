@@ -57,7 +57,7 @@ def outcomes(ranks: int, ticks: dict[str, int], machine: int = 8) -> dict[str, A
 
 CLOUDS = {f"clouds:{how}": 2 for how in worker.SUMS}
 QUICK = {"ring:tree": 2, "ring:fmm": 2, "ring:direct": 2, "fire_and_balloon": 4, "cloud": 12, "few": 6}
-QUICK |= {"asking": 3, "coarse": 2}
+QUICK |= {"asking": 3, "coarse": 2, "clouds:auto": 2}
 SLOW = {
     "ring:auto": 9,
     "ring:hybrid": 3,

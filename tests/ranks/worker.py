@@ -87,6 +87,7 @@ SUMS = {
     "grid": {"solver": "tree", "at": "grid", "leaf": "supervortons", "opening": "box"},
     "cubic": {"solver": "tree", "opening": "box", "margin": 0.5, "interpolation": "cubic"},
     "mesh": {"solver": "pppm", "tracers": "solver"},
+    "auto": {"solver": "auto", "tolerance": 1e-2},
 }
 
 
