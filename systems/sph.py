@@ -108,7 +108,7 @@ class SphSystem(System):
     """implicit: way in a step, over the reach, of the fastest particle that meets another or a wall, 1"""
     artificial: float = Field(default=0.0175, ge=0, le=10)
     """artificial viscosity over c R / 20, 1"""
-    sound_speed: float | None = Field(default=None, gt=0, le=1e6)
+    sound_speed: float | None = Field(default=None, ge=1e-6, le=1e6)
     """speed of sound c, m/s; default 10 sqrt(g H)"""
     surrounded: bool = False
     """the fluid around the liquid takes weight away, by its density, as it does where a BuoyancySystem is"""
