@@ -71,9 +71,10 @@ class Targets:
         return np.stack([self.du[:, k, j] - self.du[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=1)
 
     @classmethod
-    def at(cls, x: Array, gradient: bool, place: Place = "points") -> Targets:
+    def at(cls, x: Array, gradient: bool, place: Place = "points", number: int = 0) -> Targets:
         """With arrays of their own, gradients among them or not."""
-        return cls(x, np.empty_like(x), np.empty((len(x), 3, 3), x.dtype) if gradient else None, place)
+        du = np.empty((len(x), 3, 3), x.dtype) if gradient else None
+        return cls(x, np.empty_like(x), du, place, number)
 
 
 class OneProcess:

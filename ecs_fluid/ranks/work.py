@@ -121,10 +121,8 @@ class SharedWork(OneProcess):
 
     def at_rows(self, entity: Entity, rows: Targets, fill: Callable[[Targets], None]) -> None:
         """All ranks' rows are gathered, so that blocks of them are those of one process."""
-        every = Targets.at(
-            self.comm.gather_rows(rows.x, self.counts(entity.name)), gradient=False, place=rows.place
-        )
-        every.number = rows.number
+        x = self.comm.gather_rows(rows.x, self.counts(entity.name))
+        every = Targets.at(x, gradient=False, place=rows.place, number=rows.number)
         fill(every)
         rows.u[...] = every.u[self.own(entity.name)]
 

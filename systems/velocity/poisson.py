@@ -83,6 +83,7 @@ class PoissonSolver(Solver):
 
     def fill(self, targets: Targets) -> None:
         """Interpolate between grid points with third order."""
+        from ecs_fluid.kernels.compiled.columns import inside
         from ecs_fluid.kernels.grids.cubic import interpolate
         from ecs_fluid.kernels.grids.differences import jacobian
 
@@ -94,7 +95,7 @@ class PoissonSolver(Solver):
             interpolate(x, grid.origin, grid.spacing, self._jacobian, du)
         slack = 1e-5 * grid.spacing
         lo, hi = grid.origin - slack, grid.origin + grid.spacing * grid.cells + slack
-        beyond = np.flatnonzero(((x < lo) | (x > hi)).any(axis=1))
+        beyond = np.flatnonzero(~inside(x, lo, hi))
         if len(beyond) and not self.world.periods.any():
             # Nobody moves out there; somebody only asks.
             some = Targets(np.ascontiguousarray(x[beyond]), u[beyond], None if du is None else du[beyond])

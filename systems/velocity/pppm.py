@@ -95,7 +95,7 @@ class PppmSolver(Solver):
 
     def fill(self, targets: Targets) -> None:
         """By the mesh, and by the multipole method beyond it and where no mesh keeps the tolerance."""
-        from ecs_fluid.kernels.compiled.columns import bounds
+        from ecs_fluid.kernels.compiled.columns import bounds, inside
 
         if len(targets.x) * len(self._sources.sigma) <= FEW_PAIRS:
             self._direct.fill(targets)
@@ -107,12 +107,11 @@ class PppmSolver(Solver):
         if (low >= lowest).all() and (high <= highest).all():
             self._fill_inside(targets)
             return
-        beyond = np.flatnonzero(((targets.x < lowest) | (targets.x > highest)).any(axis=1))
-        inside = np.ones(len(targets.x), np.bool_)
-        inside[beyond] = False
-        for rows, fill in ((np.flatnonzero(inside), self.fill), (beyond, self._fmm.fill)):
-            some = Targets.at(np.ascontiguousarray(targets.x[rows]), targets.du is not None, targets.place)
-            some.number = targets.number
+        within = inside(targets.x, lowest, highest)
+        for chosen, fill in ((within, self.fill), (~within, self._fmm.fill)):
+            rows = np.flatnonzero(chosen)
+            x, gradient = np.ascontiguousarray(targets.x[rows]), targets.du is not None
+            some = Targets.at(x, gradient, targets.place, targets.number)
             fill(some)
             targets.u[rows] = some.u
             if targets.du is not None:

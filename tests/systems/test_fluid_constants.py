@@ -472,3 +472,9 @@ def test_a_profile_is_told_to_the_recipe_without_a_warning() -> None:
     world.set_fluid(density_profile=[(-1.0, 1.2), (1.0, 1.1)])
     assert world.recipe is not None
     assert world.recipe["fluid"] == {"density_profile": [[-1.0, 1.2], [1.0, 1.1]]}
+
+
+def test_a_speed_of_sound_without_stiffness_is_refused() -> None:
+    """Its square over that of any velocity would be rounded to 0."""
+    with pytest.raises(ef.FluidError, match="sound_speed = 1e-30; a number at least 1e-06 is needed"):
+        ef.SphSystem(sound_speed=1e-30)
