@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from ecs_fluid.component import Array, Component, column
 from ecs_fluid.errors import FluidError
 from ecs_fluid.keyframes import Keyed, KeyedVector
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
 
 Law = Literal["none", "ideal_gas", "liquid"]

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from ecs_fluid.component import Array
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 
 
 class Keyed(Settings):

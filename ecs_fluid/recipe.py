@@ -29,7 +29,8 @@ from ecs_fluid.further_components import attach, component_of
 from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.validation_errors import COLOR, NAME, nearest, shown, validated
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypedDict
 from pydantic import BeforeValidator, Field, model_validator
 
 from ecs_fluid.periodic import AXES
-from ecs_fluid.system import LARGEST, Settings
+from ecs_fluid.settings import LARGEST, Settings
 
 
 def _quotient(value: Any) -> Any:

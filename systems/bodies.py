@@ -24,7 +24,8 @@ from ecs_fluid.errors import RecipeError
 from ecs_fluid.fluid import Fluid
 from ecs_fluid.keyframes import Keyed, KeyedVector, value_at
 from ecs_fluid.recipe import Name
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.systems.shared.body_tables import SHAPES, body_entities, gathered, row_ids, rows_of, write_back
 from ecs_fluid.systems.shared.braking import gained
 from ecs_fluid.systems.shared.populations import rows_of_each

@@ -29,7 +29,8 @@ from ecs_fluid.further_components import component_of, filled
 from ecs_fluid.integrator import Tables
 from ecs_fluid.keyframes import KeyedNumber, KeyedVector, integral, value_at
 from ecs_fluid.recipe import Name
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.systems.shared.fluid_at_rest import (
     density_at,
     density_of,

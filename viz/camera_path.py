@@ -14,7 +14,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.recipe import tables_in
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
 
 Triple = tuple[float, float, float]

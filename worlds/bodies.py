@@ -24,7 +24,8 @@ from ecs_fluid.components.bodies import (
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.keyframes import KeyedVector, value_at
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.systems.bodies import BodyScript, BodySystem
 from ecs_fluid.systems.collision import CollisionSystem
 from ecs_fluid.systems.shared.fluid_at_rest import fluid_at_rest, temperature_at

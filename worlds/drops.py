@@ -13,7 +13,8 @@ from ecs_fluid.component import Array
 from ecs_fluid.components import CoreRadius, Position, SignedDistance, Strength, Volume
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.systems.surface.system import SurfaceSystem
 from ecs_fluid.worlds.parameters import Direction, Length, Point
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, PrivateAttr
 
 from ecs_fluid.component import Array
 from ecs_fluid.errors import RecipeError
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 from ecs_fluid.systems.velocity.system import SHIPPED_KERNELS, VelocitySystem
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.worlds.parameters import LEAST_OVERLAP, Length, Overlap, Profile, overlap_lint

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ecs_fluid.component import Array
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 from ecs_fluid.worlds.hulls import Hull, hull_of_mesh, hull_of_planes, hull_of_vertices
 from ecs_fluid.worlds.parameters import Coordinate, Length, Point
 

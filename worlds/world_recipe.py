@@ -18,8 +18,9 @@ from ecs_fluid.errors import FluidError, RecipeError, sentences
 from ecs_fluid.fluid import FluidOptions
 from ecs_fluid.plugins import kind_of, searching, ships, users_code, without_kind
 from ecs_fluid.recipe import Recipe, entity_recipe, override, read_tables
+from ecs_fluid.settings import LARGEST, Settings
 from ecs_fluid.shipped_worlds import SHIPPED as SHIPPED, shipped as shipped
-from ecs_fluid.system import LARGEST, Settings, System
+from ecs_fluid.system import System
 from ecs_fluid.systems.advection import AdvectionSystem
 from ecs_fluid.systems.diagnostics import DiagnosticsSystem
 from ecs_fluid.systems.diffusion import DiffusionSystem

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import NAME
 
 ATOM = r"(?:kg|Pa|rad|m|s|K|J|W|N)(?:\^\d+)?"

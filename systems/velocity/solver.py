@@ -18,7 +18,8 @@ from ecs_fluid.components import Grid, Sources
 from ecs_fluid.errors import FluidError, RecipeError
 from ecs_fluid.one_process import Targets
 from ecs_fluid.plugins import class_named, group_of, import_path, refuse_shipped_name, ships
-from ecs_fluid.system import Settings, parameter_model
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import parameter_model
 from ecs_fluid.systems.partition import GridNeeds
 
 if TYPE_CHECKING:

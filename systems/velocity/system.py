@@ -31,7 +31,8 @@ from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
 from ecs_fluid.systems.velocity.auto import SURELY_DIRECT, AutoSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver

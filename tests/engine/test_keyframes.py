@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from ecs_fluid.errors import RecipeError
 from ecs_fluid.keyframes import Keyed, KeyedNumber, KeyedVector, integral, value_at
-from ecs_fluid.system import Settings
+from ecs_fluid.settings import Settings
 from ecs_fluid.validation_errors import validated
 
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 
 from ecs_fluid.api.parameters import split
 from ecs_fluid.recipe import Recipe
-from ecs_fluid.system import Settings, System
+from ecs_fluid.settings import Settings
+from ecs_fluid.system import System
 from ecs_fluid.validation_errors import _models
 from ecs_fluid.worlds.world_recipe import FLUID, FluidTable, OutputTable, WorldTable, shipped
 
