@@ -41,40 +41,6 @@ def places(world: ef.World) -> Array:
     return np.asarray(world["water"][ef.Position].x.astype(np.float64))
 
 
-def broken_dam(pressure: str) -> tuple[Array, Array, list[dict[str, Any]], Array]:
-    """Times t sqrt(2 g / a), fronts over a, books of every tick, and the mean excess of the density."""
-    a, edge = 0.24, 0.016
-    liquid = {"box": {"low": (0, 0, 0), "high": (a, 5 * edge, 2 * a)}, "spacing": edge}
-    world = tank((5 * a, 5 * edge, 3 * a), liquid, 0.004, pressure=pressure)
-    time, front, record, dense = [], [], [books(world)], []
-    while world.time * np.sqrt(2 * G / a) < 3.4:
-        world.step()
-        time.append(world.time * np.sqrt(2 * G / a))
-        front.append((np.sort(places(world)[:, 0])[-3] + edge / 2) / a)
-        record.append(books(world))
-        density = world["water"][ef.LiquidState].density
-        dense.append(float(np.maximum(density / 1000 - 1, 0).mean()))
-    record[-1]["steps"] = int(world.fluid[ef.LiquidBudget].steps[0])
-    return np.array(time), np.array(front), record, np.array(dense)
-
-
-def test_dam_break_in_long_steps() -> None:
-    """The front of a dam break is that of the explicit liquid to 5 %, and as fast as that of Martin and Moyce
-    (Phil. Trans. R. Soc. A 244, 1952; see test_sph.py) to 5 %; the mean excess of the density stays below
-    1 %; energy and what viscosity took do not grow by more than 1 % of what moves; a third of the steps."""
-    time, front, record, dense = broken_dam("implicit")
-    _, explicit, other, _ = broken_dam("explicit")
-    table = np.array([(1.997, 2.292), (2.547, 2.995), (3.345, 4.134)])
-    assert np.abs(front / explicit - 1).max() < 0.05
-    late = (front > 2) & (front < 4)
-    speed = np.polyfit(time[late], front[late], 1)[0]
-    assert speed == pytest.approx(np.polyfit(table[:, 0], table[:, 1], 1)[0], rel=0.05)
-    assert dense.max() < 0.01
-    energy = np.array([each["energy"] + each["dissipated"] for each in record])
-    assert (energy - np.minimum.accumulate(energy)).max() < 0.01 * record[-1]["kinetic"]
-    assert 3 * record[-1]["steps"] <= other[-1]["steps"]
-
-
 def test_a_pool_at_rest_has_its_pressure() -> None:
     """Ten layers in a box: pressure rho g depth within 5 % of rho g H below the surface, and next to no
     motion (1 % of sqrt(g H)) after half a second; nothing comes through a wall."""
