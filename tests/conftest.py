@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import esper
 import pytest
@@ -39,15 +39,26 @@ LAST = ("test_mutations.py", "viz", "worlds")
 """Mutated worlds need kernels of all kinds, which are there once the others ran; short files follow."""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The second of two workers begins at the other end: each compiles half of the files to bytecode."""
+    report = yield
+    if isinstance(collector, pytest.Dir) and os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, the last ones last, the others in their order."""
+    """Long files first, the last ones last, the others by their names: workers must have the same order."""
     names = [f"test_{name}.py" for name in LONG]
 
-    def place(item: pytest.Item) -> int:
+    def place(item: pytest.Item) -> tuple[int, str]:
         if item.path.name in names:
-            return names.index(item.path.name)
+            return names.index(item.path.name), str(item.path)
         late = [number for number, name in enumerate(LAST, start=1) if name in item.path.parts]
-        return len(names) + max(late, default=0)
+        return len(names) + max(late, default=0), str(item.path)
 
     items.sort(key=place)
 
