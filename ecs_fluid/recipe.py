@@ -193,7 +193,8 @@ def override(tables: dict[str, Any], assignment: str) -> None:
     """Apply one ``path=value`` in place: ``world.dt=0.01``, ``ring.radius=2``, ``entity.0.core=0.1``.
 
     A path may start with the name of an entity; items of lists go by their number, systems by their kind
-    too (the first of it), components of vectors by x, y, z. The value is read as TOML, else as text.
+    too (the first of it), components of vectors by x, y, z. A kind of system that is not listed, since it
+    comes by itself, is listed by that. The value is read as TOML, else as text.
     ``world.dt`` takes the place of ``world.fps``, and the other way round.
     """
     path, sign, text = assignment.partition("=") if isinstance(assignment, str) else ("", "", "")
@@ -219,6 +220,9 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         target, parts = entities[parts[0]], parts[1:]
     for depth, part in enumerate(parts[:-1]):
         if isinstance(target, list):
+            kinds = [item.get("kind") for item in target if isinstance(item, dict)]
+            if depth == 1 and parts[0] == "system" and part.isidentifier() and part not in kinds:
+                target.append({"kind": part})
             target = target[_number(target, part, assignment)]
         elif isinstance(target, dict):
             target = target.setdefault(part, {} if depth or part not in ("entity", "system") else [])

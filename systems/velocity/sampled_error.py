@@ -13,11 +13,15 @@ from ecs_fluid.one_process import OneProcess, Targets
 from ecs_fluid.plugins import ships
 from ecs_fluid.systems.partition import PartitionSystem
 from ecs_fluid.systems.velocity.direct import DirectSolver
+from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
 from ecs_fluid.systems.velocity.pppm import relative_error
 from ecs_fluid.systems.velocity.solver import Solver
 
 SAMPLE = 64
 """Vortons, and other particles, that are looked at: rows at even distances, the same in every tick."""
+
+DRAWN_FROM = 2048
+"""Rows at even distances from which those are drawn that tell how well velocities are read."""
 
 Population = tuple[Entity, Array, Array]
 """With positions (m, 3) m and velocities (m, 3) m/s of the rows that this process holds."""
@@ -31,27 +35,48 @@ def sampled_error(
     Against the sum over all vortons in unbounded space; None without particles, and for solvers that mean
     something else: walls, images, and those of a user's own.
     """
+    if (direct := _all_pairs(solver, sources, grid)) is None:
+        return None
+    some = [_some(solver.world.processes, populations, SAMPLE) for populations in groups]
+    return max((relative_error(u, _exact(direct, x)) for x, u in some if len(x)), default=None)
+
+
+def reading_error(
+    solver: Solver, sources: Sources, grid: Grid, populations: Sequence[Population]
+) -> float | None:
+    """The same of populations together, at rows that are drawn: a few that are fast may have all of it."""
+    if (direct := _all_pairs(solver, sources, grid)) is None:
+        return None
+    x, u = _some(solver.world.processes, populations, DRAWN_FROM)
+    if (sample := DrawnSample.of([u], SAMPLE)) is None:
+        return None
+    return sample.error([u], [_exact(direct, np.ascontiguousarray(x[sample.rows]))])
+
+
+def _all_pairs(solver: Solver, sources: Sources, grid: Grid) -> DirectSolver | None:
+    """The sum over all vortons in unbounded space, None where the solver means another one."""
     world = solver.world
     elsewhere = world.periods.any() or getattr(solver, "boundary", "open") != "open"
     if elsewhere or not ships(type(solver)) or not len(sources.sigma):
         return None
     if world.processes.has_parts(sources):
         sources, _ = world.require(PartitionSystem).present()
-    direct, found = DirectSolver(solver.system), []
+    direct = DirectSolver(solver.system)
     direct.prepare(sources, grid)
-    for populations in groups:
-        x, u = _some(world.processes, populations)
-        if len(x):
-            exact = Targets.at(x, gradient=False)
-            direct.fill(exact)
-            found.append(relative_error(u, exact.u))
-    return max(found, default=None)
+    return direct
 
 
-def _some(processes: OneProcess, populations: Sequence[Population]) -> tuple[Array, Array]:
-    """Positions and velocities of some rows of populations laid end to end, the same on all processes."""
+def _exact(direct: DirectSolver, x: Array) -> Array:
+    exact = Targets.at(x, gradient=False)
+    direct.fill(exact)
+    return exact.u
+
+
+def _some(processes: OneProcess, populations: Sequence[Population], count: int) -> tuple[Array, Array]:
+    """Positions and velocities of `count` rows of populations laid end to end, the same on all processes."""
     totals = [processes.total([entity], len(x)) for entity, x, _ in populations]
-    rows, first = np.unique(np.linspace(0, max(sum(totals) - 1, 0), SAMPLE).astype(np.int64)), 0
+    every, first = sum(totals), 0
+    rows = np.arange(every) if every <= count else np.linspace(0, every - 1, count).astype(np.int64)
     parts: list[Sequence[Array]] = []
     for (entity, *columns), total in zip(populations, totals, strict=True):
         own = rows[(rows >= first) & (rows < first + total)] - first

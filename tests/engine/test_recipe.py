@@ -50,6 +50,7 @@ def tables() -> dict[str, Any]:
         ("other.axis=[0, 1, 0]", ("entity", 1, "axis"), [0, 1, 0]),
         ("entity.1.core=0.1", ("entity", 1, "core"), 0.1),
         ("system.wind.velocity.z=2", ("system", 1, "velocity", 2), 2),
+        ("system.sph.stride=0.25", ("system", 2), {"kind": "sph", "stride": 0.25}),
         ("output.every=5", ("output", "every"), 5),
         ("preset=article", ("preset",), "article"),
         ("ring.name=a=b", ("entity", 0, "name"), "a=b"),
@@ -100,6 +101,16 @@ def test_override_after_an_override_that_broke_the_entities(first: str) -> None:
     override(broken, first)
     with pytest.raises(RecipeError, match="'ring' is no section and no entity"):
         override(broken, "ring.radius=2")
+
+
+def test_a_system_that_comes_by_itself_is_set_as_if_it_were_listed() -> None:
+    """Where it stands among the others, and what entities ask of it, stay."""
+    own, world = ef.load("falling_drop"), ef.load("falling_drop", "system.sph.stride=0.25")
+    assert [type(system) for system in world.systems] == [type(system) for system in own.systems]
+    changed = own.require(ef.SphSystem).parameters.model_dump() | {"stride": 0.25}
+    assert world.require(ef.SphSystem).parameters.model_dump() == changed
+    with pytest.raises(RecipeError, match=r"'spg'.*did you mean 'sph'"):
+        ef.load("falling_drop", "system.spg.stride=0.25")
 
 
 def test_overrides_reach_the_world() -> None:

@@ -106,7 +106,8 @@ def two_clouds(how: str) -> ef.World:
         x, core = draw.random((rows, 3)) ** 2 + shift, 0.02 + 0.02 * draw.random(rows)
         alpha, volume = 1e-3 * draw.standard_normal((rows, 3)), np.full(rows, 1e-6)
         world.spawn(name, ef.Position(x), ef.Strength(alpha), ef.CoreRadius(core), ef.Volume(volume))
-    world.spawn("tracers", ef.Position(draw.random((1000, 3))))
+    room = 0.1 if how == "cells" else 1.0  # in which points are fewer than tracers
+    world.spawn("tracers", ef.Position(room * draw.random((1000, 3))))
     world.add_system(ef.VelocitySystem(**SUMS[how]))
     world.add_systems([ef.StretchSystem(), ef.AdvectionSystem()])
     if how in DIFFUSION:

@@ -15,7 +15,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::ecs_fluid.errors.FluidWarning")
 
 
 def velocities(tracers: Any, **velocity: Any) -> Array:
+    """At tracers, of which there are more than points between them."""
     world = made(cells=30_000, tracers=tracers, **velocity)
+    some = world["tracers"][ef.Position].x
+    world.spawn("others", ef.Position(some.repeat(40, axis=0)))
     world.evaluate()
     u: Array = world["tracers"][ef.Velocity].u
     return u
@@ -29,7 +32,7 @@ def test_the_points_around_tracers_say_what_the_whole_grid_says(interpolation: s
     whole, around = (velocities(tracers, interpolation=interpolation) for tracers in ("grid", "cells"))
     if interpolation == "linear":
         assert off(around, whole) < 1e-13
-    assert off(around, exact) < 1.1 * off(whole, exact) < 0.05
+    assert 1e-4 < off(around, exact) < 1.1 * off(whole, exact) < 0.05
 
 
 def test_cores_are_widened_as_on_the_whole_grid() -> None:
@@ -62,3 +65,27 @@ def test_a_plane_has_one_layer_of_cells(axis: int) -> None:
         world.evaluate()
         u.append(world["tracers"][ef.Velocity].u)
     assert off(*u) < 0.01
+
+
+@pytest.mark.parametrize("solver", ["direct", "pppm"])
+@pytest.mark.parametrize("vortons", [0, 1, 2, 400])
+def test_what_cells_are_too_coarse_for_is_summed_at_the_tracers(solver: Any, vortons: int) -> None:
+    """Within 2 % at all of them, which is what the reading has to keep to: a few cores in a wide cloud, where
+    131,072 cells leave half a cell to a core; and one thin core, which has most of the velocity, beside wide
+    ones that the grid resolves. `pppm` keeps 1e-3, and is given a tenth more than 2 % for the sample."""
+    draw = np.random.default_rng(4)
+    x, alpha = draw.standard_normal((vortons, 3)), 0.01 * draw.standard_normal((vortons, 3))
+    sigma = np.full(vortons, 0.05 if vortons < 3 else 0.5)
+    if vortons > 2:
+        x[0], alpha[0], sigma[0] = 0.0, [0.0, 0.0, 1.0], 0.02
+    found = []
+    for how in "cells", "solver":
+        world = ef.World(dt=1e-3, precision="double", integrator="rk2")
+        world.spawn("vortons", ef.Position(x), ef.Strength(alpha), ef.CoreRadius(sigma))
+        world.spawn("tracers", ef.Position(np.random.default_rng(5).standard_normal((60_000, 3))))
+        velocity = ef.VelocitySystem(solver=solver if how == "cells" else "direct", tracers=how)  # type: ignore[arg-type]
+        world.add_systems([velocity, ef.AdvectionSystem()])
+        world.step()
+        world.evaluate()
+        found.append(world["tracers"][ef.Velocity].u)
+    assert off(*found) < 0.022 if vortons else not np.any(found)
