@@ -16,8 +16,8 @@ Reading = Literal["linear", "convolution", "spline"]
 class GridReading:
     """The velocity field (px, py, pz, 3) m/s, read trilinearly, by cubic convolution or by a cubic spline.
 
-    Gradients come from differences at the points, of second order where the reading is linear and of fourth
-    elsewhere, which are read like the velocity.
+    The gradient of a spline is its derivative. Elsewhere gradients come from differences at the points, of
+    second order where the reading is linear and of fourth by convolution, which are read like the velocity.
     """
 
     def __init__(self, grid: Grid, u: Array, how: Reading, read: Array | None = None) -> None:
@@ -33,14 +33,16 @@ class GridReading:
 
         ``rows`` (n,) are the numbers of all of them, best in the order of the grid's cells.
         """
-        from ecs_fluid.kernels.grids import cubic_gradient
+        from ecs_fluid.kernels.grids import cubic_gradient, spline_gradient
 
+        mesh = self._grid.origin, self._grid.spacing
         if self._how == "linear":
             self._read(x, self._values, u)
             self._read(x, self._slopes, du)
+        elif self._how == "spline":
+            spline_gradient.interpolate(x, rows, *mesh, self._grid.flat, self._values, u, du)
         else:
-            mesh = self._grid.origin, self._grid.spacing
-            cubic_gradient.interpolate(x, rows, *mesh, self._slopes, u, du, self._cubics)
+            cubic_gradient.interpolate(x, rows, *mesh, self._slopes, u, du)
 
     @cached_property
     def _cubics(self) -> Array:
@@ -63,10 +65,7 @@ class GridReading:
 
     @cached_property
     def _slopes(self) -> Array:
-        """Gradient (px, py, pz, 3, 3) 1/s, or for cubics with the velocity, (px, py, pz, 3, 4).
-
-        Differences of a spline's coefficients are the coefficients of the differences.
-        """
+        """Gradient (px, py, pz, 3, 3) 1/s, or by convolution with the velocity, (px, py, pz, 3, 4)."""
         from ecs_fluid.kernels.grids.differences import jacobian
 
         # A derivative across a flat world would only see the far side of its one layer of cells.

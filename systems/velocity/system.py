@@ -88,7 +88,7 @@ class VelocitySystem(System):
     u(x) = sum_p q(|x - x_p| / sigma_p) alpha_p cross (x - x_p) / (4 pi |x - x_p|^3), where q is the part of
     a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
     gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then a cubic spline
-    of velocity and of its differences; with `interpolation` = "linear" trilinearly, as in the articles).
+    of velocity and the derivative of that; with `interpolation` = "linear" trilinearly, as in the articles).
     Everything else that moves interpolates the grid, where `tracers` = "cells" has the sum taken at those
     points alone that are read (`kernels.grids.read_points`), or asks the solver, as with "cells" too where
     that takes less time, and in ticks in which a sample finds cubic reading off by more than 2 %.

@@ -80,8 +80,23 @@ def _axis(x: float, origin: float, inverse: float, cells: float) -> tuple[float,
     return first if first < last else last, fraction, upper - lower
 
 
+@njit(**INLINE)
+def mesh_of(origin: np.ndarray, spacing: np.ndarray, field: np.ndarray) -> tuple[Any, Any]:
+    """What ``places_of`` asks of a ``field`` (px, py, pz, m), and how far its planes and rows are off."""
+    mesh, steps = np.empty((4, 3)), np.zeros((2, TAPS), np.int64)
+    py, pz, m = field.shape[1], field.shape[2], field.shape[3]
+    mesh[3, 0], mesh[3, 1], mesh[3, 2] = py * pz * m, pz * m, m
+    for a in range(3):
+        mesh[0, a], mesh[1, a], mesh[2, a] = origin[a], 1.0 / spacing[a], field.shape[a] - 1.0
+    for a in range(2):
+        # Of a short axis two points have a weight, and the others are not looked for.
+        for s in range(2 if field.shape[a] < TAPS else TAPS):
+            steps[a, s] = s * np.int64(mesh[3, a])
+    return mesh, steps
+
+
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _places(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> None:
+def places_of(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> None:
     """Of BLOCK flat rows x: the first of their 64 points in the flat field, and what `_axis` tells of each.
 
     The rows of ``mesh`` are origin, inverse spacing, cells, and steps in the field.
@@ -98,7 +113,7 @@ def _places(x: Any, mesh: Any, corner: Any, fraction: Any, beside: Any) -> None:
 
 
 @njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _weights(fraction: Any, beside: Any, cubics: Any, w0: Any, w1: Any, w2: Any, w3: Any) -> None:
+def weights_of(fraction: Any, beside: Any, cubics: Any, w0: Any, w1: Any, w2: Any, w3: Any) -> None:
     """Those of four points along an axis of three cells or more."""
     wide_vectors()
     kind = fraction.dtype.type
@@ -151,14 +166,7 @@ def _interpolate(
 ) -> None:  # fmt: skip
     """``field`` (nx+1, ny+1, nz+1, m) at flat ``x`` (3 n,) into ``out`` (n, m)."""
     n, m = out.shape
-    mesh, steps = np.empty((4, 3)), np.zeros((2, TAPS), np.int64)
-    mesh[3, 0], mesh[3, 1], mesh[3, 2] = field.shape[1] * field.shape[2] * m, field.shape[2] * m, m
-    for a in range(3):
-        mesh[0, a], mesh[1, a], mesh[2, a] = origin[a], 1.0 / spacing[a], field.shape[a] - 1.0
-    for a in range(2):
-        # Of a short axis two points have a weight, and the others are not looked for.
-        for s in range(2 if field.shape[a] < TAPS else TAPS):
-            steps[a, s] = s * np.int64(mesh[3, a])
+    mesh, steps = mesh_of(origin, spacing, field)
     flat, taps = field.reshape(field.size), 2 if field.shape[2] < TAPS else TAPS
     corner, weight = np.empty(BLOCK, np.int64), np.empty((3 * TAPS, BLOCK), field.dtype)
     fraction, beside = np.empty((3, BLOCK), field.dtype), np.empty((3, BLOCK), field.dtype)
@@ -175,13 +183,13 @@ def _interpolate(
             for a in range(3 * BLOCK):
                 some[a] = given[a] if a < given.size else given[0]
             given = some
-        _places(given, mesh, corner, fraction, beside)
+        places_of(given, mesh, corner, fraction, beside)
         for a in range(3):
             w = weight[TAPS * a : TAPS * (a + 1)]
             if field.shape[a] < TAPS:  # too few points for a cubic
                 w[0], w[1], w[2], w[3] = 1.0 - fraction[a], fraction[a], 0.0, 0.0
             else:
-                _weights(fraction[a], beside[a], cubics, w[0], w[1], w[2], w[3])
+                weights_of(fraction[a], beside[a], cubics, w[0], w[1], w[2], w[3])
         for k in range(count):
             q: Any = np.uintp(k)  # not negative: no index is tested for it
             if corner[q] > safe:  # vectors would end beyond the field, or rows have too few points
@@ -224,29 +232,60 @@ def _factors(points: int) -> np.ndarray:
     return factors
 
 
-@parallel("given.shape[0] * ((given.shape[2] + BLOCK - 1) // BLOCK)", fastmath=FAST)
-def _filter_axis(task: int, given: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
-    """Coefficients of splines through (a, points, b) along the middle axis; ``out`` may be ``given``."""
-    blocks = (given.shape[2] + BLOCK - 1) // BLOCK
-    begin = task % blocks * BLOCK
-    end, last = min(begin + BLOCK, given.shape[2]), given.shape[1] - 1
-    f, c, kind = given[task // blocks], out[task // blocks], out.dtype.type
-    six, seven = kind(6), kind(7)
-    for e in range(begin, end):
-        low, high = f[0, e], f[last, e]
-        low_step, high_step = low - f[1, e], high - f[last - 1, e]
-        before = kind(0)
-        for i in range(1, last):
-            right = six * f[i, e]
-            if i == 1:
-                right = seven * f[i, e] - low
-            if i == last - 1:
-                right = right + f[i, e] - high
-            before = (right - before) * factors[i]
-            c[i, e] = before
-        for i in range(last - 2, 0, -1):
-            c[i, e] -= factors[i] * c[i + 1, e]
-        c[0, e], c[last, e] = c[1, e] + low_step, c[last - 1, e] + high_step
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sweep(lines: Any, columns: int, factors: Any) -> None:
+    """Coefficients in place of the values (points, columns) of splines along the first axis."""
+    wide_vectors()
+    last, six = lines.shape[0] - 1, lines.dtype.type(6)
+    low, second, inner, high = lines[0], lines[1], lines[last - 1], lines[last]
+    for e in range(columns):
+        low[e] -= second[e]
+        high[e] -= inner[e]
+        second[e] = (six * second[e] - low[e]) * factors[1]
+    for i in range(2, last - 1):
+        row, before = lines[i], lines[i - 1]
+        for e in range(columns):
+            row[e] = (six * row[e] - before[e]) * factors[i]
+    for e in range(columns):
+        inner[e] = (six * inner[e] - high[e] - lines[last - 2, e]) * factors[last - 1]
+    for i in range(last - 2, 0, -1):
+        row, after = lines[i], lines[i + 1]
+        for e in range(columns):
+            row[e] -= factors[i] * after[e]
+    for e in range(columns):
+        low[e] += second[e]
+        high[e] += inner[e]
+
+
+@njit(fastmath=FAST, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _copy(source: Any, target: Any) -> None:
+    """Rows of one array (points, columns) to another."""
+    if source.shape[1] == 3:  # a loop of an unknown length takes much longer
+        for i in range(source.shape[0]):
+            target[i, 0], target[i, 1], target[i, 2] = source[i, 0], source[i, 1], source[i, 2]
+    else:
+        for i in range(source.shape[0]):
+            for e in range(source.shape[1]):
+                target[i, e] = source[i, e]
+
+
+@parallel("tasks", fastmath=FAST, error_model="numpy")
+def _filter_axis(task: int, tasks: int, given: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
+    """Coefficients of splines through (a, points, b) along the middle axis; ``out`` may be ``given``.
+
+    A task has BLOCK columns of one of the first axis, or all columns of as many as have BLOCK together.
+    """
+    many, points, width = given.shape
+    blocks = (width + BLOCK - 1) // BLOCK
+    each = max(BLOCK // width, 1)
+    first, begin = task // blocks * each, task % blocks * BLOCK
+    count, width = min(each, many - first), min(BLOCK, width - begin)
+    lines = np.empty((points, BLOCK), given.dtype)
+    for k in range(count):
+        _copy(given[first + k, :, begin : begin + width], lines[:, k * width : (k + 1) * width])
+    _sweep(lines, count * width, factors)
+    for k in range(count):
+        _copy(lines[:, k * width : (k + 1) * width], out[first + k, :, begin : begin + width])
 
 
 def coefficients(field: np.ndarray) -> np.ndarray:
@@ -260,9 +299,10 @@ def coefficients(field: np.ndarray) -> np.ndarray:
     for axis in range(3):
         points = field.shape[axis]
         if points >= TAPS:
-            ends = math.prod(field.shape[:axis]), math.prod(field.shape[axis + 1 :])
-            seen = view_as(found, ends[0], points, ends[1]), view_as(out, ends[0], points, ends[1])
-            _filter_axis(seen[0], _factors(points).astype(field.dtype), seen[1])
+            many, width = math.prod(field.shape[:axis]), math.prod(field.shape[axis + 1 :])
+            tasks = -(-many // max(BLOCK // width, 1)) * -(-width // BLOCK)
+            seen = view_as(found, many, points, width), view_as(out, many, points, width)
+            _filter_axis(tasks, seen[0], _factors(points).astype(field.dtype), seen[1])
             found = out
     return found
 

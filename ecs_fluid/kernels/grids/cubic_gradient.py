@@ -1,4 +1,4 @@
-"""A velocity field and its gradient at particles, by the weights of ``cubic``, in one pass.
+"""A velocity field and the gradient at its points, read by cubic convolution at particles in one pass.
 
 Both stand side by side at the grid points, twelve numbers each, so that a particle fetches one run of memory
 per row of points; and particles come in the order of a cell sort, so that neighbours find it in the cache.
@@ -81,12 +81,12 @@ def _interpolate(
 
 def interpolate(
     x: np.ndarray, order: np.ndarray, origin: np.ndarray, spacing: np.ndarray, field: np.ndarray,
-    u: np.ndarray, du: np.ndarray, cubics: np.ndarray = CONVOLUTION,
+    u: np.ndarray, du: np.ndarray,
 ) -> None:  # fmt: skip
     """Fill rows ``order`` of u (n, 3) and du (n, 3, 3) at x (n, 3) m from a ``field`` (px, py, pz, 3, 4).
 
     That is ``differences.jacobian`` of the velocity at the grid points, with the field, and the values are
-    those of ``cubic.interpolate`` but for rounding; for ``SPLINE`` both are of the coefficients. ``order``
-    (k,) int64 names every row that is wanted, best sorted by cell.
+    those of ``cubic.interpolate`` but for rounding. ``order`` (k,) int64 names every row that is wanted, best
+    sorted by cell.
     """
-    _interpolate(x, order, origin, spacing, field, cubics, u, view_as(du, len(du), 9))
+    _interpolate(x, order, origin, spacing, field, CONVOLUTION, u, view_as(du, len(du), 9))
