@@ -50,7 +50,7 @@ def exchanged(
         comm, columns[by_cell], np.diff(start), edges, _margin(grid, reach_of(most, order, dimension)), cells
     )
     behind = begin + len(by_cell)
-    part = RatedRows(begin, behind, widest, bool(least * least == most * most))
+    part = RatedRows(begin, behind, bool(least * least == most * most))
     rate, loss = np.empty((len(near), near.shape[1] - 5), x.dtype), np.zeros(len(near), x.dtype)
     exchange(near, count, grid, viscosity, rate, loss, order, dimension, part)
     found = np.empty((len(by_cell), rate.shape[1]), x.dtype)

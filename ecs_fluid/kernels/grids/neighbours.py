@@ -4,7 +4,7 @@ A group is a few consecutive sorted rows. All rows that may lie within a reach o
 runs of rows, one for each row of cells (fixed i, j) nearby, and every member meets all of them.
 
 `lane_group` makes groups whose members are the lanes of a vector (``lanes``): they meet one row after the
-other, read where it lies.
+other, read where it lies; `near_rows` lists those of the runs that are within reach of the group's box.
 
 `group_end` makes groups whose members meet a list one after the other: columns of the runs, copied side by
 side, such that pair loops run over full vectors. A list is one flat array; column c lies at c WIDTH. It holds
@@ -20,10 +20,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ecs_fluid.kernels.compiled import CHUNKS
-from ecs_fluid.kernels.compiled.lanes import lanes_of
+from ecs_fluid.kernels.compiled import CHUNKS, FAST
+from ecs_fluid.kernels.compiled.lanes import (
+    append_numbers_below,
+    count_below_in,
+    lanes_of,
+    load,
+    most,
+    spread,
+)
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import INLINE, LANES
+from ecs_fluid.kernels.compiled.vectors import INLINE, LANES, wide_vectors
 from ecs_fluid.kernels.grids.partition import axis_cell
 
 PADDING = 32
@@ -82,6 +89,19 @@ def sorted_rows(
     out = np.empty((len(x), 5 + columns.shape[1]), x.dtype)
     _sort_rows(x, width, volume, columns, order, out)
     return out
+
+
+def reaching(rows: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.floating]:
+    """Columns (4, n + LANES) for `near_rows`, and the largest number of the last.
+
+    They are places, and half the ``square`` (n,) m^2 of each row's reach: two rows are within reach of each
+    other where their distance squared is below the mean of both squares.
+    """
+    out = np.zeros((4, len(rows) + LANES), rows.dtype)
+    out[:3, : len(rows)] = rows[:, :3].T
+    # A little more than the half, so that a pair at the end is met from both sides or from neither.
+    out[3, : len(rows)] = rows.dtype.type(0.5 * (1.0 + 2e-5)) * square
+    return out, out[3].max()
 
 
 @njit(**INLINE)
@@ -180,6 +200,36 @@ def runs_around(
                 runs[number, 0], runs[number, 1] = first, last
                 number += 1
     return number
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def near_rows(
+    columns: np.ndarray, p: int, end: int, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
+    cells: np.ndarray, widest: float, box: np.ndarray, runs: np.ndarray, near: np.ndarray,
+) -> int:  # fmt: skip
+    """Fill ``near`` (n + LANES,) with the rows, in their order, that may be within reach of one of p:end.
+
+    Returns their number. ``columns`` and ``widest`` are what `reaching` made; ``box`` (2, 3) and ``runs``
+    (nx ny, 2) are room to work in.
+    """
+    wide_vectors()
+    box_of(columns.T, p, end, box)
+    most_own = columns[3, p:end].max()
+    number = runs_around(box, start, origin, spacing, cells, math.sqrt(most_own + widest), runs)
+    width, stride, count = lanes_of(columns), columns.shape[1], 0
+    none, own = spread(columns.dtype.type(0)), spread(most_own)
+    x0, y0, z0 = spread(box[0, 0]), spread(box[0, 1]), spread(box[0, 2])
+    x1, y1, z1 = spread(box[1, 0]), spread(box[1, 1]), spread(box[1, 2])
+    for run in range(number):
+        for q in range(runs[run, 0], runs[run, 1], width):
+            x, y, z = load(columns, q), load(columns, stride + q), load(columns, 2 * stride + q)
+            dx = most(most(x0 - x, x - x1), none)
+            dy = most(most(y0 - y, y - y1), none)
+            dz = most(most(z0 - z, z - z1), none)
+            far, limit = dx * dx + (dy * dy + dz * dz), own + load(columns, 3 * stride + q)
+            append_numbers_below(far, limit, q, near, count)
+            count += count_below_in(far, limit, runs[run, 1] - q)
+    return count
 
 
 @njit(error_model="numpy")

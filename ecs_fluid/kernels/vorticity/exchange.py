@@ -32,11 +32,11 @@ from ecs_fluid.kernels.compiled.parallel import parallel
 from ecs_fluid.kernels.compiled.vectors import wide_vectors
 from ecs_fluid.kernels.grids.grid import Grid, grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
-    box_of,
     fill_lanes,
     first_cell,
     lane_group,
-    runs_around,
+    near_rows,
+    reaching,
     sorted_rows,
     stacked,
 )
@@ -100,10 +100,10 @@ def _factors(order: int, dimension: int) -> tuple[float, float]:
 
 @njit(fastmath=FAST, error_model="numpy")
 def _meet(
-    rows: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, column: int, three: bool,
+    rows: np.ndarray, near: np.ndarray, number: int, targets: np.ndarray, column: int, three: bool,
     limit: float, a: float, b: float, smooth: bool, planar: bool, uniform: bool, exp: tuple, sums: np.ndarray,
 ) -> None:  # fmt: skip
-    """Loss and gain of a target in every lane from all rows of the runs, with w_q = eta(rho) / eps_pq^(d+2).
+    """Loss and gain of a target in every lane from the rows ``near``, with w_q = eta(rho) / eps_pq^(d+2).
 
     The gain is that of the value in ``column``, or of those in this and the next two. ``limit`` is the square
     of the kernel's reach in eps, or at order 2 the inverse of that.
@@ -122,32 +122,32 @@ def _meet(
     inverse = one / pe
     fall = inverse * end
     lost = gain = gain_2 = gain_3 = zero
-    for run in range(number):
-        for q in range(runs[run, 0], runs[run, 1]):
-            dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
-            r2 = dx * dx + dy * dy + dz * dz
-            if not uniform:
-                size = spread(rows[q, 3])
-                inverse = one / (half * (pe + size * size))
-                fall = inverse * end
-            if smooth:
-                t = r2 * inverse
-                w = up_to(t, end, (height + slope * t) * _exp_minus(least(t, end), e))
-            else:
-                u = most(one - r2 * fall, zero)
-                u2 = u * u
-                w = (u2 * u2) * (u2 * u)
-            if not uniform:
-                w = w * inverse * inverse
-                if not planar:
-                    w = w * square_root(inverse)
-            # Differences, not two sums: a uniform field then stays exactly as it is.
-            volume = spread(rows[q, 4])
-            lost += w * volume
-            gain += w * (pv * spread(rows[q, column]) - volume * first)
-            if three:
-                gain_2 += w * (pv * spread(rows[q, column + 1]) - volume * second)
-                gain_3 += w * (pv * spread(rows[q, column + 2]) - volume * third)
+    for k in range(number):
+        q = near[k]
+        dx, dy, dz = spread(rows[q, 0]) - px, spread(rows[q, 1]) - py, spread(rows[q, 2]) - pz
+        r2 = dx * dx + dy * dy + dz * dz
+        if not uniform:
+            size = spread(rows[q, 3])
+            inverse = one / (half * (pe + size * size))
+            fall = inverse * end
+        if smooth:
+            t = r2 * inverse
+            w = up_to(t, end, (height + slope * t) * _exp_minus(least(t, end), e))
+        else:
+            u = most(one - r2 * fall, zero)
+            u2 = u * u
+            w = (u2 * u2) * (u2 * u)
+        if not uniform:
+            w = w * inverse * inverse
+            if not planar:
+                w = w * square_root(inverse)
+        # Differences, not two sums: a uniform field then stays exactly as it is.
+        volume = spread(rows[q, 4])
+        lost += w * volume
+        gain += w * (pv * spread(rows[q, column]) - volume * first)
+        if three:
+            gain_2 += w * (pv * spread(rows[q, column + 1]) - volume * second)
+            gain_3 += w * (pv * spread(rows[q, column + 2]) - volume * third)
     # What all pairs of a target have in common is left out of the loop.
     common = one
     if not smooth:
@@ -166,24 +166,25 @@ def _meet(
 def _exchange(
     chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    begin: int, behind: int, reach: float, limit: float, a: float, b: float, smooth: bool, planar: bool,
-    uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
+    columns: np.ndarray, widest: float, begin: int, behind: int, limit: float, a: float, b: float,
+    smooth: bool, planar: bool, uniform: bool, exp: tuple, rate: np.ndarray, loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Sum over all sources within ``reach`` [m] of the ``rows`` x, y, z, eps, volume and values.
+    """Sum over all sources within reach of the ``rows`` x, y, z, eps, volume and values.
 
-    The diffusivity is part of a and b; ``begin`` and ``behind`` are those of `RatedRows`.
+    ``columns`` and ``widest`` are what `reaching` made; the diffusivity is part of a and b; ``begin`` and
+    ``behind`` are those of `RatedRows`.
     """
     n, last_column, width = behind - begin, rows.shape[1], lanes_of(rows)
     p, last = begin + chunk * n // CHUNKS, begin + (chunk + 1) * n // CHUNKS
     if p >= last:
         return
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), rows.dtype)
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), columns.dtype)
+    near = np.empty(len(rows) + width, np.uint32)
     targets, sums = np.zeros(8 * width, rows.dtype), np.empty(4 * width, rows.dtype)
     cell = first_cell(p, start)
     while p < last:
         cell, end = lane_group(p, last, start, cell, cells[2], width)
-        box_of(rows, p, end, box)
-        number = runs_around(box, start, origin, spacing, cells, reach, runs)
+        number = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
         column = 5
         while column < last_column:
             values = 3 if column + 3 <= last_column else 1
@@ -192,7 +193,7 @@ def _exchange(
             for lane in range(3 * width, 4 * width):
                 targets[lane] *= targets[lane]  # eps^2
             _meet(
-                rows, runs, number, targets, column, values == 3, limit, a, b, smooth, planar, uniform,
+                rows, near, number, targets, column, values == 3, limit, a, b, smooth, planar, uniform,
                 exp, sums,
             )  # fmt: skip
             for t in range(p, end):
@@ -216,8 +217,6 @@ class RatedRows(NamedTuple):
     """first of them; those before are only sources"""
     behind: int
     """the row behind them"""
-    widest: float
-    """largest eps of all, m"""
     uniform: bool
     """whether all have that one"""
 
@@ -243,14 +242,13 @@ def exchange(
         return
     kind = rows.dtype.type
     a, b = _factors(order, dimension)
+    e2, end = rows[:, 3] * rows[:, 3], cutoff(order, dimension)
     if part is None:
-        e2 = rows[:, 3] * rows[:, 3]
-        part = RatedRows(0, len(rows), float(rows[:, 3].max()), bool(e2.min() == e2.max()))
+        part = RatedRows(0, len(rows), bool(e2.min() == e2.max()))
     _exchange(
-        rows, start, *grid, part.begin, part.behind, reach_of(kind(part.widest), order, dimension),
-        kind(cutoff(order, dimension) ** (-2 if order == 2 else 2)), kind(a * viscosity),
-        kind(b * viscosity), order == 4, dimension == 2, part.uniform, _exponential_constants(rows.dtype),
-        rate, loss,
+        rows, start, *grid, *reaching(rows, kind(end**2) * e2), part.begin, part.behind,
+        kind(end ** (-2 if order == 2 else 2)), kind(a * viscosity), kind(b * viscosity), order == 4,
+        dimension == 2, part.uniform, _exponential_constants(rows.dtype), rate, loss,
     )  # fmt: skip
 
 

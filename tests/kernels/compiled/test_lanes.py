@@ -13,6 +13,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled.lanes import (
     BYTES,
     append_below,
+    append_numbers_below,
     count_below,
     count_below_in,
     gather_fours,
@@ -31,14 +32,17 @@ from ecs_fluid.kernels.compiled.vectors import wide_vectors
 
 
 @njit
-def below(a: np.ndarray, limit: float, value: np.ndarray, out: np.ndarray, rows: np.ndarray) -> int:
-    """Those of ``value`` where a < limit, and as whole numbers; how many."""
+def below(
+    a: np.ndarray, limit: float, value: np.ndarray, out: np.ndarray, rows: np.ndarray, places: np.ndarray
+) -> int:
+    """Those of ``value`` where a < limit, and as whole numbers, and their places from 10 on; how many."""
     wide_vectors()
     found = 0
     for at in range(0, len(a), lanes_of(a)):
         here, most = load(a, at), spread(limit)
         append_below(here, most, load(value, at), out, found)
         append_below(here, most, load(value, at), rows, found)
+        append_numbers_below(here, most, 10 + at, places, found)
         found += count_below(here, most)
     return found
 
@@ -63,14 +67,16 @@ def compare(dtype: type, number: int) -> None:
     a = a[draw.permutation(7)].ravel()
     value = np.arange(len(a)).astype(dtype) * 1001 - 20_000
     out, rows = np.full(2 * len(a), -7.5, dtype), np.full(2 * len(a), -7, np.int32)
-    chosen = a < dtype(0.5)
-    found = below(a, dtype(0.5), value, out, rows)
+    places, chosen = np.full(2 * len(a), 7, np.uint32), a < dtype(0.5)
+    found = below(a, dtype(0.5), value, out, rows, places)
     assert count < found == chosen.sum() < len(a) - count
     np.testing.assert_array_equal(out[:found], value[chosen])
     np.testing.assert_array_equal(rows[:found], value[chosen])
+    np.testing.assert_array_equal(places[:found], 10 + np.flatnonzero(chosen))
     for lanes in range(1, 2 * count):
         assert below_in(a, dtype(0.5), lanes) == chosen[: min(lanes, count)].sum()
     assert (out[found + count :] == -7.5).all() and (rows[found + count :] == -7).all()
+    assert (places[found + count :] == 7).all()
 
 
 @njit

@@ -19,6 +19,8 @@ from ecs_fluid.kernels.grids.neighbours import (
     first_cell,
     group_end,
     lane_group,
+    near_rows,
+    reaching,
     runs_around,
     stacked,
 )
@@ -86,37 +88,44 @@ def test_lists_hold_all_neighbours_once(n: int, count: tuple[int, int, int]) -> 
 
 
 @njit
-def lane_groups(rows, start, origin, spacing, cells, reach, width, ends, found):
-    """Groups for lanes: their ends, and how often their runs name each row."""
-    runs, box, p, groups = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3)), 0, 0
-    cell = first_cell(0, start)
-    while p < len(rows):
-        cell, end = lane_group(p, len(rows), start, cell, cells[2], width)
-        box_of(rows, p, end, box)
-        for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
-            found[groups, runs[run, 0] : runs[run, 1]] += 1
-        ends[groups] = end
+def lane_groups(columns, widest, start, origin, spacing, cells, width, ends, found, last):
+    """Groups for lanes: their ends, the rows that are near them, and how many these are."""
+    n, box = len(ends), np.empty((2, 3), columns.dtype)
+    runs, near = np.empty((cells[0] * cells[1], 2), np.int64), np.empty(n + LANES, np.uint32)
+    p, groups, cell = 0, 0, first_cell(0, start)
+    while p < n:
+        cell, end = lane_group(p, n, start, cell, cells[2], width)
+        last[groups] = near_rows(columns, p, end, start, origin, spacing, cells, widest, box, runs, near)
+        ends[groups], found[groups, :] = end, near[:n]
         p, groups = end, groups + 1
     return groups
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "count"), CASES)
-def test_lanes_hold_rows_of_one_column_and_their_runs_all_neighbours_once(
-    n: int, count: tuple[int, int, int]
+def test_lanes_hold_rows_of_one_column_and_a_list_of_all_neighbours_in_order(
+    n: int, count: tuple[int, int, int], dtype: type
 ) -> None:
-    """At most 16 rows, of at most SPAN cells of one column; nobody within reach is left out or met twice."""
-    x = np.random.default_rng(3).random((n, 3)) * 1.2 - 0.1
+    """At most 16 rows, of at most SPAN cells of one column; nobody within reach of one of them is left
+    out, and nobody taken who is farther from their box than the widest of them reaches (1e-4: rounding, and
+    the margin of `reaching`)."""
+    draw = np.random.default_rng(3)
+    x, square = (draw.random((n, 3)) * 1.2 - 0.1).astype(dtype), draw.uniform(0.01, 0.05, n).astype(dtype)
     grid = stacked(np.zeros(3), 1 / np.array(count), np.array(count))
     start, order = partition(x, *grid)
-    rows, reach, width = x[order], 0.21, 16
-    ends, found = np.zeros(n, np.int64), np.zeros((n, n), np.int64)
-    groups = lane_groups(rows, start, *grid, reach, width, ends, found)
+    rows, square, width = x[order], square[order], 16
+    ends, found, many = np.zeros(n, np.int64), np.zeros((n, n), np.int64), np.zeros(n, np.int64)
+    groups = lane_groups(*reaching(rows, square), start, *grid, width, ends, found, many)
     assert ends[groups - 1] == n
     cell = np.searchsorted(start, np.arange(n), side="right") - 1
     for group, (first, last) in enumerate(zip([0, *ends[: groups - 1]], ends[:groups], strict=True)):
         assert 0 < last - first <= width
         assert cell[last - 1] - cell[first] < SPAN
         assert cell[last - 1] // grid[2][2] == cell[first] // grid[2][2]
-        near = (np.linalg.norm(rows[first:last, None] - rows[None], axis=2) <= reach).any(axis=0)
-        assert found[group].max() == 1
-        assert (found[group][near] == 1).all()
+        own, listed = rows[first:last], found[group, : many[group]]
+        assert (np.diff(listed) > 0).all()
+        reach = (square[first:last, None] + square) / 2
+        near = (((own[:, None] - rows) ** 2).sum(axis=2) <= reach).any(axis=0)
+        assert np.isin(np.flatnonzero(near), listed).all()
+        beyond = np.maximum(np.maximum(own.min(axis=0) - rows, rows - own.max(axis=0)), 0)
+        assert ((beyond**2).sum(axis=1)[listed] <= 1.0001 * reach.max(axis=0)[listed]).all()

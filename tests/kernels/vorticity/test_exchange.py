@@ -249,7 +249,7 @@ def test_a_part_of_the_rows_gets_the_bits_it_has_among_all(order: int) -> None:
     whole, loss = np.empty_like(values), np.empty_like(eps)
     exchange.exchange(sorted_rows, start, box, 0.2, whole, loss, order)
     for begin, behind in ((0, 1), (7, 100), (101, 400), (399, 400)):
-        part = exchange.RatedRows(begin, behind, float(eps.max()), False)
+        part = exchange.RatedRows(begin, behind, False)
         rate, lost = np.zeros_like(values), np.zeros_like(eps)
         exchange.exchange(sorted_rows, start, box, 0.2, rate, lost, order, part=part)
         np.testing.assert_array_equal(rate[begin:behind], whole[begin:behind])
