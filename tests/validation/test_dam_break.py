@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from liquid_tank import tank
 from potential_flow import dam_break
 
 import ecs_fluid as ef
-from ecs_fluid.worlds import ContainerRecipe, LiquidRecipe
 
 Array = np.ndarray
 Pressure = Literal["explicit", "implicit"]
@@ -35,14 +35,9 @@ def liquid(layers: int, pressure: Pressure) -> tuple[Array, Array, Array, list[d
     Of a column that many spacings wide and five thick; the front is that of the third particle.
     """
     edge = A / layers
-    world = ef.World(dt=0.004, integrator="euler")
-    world.set_fluid(gravity=(0.0, 0.0, -G))
-    size = (5 * A, 5 * edge, 3 * A)
-    middle = tuple(s / 2 for s in size)
-    ContainerRecipe(name="tank", shape={"shape": "box", "size": size}, center=middle).build(world)
     box = {"low": (0, 0, 0), "high": (A, 5 * edge, 2 * A)}
-    LiquidRecipe(name="water", box=box, spacing=edge, hydrostatic=True).build(world)
-    system = world.add_system(ef.SphSystem(hydrostatic=("water",), pressure=pressure))
+    water = {"box": box, "spacing": edge, "hydrostatic": True}
+    world, system = tank((5 * A, 5 * edge, 3 * A), water, 0.004, pressure=pressure)
     rows, record, dense = [], [system.measure()], []
     while world.time * np.sqrt(2 * G / A) < UNTIL:
         world.step()

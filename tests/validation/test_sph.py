@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from liquid_tank import tank
 from scipy.optimize import curve_fit
 from scipy.spatial import cKDTree
 from sph_worker import rocking_tank
@@ -22,22 +23,6 @@ from ecs_fluid.worlds.world_recipe import read
 Array = np.ndarray
 WORKER = Path(__file__).with_name("sph_worker.py")
 G = 9.81
-
-
-def tank(
-    size: tuple[float, float, float] | None, liquid: dict[str, Any], dt: float = 0.01, **parameters: Any
-) -> tuple[ef.World, ef.SphSystem]:
-    """Liquid in a box with a corner at the origin, or in free space; pressure alone keeps it in."""
-    world = ef.World(dt=dt, integrator="euler", precision=parameters.pop("precision", "single"))
-    world.set_fluid(gravity=parameters.pop("gravity", (0.0, 0.0, -9.81)))
-    if size is not None:
-        shape = {"shape": "box", "size": size}
-        ContainerRecipe(name="tank", shape=shape, center=tuple(s / 2 for s in size)).build(world)
-    recipe = LiquidRecipe(name="water", **liquid)
-    recipe.build(world)
-    if recipe.hydrostatic:
-        parameters["hydrostatic"] = ("water",)
-    return world, world.add_system(ef.SphSystem(**parameters))
 
 
 def places(world: ef.World, name: str = "water") -> Array:

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import liquid_tank
 import numba
 import numpy as np
 import pytest
@@ -21,14 +22,9 @@ PIPE = {"shape": "cylinder", "radius": 0.2, "height": 0.4, "sides": 24}
 
 
 def tank(size: tuple[float, ...], liquid: dict[str, Any], dt: float, **parameters: Any) -> ef.World:
-    """Liquid in a box with a corner at the origin."""
-    world = ef.World(dt=dt, integrator="euler")
-    world.set_fluid(gravity=(0.0, 0.0, -G))
-    shape = {"shape": "box", "size": size}
-    ContainerRecipe(name="tank", shape=shape, center=tuple(s / 2 for s in size)).build(world)
-    LiquidRecipe(name="water", hydrostatic=True, **liquid).build(world)
-    world.add_system(ef.SphSystem(hydrostatic=("water",), **{"pressure": "implicit", **parameters}))
-    return world
+    """Liquid in a box with a corner at the origin, under its own weight from the start."""
+    wanted = {"pressure": "implicit", **parameters}
+    return liquid_tank.tank(size, {"hydrostatic": True, **liquid}, dt, **wanted)[0]
 
 
 def books(world: ef.World) -> dict[str, Any]:
