@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -19,14 +18,12 @@ from ecs_fluid.components import (
     SolverTimes,
     Sources,
     Strength,
-    Temperature,
     Velocity,
     VelocityField,
     VelocityGradient,
 )
 from ecs_fluid.entity import Entity
 from ecs_fluid.errors import FluidError, FluidWarning, RecipeError
-from ecs_fluid.fluid import Fluid
 from ecs_fluid.one_process import Targets
 from ecs_fluid.periodic import axes_of
 from ecs_fluid.plane import fits
@@ -34,16 +31,16 @@ from ecs_fluid.plugins import import_path
 from ecs_fluid.settings import Settings
 from ecs_fluid.system import System
 from ecs_fluid.systems.partition import VORTONS, PartitionSystem
-from ecs_fluid.systems.velocity.auto import SURELY_DIRECT, AutoSolver
+from ecs_fluid.systems.velocity.auto import AutoSolver
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.grid_reading import GridReading, Reading
 from ecs_fluid.systems.velocity.hybrid import HybridSolver
+from ecs_fluid.systems.velocity.lint import plane_vortices_lint, slow_sums_lint, unfelt_lint
 from ecs_fluid.systems.velocity.poisson import PoissonSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver
 from ecs_fluid.systems.velocity.sampled_error import Population, reading_error, sampled_error
 from ecs_fluid.systems.velocity.solver import Solver, SolverName, model_with, solver_class
-from ecs_fluid.systems.velocity.solver_times import expected, stored
 from ecs_fluid.systems.velocity.tree import TreeSolver
 from ecs_fluid.validation_errors import nearest
 from ecs_fluid.world import World
@@ -71,12 +68,6 @@ WELL_READ = 0.02
 
 READING = 100
 """Vortons whose sum at a particle takes as long as to read there what points of the grid have."""
-
-SLOW = 2.0
-"""All pairs are told of where the multipole method would take less than their time by this factor."""
-
-DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
-"""Constants of the fluid, what is spread by them, and the systems that do it."""
 
 Table = tuple[Entity, Array, Array, Array | None]
 """A population of vortons, with its positions, velocities and velocity gradients."""
@@ -272,19 +263,7 @@ class VelocitySystem(System):
             targets = Targets.at(processes.vorton_targets(sources, populations), self.gradient, "vortons")
             solver.fill(targets)
             processes.to_rows(sources.order, populations, targets)
-        by_sums = self.tracers == "solver"
-        if others and self.tracers == "cells" and not (from_grid or at_rest):
-            count = processes.total([entity for entity, *_ in vortons], sum(len(x) for _, x, *_ in vortons))
-            by_sums = not self._read_around(solver, sources, grid, count, others)
-        elif others and not (by_sums or at_rest):
-            for _, x, u in others:
-                reading.velocity(x, u)
-        for number, (entity, x, u) in enumerate(others):
-            if at_rest:
-                u[:] = 0.0
-            elif by_sums:
-                rows = Targets(x, u, place="others", number=number)
-                processes.at_rows(entity, rows, solver.fill)
+        self._fill_others(solver, sources, grid, reading, vortons, others)
         if self.world.stage.c == 0.0:
             groups = [(entity, x, u) for entity, x, u, _ in vortons], others
             told = self._is_recorded
@@ -312,6 +291,27 @@ class VelocitySystem(System):
             if entity not in summed and total([entity], len(position.x))
         ]
         return vortons, others
+
+    def _fill_others(
+        self, solver: Solver, sources: Sources, grid: Grid, reading: GridReading, vortons: list[Table],
+        others: list[Population],
+    ) -> None:  # fmt: skip
+        """Fill velocities of what is no vorton: read between points of the grid, or sums at its rows."""
+        processes, read = self.world.processes, self.tracers != "solver"
+        if not len(sources.sigma):
+            for _, _, u in others:
+                u[:] = 0.0
+            return
+        if others and self.tracers == "cells" and not (self.at == "grid" or solver.on_grid):
+            count = processes.total([entity for entity, *_ in vortons], sum(len(x) for _, x, *_ in vortons))
+            read = self._read_around(solver, sources, grid, count, others)
+        elif read:
+            for _, x, u in others:
+                reading.velocity(x, u)
+        if not read:
+            for number, (entity, x, u) in enumerate(others):
+                rows = Targets(x, u, place="others", number=number)
+                processes.at_rows(entity, rows, solver.fill)
 
     def _fill_grid(self, solver: Solver, sources: Sources, grid: Grid) -> None:
         from ecs_fluid.kernels.grids.grid import grid_points
@@ -498,42 +498,8 @@ class VelocitySystem(System):
         if solver.on_grid:
             found = solver.grid_lint(*world.require(PartitionSystem).present())
             self._warned_of.update([solver.name] if found else [])
-        return [*found, *solver.lint(), *self._slow(world), *self._unfelt(world), *self._flat_lint(world)]
-
-    def _slow(self, world: World) -> Iterator[str]:
-        """A sentence on all pairs of many vortons."""
-        n = len(self.joined(Position, Strength)[1][0])
-        if self.solver != "direct" or world.dimension == 2 or n * n <= SURELY_DIRECT:
-            return
-        times = expected(stored(world.options.precision), n, n, self.tolerance, self.gradient)
-        if "fmm" in times and SLOW * times["fmm"] < times["direct"]:
-            yield (
-                f"VelocitySystem: solver = 'direct' sums all pairs of {n:,} vortons; solver = 'auto' keeps "
-                f"the error below tolerance = {self.tolerance:g} in less than half of the time"
-            )
-
-    def _flat_lint(self, world: World) -> Iterator[str]:
-        """A sentence on plane vortices in three dimensions."""
         _, (x, alpha) = self.joined(Position, Strength)
-        if world.dimension == 2 or len(x) < 3:
-            return
-        size = np.ptp(x, axis=0)
-        for axis in np.flatnonzero(size == 0.0):
-            others = np.arange(3) != axis
-            if size[others].all() and alpha[:, axis].any() and not alpha[:, others].any():
-                yield (
-                    f"all vortons lie in the plane {'xyz'[axis]} = {x[0, axis]:g} m with their vorticity "
-                    "across it, and each moves the others as a short piece of a line; for flow in a plane "
-                    "give the world dimension = 2, where each stands for a whole line"
-                )
-
-    @staticmethod
-    def _unfelt(world: World) -> Iterator[str]:
-        systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
-        for name, carrier, system in DIFFUSES:
-            value = float(getattr(fluid, name))
-            if value and system not in systems and any(carrier in entity for entity in world.entities):
-                yield (
-                    f"the fluid has a {name} of {value:g} {Fluid.columns[name].unit}, but no {system} "
-                    f"spreads {carrier.__name__} by it; add one, or set the {name} to 0"
-                )
+        in_space, direct = world.dimension == 3, self.solver == "direct"
+        pairs = slow_sums_lint(world, len(x), self.tolerance, self.gradient) if in_space and direct else ()
+        plane = plane_vortices_lint(x, alpha) if in_space else ()
+        return [*found, *solver.lint(), *pairs, *unfelt_lint(world), *plane]

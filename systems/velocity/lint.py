@@ -1,0 +1,59 @@
+"""What looks wrong about a world's vortons and its fluid before the first tick, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ecs_fluid.component import Array
+from ecs_fluid.components import Strength, Temperature
+from ecs_fluid.fluid import Fluid
+from ecs_fluid.systems.velocity.auto import SURELY_DIRECT
+from ecs_fluid.systems.velocity.solver_times import expected, stored
+from ecs_fluid.world import World
+
+SLOW = 2.0
+"""All pairs are told of where the multipole method would take less than their time by this factor."""
+
+DIFFUSES = (("viscosity", Strength, "DiffusionSystem"), ("conductivity", Temperature, "ThermalSystem"))
+"""Constants of the fluid, what is spread by them, and the systems that do it."""
+
+
+def slow_sums_lint(world: World, vortons: int, tolerance: float, gradient: bool) -> Iterator[str]:
+    """A sentence on all pairs of many vortons, where another solver keeps `tolerance` in much less time."""
+    if vortons * vortons <= SURELY_DIRECT:
+        return
+    times = expected(stored(world.options.precision), vortons, vortons, tolerance, gradient)
+    if "fmm" in times and SLOW * times["fmm"] < times["direct"]:
+        yield (
+            f"VelocitySystem: solver = 'direct' sums all pairs of {vortons:,} vortons; solver = 'auto' keeps "
+            f"the error below tolerance = {tolerance:g} in less than half of the time"
+        )
+
+
+def plane_vortices_lint(x: Array, alpha: Array) -> Iterator[str]:
+    """A sentence on vortons at x (n, 3) m in a plane, with strengths (n, 3) across it, in space."""
+    if len(x) < 3:
+        return
+    size = np.ptp(x, axis=0)
+    for axis in np.flatnonzero(size == 0.0):
+        others = np.arange(3) != axis
+        if size[others].all() and alpha[:, axis].any() and not alpha[:, others].any():
+            yield (
+                f"all vortons lie in the plane {'xyz'[axis]} = {x[0, axis]:g} m with their vorticity "
+                "across it, and each moves the others as a short piece of a line; for flow in a plane "
+                "give the world dimension = 2, where each stands for a whole line"
+            )
+
+
+def unfelt_lint(world: World) -> Iterator[str]:
+    """Sentences on constants of the fluid that no system acts by."""
+    systems, fluid = {type(system).__name__ for system in world.systems}, world.fluid[Fluid]
+    for name, carrier, system in DIFFUSES:
+        value = float(getattr(fluid, name))
+        if value and system not in systems and any(carrier in entity for entity in world.entities):
+            yield (
+                f"the fluid has a {name} of {value:g} {Fluid.columns[name].unit}, but no {system} "
+                f"spreads {carrier.__name__} by it; add one, or set the {name} to 0"
+            )
