@@ -346,13 +346,14 @@ class VelocitySystem(System):
         """Fill velocities by the sums at those points of the field grid that the others read around them.
 
         Returns whether that does: false where sums at all their rows take less time than points and reading,
-        and where the reading is not good enough, which the first stage of a tick finds.
+        and where the reading is not good enough. What the first stage of a tick finds holds for its others.
         """
         from ecs_fluid.kernels.grids import read_points
 
         processes, number, cubic = self.world.processes, self.world.dtype, self.interpolation == "cubic"
         first, exact = self.world.stage.c == 0.0, cubic and not self.mollify
         rows = sum(processes.total([entity], len(x)) for entity, x, _ in others)
+        self._reads_well = self._reads_well and not first
         if exact and (vortons <= READING or not (first or self._reads_well)):
             return False
         marked = np.zeros(tuple(grid.cells), np.uint8)
@@ -474,7 +475,7 @@ class VelocitySystem(System):
         code = self.code
         sources, grid = self.world.require(PartitionSystem).present()
         x = np.ascontiguousarray(x)
-        if isinstance(self._solver, PoissonSolver) and self.world.periods.any():
+        if isinstance(self._solver, PoissonSolver) and self.world.periods.any() and len(sources.sigma):
             self._solver.prepare(sources, grid)
             return self._solver.pair_fields(x)
         psi, omega, u = np.empty_like(x), np.empty_like(x), np.empty_like(x)

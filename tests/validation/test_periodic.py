@@ -219,6 +219,16 @@ def test_state_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     assert again.state_hash() == world.state_hash()
 
 
+def test_a_box_without_vortons_is_at_rest() -> None:
+    """What an emitter fills later on, or dust in a wind: no vorticity, so no energy, and dust stays put."""
+    world = world_of(np.empty((0, 3)), np.empty((0, 3)), 0.1, BOXES[0])
+    world.spawn("dust", ef.Position(np.full((2, 3), 0.25)))
+    found = world.diagnostics()
+    assert [found[name] for name in ("energy", "enstrophy", "helicity", "dt_grad_u")] == [0.0] * 4
+    world.step()
+    assert np.array_equal(world["dust"][ef.Position].x, np.full((2, 3), 0.25))
+
+
 def test_what_has_no_meaning_is_left_out() -> None:
     """Impulses depend on where the box begins; energy and enstrophy of one wave are closed forms.
 

@@ -89,3 +89,39 @@ def test_what_cells_are_too_coarse_for_is_summed_at_the_tracers(solver: Any, vor
         world.evaluate()
         found.append(world["tracers"][ef.Velocity].u)
     assert off(*found) < 0.022 if vortons else not np.any(found)
+
+
+class Gather(ef.System):
+    """Draws tracers together, so that their cells are few in the second stage of a tick."""
+
+    adds = (ef.Velocity,)
+    reads = (ef.Position,)
+    phase = "rates"
+
+    def process(self, dt: float) -> None:
+        position, velocity = self.world["tracers"][ef.Position], self.world["tracers"][ef.Velocity]
+        velocity.u[:] -= 1.98 / self.world.dt * position.x
+
+
+@pytest.mark.filterwarnings("ignore:the Courant number:ecs_fluid.errors.FluidWarning")
+def test_what_one_tick_found_of_the_reading_is_not_kept_for_the_next(tmp_path: Any) -> None:
+    """In the first tick a cell is half a core wide and reading is off; in the second the tracers are far from
+    each other, so that its first stage sums at them, and in its second stage they are close together. What
+    is resumed between both has the same bits."""
+    draw = np.random.default_rng(4)
+    world = ef.World(dt=1e-3, precision="double", integrator="rk2")
+    world.spawn(
+        "vortons",
+        ef.Position(draw.standard_normal((400, 3))),
+        ef.Strength(0.01 * draw.standard_normal((400, 3))),
+        ef.CoreRadius(np.full(400, 0.02)),
+    )
+    world.spawn("tracers", ef.Position(0.1 * draw.standard_normal((9000, 3))))
+    world.add_systems([ef.VelocitySystem(tracers="cells"), ef.AdvectionSystem(), Gather()])
+    world.step()
+    world["tracers"][ef.Position].x[:] = 3.0 * draw.standard_normal((9000, 3))
+    world.save(tmp_path / "between.npz")
+    world.step()
+    again = ef.resume(tmp_path / "between.npz")
+    again.step()
+    assert again.state_hash() == world.state_hash()
