@@ -230,6 +230,11 @@ def override(tables: dict[str, Any], assignment: str) -> None:
             raise RecipeError(
                 f"setting {shown(assignment)}: {'.'.join(parts[: depth + 1])} is a value, not a table"
             )
+    if target == {} and len(parts) > 1 and parts[-1] in ("x", "y", "z"):
+        raise RecipeError(
+            f"setting {shown(assignment)}: {shown(parts[-2])} is not written in the file, so that it has no "
+            f"components; set all of it, {'.'.join(path.strip().split('.')[:-1])}=[...]"
+        )
     last: Any = _number(target, parts[-1], assignment) if isinstance(target, list) else parts[-1]
     target[last] = value_of(text)
     # Both set the time step, so the one that comes later takes the place of the other.

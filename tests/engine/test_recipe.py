@@ -87,6 +87,8 @@ def test_override_changes_nothing_else() -> None:
         ("entity.2=1", "'2' is none of the items there; known: 0 "),
         ("world.dt.more=1", "world.dt is a value, not a table"),
         ("system.2.rate=1", r"'2' is none of the items there; known: 0 \(remesh\), 1 \(wind\)"),
+        ("ring.axis.z=1", r"'axis' is not written in the file.*set all of it, ring.axis=\[\.\.\.\]"),
+        ("system.drag.flow.x=1", "'flow' is not written in the file"),
         ("system.wind.velocity.w=1", r"'w' is none of the items there; known: 0 \(x\), 1 \(y\), 2 \(z\)"),
     ],
 )

@@ -141,7 +141,8 @@ def _meet(
             w = w * inverse * inverse
             if not planar:
                 w = w * square_root(inverse)
-        # Differences, not two sums: a uniform field then stays exactly as it is.
+        # Differences, not two sums: a uniform field leaves the rounding of one product (the other is fused
+        # with the subtraction), nothing where that is exact, and not that of the sums.
         volume = spread(rows[q, 4])
         lost += w * volume
         gain += w * (pv * spread(rows[q, column]) - volume * first)

@@ -271,13 +271,19 @@ def test_single_precision_agrees_with_double(uniform: bool) -> None:
 
 
 def test_exchange_conserves_the_total_and_leaves_uniform_fields_alone() -> None:
-    """Antisymmetric pairs: the rates sum to round-off, 1e-14 of their sizes; equal f = alpha / V gives 0."""
+    """Antisymmetric pairs: the rates sum to round-off, 1e-14 of their sizes; equal f = alpha / V gives 0, or
+    what rounding V_p alpha_q leaves of an exchange: half a unit of the last place of V f times the loss."""
     x, values, eps, volume = cloud(700, 3, seed=1)
     volume[:] = 2.0**-13
     rate, _ = exchange.exchange_rows(x, values, eps, volume, 0.1)
     assert np.abs(rate.sum(axis=0)).max() < 1e-14 * np.abs(rate).sum()
     uniform, _ = exchange.exchange_rows(x, np.full((700, 1), 3.0) * volume[:, None], eps, volume, 0.1)
     np.testing.assert_array_equal(uniform, 0)
+    for kind in (np.float32, np.float64):  # products that do not round to themselves
+        equal = np.full(700, 1.7e-4)
+        some = [each.astype(kind) for each in (x, 300.1 * equal[:, None], eps, equal)]
+        uniform, loss = exchange.exchange_rows(*some, 0.1)
+        assert (np.abs(uniform[:, 0]) <= np.finfo(kind).eps * loss * some[1][:, 0]).all()
     volume = np.random.default_rng(2).random(700)
     rate, _ = exchange.exchange_rows(x, values, eps, volume, 0.1)
     assert np.abs(rate.sum(axis=0)).max() < 1e-14 * np.abs(rate).sum()
