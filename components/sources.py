@@ -38,9 +38,9 @@ class SolverTimes(Component, per_row=False):
 
     seconds: Array = column("s", shape=(None, None, None, None))
     angle: Array = column("1", shape=(2,), default=0.0)
-    found_for: Array = column("1", shape=(2, 2, 10), default=0.0)
+    found_for: Array = column("1", shape=(2, 2, 12), default=0.0)
     work: Array = column("1", shape=(2, 3), default=0.0)
-    work_for: Array = column("1", shape=(2, 3, 10), default=0.0)
+    work_for: Array = column("1", shape=(2, 3, 12), default=0.0)
 
 
 class SolverMeshes(Component, per_row=False):
@@ -55,7 +55,7 @@ class SolverMeshes(Component, per_row=False):
     before.
     """
 
-    found_for: Array = column("1", shape=(None, 15), default=0.0)
+    found_for: Array = column("1", shape=(None, 17), default=0.0)
     mesh: Array = column("1", shape=(None, 4), default=0.0, kind="double")
     goal: Array = column("1", shape=(None, 2), default=0.0, kind="double")
     size: Array = column("1", shape=(None, 2), default=0.0, kind="double")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Kept = TypeVar("Kept", bound=Component)
 
 Flow = tuple[float, ...]
-"""Ten numbers by which flows are told apart."""
+"""Twelve numbers by which flows are told apart."""
 
 MEASURED_EVERY = 16
 """Ticks between two measurements of an error, as long as the flow is alike."""
@@ -51,13 +51,15 @@ class FlowNumbers:
         """Numbers of what the error at so many targets, with gradients or not, depends on.
 
         Vortons are sorted by cells: the last number tells strengths that point the same way as those beside
-        them from strengths that cancel.
+        them from strengths that cancel. Sums of |alpha|^2 have each axis' own part added, so that they tell
+        where strengths point: not alike are flows in which that part is another by a tenth of the whole.
         """
-        strength, total, beside, sigma, spread = self._sums
+        strength, *along, beside, sigma, spread = self._sums
+        total = sum(along)
         return (
             self._solver.system.tolerance, len(self._solver.code) - 1.0, float(gradient),
-            float(len(self._sources.sigma)), float(count), strength, total, sigma, spread,
-            2.0 + (beside / total if total > 0.0 else 0.0),
+            float(len(self._sources.sigma)), float(count), strength, *(2.0 * total + own for own in along),
+            sigma, spread, 2.0 + (beside / total if total > 0.0 else 0.0),
         )  # fmt: skip
 
 

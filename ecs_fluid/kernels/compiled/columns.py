@@ -223,20 +223,19 @@ def vortex_invariants(x: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.
 
 @parallel("len(out)", fastmath=FAST)
 def _chunk_flow(c: int, x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, out: np.ndarray) -> None:
-    """Sums of every chunk into out (:, 10).
+    """Sums of every chunk into out (:, 12).
 
-    Of |alpha|, |alpha|^2, alpha . alpha of the next, sigma, x - x_0 and its squares.
+    Of |alpha|, the squares of its parts, alpha . alpha of the next, sigma, x - x_0 and its squares.
     """
     n, chunks = sigma.size, len(out)
-    a = b = d = e = 0.0
+    a = bx = by = bz = d = e = 0.0
     x0, y0, z0 = np.float64(x[0, 0]), np.float64(x[1, 0]), np.float64(x[2, 0])
     p = q = r = pp = qq = rr = 0.0
     for i in range(c * n // chunks, (c + 1) * n // chunks):
         after = min(i + 1, n - 1)
         ax, ay, az = np.float64(alpha[0, i]), np.float64(alpha[1, i]), np.float64(alpha[2, i])
-        square = ax * ax + ay * ay + az * az
-        a += np.sqrt(square)
-        b += square
+        a += np.sqrt(ax * ax + ay * ay + az * az)
+        bx, by, bz = bx + ax * ax, by + ay * ay, bz + az * az
         d += (
             ax * np.float64(alpha[0, after])
             + ay * np.float64(alpha[1, after])
@@ -246,25 +245,26 @@ def _chunk_flow(c: int, x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray, out
         dx, dy, dz = np.float64(x[0, i]) - x0, np.float64(x[1, i]) - y0, np.float64(x[2, i]) - z0
         p, q, r = p + dx, q + dy, r + dz
         pp, qq, rr = pp + dx * dx, qq + dy * dy, rr + dz * dz
-    for k, value in enumerate((a, b, d, e, p, q, r, pp, qq, rr)):
+    for k, value in enumerate((a, bx, by, bz, d, e, p, q, r, pp, qq, rr)):
         out[c, k] = value
 
 
 def flow_sums(x: np.ndarray, alpha: np.ndarray, sigma: np.ndarray) -> tuple[float, ...]:
-    """Of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, n > 0: five numbers that tell flows apart.
+    """Of vortons x (3, n) m, alpha (3, n) m^3/s, sigma (n,) m, n > 0: seven numbers that tell flows apart.
 
-    Sums of |alpha| [m^3/s], of |alpha|^2 and of the products alpha . alpha of neighbours in the row
-    [m^6/s^2] and of sigma [m], and the largest standard deviation of a coordinate [m].
+    Sums of |alpha| [m^3/s], of the squares of its parts along x, y and z and of the products alpha . alpha of
+    neighbours in the row [m^6/s^2] and of sigma [m], and the largest standard deviation of a coordinate [m].
     """
-    parts = np.empty((min(CHUNKS, 1 + len(sigma) // _ROWS_PER_CHUNK), 10))
+    parts = np.empty((min(CHUNKS, 1 + len(sigma) // _ROWS_PER_CHUNK), 12))
     _chunk_flow(x, alpha, sigma, parts)
-    strength, square, beside, width, *moments = parts.cumsum(axis=0)[-1].tolist()
+    sums = parts.cumsum(axis=0)[-1].tolist()
+    (strength, *squares, beside, width), moments = sums[:6], sums[6:]
     n, last = len(sigma), alpha[:, -1].tolist()  # which the loop takes for its own neighbour
     beside -= sum(value * value for value in last)
     spread = max(
         second / n - (first / n) ** 2 for first, second in zip(moments[:3], moments[3:], strict=True)
     )
-    return strength, square, beside, width, math.sqrt(max(spread, 0.0))
+    return strength, *squares, beside, width, math.sqrt(max(spread, 0.0))
 
 
 @parallel(fastmath=FAST)
