@@ -42,19 +42,17 @@ def velocity(
     """u (m, 3) at x (m, 3) of blobs and all their images; `wide` is the Gaussian's radius in periods."""
     w = wide * periods[periods > 0].min()
     r0 = x[:, None] - sources
-    u = np.zeros_like(x)
+    slope = np.zeros_like(r0)  # u = curl (G alpha) = grad G cross alpha, summed over images and waves first
     copies = np.ceil(shells * periods.max() / np.where(periods > 0, periods, np.inf)).astype(int)
     ranges = [range(-n, n + 1) for n in copies]
     for shift in product(*ranges):
         r = r0 + np.array(shift) * periods
         d = np.maximum(np.linalg.norm(r, axis=2), 1e-12)
         rest = (q(d / sigma) - gaussian(d / w)) / (4 * np.pi * d**3)
-        u += np.einsum("mn,mnk->mk", rest, np.cross(alpha, r))
+        slope -= rest[..., None] * r
     for wave in _waves(periods, w):
-        gradient = _gradient(wave, r0, periods, w)
-        # u = curl (G alpha) = grad G cross alpha.
-        u += np.cross(gradient, alpha).sum(axis=1)
-    return u
+        slope += _gradient(wave, r0, periods, w)
+    return np.asarray(np.cross(slope, alpha).sum(axis=1))
 
 
 def _waves(periods: Array, w: float) -> list[Array]:

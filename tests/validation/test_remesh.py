@@ -116,8 +116,8 @@ def test_a_lattice_stays_as_it_is() -> None:
     world = still((x, alpha, sigma), ef.RemeshSystem(every=1, loss=0.0), ticks=3)
     y, beta = vortons(world)
     order = np.lexsort(np.rint(x / 0.2).T[::-1])
-    assert y == pytest.approx(x[order], abs=1e-13)
-    assert beta == pytest.approx(alpha[order], abs=1e-13 * np.abs(alpha).max())
+    np.testing.assert_allclose(y, x[order], rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(beta, alpha[order], rtol=0.0, atol=1e-13 * np.abs(alpha).max())
 
 
 def test_populations_in_one_place_share_its_volume() -> None:

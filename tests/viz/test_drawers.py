@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,42 +10,12 @@ import pytest
 
 from ecs_fluid.errors import FluidError
 from ecs_fluid.viz.columns import Frame
-from ecs_fluid.viz.drawers import Drawing, Drawn, drawn
+from ecs_fluid.viz.drawers import Drawing, drawn
 from ecs_fluid.viz.movie import movie
 from ecs_fluid.viz.scene import Scene
 from ecs_fluid.viz.shared_limits import survey
 from ecs_fluid.viz.style import Options
-
-
-class Numbers(Drawn):
-    """Pictures of one colour, their number; what `fault` says happens at the number 3."""
-
-    def __init__(self, count: int, fault: str = "") -> None:
-        self.count, self.fault = count, fault
-
-    def __len__(self) -> int:
-        return self.count
-
-    def pictures(self, rows: range | None = None) -> Iterator[np.ndarray]:
-        for row in range(self.count) if rows is None else rows:
-            if row == 3 and self.fault == "error":
-                raise FluidError("frame 3 is damaged")
-            if row == 3 and self.fault == "dies":
-                os._exit(7)
-            print("this must not come between the pictures")
-            yield np.full((3, 5, 3), row, np.uint8)
-
-
-# A child imports this module by its name, which must be one that the root of the repository gives.
-Numbers.__module__ = "tests.viz.test_drawers"
-
-
-@pytest.fixture(autouse=True)
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    monkeypatch.setitem(sys.modules, "tests.viz.test_drawers", sys.modules[__name__])
+from tests.viz.numbered import Numbers
 
 
 def test_order_is_kept() -> None:

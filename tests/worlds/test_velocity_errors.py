@@ -47,8 +47,8 @@ def root_mean_square(found: list[float]) -> float:
 
 @pytest.mark.parametrize("name", MOVED_BY_VORTONS)
 def test_velocities_are_the_sums_of_all_vortons(name: str) -> None:
-    """Between ticks 20 and 44: before, some worlds have nothing but noise, which their flow outgrows."""
-    found = errors(name, 44, 20)
+    """Between ticks 20 and 32: before, some worlds have nothing but noise, which their flow outgrows."""
+    found = errors(name, 32, 20)
     assert len(found) == SAMPLES
     assert root_mean_square(found) <= MOST
 

@@ -52,7 +52,13 @@ DOORS: dict[str, Callable[[int], object]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+BY_NIGHT = {"direct gradient", "direct potential"}
+"""Doors that are compiled as that of the direct velocity is, a second each."""
+
+
+@pytest.mark.parametrize(
+    "door", [pytest.param(door, marks=pytest.mark.nightly if door in BY_NIGHT else ()) for door in DOORS]
+)
 @pytest.mark.parametrize("code", [-1, 8])
 def test_an_unknown_code_is_refused(door: str, code: Code) -> None:
     """Compiled doors cannot write the number; those in Python do."""

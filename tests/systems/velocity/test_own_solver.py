@@ -156,7 +156,10 @@ def test_in_the_table_of_solvers(folder: Path, capsys: pytest.CaptureFixture[str
     assert 0.0 < errors["floor"] < 1e-5
 
 
-def test_offered_by_an_installed_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offered_by_an_installed_package(
+    folder: Path, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "floor", module)  # whose loop is compiled
     info = folder / "floors-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: floors\nVersion: 1.0\n")

@@ -99,8 +99,13 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sums, name, 0.05 * getattr(sums, name))
 
 
+def by_day_without(*nightly: str) -> list[Any]:
+    """All regularisations, these by night: each compiles a mesh, or multipoles, of its own, 4 to 7 s."""
+    return [pytest.param(name, marks=pytest.mark.nightly if name in nightly else ()) for name in NAMES]
+
+
 @pytest.mark.usefixtures("no_fmm")
-@pytest.mark.parametrize("kernel", NAMES)
+@pytest.mark.parametrize("kernel", by_day_without("rankine"))
 @pytest.mark.parametrize(("shape", "cores"), list(itertools.product(("cube", "ring"), (0.5, 1.5, 4.0))))
 def test_tolerance_is_kept_by_the_mesh(kernel: str, shape: str, cores: float) -> None:
     """Cores that the mesh hardly sees, and cores four cells wide; u and du, at vortons and tracers."""
@@ -156,7 +161,7 @@ def test_tolerance_is_kept_in_double_precision(shape: str) -> None:
         assert max(found) < tolerance, found
 
 
-@pytest.mark.parametrize("kernel", NAMES)
+@pytest.mark.parametrize("kernel", by_day_without("rankine", "gaussian"))
 def test_tolerance_is_kept_with_mixed_cores(kernel: str) -> None:
     """Radii over a factor of four, which differ most in the slow tail of rosenhead_moore."""
     found = errors(made("ring", 1.5, spread=0.3, kernel=kernel, tolerance=1e-3), kernel)
