@@ -30,7 +30,7 @@ from ecs_fluid.own_code import remember_code
 from ecs_fluid.plane import fits
 from ecs_fluid.plugins import import_path, kind_of, refuse_shipped_name, without_kind
 from ecs_fluid.settings import Settings
-from ecs_fluid.system import System
+from ecs_fluid.system import System, short_kind
 from ecs_fluid.validation_errors import COLOR, NAME, nearest, shown, validated
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def override(tables: dict[str, Any], assignment: str) -> None:
         target, parts = entities[parts[0]], parts[1:]
     for depth, part in enumerate(parts[:-1]):
         if isinstance(target, list):
-            kinds = [item.get("kind") for item in target if isinstance(item, dict)]
+            kinds = {kind for item in target for kind in _kinds(item)}
             if depth == 1 and parts[0] == "system" and part.isidentifier() and part not in kinds:
                 target.append({"kind": part})
             target = target[_number(target, part, assignment)]
@@ -250,11 +250,20 @@ def value_of(text: str) -> Any:
         return text.strip()
 
 
+def _kinds(item: Any) -> list[str]:
+    """The kind of a table as it is written, and what that of ``module:Class`` is in short."""
+    kind = item.get("kind") if isinstance(item, dict) else None
+    if not isinstance(kind, str):
+        return []
+    return [kind, short_kind(kind.rpartition(":")[2])] if ":" in kind else [kind]
+
+
 def _number(items: list[Any], part: str, assignment: str) -> int:
     """Number of the item that a part of a path means: that number, x, y or z, or the kind of a table."""
     names = [item.get("kind") if isinstance(item, dict) else "xyz"[n : n + 1] for n, item in enumerate(items)]
     numbers = [str(n) for n in range(len(items))]
-    for known in (names, numbers):
+    short = [kinds[-1] if (kinds := _kinds(item)) else None for item in items]
+    for known in (names, short, numbers):
         if part in known:
             return known.index(part)
     listed = ", ".join(f"{n} ({name})" if name else n for n, name in zip(numbers, names, strict=True))

@@ -101,6 +101,11 @@ class Timing:
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
+def short_kind(name: str) -> str:
+    """What world files call a system whose class has that name: "age_limit" for AgeLimitSystem."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("System") or "System").lower()
+
+
 class System(esper.Processor):
     """Base of all systems.
 
@@ -175,7 +180,7 @@ class System(esper.Processor):
                 if not named and not (isinstance(item, type) and issubclass(item, base)):
                     raise ScheduleError(f"{cls.__name__}.{listed} holds {item!r}; {allowed} are allowed")
             setattr(cls, listed, given)
-        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("System") or "System").lower()
+        cls.kind = short_kind(cls.__name__)
         cls.Parameters = parameter_model(cls, System)
         System.registry[cls.path()] = cls
 

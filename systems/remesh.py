@@ -138,6 +138,8 @@ class RemeshSystem(System):
             kept, out = _chosen(strength, volume, loss)
             if again.any():
                 kept, out = _filled(kept, out, field.shape[:3], again)
+            if volume is not None:  # what carries matter needs some
+                kept, out = kept[volume[kept] > 0], np.union1d(out, kept[volume[kept] == 0])
             places, far = (
                 np.where(
                     flat, x[0], edges * (np.stack(np.unravel_index(rows, field.shape[:3]), axis=1) + low)

@@ -86,6 +86,8 @@ class Cargo:
             # Points left out are mixed into the others: totals stay and no value leaves its range.
             share = share + share[:, :1] / share[:, 0].sum() * (load.sum(axis=0) - share.sum(axis=0))
             volume = share[:, 0]
+        else:  # points that got nothing are as old as the mean
+            share = np.where(share[:, 1:2] > 0, share, load.sum(axis=0))
         found: dict[type[Component], dict[str, Array]] = {}
         for column in self.columns:
             width = int(np.prod(column.shape))

@@ -115,6 +115,17 @@ def test_a_system_that_comes_by_itself_is_set_as_if_it_were_listed() -> None:
         ef.load("falling_drop", "system.spg.stride=0.25")
 
 
+def test_a_system_listed_by_its_import_path_goes_by_its_kind_too() -> None:
+    """So that it is not listed a second time, as one that comes by itself."""
+    listed = {"system": [{"kind": "remesh"}, {"kind": "my.module:TwoFansSystem", "spin": 1}]}
+    override(listed, "system.two_fans.spin=3")
+    override(listed, "system.remesh.every=4")
+    assert listed["system"] == [
+        {"kind": "remesh", "every": 4},
+        {"kind": "my.module:TwoFansSystem", "spin": 3},
+    ]
+
+
 def test_overrides_reach_the_world() -> None:
     world = ef.load("vortex_ring", "world.dt=0.125", "ring.circulation=-2", "world.precision=double")
     assert (world.dt, world.dtype) == (0.125, np.float64)

@@ -205,6 +205,30 @@ def test_remeshing_keeps_one_lattice_through_the_faces() -> None:
     assert off(again, before[0]) < 0.06
 
 
+@pytest.mark.parametrize("solenoidal", [False, True])
+@pytest.mark.parametrize("carried", [ef.Age, ef.Temperature])
+def test_remeshing_fills_gaps_where_nothing_was(carried: type[ef.Component], solenoidal: bool) -> None:
+    """Two blobs seven spacings apart, across a face too: points between them get no share of what both carry.
+
+    Ages are between those of the old vortons; of matter volume and heat stay, which ends at its own points.
+    """
+    x = np.array([[-0.45, 0.0, 0.0], [0.0, 0.0, 0.0], [0.45, 0.0, 0.0]])
+    alpha, values = np.array([[0.0, 1.0, 0.0], [0.0, -2.0, 0.0], [0.0, 1.0, 0.0]]), np.array([1.0, 2.0, 3.0])
+    world = ef.World(dt=1e-3, precision="double", periodic=(1.0, 1.0, 1.0))
+    old = ef.Position(x), ef.Strength(alpha), ef.CoreRadius(np.full(3, 0.1)), ef.Volume(np.full(3, 0.001))
+    world.spawn("vortons", *old, carried(values))
+    world.add_systems([ef.RemeshSystem(every=1, spacing=1 / 16, solenoidal=solenoidal)])
+    world.step()
+    new = world["vortons"]
+    (found,) = (new[carried].t,) if carried is ef.Age else (new[carried].T,)
+    assert len(new) > 3 and found.min() >= 1.0 and found.max() <= 3.0
+    assert np.allclose(new[ef.Strength].alpha.sum(axis=0), 0.0, atol=1e-12)
+    if carried is ef.Temperature:
+        volume = new[ef.Volume].volume
+        assert (volume > 0).all() and volume.sum() == pytest.approx(0.003, rel=1e-12)
+        assert (volume * found).sum() == pytest.approx(0.006, rel=1e-12)
+
+
 def test_state_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     """Periods are a fact of the world, stored with it: the same bits after saving and resuming."""
     x, alpha, box = blobs((1.0, 1.0, 0.0), 30)
