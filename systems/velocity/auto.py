@@ -14,7 +14,7 @@ from ecs_fluid.components import Grid, SolverTimes, Sources
 from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample, Reference
-from ecs_fluid.systems.velocity.flow_numbers import Flow, FlowNumbers, alike, due, kept_table
+from ecs_fluid.systems.velocity.flow_numbers import WORKED, Flow, FlowNumbers, alike, due, kept_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.pppm import PppmSolver, keep_meshes, relative_error
 from ecs_fluid.systems.velocity.solver import Solver
@@ -58,10 +58,6 @@ Other = TypeVar("Other", bound=Solver)
 
 COUNTED = ("tree", "fmm", "pppm")
 """Solvers whose work is counted, in the columns of `SolverTimes`."""
-
-WORKED = 0.25
-"""Largest relative change of the numbers of a flow for which what a solver did tells what it would do, and
-the angle of the tree that was found what a new one is like."""
 
 DOUBT = 6.0
 """A solver is asked once if it would be the fastest were the table of times wrong by so much."""

@@ -1,9 +1,10 @@
 """Some of the targets of a sum, drawn by what was found there, by which the error of the whole is measured.
 
 A few targets may have most of the velocity, and those at even distances then tell nothing of it. So the
-sample has targets in equal parts at even distances, by their share of |u|^2 and by that of |du|^2, and what
-it finds counts by the inverse of the probability (Horvitz and Thompson 1952). No random numbers are drawn:
-the targets stand at even distances on the sum of the shares (Madow 1949).
+sample has targets in equal parts at even distances, by their share of |u|^2, by that of |du|^2 and, where
+it is known, by that of the squared error that is foretold, and what it finds counts by the inverse of the
+probability (Horvitz and Thompson 1952). No random numbers are drawn: the targets stand at even distances on
+the sum of the shares (Madow 1949).
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ class DrawnSample(NamedTuple):
     """sum of the squares of each result over all targets"""
 
     @classmethod
-    def of(cls, results: Sequence[Array], count: int) -> Self | None:
-        """About `count` rows of results (m, d), such as u and du; None where one is not finite."""
+    def of(cls, results: Sequence[Array], count: int, foretold: Array | None = None) -> Self | None:
+        """About `count` rows of results (m, d), such as u and du; None where one is not finite.
+
+        ``foretold`` (m,) goes like the square of the error that is to be expected.
+        """
         from ecs_fluid.kernels.fmm.error_estimate import squares
 
         m = len(results[0])
         sizes = [squares(values) for values in results]
         totals = tuple(float(size.sum()) for size in sizes)
         shares = np.full(m, 1.0 / m)
-        for size, total in zip(sizes, totals, strict=True):
-            shares += size / max(total, np.finfo(np.float64).tiny)
+        for size in sizes if foretold is None else [*sizes, foretold]:
+            shares += size / max(float(size.sum()), np.finfo(np.float64).tiny)
         rungs = np.cumsum(shares)
         step = float(rungs[-1]) / count
         if not np.isfinite(step):

@@ -24,6 +24,10 @@ MEASURED_EVERY = 16
 ALIKE = 0.05
 """Largest relative change of the numbers of a flow for which what was found goes on serving."""
 
+WORKED = 0.25
+"""The same for which what a solver did tells what it would do, and what was found what to find is like:
+beyond it a flow is new."""
+
 
 def due(world: World) -> bool:
     """Whether errors are measured, however alike flows are: in the first stage of some ticks."""

@@ -13,7 +13,7 @@ from ecs_fluid.one_process import Targets
 from ecs_fluid.systems.partition import VORTONS
 from ecs_fluid.systems.velocity.direct import DirectSolver
 from ecs_fluid.systems.velocity.drawn_sample import DrawnSample
-from ecs_fluid.systems.velocity.flow_numbers import FlowNumbers, alike, due, kept_table
+from ecs_fluid.systems.velocity.flow_numbers import ALIKE, WORKED, FlowNumbers, alike, due, kept_table
 from ecs_fluid.systems.velocity.fmm import FmmSolver
 from ecs_fluid.systems.velocity.solver import Solver
 from ecs_fluid.systems.velocity.solver_work import mesh_work
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 FEW_PAIRS = 2**21
 """Up to this many pairs of target and vorton the direct sum takes less time than a mesh."""
 
-COMPARED = 128
-"""Targets summed directly to choose a mesh, and to confirm it: they average errors to some 7 %."""
+COMPARED, OF_NEW = 128, 384
+"""Targets summed directly to choose a mesh, and to confirm it: they average errors to some 7 %. Where the
+flow is new more of them confirm it, with a standard error added."""
 
 DRAWN_FROM = 2**14
 """About so many targets, at even distances, are those from which the ones that are compared are drawn."""
@@ -120,7 +121,9 @@ class PppmSolver(Solver):
     def _fill_inside(self, targets: Targets) -> None:
         from ecs_fluid.kernels.particle_mesh.sums import velocity
 
-        found = kept = self._kept(_row(targets), len(targets.x), targets.du is not None)
+        these = _row(targets), len(targets.x), targets.du is not None
+        found = kept = self._kept(*these)
+        new = kept is None and not self._like_before(*these, WORKED)
         if found is None:
             found = self._measured(targets)
         self.work = 0.0
@@ -138,9 +141,9 @@ class PppmSolver(Solver):
             velocity(self._plan, smooth, targets.x, targets.u, targets.du)
             if kept is not None and not due(self.world) and self._as_fast(targets):
                 return
-            error, surely = self._errors(targets)
+            error, surely = self._errors(targets, smooth.reach, OF_NEW if new else COMPARED)
             self._keep(targets, found, kept is not None, surely <= SURE * self.tolerance)
-            if error <= SURE * self.tolerance:
+            if (surely if new else error) <= SURE * self.tolerance:
                 return
             self._plan, self._aim, kept = None, 0.7 * found.error * self.tolerance / error, None
             found = self._measured(targets)
@@ -173,14 +176,19 @@ class PppmSolver(Solver):
         low, high = self._box
         return np.concatenate([self._numbers.at(count, gradient), self._cores, high - low])
 
+    def _like_before(self, row: int | None, count: int, gradient: bool, change: float = ALIKE) -> bool:
+        """Whether something was found for such targets in a flow that differs by no more than this."""
+        state = self._state
+        if state is None or row is None or row >= len(state.found_for):
+            return False
+        return alike(self._flow(count, gradient), state.found_for[row], change)
+
     def _kept(self, row: int | None, count: int, gradient: bool) -> Found | None:
         """What was found for such targets in a flow that was alike, None if nothing was."""
         from ecs_fluid.kernels.particle_mesh import sums
 
         state = self._state
-        if state is None or row is None or row >= len(state.found_for):
-            return None
-        if not alike(self._flow(count, gradient), state.found_for[row]):
+        if state is None or row is None or not self._like_before(row, count, gradient):
             return None
         (*how, error), (velocity, of_gradient) = state.mesh[row].tolist(), state.goal[row].tolist()
         if self._plan is not None and self._plan.mesh.spacing != how[0]:
@@ -222,13 +230,17 @@ class PppmSolver(Solver):
         self._direct.fill(exact, few=True)
         return exact
 
-    def _errors(self, targets: Targets) -> tuple[float, float]:
+    def _errors(self, targets: Targets, reach: float, count: int) -> tuple[float, float]:
         """RMS error of the velocity or of the gradient, relative to its RMS, the larger one.
 
-        And the same with a standard error added.
+        And the same with a standard error added, by so many targets. Weak vortons within reach of few strong
+        ones may have most of the error.
         """
-        given = some_of(targets)
-        sample = DrawnSample.of(given.results, COMPARED)
+        from ecs_fluid.kernels.particle_mesh.error import strength_around
+
+        given, s = some_of(targets), self._sources
+        around = strength_around(s.x, s.alpha, given.x, *self._box, reach)
+        sample = DrawnSample.of(given.results, count, around)
         if sample is None:
             return np.nan, np.nan
         exact = self._exact(given, sample.rows).results

@@ -15,11 +15,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecs_fluid.kernels.biot_savart.regularisation import Code
 from ecs_fluid.kernels.particle_mesh.splitting import WIDTHS, ends, let_in, smooth_part
+
+Array = NDArray[Any]
 
 REACHES = tuple(np.arange(1.5, 16.1, 0.25).tolist())
 """Reaches, in cells, that a mesh may have."""
@@ -49,3 +53,27 @@ def errors(code: Code, sigma: float, reach: float) -> tuple[float, float]:
     waves = smooth_part(code, sigma, reach).spectrum ** 2 * WIDTHS
     of_u, of_du = (np.sqrt(np.sum(waves * part) / (3.0 * np.pi**2)) for part in let_in())
     return float(of_u), float(of_du)
+
+
+def strength_around(x: Array, alpha: Array, targets: Array, low: Array, high: Array, reach: float) -> Array:
+    """Sum of |alpha|^2 m^6/s^2 of the vortons within about the reach m of each target: (m,).
+
+    Errors are of the smooth velocities that end there, so their squares go like this sum. Vortons x (3, n) m,
+    alpha (3, n) m^3/s, and targets (m, 3) m lie in the box from ``low`` to ``high`` (3,) m; counted are those
+    in the cube of a target and in the 26 that touch it, with edges of one reach.
+    """
+    sides = tuple((np.floor((high - low) / reach).astype(np.int64) + 1).tolist())
+
+    def cubes(place: Array) -> Array:
+        cube = np.floor((place - low[:, None]) / reach).astype(np.int64)
+        return np.asarray(np.ravel_multi_index(tuple(cube), sides, mode="clip"))
+
+    square = np.einsum("ij,ij->j", alpha, alpha, dtype=np.float64)
+    sums = np.bincount(cubes(x), square, minlength=int(np.prod(sides))).reshape(sides)
+    for axis in range(3):
+        sums = np.moveaxis(sums, axis, 0)
+        wide = sums.copy()
+        wide[1:] += sums[:-1]
+        wide[:-1] += sums[1:]
+        sums = np.moveaxis(wide, 0, axis)
+    return np.asarray(sums.ravel()[cubes(targets.T)])

@@ -51,3 +51,16 @@ def test_the_least_reach_that_does() -> None:
     ):
         assert found == sorted(set(found))
     assert needed_reach(code, 1.0, 1e-12, np.inf) is None
+
+
+def test_strength_around_a_target() -> None:
+    """Of all in the cubes that touch its own, counted by hand; on the faces of the box too."""
+    draw, n, low, high = np.random.default_rng(3), 400, np.array([-1.0, 0.0, 2.0]), np.array([1.0, 0.5, 2.3])
+    x, alpha = draw.uniform(low, high, (n, 3)).T, draw.standard_normal((3, n))
+    targets = np.concatenate([draw.uniform(low, high, (50, 3)), [low, high]])
+    for reach in (0.05, 0.11, 0.7, 5.0):
+        found = error.strength_around(x, alpha, targets, low, high, reach)
+        cubes, own = (np.floor((place - low) / reach) for place in (x.T, targets))
+        touch = (np.abs(own[:, None] - cubes[None]) <= 1).all(axis=2)
+        assert found == pytest.approx(touch @ (alpha**2).sum(axis=0), rel=1e-12)
+    assert found == pytest.approx((alpha**2).sum(), rel=1e-12)  # all lie in one cube
