@@ -345,23 +345,25 @@ with on_ranks(threads=1, code=Path()) as share:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what processes do is told by /proc")
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "ranks", "told"),
     [
-        ("stops", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
-        ("hangs", r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
-        ("fails", r"rank 1 of 3: process of idle:Idles fails: KeyError: 'here alone'"),
-        ("is lost", r"rank 1 of 3: process of idle:Idles fails: Exception: Other MPI error"),
+        ("stops", 3, r"rank 0 of 3: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
+        ("hangs", 2, r"rank 0 of 2: rank 1 \(process \d+\) has not answered for 2 s \(ECS_FLUID_TIMEOUT\)"),
+        ("fails", 3, r"rank 1 of 3: process of idle:Idles fails: KeyError: 'here alone'"),
+        ("is lost", 2, r"rank 1 of 2: process of idle:Idles fails: Exception: Other MPI error"),
     ],
 )
-def test_nobody_waits_for_ever(how: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence says which rank left the others alone, and what was stored stays."""
+def test_nobody_waits_for_ever(
+    how: str, ranks: int, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence says which rank left the others, or the only other one, alone; what was stored stays."""
     monkeypatch.setenv("ECS_FLUID_TIMEOUT", "2")
     (tmp_path / "idle.py").write_text(IDLE, encoding="utf-8")
     ring = 'kind = "vortex_ring"\nname = "ring"\nradius = 1.0\ncore = 0.3\ncirculation = 1.0\nspacing = 0.2\n'
     system = f'[[system]]\nkind = "idle:Idles"\nhow = "{how}"\n'
     (tmp_path / "world.toml").write_text(f"[[entity]]\n{ring}{system}", encoding="utf-8")
     run = [ECS_FLUID, "run", "world.toml", "--allow-code", "--set", "output.checkpoint_seconds=0"]
-    done = mpi(3, *run, "--ticks", "5", "--out", "idle", "--mpi", "--threads", "1", cwd=tmp_path)
+    done = mpi(ranks, *run, "--ticks", "5", "--out", "idle", "--mpi", "--threads", "1", cwd=tmp_path)
     assert done.returncode == 2
     assert re.search(f"^error: {told}", done.stderr, re.MULTILINE), done.stderr
     assert "Traceback" not in done.stderr
