@@ -10,14 +10,16 @@ import numpy as np
 from ecs_fluid.component import Array
 from ecs_fluid.components import Grid
 
-Reading = Literal["linear", "convolution", "spline"]
+Reading = Literal["linear", "convolution", "spline", "refined"]
 
 
 class GridReading:
-    """The velocity field (px, py, pz, 3) m/s, read trilinearly, by cubic convolution or by a cubic spline.
+    """The velocity field (px, py, pz, 3) m/s, read trilinearly, by cubic convolution, by a cubic spline, or
+    trilinearly between points twice as fine that a spline gave.
 
-    The gradient of a spline is its derivative. Elsewhere gradients come from differences at the points, of
-    second order where the reading is linear and of fourth by convolution, which are read like the velocity.
+    With both of the latter the gradient is the derivative of the spline. Elsewhere gradients come from
+    differences at the points, of second order where the reading is linear and of fourth by convolution, which
+    are read like the velocity.
     """
 
     def __init__(self, grid: Grid, u: Array, how: Reading, read: Array | None = None) -> None:
@@ -26,7 +28,13 @@ class GridReading:
 
     def velocity(self, x: Array, u: Array) -> None:
         """Fill u (n, 3) m/s at x (n, 3) m."""
-        self._read(x, self._values, u)
+        from ecs_fluid.kernels.grids import interpolation
+
+        if self._how == "refined":
+            field, spacing = self._refined
+            interpolation.interpolate(x, self._grid.origin, spacing, field, u)
+        else:
+            self._read(x, self._values, u)
 
     def velocity_gradient(self, x: Array, rows: Array, u: Array, du: Array) -> None:
         """Fill u (n, 3) m/s and du (n, 3, 3) 1/s at x (n, 3) m.
@@ -39,10 +47,14 @@ class GridReading:
         if self._how == "linear":
             self._read(x, self._values, u)
             self._read(x, self._slopes, du)
-        elif self._how == "spline":
+        elif self._has_spline:
             spline_gradient.interpolate(x, rows, *mesh, self._grid.flat, self._values, u, du)
         else:
             cubic_gradient.interpolate(x, rows, *mesh, self._slopes, u, du)
+
+    @property
+    def _has_spline(self) -> bool:
+        return self._how in ("spline", "refined")
 
     @cached_property
     def _cubics(self) -> Array:
@@ -56,12 +68,19 @@ class GridReading:
         from ecs_fluid.kernels.grids.cubic import coefficients
         from ecs_fluid.kernels.grids.read_points import to_coefficients
 
-        if self._how != "spline":
+        if not self._has_spline:
             return self._u
         if self._read_points is None:
             return coefficients(self._u)
         to_coefficients(self._u, self._read_points)
         return self._u
+
+    @cached_property
+    def _refined(self) -> tuple[Array, Array]:
+        """Velocities at points twice as fine, and their spacing (3,) m."""
+        from ecs_fluid.kernels.grids.refined import refined
+
+        return refined(self._values, self._grid.spacing, self._read_points)
 
     @cached_property
     def _slopes(self) -> Array:

@@ -80,6 +80,8 @@ class VelocitySystem(System):
     a blob's strength inside a radius. Vortons get their velocity at themselves (`at` = "vortons", with the
     gradient from the same sum) or from the grid (`at` = "grid": the sum at grid points, then a cubic spline
     of velocity and the derivative of that; with `interpolation` = "linear" trilinearly, as in the articles).
+    With "refined" the spline is turned into a grid twice as fine, which is read trilinearly wherever no
+    gradient is asked for (`kernels.grids.refined`): for many tracers to a point of the grid.
     Everything else that moves interpolates the grid, where `tracers` = "cells" has the sum taken at those
     points alone that are read (`kernels.grids.read_points`), or asks the solver, as with "cells" too where
     that takes less time, and in ticks in which a sample finds cubic reading off by more than 2 %.
@@ -135,8 +137,9 @@ class VelocitySystem(System):
     tracers: Literal["grid", "cells", "solver"] = "grid"
     """where everything but vortons gets its velocity: from the field grid, from those of its points alone
     that are read, or from the sum at each place"""
-    interpolation: Literal["linear", "cubic"] = "cubic"
-    """how particles read the field grid; vortons of poisson and hybrid always cubic"""
+    interpolation: Literal["linear", "cubic", "refined"] = "cubic"
+    """how particles read the field grid: refined, linearly from a grid twice as fine that a cubic spline
+    gave; vortons of poisson and hybrid always cubic"""
     transfer: Literal["linear", "m4_prime"] = "m4_prime"
     """poisson, hybrid: how vortons share their strength among grid points"""
     kernel: KernelName = "winckelmans"
@@ -253,7 +256,7 @@ class VelocitySystem(System):
         field = self.field(VelocityField).u
         # What shares out strengths by convolution reads by it: only so the total strength stays.
         smooth: Reading = "convolution" if solver.on_grid else "spline"
-        reading = GridReading(grid, field, smooth if self.interpolation == "cubic" else "linear")
+        reading = GridReading(grid, field, smooth if self.interpolation == "cubic" else self.interpolation)
         if from_grid:
             self._vortons_from_grid(
                 GridReading(grid, field, "convolution") if solver.on_grid else reading, sources, vortons
@@ -350,7 +353,7 @@ class VelocitySystem(System):
         """
         from ecs_fluid.kernels.grids import read_points
 
-        processes, number, cubic = self.world.processes, self.world.dtype, self.interpolation == "cubic"
+        processes, number, cubic = self.world.processes, self.world.dtype, self.interpolation != "linear"
         first, exact = self.world.stage.c == 0.0, cubic and not self.mollify
         rows = sum(processes.total([entity], len(x)) for entity, x, _ in others)
         self._reads_well = self._reads_well and not first
@@ -367,7 +370,8 @@ class VelocitySystem(System):
             return False
         targets = Targets(x, np.empty_like(x), place="others", read=points.read)
         self._sum_on_grid(solver, sources, grid, targets)
-        reading = GridReading(grid, points.spread(targets.u), "spline" if cubic else "linear", points.read)
+        how: Reading = "spline" if self.interpolation == "cubic" else self.interpolation
+        reading = GridReading(grid, points.spread(targets.u), how, points.read)
         for _, x, u in others:
             reading.velocity(x, u)
         if first:

@@ -24,7 +24,7 @@ def velocities(tracers: Any, **velocity: Any) -> Array:
     return u
 
 
-@pytest.mark.parametrize("interpolation", ["cubic", "linear"])
+@pytest.mark.parametrize("interpolation", ["cubic", "refined", "linear"])
 def test_the_points_around_tracers_say_what_the_whole_grid_says(interpolation: str) -> None:
     """Linearly to rounding. A spline's coefficient feels values a points away by 0.27^a, and runs of points
     end two points from a tracer at least: differences of less than a tenth of the error of the reading."""
