@@ -100,12 +100,12 @@ class Timing:
     first: float | None = None
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
 def short_kind(name: str) -> str:
     """What world files call a system whose class has that name: "age_limit" for AgeLimitSystem."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("System") or "System").lower()
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
 class System(esper.Processor):
     """Base of all systems.
 
