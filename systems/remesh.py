@@ -53,9 +53,9 @@ class RemeshSystem(System):
     alone. It is for filled cores: a line of single vortons becomes a bundle of lines.
 
     In a world that repeats the spacing is adjusted to whole numbers in a period, and points between two
-    others are vortons even without strength, since exchange needs them. With `solenoidal` the part of the
-    strengths that is a gradient is taken off; it grows where vortons are stretched, and gives energy to the
-    flow.
+    others are vortons even without strength, since exchange needs them: of matter, where they get some, else
+    as old as the mean. With `solenoidal` the part of the strengths that is a gradient is taken off; it grows
+    where vortons are stretched, and gives energy to the flow.
 
     It runs after all observers, on the finished state of the tick, and the next tick starts from the lattice.
     Source: Cottet and Koumoutsakos, Vortex Methods (2000), chapter 7; Monaghan, J. Comput. Phys. 60 (1985).
