@@ -59,8 +59,9 @@ ef.World().show(what="slices")  # line 35
 ef.World().gravty = 3.0  # line 36
 position.y = position.x  # line 37
 """
-FOR_OTHERS = ("bpy", "paraview/__init__", "paraview/simple")
-"""Modules that only the Python of Blender and of ParaView has: to the checkers all of their names are Any."""
+FOR_OTHERS = ("bpy", "paraview/__init__", "paraview/simple", "vtk")
+"""Modules of which all names are Any to the checkers: those that only the Python of Blender and of ParaView
+has, and vtk, which pyvista imports and no program does. Pyright reads all of VTK for it."""
 
 UNUSED = ("scipy", "optype", "matplotlib", "pyparsing", "PIL", "rich", "markdown_it", "mdurl", "filelock")
 """Typed packages that ecs_fluid imports and no line of wrong.py is about: 700 of 1,400 modules."""
