@@ -45,6 +45,9 @@ from ecs_fluid.world import World
 AS_FAR = 2.01
 """Reaches up to which there are images: neighbours of neighbours count in what a neighbour gives."""
 
+NEAR = 1.01
+"""The same where what an image gives follows from what the particle does."""
+
 
 class BaroclinicSystem(System):
     """Baroclinic generation of vorticity: d(omega)/dt = grad(rho) cross grad(p) / rho^2.
@@ -186,14 +189,18 @@ class BaroclinicSystem(System):
         those of a world that repeats."""
         from ecs_fluid.kernels.vorticity.baroclinic import weighted_gradient
 
-        n, far = len(x), AS_FAR * float(reach.max(initial=0.0))
+        n, reaches = len(x), float(reach.max(initial=0.0))
         across = -1 if self.world.across is None else self.world.across
+        seen, repeats = mirrors(walls), bool(self.world.periods.any())
+        even = len(seen) == 1 and not repeats and across < 0 and seen[0].continues_evenly(x, NEAR * reaches)
+        far, turned = (NEAR if even else AS_FAR) * reaches, None
         x, values, reach, volume = with_images(self.world, x, far, values, reach, volume)
         if walls:
-            rows, places = mirrored(mirrors(walls), x, far)
+            rows, places, turns = mirrored(seen, x, far)
+            turned = (rows, turns) if even else None
             x = np.concatenate([x, places.astype(x.dtype)])
             values, reach, volume = (np.concatenate([a, a[rows]]) for a in (values, reach, volume))
-        return weighted_gradient(x, values, reach, volume, across)[:n]
+        return weighted_gradient(x, values, reach, volume, across, n, turned)
 
     def _from_grid(self, x: Array) -> Array:
         from ecs_fluid.kernels.grids import cubic, interpolation

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST_PLANES = 64
 """Walls of a container that are mirrors; a rounder one has so little fluid at each that it has none."""
 
+EVEN = 1e-5
+"""Largest cosine of an angle that counts as a right one: rounding of normals in single precision."""
+
 
 class Walls(NamedTuple):
     """Walls of a container: normals (k, 3) out of it, offsets (k,) m, volume m^3 and corners (m, 3) m."""
@@ -29,6 +32,16 @@ class Walls(NamedTuple):
     def inside(self, x: Array) -> Array:
         """Which of the places x (n, 3) m lie inside: n . x <= d for all walls."""
         return np.asarray((x @ self.normals.T - self.offsets <= 0).all(axis=1))
+
+    def continues_evenly(self, x: Array, reach: float) -> bool:
+        """Whether images of particles at x (n, 3) m are their mirrors with all around, as far as `reach` m.
+
+        In a box that holds all of them and is wider: the neighbours of an image are images of the neighbours.
+        """
+        cosines = np.abs(self.normals @ self.normals.T)
+        widths = self.offsets - (self.corners @ self.normals.T).min(axis=0)
+        box = np.minimum(cosines, np.abs(1 - cosines)).max() < EVEN and widths.min() > reach
+        return bool(box and self.inside(x).all())
 
     def gap(self, other: Walls) -> float:
         """Distance of another container by the best of all walls, m: never more than the true one."""
@@ -73,28 +86,32 @@ def mirrors(walls: list[Walls]) -> list[Walls]:
     return [wall for wall in walls if len(wall.offsets) <= MOST_PLANES]
 
 
-def mirrored(walls: list[Walls], x: Array, reach: float) -> tuple[Array, Array]:
+def mirrored(walls: list[Walls], x: Array, reach: float) -> tuple[Array, Array, Array]:
     """Mirror images behind the walls of particles at x (n, 3) m that are within `reach` m of them.
 
-    Returns the rows (m,) of the particles and the places (m, 3) of their images. A particle in an edge or a
-    corner has images of its images too, as long as these lie outside the container: with right angles that
-    continues the fluid evenly.
+    Returns the rows (m,) of the particles, the places (m, 3) of their images, and the linear parts (m, 3, 3)
+    of the maps from a particle to its image. A particle in an edge or a corner has images of its images too,
+    as long as these lie outside the container: with right angles that continues the fluid evenly.
     """
-    rows, places = [np.zeros(0, np.int64)], [np.zeros((0, 3))]
+    rows, places, turns = [np.zeros(0, np.int64)], [np.zeros((0, 3))], [np.zeros((0, 3, 3))]
     for wall in walls:
         normals, offsets = wall.normals, wall.offsets
         inside = wall.inside(x)
         who, where = np.flatnonzero(inside), x[inside].astype(np.float64)
         real = len(who)
+        turn = np.broadcast_to(np.eye(3), (real, 3, 3))
         for n, d in zip(normals, offsets, strict=True):
             gap = d - where @ n
             close = np.flatnonzero((gap > 0) & (gap < reach))
             image = where[close] + 2 * gap[close, None] * n
-            out = (image @ normals.T - offsets > 0).any(axis=1)
-            who, where = np.append(who, who[close[out]]), np.concatenate([where, image[out]])
+            out = (normals @ image.T > offsets[:, None]).any(axis=0)
+            mirror, again = np.eye(3) - 2 * np.outer(n, n), close[out]
+            who, where = np.append(who, who[again]), np.concatenate([where, image[out]])
+            turn = np.concatenate([turn, mirror @ turn[again]])
         rows.append(who[real:])
         places.append(where[real:])
-    return np.concatenate(rows), np.concatenate(places)
+        turns.append(turn[real:])
+    return np.concatenate(rows), np.concatenate(places), np.concatenate(turns)
 
 
 def poison(walls: list[Walls], x: Array, reach: Array, slope: Array) -> None:

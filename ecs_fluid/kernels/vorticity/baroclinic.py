@@ -40,6 +40,9 @@ FLOOR = 0.02
 CELL = 1.0
 """Edge of the stacks of cells in reaches: smaller ones leave out more pairs, but make smaller groups."""
 
+_FIRST, _SECOND = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
+"""Row and column of the six entries of a symmetric matrix."""
+
 _FILLED = {2: math.pi / 24.0, 3: 4.0 * math.pi / 3.0 * 8.0 / 315.0}
 """Second moment of w over filled space, int (1 - s^2)^2 s_x^2 over the unit disc or ball, over h^(d+2)."""
 
@@ -107,10 +110,14 @@ def _add_moments(
 def _neighbour_moments(
     chunk: int,
     rows: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray, cells: np.ndarray,
-    reach: float, filled: float, flat: int, uniform: bool, moments: np.ndarray,
+    reach: float, filled: float, flat: int, uniform: bool, asked: np.ndarray, order: np.ndarray, wanted: int,
+    moments: np.ndarray,
 ) -> None:  # fmt: skip
     """From the rows x, y, z, h^2, V and m: ``moments`` (n, 13), that is x, y, z, h^2, m_p B_p c_p
-    (3 columns, c_p relative to the particle) and the six entries of m_p B_p."""
+    (3 columns, c_p relative to the particle) and the six entries of m_p B_p.
+
+    0 for what lies further than ``reach`` from the box ``asked`` (2, 3), and so is no neighbour, and (but in
+    company) for rows of ``order`` that are not among the first ``wanted``."""
     n, width = rows.shape[0], lanes_of(rows)
     p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
     if p == last:
@@ -122,6 +129,12 @@ def _neighbour_moments(
     while p < last:
         cell, end = lane_group(p, last, start, cell, cells[2], width)
         box_of(rows, p, end, box)
+        if _least(order, p, end) >= wanted or _beyond(box, asked, reach):
+            for t in range(p, end):
+                for c in range(13):
+                    moments[t, c] = rows[t, c] if c < 4 else 0.0
+            p = end
+            continue
         number = runs_around(box, start, origin, spacing, cells, reach, runs)
         fill_lanes(rows, p, end, 0, 4, 0, targets)
         _add_moments(rows, runs, number, targets, uniform, sums)
@@ -132,6 +145,25 @@ def _neighbour_moments(
             for c in range(9):
                 moments[t, 4 + c] = rows[t, 5] * inverse[c]
         p = end
+
+
+@njit(error_model="numpy", forceinline=True)
+def _beyond(box: np.ndarray, other: np.ndarray, reach: float) -> bool:
+    """Whether two boxes (2, 3), lower and upper corner, are further than ``reach`` apart."""
+    square = 0.0
+    for c in range(3):
+        gap = max(box[0, c] - other[1, c], other[0, c] - box[1, c], 0.0)
+        square += gap * gap
+    return square > reach * reach
+
+
+@njit(error_model="numpy", forceinline=True)
+def _least(order: np.ndarray, first: int, last: int) -> int:
+    """The least of ``order[first:last]``."""
+    least = order[first]
+    for t in range(first + 1, last):
+        least = min(least, order[t])
+    return int(least)
 
 
 @njit(forceinline=True)
@@ -171,6 +203,34 @@ def _inverse_moments(
     out[3], out[4], out[5], out[6], out[7], out[8] = bxx, byy, bzz, bxy, bxz, byz
 
 
+@parallel(error_model="numpy")
+def _mirrored_moments(
+    chunk: int, of: np.ndarray, turns: np.ndarray, place: np.ndarray, moments: np.ndarray
+) -> None:
+    """Moments of images from those of the rows ``of`` (m,) that they show: S v and S M S^T.
+
+    S is ``turns`` (m, 3, 3). ``place`` (n,) has the row of ``moments`` of every particle; images are the
+    last m.
+    """
+    m = of.shape[0]
+    count, full = place.shape[0] - m, np.empty((3, 3))
+    for i in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+        own, image = place[of[i]], place[count + i]
+        for c in range(6):
+            full[_FIRST[c], _SECOND[c]] = full[_SECOND[c], _FIRST[c]] = moments[own, 7 + c]
+        for a in range(3):
+            total = 0.0
+            for b in range(3):
+                total += turns[i, a, b] * moments[own, 4 + b]
+            moments[image, 4 + a] = total
+        for c in range(6):
+            total = 0.0
+            for a in range(3):
+                for b in range(3):
+                    total += turns[i, _FIRST[c], a] * full[a, b] * turns[i, _SECOND[c], b]
+            moments[image, 7 + c] = total
+
+
 @njit(fastmath=FAST, error_model="numpy")
 def _add_gradient(
     moments: np.ndarray, runs: np.ndarray, number: int, targets: np.ndarray, uniform: bool, sums: np.ndarray
@@ -204,7 +264,7 @@ def _weighted_gradient(
     moments: np.ndarray, volume: np.ndarray, start: np.ndarray, origin: np.ndarray, spacing: np.ndarray,
     cells: np.ndarray, reach: float, uniform: bool, order: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """G (n, 3) of the rows ``order`` from their ``moments`` (n, 13), in which it is linear."""
+    """G of the first rows, as many as ``out`` (count, 3) has; ``moments`` (n, 13) are sorted by ``order``."""
     n, width = order.shape[0], lanes_of(moments)
     p, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
     if p == last:
@@ -214,14 +274,18 @@ def _weighted_gradient(
     cell = first_cell(p, start)
     while p < last:
         cell, end = lane_group(p, last, start, cell, cells[2], width)
+        if _least(order, p, end) >= out.shape[0]:
+            p = end
+            continue
         box_of(moments, p, end, box)
         number = runs_around(box, start, origin, spacing, cells, reach, runs)
         fill_lanes(moments, p, end, 0, 4, 0, targets)
         _add_gradient(moments, runs, number, targets, uniform, sums)
         for t in range(p, end):
             row = order[t]
-            for c in range(3):
-                out[row, c] = volume[row] * sums[c * width + t - p]
+            if row < out.shape[0]:
+                for c in range(3):
+                    out[row, c] = volume[row] * sums[c * width + t - p]
         p = end
 
 
@@ -244,16 +308,27 @@ def cross(a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> np.ndarray:
 
 
 def weighted_gradient(
-    x: np.ndarray, values: np.ndarray, reach: np.ndarray, volume: np.ndarray, flat: int = -1
+    x: np.ndarray,
+    values: np.ndarray,
+    reach: np.ndarray,
+    volume: np.ndarray,
+    flat: int = -1,
+    count: int | None = None,
+    mirrors: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """G (n, 3): volume times gradient of values per volume, with exact moments (see above).
+    """G (count, 3): volume times gradient of values per volume, with exact moments (see above).
 
     ``x`` (n, 3) m, ``values`` (n,) extensive (kg, say), ``reach`` (n,) m: distance at which neighbours
     end, some two to three spacings; ``volume`` (n,) m^3. ``flat`` 0, 1 or 2 names the axis across a
-    population in one plane, whose volumes are areas; its G has no part along it. Unit of values per m.
+    population in one plane, whose volumes are areas; its G has no part along it. ``count``: how many of the
+    first rows are asked for, n by default; the others, images of them, are neighbours. ``mirrors``: the rows
+    of which these are images, and the linear parts (n - count, 3, 3) of the maps that make them, if the whole
+    is symmetric under these: moments are found for the particles alone then, and images are needed up to
+    one reach, in place of two. Unit of values per m.
     """
-    out = np.empty_like(x)
-    if len(x) == 0:
+    count = len(x) if count is None else count
+    out = np.empty_like(x[:count])
+    if count == 0:
         return out
     far = float(reach.max())
     grid = stacked(*grid_for_radius(*bounds(x), far * CELL, max_cells=max(len(x), 64)))
@@ -263,6 +338,11 @@ def weighted_gradient(
     # A little further than the reach, so that a pair at its end is met from both sides or from neither.
     far *= 1.0 + 1e-5
     filled, uniform = _FILLED[3 if flat < 0 else 2], bool(reach.min() == reach.max())
-    _neighbour_moments(rows, start, *grid, far, filled, flat, uniform, moments)
+    asked, wanted = np.stack(bounds(x[:count])), len(x) if mirrors is None else count
+    _neighbour_moments(rows, start, *grid, far, filled, flat, uniform, asked, order, wanted, moments)
+    if mirrors is not None:
+        place = np.empty(len(x), np.int64)
+        place[order] = np.arange(len(x))
+        _mirrored_moments(*mirrors, place, moments)
     _weighted_gradient(moments, volume, start, *grid, far, uniform, order, out)
     return out

@@ -36,9 +36,6 @@ Grid = tuple[Array, Array, Array]
 _OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy"}
 
 
-_RUN: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "forceinline": True}
-
-
 VALUES = 6
 """Columns that `blob_sums` adds up at once."""
 
@@ -101,38 +98,43 @@ def _blob_sums(
                 out[row, p] = scale * sums[p - first, row]
 
 
-@njit(**_RUN)
-def _factor_changes(
-    code: Code, px: float, py: float, pz: float, x: Array, y: Array, z: Array, s2: Array, t2: Array,
-    cut: float, g: Array, h: Array,
-) -> None:  # fmt: skip
-    """Changes of the gradient's factors from core radii squared ``s2`` to ``t2``, 0 beyond the cut."""
-    real = g.dtype.type
-    scale, zero = real(1.0 / (32.0 * math.pi)), real(0)
-    for q in range(x.shape[0]):
+CHANGED = 8
+"""Columns of a source whose core radius changes: x, y, z, radii squared before and after, strength."""
+
+
+@njit(fastmath=FAST, error_model="numpy")
+def _add_changes(
+    code: Code, px: float, py: float, pz: float, near: Array, count: int, cut: float, sums: Array
+) -> None:
+    """Add 32 pi times the changes of the gradient by the first ``count`` of a list to ``sums`` (9,).
+
+    g [alpha x] + h (alpha x r) r of each, g and h the changes of the gradient's factors from core radii
+    squared s2 to t2; 0 beyond the cut. ``near`` has the columns x, y, z, s2, t2 and the strengths.
+    """
+    wide_vectors()
+    x, y, z, s2 = (
+        near[:WIDTH],
+        near[WIDTH : 2 * WIDTH],
+        near[2 * WIDTH : 3 * WIDTH],
+        near[3 * WIDTH : 4 * WIDTH],
+    )
+    t2, a, b, c = (
+        near[4 * WIDTH : 5 * WIDTH],
+        near[5 * WIDTH : 6 * WIDTH],
+        near[6 * WIDTH : 7 * WIDTH],
+        near[7 * WIDTH : 8 * WIDTH],
+    )
+    zero = near.dtype.type(0)
+    xx = xy = xz = yx = yy = yz = zx = zy = zz = zero
+    for q in range(count):
         dx, dy, dz, wide, narrow = px - x[q], py - y[q], pz - z[q], s2[q], t2[q]
         r2 = dx * dx + dy * dy + dz * dz
         g0, h0 = gradient_factors(code, r2 + core_shift(code, wide), wide, core_constant(code, wide))
         g1, h1 = gradient_factors(code, r2 + core_shift(code, narrow), narrow, core_constant(code, narrow))
-        far = r2 > cut * wide
-        g[q] = zero if far else scale * (g1 - g0)
-        h[q] = zero if far else scale * (h1 - h0)
-
-
-@njit(**_RUN)
-def _add_gradients(
-    px: float, py: float, pz: float, x: Array, y: Array, z: Array, a: Array, b: Array, c: Array, g: Array,
-    h: Array, out: Array,
-) -> None:  # fmt: skip
-    """Add g [alpha x] + h (alpha x r) r of one run of sources to ``out`` (9,)."""
-    zero = out.dtype.type(0)
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = zero, zero, zero, zero, zero, zero, zero, zero, zero
-    for q in range(x.shape[0]):
-        dx, dy, dz = px - x[q], py - y[q], pz - z[q]
-        cx = h[q] * (b[q] * dz - c[q] * dy)
-        cy = h[q] * (c[q] * dx - a[q] * dz)
-        cz = h[q] * (a[q] * dy - b[q] * dx)
-        ga, gb, gc = g[q] * a[q], g[q] * b[q], g[q] * c[q]
+        far = r2 >= cut * wide
+        g, h = zero if far else g1 - g0, zero if far else h1 - h0
+        ga, gb, gc = g * a[q], g * b[q], g * c[q]
+        cx, cy, cz = h * (b[q] * dz - c[q] * dy), h * (c[q] * dx - a[q] * dz), h * (a[q] * dy - b[q] * dx)
         xx += cx * dx
         xy += cx * dy - gc
         xz += cx * dz + gb
@@ -143,30 +145,31 @@ def _add_gradients(
         zy += cz * dy + ga
         zz += cz * dz
     for row, value in enumerate((xx, xy, xz, yx, yy, yz, zx, zy, zz)):
-        out[row] += value
+        sums[row] += value
 
 
 @parallel(**_OPTIONS)
 def _gradient_changes(
-    chunk: int, code: Code, sx: Array, s2: Array, t2: Array, alpha: Array, reach: float, cut: float,
-    start: Array, origin: Array, spacing: Array, cells: Array, width: int, gradient: Array,
+    chunk: int, code: Code, data: Array, reach: float, cut: float, start: Array, origin: Array,
+    spacing: Array, cells: Array, gradient: Array,
 ) -> None:  # fmt: skip
-    """J' - J (9, n) by neighbours."""
-    n = sx.shape[1]
-    w, h, total = np.empty(width, sx.dtype), np.empty(width, sx.dtype), np.empty(9, sx.dtype)
-    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), sx.dtype)
-    for p in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-        px, py, pz = sx[0, p], sx[1, p], sx[2, p]
-        box_of(sx.T, p, p + 1, box)
-        total[:] = 0
-        for run in range(runs_around(box, start, origin, spacing, cells, reach, runs)):
-            first, last = runs[run, 0], runs[run, 1]
-            x, y, z = sx[0, first:last], sx[1, first:last], sx[2, first:last]
-            a, b, c = alpha[0, first:last], alpha[1, first:last], alpha[2, first:last]
-            _factor_changes(code, px, py, pz, x, y, z, s2[first:last], t2[first:last], cut, w, h)
-            _add_gradients(px, py, pz, x, y, z, a, b, c, w, h, total)
-        for v in range(9):
-            gradient[v, p] = total[v]
+    """J' - J (9, n) by neighbours, of the columns ``data`` (CHANGED, n + LANES)."""
+    n, scale = gradient.shape[1], data.dtype.type(1.0 / (32.0 * math.pi))
+    groups = (n + GROUP - 1) // GROUP
+    runs, box = np.empty((cells[0] * cells[1], 2), np.int64), np.empty((2, 3), data.dtype)
+    near, sums = np.empty(CHANGED * WIDTH, data.dtype), np.empty((GROUP, 9), data.dtype)
+    for group in range(chunk * groups // CHUNKS, (chunk + 1) * groups // CHUNKS):
+        first, last = group * GROUP, min((group + 1) * GROUP, n)
+        box_of(data[:3].T, first, last, box)
+        number, run = runs_around(box, start, origin, spacing, cells, reach, runs), 0
+        sums[:] = 0
+        while run < number:
+            count, run = fill_list(data, runs, number, run, near)
+            for p in range(first, last):
+                _add_changes(code, data[0, p], data[1, p], data[2, p], near, count, cut, sums[p - first])
+        for p in range(first, last):
+            for row in range(9):
+                gradient[row, p] = scale * sums[p - first, row]
 
 
 def _reach(code: Code, sigma: Array) -> tuple[float, Any]:
@@ -196,16 +199,14 @@ def gradient_change(
 
     Row 3 i + j is du_i/dx_j. ``alpha`` (3, n) m^3/s; the rest as for ``blob_sums``.
     """
-    gradient = np.empty((9, sx.shape[1]), sx.dtype)
-    if sx.shape[1]:
+    n = sx.shape[1]
+    gradient = np.empty((9, n), sx.dtype)
+    if n:
         small = sigma * sigma.dtype.type(ratio)
-        # Most vortons in one row of cells (fixed i, j).
-        width = int(np.diff(start[:: int(grid[2][2])]).max())
+        data = np.zeros((CHANGED, n + LANES), sx.dtype)
+        data[:3, :n], data[3, :n], data[4, :n], data[5:, :n] = sx, sigma * sigma, small * small, alpha
         # Test filters are smaller than the filter, so that the reach of the filter serves both.
-        reach = _reach(code, sigma)
-        _gradient_changes(
-            code, sx, sigma * sigma, small * small, alpha, *reach, start, *grid, width, gradient
-        )
+        _gradient_changes(code, data, *_reach(code, sigma), start, *grid, gradient)
     return gradient
 
 

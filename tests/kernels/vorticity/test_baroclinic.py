@@ -109,3 +109,19 @@ def test_nothing_carried_gives_exactly_nothing() -> None:
     x = block(5, 0.1)
     g = weighted_gradient(x, np.zeros(125), np.full(125, 0.23), np.full(125, 1e-3))
     assert (g == 0.0).all()
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+def test_images_change_bits_of_the_particles_only_as_neighbours(number: type) -> None:
+    """They get no gradient, and moments far from all that is asked for count for nothing: the bits of a sum
+    that leaves out neither, with images up to two and a half reaches from the particles."""
+    draw = np.random.default_rng(6)
+    x = block(13, 0.1).astype(number) + number(0.03) * draw.standard_normal((13**3, 3)).astype(number)
+    x = x[np.argsort(np.abs(x).max(axis=1) > 0.25, kind="stable")]  # those in the middle come first
+    count = int((np.abs(x).max(axis=1) <= 0.25).sum())
+    reach = draw.uniform(0.1, 0.16, len(x)).astype(number)
+    volume, values = np.full(len(x), 1e-3, number), draw.random(len(x)).astype(number)
+    every = weighted_gradient(x, values, reach, volume)
+    some = weighted_gradient(x, values, reach, volume, count=count)
+    assert some.shape == (count, 3)
+    np.testing.assert_array_equal(some, every[:count])
