@@ -13,6 +13,10 @@ from hypothesis import settings
 # The workers of pytest share the cores: their threads had better sleep while they wait for one another.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
+# Bits are compared on one thread and on two, on a machine of one core too.
+if len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)) < 2:
+    os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+
 # Processes that tests start find the package compiled to bytecode, as a user's do: a tenth of a second each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
