@@ -19,6 +19,7 @@ from numba import njit
 from ecs_fluid.kernels.compiled import CHUNKS, FAST
 from ecs_fluid.kernels.compiled.columns import bounds
 from ecs_fluid.kernels.compiled.lanes import (
+    lane_sum,
     lanes_of,
     least,
     load,
@@ -29,10 +30,12 @@ from ecs_fluid.kernels.compiled.lanes import (
     up_to,
 )
 from ecs_fluid.kernels.compiled.parallel import parallel
-from ecs_fluid.kernels.compiled.vectors import wide_vectors
+from ecs_fluid.kernels.compiled.vectors import LANES, wide_vectors
 from ecs_fluid.kernels.grids.grid import Grid, grid_for_radius
 from ecs_fluid.kernels.grids.neighbours import (
+    WIDTH,
     fill_lanes,
+    fill_list,
     first_cell,
     lane_group,
     near_rows,
@@ -205,12 +208,6 @@ def _exchange(
         p = end
 
 
-def _longest_run(start: np.ndarray, cells: np.ndarray) -> int:
-    """Most sorted rows in one row of cells (fixed i, j)."""
-    ends = start[:: int(cells[2])]
-    return max(int(np.diff(ends).max(initial=0)), 1)
-
-
 class RatedRows(NamedTuple):
     """Which of the cell-sorted rows at hand get a rate, where other processes have the rest."""
 
@@ -324,38 +321,63 @@ def stable_step(loss: np.ndarray) -> float:
     return 2.0 / (SHORT_WAVES * largest) if largest > 0.0 else math.inf
 
 
+@njit(fastmath=FAST, error_model="numpy")
+def _add_exchanged(
+    data: np.ndarray, p: int, near: np.ndarray, count: int, falloff: float, limit: float, exp: tuple,
+    w: np.ndarray, gain: np.ndarray,
+) -> None:  # fmt: skip
+    """Add f_pq (values_q - values_p) of the first ``count`` of a list to ``gain`` (k, n).
+
+    ``data`` and ``near`` have the columns x, y, z, size^2 / 2, so that the mean of a pair is a sum, 1 and the
+    values. Of zeros alone, which fill the end of a list, f is 0. ``w`` is as long as a list.
+    """
+    wide_vectors()
+    width = lanes_of(near)
+    px, py, pz, own = spread(data[0, p]), spread(data[1, p]), spread(data[2, p]), spread(data[3, p])
+    fall, end = spread(falloff), spread(limit)
+    e = (
+        spread(exp[0]), spread(exp[1]), spread(exp[2]), spread(exp[3]), spread(exp[4]), spread(exp[5]),
+        spread(exp[6]), spread(exp[7]), spread(exp[8]), spread(exp[9]), spread(exp[10]),
+    )  # fmt: skip
+    for q in range(0, count, width):
+        dx, dy, dz = load(near, q) - px, load(near, WIDTH + q) - py, load(near, 2 * WIDTH + q) - pz
+        t = (dx * dx + dy * dy + dz * dz) * (fall / (load(near, 3 * WIDTH + q) + own))
+        store(w, q, up_to(t, end, load(near, 4 * WIDTH + q) * _exp_minus(least(t, end), e)))
+    for c in range(gain.shape[0]):
+        value, total = spread(data[5 + c, p]), spread(near.dtype.type(0))
+        for q in range(0, count, width):
+            total += load(w, q) * (load(near, (5 + c) * WIDTH + q) - value)
+        gain[c, p] += lane_sum(total)
+
+
 @parallel("cells[0] * cells[1]", fastmath=FAST, error_model="numpy")
 def _index_exchange(
-    column: int,
-    sx: np.ndarray, values: np.ndarray, s2: np.ndarray, start: np.ndarray, cells: np.ndarray, width: int,
-    twice_nu: float, decay: float, falloff: float, limit: float, exp: tuple, rate: np.ndarray,
+    column: int, data: np.ndarray, start: np.ndarray, cells: np.ndarray, twice_nu: float, decay: float,
+    falloff: float, limit: float, exp: tuple, rate: np.ndarray,
 ) -> None:  # fmt: skip
-    """``s2`` is size^2 / 2, so the mean of a pair is a sum; ``falloff`` is 1 / reach^2, or 0 for none."""
-    m = values.shape[0]
-    kind = sx.dtype.type
-    zero = kind(0)
-    nx, ny, nz = cells[0], cells[1], cells[2]
+    """From the columns ``data`` (5 + k, n + LANES) of `_add_exchanged`; ``falloff`` is 1 / reach^2."""
+    m, (nx, ny, nz) = rate.shape[0], (cells[0], cells[1], cells[2])
     ci, cj = column // ny, column % ny
-    w = np.empty(width, sx.dtype)
+    near, w = np.empty(data.shape[0] * WIDTH, data.dtype), np.empty(WIDTH, data.dtype)
+    runs = np.empty((9, 2), np.int64)
     for ck in range(nz):
-        cell = column * nz + ck
-        for p in range(start[cell], start[cell + 1]):
+        begin, end = start[column * nz + ck], start[column * nz + ck + 1]
+        if begin == end:
+            continue
+        number, run = 0, 0
+        for i in range(max(ci - 1, 0), min(ci + 2, nx)):
+            for j in range(max(cj - 1, 0), min(cj + 2, ny)):
+                row = (i * ny + j) * nz
+                runs[number, 0], runs[number, 1] = start[row + max(ck - 1, 0)], start[row + min(ck + 2, nz)]
+                number += 1
+        rate[:, begin:end] = 0
+        while run < number:
+            count, run = fill_list(data, runs, number, run, near)
+            for p in range(begin, end):
+                _add_exchanged(data, p, near, count, falloff, limit, exp, w, rate)
+        for p in range(begin, end):
             for c in range(m):
-                rate[c, p] = -decay * values[c, p]
-            for i in range(max(ci - 1, 0), min(ci + 2, nx)):
-                for j in range(max(cj - 1, 0), min(cj + 2, ny)):
-                    row = (i * ny + j) * nz
-                    first, last = start[row + max(ck - 1, 0)], start[row + min(ck + 2, nz)]
-                    x, y, z, e = sx[0, first:last], sx[1, first:last], sx[2, first:last], s2[first:last]
-                    for q in range(x.shape[0]):
-                        dx, dy, dz = x[q] - sx[0, p], y[q] - sx[1, p], z[q] - sx[2, p]
-                        t = (dx * dx + dy * dy + dz * dz) * (falloff / (e[q] + s2[p]))
-                        w[q] = zero if t > limit else _exp_minus(limit if t > limit else t, exp)
-                    for c in range(m):
-                        source, own, gain = values[c, first:last], values[c, p], zero
-                        for q in range(source.shape[0]):
-                            gain += w[q] * (source[q] - own)
-                        rate[c, p] += twice_nu * gain
+                rate[c, p] = twice_nu * rate[c, p] - decay * data[5 + c, p]
 
 
 def index_exchange(
@@ -376,9 +398,10 @@ def index_exchange(
     three to seven forward neighbours there. It is a look, not a viscosity in m^2/s: the diffusivity depends
     on how many particles a cell holds, unless the falloff ends well inside the neighbouring cells.
     """
-    kind = sx.dtype.type
+    kind, n = sx.dtype.type, sx.shape[1]
+    data = np.zeros((5 + len(values), n + LANES), sx.dtype)
+    data[:3, :n], data[3, :n], data[4, :n], data[5:, :n] = sx, kind(0.5) * size * size, 1, values
     _index_exchange(
-        sx, values, kind(0.5) * size * size, start, cells, _longest_run(start, cells), kind(2.0 * viscosity),
-        kind(viscosity if dissipation else 0.0), kind(1.0 / (reach * reach)), kind(_INDEX_CUTOFF),
-        _exponential_constants(sx.dtype), rate,
+        data, start, cells, kind(2.0 * viscosity), kind(viscosity if dissipation else 0.0),
+        kind(1.0 / (reach * reach)), kind(_INDEX_CUTOFF), _exponential_constants(sx.dtype), rate,
     )  # fmt: skip
