@@ -240,6 +240,11 @@ class VelocitySystem(System):
         """Whether the vortons' velocity is interpolated between points of the field grid."""
         return self.at == "grid" or self._solver.on_grid
 
+    @property
+    def _how(self) -> Reading:
+        """How sums at points of the grid are read between them."""
+        return "spline" if self.interpolation == "cubic" else self.interpolation
+
     # ------------------------------------------------------------------ the tick
 
     def process(self, dt: float) -> None:
@@ -255,8 +260,8 @@ class VelocitySystem(System):
             self._fill_grid(solver, sources, grid)
         field = self.field(VelocityField).u
         # What shares out strengths by convolution reads by it: only so the total strength stays.
-        smooth: Reading = "convolution" if solver.on_grid else "spline"
-        reading = GridReading(grid, field, smooth if self.interpolation == "cubic" else self.interpolation)
+        how: Reading = "convolution" if solver.on_grid and self._how == "spline" else self._how
+        reading = GridReading(grid, field, how)
         if from_grid:
             self._vortons_from_grid(
                 GridReading(grid, field, "convolution") if solver.on_grid else reading, sources, vortons
@@ -370,8 +375,7 @@ class VelocitySystem(System):
             return False
         targets = Targets(x, np.empty_like(x), place="others", read=points.read)
         self._sum_on_grid(solver, sources, grid, targets)
-        how: Reading = "spline" if self.interpolation == "cubic" else self.interpolation
-        reading = GridReading(grid, points.spread(targets.u), how, points.read)
+        reading = GridReading(grid, points.spread(targets.u), self._how, points.read)
         for _, x, u in others:
             reading.velocity(x, u)
         if first:
