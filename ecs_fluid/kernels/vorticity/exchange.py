@@ -81,6 +81,15 @@ def _exp_minus(t: Any, e: tuple[Any, ...]) -> Any:
     return p * p
 
 
+@njit(fastmath=FAST, error_model="numpy", forceinline=True)
+def _in_lanes(exp: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The constants of ``_exp_minus``, each in all lanes."""
+    return (
+        spread(exp[0]), spread(exp[1]), spread(exp[2]), spread(exp[3]), spread(exp[4]), spread(exp[5]),
+        spread(exp[6]), spread(exp[7]), spread(exp[8]), spread(exp[9]), spread(exp[10]),
+    )  # fmt: skip
+
+
 def cutoff(order: int, dimension: int = 3) -> float:
     """Reach R of the exchange in units of eps."""
     return math.sqrt(dimension / 2 + 9) if order == 2 else 4.5
@@ -118,10 +127,7 @@ def _meet(
     pe, pv, first = load(targets, 3 * width), load(targets, 4 * width), load(targets, 5 * width)
     second, third = load(targets, 6 * width), load(targets, 7 * width)
     end, height, slope = spread(limit), spread(a), spread(b)
-    e = (
-        spread(exp[0]), spread(exp[1]), spread(exp[2]), spread(exp[3]), spread(exp[4]), spread(exp[5]),
-        spread(exp[6]), spread(exp[7]), spread(exp[8]), spread(exp[9]), spread(exp[10]),
-    )  # fmt: skip
+    e = _in_lanes(exp)
     inverse = one / pe
     fall = inverse * end
     lost = gain = gain_2 = gain_3 = zero
@@ -335,10 +341,7 @@ def _add_exchanged(
     width = lanes_of(near)
     px, py, pz, own = spread(data[0, p]), spread(data[1, p]), spread(data[2, p]), spread(data[3, p])
     fall, end = spread(falloff), spread(limit)
-    e = (
-        spread(exp[0]), spread(exp[1]), spread(exp[2]), spread(exp[3]), spread(exp[4]), spread(exp[5]),
-        spread(exp[6]), spread(exp[7]), spread(exp[8]), spread(exp[9]), spread(exp[10]),
-    )  # fmt: skip
+    e = _in_lanes(exp)
     for q in range(0, count, width):
         dx, dy, dz = load(near, q) - px, load(near, WIDTH + q) - py, load(near, 2 * WIDTH + q) - pz
         t = (dx * dx + dy * dy + dz * dz) * (fall / (load(near, 3 * WIDTH + q) + own))
