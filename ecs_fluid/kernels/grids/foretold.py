@@ -19,7 +19,7 @@ from ecs_fluid.kernels.compiled import FAST
 def _between(x: float, origin: float, inverse: float, cells: int) -> tuple[int, int]:
     """The two cells along an axis whose middles ``x`` is between; at an end one cell twice."""
     at = min(max((x - origin) * inverse - 0.5, -0.5), cells - 0.5)
-    low = int(at + 1.0) - 1
+    low = min(max(int(at + 1.0) - 1, -1), cells - 1)  # also of what is not a number
     return max(low, 0), min(low + 1, cells - 1)
 
 
